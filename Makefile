@@ -1,0 +1,56 @@
+# The short way in. Meson and Ninja do the work; HACKING.md shows their own commands.
+BUILD      := build
+TEST_BUILD := build-test
+ARGS       ?=
+
+SANITIZE := -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all
+NPM_DONE := test/sdk/node_modules/.package-lock.json
+
+.PHONY: all run test unit bench deps clean help
+
+all: $(BUILD)/build.ninja ## build build/rondo and build/sim
+	@ninja -C $(BUILD) rondo sim
+
+run: ## install what is missing, build, start the server on ./rondo.db (ARGS="--data FILE ...")
+	@tools/deps.sh build
+	@$(MAKE) --no-print-directory all
+	@exec $(BUILD)/rondo server $(ARGS)
+
+test: ## install what is missing, build with ASan and UBSan, run every test
+	@tools/deps.sh build test
+	@tools/node.sh --install
+	@$(MAKE) --no-print-directory $(NPM_DONE) $(TEST_BUILD)/build.ninja
+	@ninja -C $(TEST_BUILD)
+	@tools/run_tests.sh $(TEST_BUILD) $(ARGS)
+
+unit: $(TEST_BUILD)/build.ninja ## only the unit tests (ARGS="test_arena" for one)
+	@ninja -C $(TEST_BUILD)
+	@tools/run_tests.sh $(TEST_BUILD) --suite unit $(ARGS)
+
+bench: ## benchmarks: a table, and JSON lines in build/bench.json
+	@tools/deps.sh build bench
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@ninja -C $(BUILD) rondo bench
+	@test/bench/run.sh $(BUILD)
+
+deps: ## install the packages for building, testing and benchmarks
+	@tools/deps.sh build test bench
+
+clean: ## remove build output (not node_modules, not your data)
+	rm -rf $(BUILD) $(TEST_BUILD)
+
+help: ## this text
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+
+$(BUILD)/build.ninja:
+	@tools/deps.sh --check build
+	meson setup $(BUILD) --buildtype=release
+
+$(TEST_BUILD)/build.ninja:
+	@tools/deps.sh --check build
+	meson setup $(TEST_BUILD) --buildtype=debug --optimization=1 $(SANITIZE)
+
+$(NPM_DONE): test/sdk/package-lock.json
+	@echo "npm: installing the packages of test/sdk"
+	@cd test/sdk && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

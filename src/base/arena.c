@@ -1,0 +1,185 @@
+/* A stack of chunks; the newest one is allocated from.
+ *
+ * The happy path moves one offset. When the chunk is full a new one, twice as
+ * large up to a limit, comes from the heap. Passing the budget, an exhausted
+ * heap or an armed fault makes this and every later allocation return NULL
+ * until arena_clear(). Under AddressSanitizer unused bytes are poisoned, so a
+ * pointer kept past arena_clear() or an overrun is reported. */
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/mem.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARENA_POISONS 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define ARENA_POISONS 1
+#endif
+
+#ifdef ARENA_POISONS
+#include <sanitizer/asan_interface.h>
+static void arena_poison(void *p, size_t n) {
+    ASAN_POISON_MEMORY_REGION(p, n);
+}
+static void arena_unpoison(void *p, size_t n) {
+    ASAN_UNPOISON_MEMORY_REGION(p, n);
+}
+#else
+static void arena_poison(unused_arg void *p, unused_arg size_t n) {}
+static void arena_unpoison(unused_arg void *p, unused_arg size_t n) {}
+#endif
+
+#define ARENA_ALIGN alignof(max_align_t)
+#define ARENA_CHUNK_MIN ((size_t)4 * 1024) /* most requests fit in one */
+#define ARENA_CHUNK_MAX ((size_t)256 * 1024) /* growth stops here: little is wasted at the end */
+#define ARENA_RESERVE_MAX ((size_t)64 * 1024) /* what an idle arena may hold on to */
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t size;
+    size_t used;
+    alignas(max_align_t) uint8_t data[];
+};
+
+void arena_init(struct arena *a, size_t budget) {
+    *a = (struct arena){.budget = budget};
+}
+
+static void chunk_free(struct arena_chunk *c) {
+    arena_unpoison(c->data, c->size);
+    mem_free(c);
+}
+
+void arena_clear(struct arena *a) {
+    struct arena_chunk *kept = NULL;
+    while (a->chunks) {
+        struct arena_chunk *c = a->chunks;
+        a->chunks = c->next;
+        if (!kept && c->size <= ARENA_RESERVE_MAX)
+            kept = c;
+        else
+            chunk_free(c);
+    }
+    if (kept) {
+        kept->next = NULL;
+        kept->used = 0;
+        arena_poison(kept->data, kept->size);
+    }
+    *a = (struct arena){.chunks = kept, .budget = a->budget};
+}
+
+void arena_done(struct arena *a) {
+    while (a->chunks) {
+        struct arena_chunk *c = a->chunks;
+        a->chunks = c->next;
+        chunk_free(c);
+    }
+    *a = (struct arena){0};
+}
+
+static size_t round_up(size_t size) {
+    return (size + ARENA_ALIGN - 1) & ~(ARENA_ALIGN - 1);
+}
+
+/* No chunk is larger than what the budget still allows to be handed out. */
+static size_t next_chunk_size(const struct arena *a, size_t need) {
+    size_t grown = a->chunks ? a->chunks->size * 2 : ARENA_CHUNK_MIN;
+    size_t usual = MIN(MAX(grown, ARENA_CHUNK_MIN), ARENA_CHUNK_MAX);
+    size_t useful = MIN(usual, a->budget - a->used);
+    return MAX(round_up(useful), need);
+}
+
+static struct arena_chunk *add_chunk(struct arena *a, size_t need) {
+    size_t size = next_chunk_size(a, need);
+    struct arena_chunk *c = mem_alloc(sizeof(*c) + size);
+    if (!c)
+        return NULL;
+    c->size = size;
+    c->used = 0;
+    c->next = a->chunks;
+    a->chunks = c;
+    arena_poison(c->data, c->size);
+    return c;
+}
+
+static void *fail(struct arena *a) {
+    a->failed = true;
+    return NULL;
+}
+
+void *arena_alloc(struct arena *a, size_t size) {
+    if (a->failed)
+        return NULL;
+    size_t left = a->budget - a->used;
+    if (size > left || size > SIZE_MAX / 2 || fault_take_alloc())
+        return fail(a);
+    size_t need = round_up(MAX(size, 1));
+    struct arena_chunk *c = a->chunks;
+    if (!c || c->size - c->used < need)
+        c = add_chunk(a, need);
+    if (!c)
+        return fail(a);
+    void *p = c->data + c->used;
+    c->used += need;
+    a->used += MIN(need, left);
+    arena_unpoison(p, size);
+    return p;
+}
+
+void *arena_zalloc(struct arena *a, size_t size) {
+    void *p = arena_alloc(a, size);
+    if (p)
+        memset(p, 0, size);
+    return p;
+}
+
+void *arena_zalloc_array(struct arena *a, size_t size, size_t n) {
+    size_t total;
+    if (__builtin_mul_overflow(size, n, &total))
+        return fail(a);
+    return arena_zalloc(a, total);
+}
+
+void *arena_dup(struct arena *a, const void *p, size_t size) {
+    void *copy = arena_alloc(a, size);
+    if (copy && size)
+        memcpy(copy, p, size);
+    return copy;
+}
+
+char *arena_strdup(struct arena *a, const char *s) {
+    return arena_dup(a, s, strlen(s) + 1);
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n) {
+    size_t len = n ? strnlen(s, n) : 0;
+    char *copy = arena_alloc(a, len + 1);
+    if (!copy)
+        return NULL;
+    if (len)
+        memcpy(copy, s, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (len < 0)
+        return fail(a);
+    char *text = arena_alloc(a, (size_t)len + 1);
+    if (!text)
+        return NULL;
+    va_start(args, fmt);
+    vsnprintf(text, (size_t)len + 1, fmt, args);
+    va_end(args);
+    return text;
+}

@@ -1,0 +1,44 @@
+/* The few words that every file uses: checks, cleanup, ownership.
+ *
+ * ensure() guards programming errors and stays on in release builds; user
+ * input never reaches it. must_check marks results that may not be dropped. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define must_check __attribute__((warn_unused_result))
+#define printf_like(fmt, args) __attribute__((format(printf, fmt, args)))
+#define cleanup(fn) __attribute__((cleanup(fn)))
+#define noreturn_fn __attribute__((noreturn))
+#define unused_arg __attribute__((unused))
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+
+/* Moves a pointer out of a variable and leaves NULL behind. */
+#define take(pp)                          \
+    __extension__({                       \
+        __typeof__(*(pp)) taken_ = *(pp); \
+        *(pp) = NULL;                     \
+        taken_;                           \
+    })
+
+noreturn_fn void ensure_failed(const char *file, int line, const char *what);
+
+#define ensure(cond)                                  \
+    do {                                              \
+        if (__builtin_expect(!(cond), 0))             \
+            ensure_failed(__FILE__, __LINE__, #cond); \
+    } while (0)
+
+/* As ensure(), citing an invariant of ARCHITECTURE.md, e.g. ensure_inv(I3, x > 0). */
+#define ensure_inv(inv, cond)                                   \
+    do {                                                        \
+        if (__builtin_expect(!(cond), 0))                       \
+            ensure_failed(__FILE__, __LINE__, #inv ": " #cond); \
+    } while (0)

@@ -1,0 +1,12 @@
+/* Makes allocations fail on demand, so that tests can walk every failure path.
+ *
+ * The counter belongs to the calling thread. A production process never arms
+ * it; the cost there is one thread-local load for each allocation. */
+#pragma once
+
+#include "base/base.h"
+
+void fault_arm_alloc(uint64_t nth); /* the nth allocation from now fails, once; 1 is the next */
+void fault_disarm(void);
+bool fault_fired(void);      /* whether an armed fault has happened */
+bool fault_take_alloc(void); /* called by the allocator: true means "fail now" */

@@ -1,0 +1,49 @@
+/* Structured logs: one line is one event name and its fields.
+ *
+ *   log_emit(log, LOG_server_ready, log_str("grpc", addr), log_int("pid", pid));
+ *
+ * Names and levels come from logs.def. Text or JSON, decided at log_init.
+ * Payloads, tokens and SQL parameters are never logged. A NULL log is silent. */
+#pragma once
+
+#include "base/base.h"
+#include "base/clock.h"
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_SILENT };
+enum log_format { LOG_TEXT, LOG_JSON };
+
+enum log_event {
+#define LOG(name, level) LOG_##name,
+#include "base/logs.def"
+#undef LOG
+    LOG_EVENT_COUNT,
+};
+
+struct log_field {
+    const char *name;
+    const char *text; /* NULL: number */
+    int64_t number;
+};
+
+struct log {
+    int fd;
+    enum log_level level;
+    enum log_format format;
+    struct wall (*clock)(void); /* where a line's time comes from */
+};
+
+static inline struct log_field log_str(const char *name, const char *text) {
+    return (struct log_field){name, text ? text : "", 0};
+}
+static inline struct log_field log_int(const char *name, int64_t number) {
+    return (struct log_field){name, NULL, number};
+}
+
+void log_init(struct log *l, int fd, enum log_level level, enum log_format format, struct wall (*clock)(void));
+void log_write(struct log *l, enum log_event event, const struct log_field *fields, size_t count);
+int log_level_parse(const char *name, enum log_level *ret) must_check; /* debug info warn error never */
+int log_format_parse(const char *name, enum log_format *ret) must_check;
+
+#define log_emit(l, event, ...)                                                     \
+    log_write((l), (event), (const struct log_field[]){{"", "", 0}, ##__VA_ARGS__} + 1, \
+              sizeof((const struct log_field[]){{"", "", 0}, ##__VA_ARGS__}) / sizeof(struct log_field) - 1)

@@ -1,0 +1,58 @@
+/* The heap, behind one door.
+ *
+ * Each request is first offered to the fault counter, so a test can refuse
+ * any one of them. A size of zero gives a real, freeable block: NULL always
+ * means failure. */
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+
+/* A larger single block is a miscalculated size, whatever the machine has. */
+#define MEM_BLOCK_MAX (UINT64_C(1) << 36)
+
+static bool mem_refuses(size_t size) {
+    return size > MEM_BLOCK_MAX || fault_take_alloc();
+}
+
+void *mem_alloc(size_t size) {
+    if (mem_refuses(size))
+        return NULL;
+    return malloc(size ? size : 1);
+}
+
+void *mem_zalloc(size_t size) {
+    if (mem_refuses(size))
+        return NULL;
+    return calloc(1, size ? size : 1);
+}
+
+void *mem_resize(void *p, size_t size) {
+    if (mem_refuses(size))
+        return NULL;
+    return realloc(p, size ? size : 1);
+}
+
+void *mem_dup(const void *p, size_t size) {
+    void *copy = mem_alloc(size);
+    if (copy && size)
+        memcpy(copy, p, size);
+    return copy;
+}
+
+char *mem_strdup(const char *s) {
+    return mem_dup(s, strlen(s) + 1);
+}
+
+void mem_free(void *p) {
+    free(p);
+}
+
+/* pp is the address of a pointer of any type; memcpy reads it without aliasing rules. */
+void mem_freep(void *pp) {
+    void *p;
+    memcpy(&p, pp, sizeof(p));
+    free(p);
+}

@@ -1,0 +1,37 @@
+/* A slice of bytes that someone else owns. Not NUL-terminated. */
+#pragma once
+
+#include <string.h>
+
+#include "base/base.h"
+
+struct str {
+    const char *p;
+    size_t n;
+};
+
+#define STR(literal) ((struct str){(literal), sizeof(literal) - 1})
+
+static inline struct str str_of(const char *cstr) { return (struct str){cstr, cstr ? strlen(cstr) : 0}; }
+static inline struct str str_bytes(const void *p, size_t n) { return (struct str){p, n}; }
+static inline bool str_eq(struct str a, struct str b) {
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+static inline bool str_is(struct str a, const char *cstr) { return str_eq(a, str_of(cstr)); }
+static inline bool str_starts(struct str a, struct str prefix) {
+    return a.n >= prefix.n && (prefix.n == 0 || memcmp(a.p, prefix.p, prefix.n) == 0);
+}
+
+/* C strings, where the API has them. streq(NULL, x) is false unless x is NULL too. */
+static inline bool streq(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+static inline bool strempty(const char *s) { return !s || !*s; }
+
+/* The decimal number that s is, wholly; ERR_INVALID otherwise or on overflow. */
+int str_to_i64(struct str s, int64_t *ret) must_check;
+
+/* Whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms). */
+bool utf8_valid(struct str s);
+/* Bytes of the well-formed character that s begins with; 0 when it does not begin with one. */
+size_t utf8_char_len(struct str s);

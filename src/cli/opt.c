@@ -1,0 +1,382 @@
+/* Parsing command lines by table.
+ *
+ * Happy path: the leading words choose the command (the longest path that
+ * matches), then each option is found by name or letter, its value checked by
+ * its type and remembered in order. A value is looked up later, from the last
+ * to the first time it was given, then in the environment, then in the table.
+ *
+ * What the user typed wrong ends the parse with one line that names the word,
+ * the closest known one and the help command. */
+#include "cli/opt.h"
+
+#include "base/err.h"
+
+#define WORD_MAX 64
+#define NEAR_ENOUGH 3 /* edits between what was typed and what was probably meant */
+
+struct parser {
+    const struct opt_program *program;
+    int argc;
+    char *const *argv;
+    int at;
+    struct opt_args *args;
+    struct buf *problem;
+};
+
+/* Suggestions. */
+
+static size_t edit_distance(const char *a, const char *b) {
+    size_t an = strlen(a), bn = strlen(b);
+    size_t row[WORD_MAX + 1];
+    if (an > WORD_MAX || bn > WORD_MAX)
+        return WORD_MAX;
+    for (size_t j = 0; j <= bn; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= an; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= bn; j++) {
+            size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+            size_t shifted = MIN(row[j], row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = MIN(replaced, shifted);
+        }
+    }
+    return row[bn];
+}
+
+const char *opt_nearest(const char *word, const char *const *candidates, size_t count) {
+    const char *best = NULL;
+    size_t best_distance = NEAR_ENOUGH + 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t d = edit_distance(word, candidates[i]);
+        /* A word that shares fewer than half of its letters was not a slip of the finger. */
+        if (d < best_distance && 2 * d <= strlen(candidates[i])) {
+            best = candidates[i];
+            best_distance = d;
+        }
+    }
+    return best;
+}
+
+static void problem_end(struct parser *p) {
+    const char *path = p->args->command->path;
+    buf_printf(p->problem, "; see %s%s%s --help", p->program->name, *path ? " " : "", path);
+}
+
+static int unknown_option(struct parser *p, const char *dashes, const char *name) {
+    const char *names[128];
+    size_t n = 0;
+    const struct opt_command *c = p->args->command;
+    for (size_t i = 0; i < c->opt_count && n < ARRAY_LEN(names); i++)
+        names[n++] = c->opts[i].name;
+    for (size_t i = 0; i < p->program->global_count && n < ARRAY_LEN(names); i++)
+        names[n++] = p->program->globals[i].name;
+    const char *near = opt_nearest(name, names, n);
+    buf_printf(p->problem, "unknown flag %s%s", dashes, name);
+    if (near)
+        buf_printf(p->problem, " (did you mean --%s?)", near);
+    problem_end(p);
+    return ERR_INVALID;
+}
+
+static int unknown_word(struct parser *p, const char *word) {
+    const char *names[64] = {0};
+    size_t n = 0;
+    const char *path = p->args->command->path;
+    size_t skip = strlen(path) ? strlen(path) + 1 : 0;
+    for (size_t i = 1; i < p->program->command_count && n < ARRAY_LEN(names); i++) {
+        const char *other = p->program->commands[i].path;
+        if (strlen(other) > skip && strncmp(other, path, strlen(path)) == 0)
+            names[n++] = other + skip;
+    }
+    const char *near = opt_nearest(word, names, n);
+    buf_printf(p->problem, n ? "unknown command \"%s\"" : "unexpected argument \"%s\"", word);
+    if (near)
+        buf_printf(p->problem, " (did you mean %s?)", near);
+    problem_end(p);
+    return ERR_INVALID;
+}
+
+/* Values. */
+
+static bool parse_flag(const char *text, bool *ret) {
+    if (streq(text, "true") || streq(text, "1"))
+        *ret = true;
+    else if (streq(text, "false") || streq(text, "0"))
+        *ret = false;
+    else
+        return false;
+    return true;
+}
+
+static bool choice_has(const char *choices, const char *text) {
+    size_t n = strlen(text);
+    for (const char *c = choices; c; c = strchr(c, '|') ? strchr(c, '|') + 1 : NULL)
+        if (n == strcspn(c, "|") && strncmp(c, text, n) == 0)
+            return true;
+    return false;
+}
+
+/* Appends why the value does not fit and returns false. `from` is how the user gave it. */
+static bool value_fits(struct buf *problem, const struct opt *o, const char *from, const char *text) {
+    bool flag;
+    int64_t number;
+    switch (o->type) {
+    case OPT_FLAG:
+        if (parse_flag(text, &flag))
+            return true;
+        buf_printf(problem, "%s is on or off: \"%s\" is neither true nor false", from, text);
+        return false;
+    case OPT_INT:
+        if (str_to_i64(str_of(text), &number) == 0 && number >= o->min && number <= o->max)
+            return true;
+        buf_printf(problem, "%s needs a number from %lld to %lld, not \"%s\"", from, (long long)o->min,
+                   (long long)o->max, text);
+        return false;
+    case OPT_CHOICE:
+        if (choice_has(o->choices, text))
+            return true;
+        buf_printf(problem, "%s takes %s, not \"%s\"", from, o->choices, text);
+        return false;
+    case OPT_TEXT:
+    case OPT_LIST:
+        if (*text)
+            return true;
+        buf_printf(problem, "%s needs a value that is not empty", from);
+        return false;
+    }
+    return false;
+}
+
+static int give(struct parser *p, const struct opt *o, const char *text) {
+    char from[WORD_MAX + 3] = "--";
+    struct opt_args *a = p->args;
+    if (a->given_count == OPT_GIVEN_MAX) {
+        buf_printf(p->problem, "more than %d options", OPT_GIVEN_MAX);
+        problem_end(p);
+        return ERR_INVALID;
+    }
+    strncat(from, o->name, WORD_MAX);
+    if (!value_fits(p->problem, o, from, text)) {
+        problem_end(p);
+        return ERR_INVALID;
+    }
+    a->given[a->given_count++] = (struct opt_given){o, text};
+    return 0;
+}
+
+/* Options. */
+
+static const struct opt *find_in(const struct opt *opts, size_t count, struct str name, char letter) {
+    for (size_t i = 0; i < count; i++)
+        if (letter ? opts[i].letter == letter : str_is(name, opts[i].name))
+            return &opts[i];
+    return NULL;
+}
+
+static const struct opt *find_option(struct parser *p, struct str name, char letter) {
+    const struct opt_command *c = p->args->command;
+    const struct opt *o = find_in(c->opts, c->opt_count, name, letter);
+    return o ? o : find_in(p->program->globals, p->program->global_count, name, letter);
+}
+
+/* The option's value: what stood after '=' (or directly after the letter), or the next word. */
+static int take_value(struct parser *p, const struct opt *o, const char *attached) {
+    if (attached)
+        return give(p, o, attached);
+    if (o->type == OPT_FLAG)
+        return give(p, o, "true");
+    if (p->at >= p->argc) {
+        buf_printf(p->problem, "--%s needs a value: --%s %s", o->name, o->name, o->arg);
+        problem_end(p);
+        return ERR_INVALID;
+    }
+    return give(p, o, p->argv[p->at++]);
+}
+
+static int parse_long(struct parser *p, const char *word) {
+    size_t n = strcspn(word, "=");
+    const struct opt *o = find_option(p, str_bytes(word, n), 0);
+    if (!o) {
+        char name[WORD_MAX] = "";
+        strncat(name, word, MIN(n, sizeof(name) - 1));
+        return unknown_option(p, "--", name);
+    }
+    return take_value(p, o, word[n] ? word + n + 1 : NULL);
+}
+
+/* -p 7233, -p7233, -p=7233, -hv */
+static int parse_short(struct parser *p, const char *word) {
+    for (; *word; word++) {
+        const struct opt *o = find_option(p, (struct str){NULL, 0}, *word);
+        if (!o)
+            return unknown_option(p, "-", (const char[]){*word, 0});
+        if (o->type == OPT_FLAG && word[1] != '=') {
+            int rc = give(p, o, "true");
+            if (rc < 0)
+                return rc;
+            continue;
+        }
+        const char *rest = word[1] == '=' ? word + 2 : word + 1;
+        return take_value(p, o, *rest ? rest : NULL);
+    }
+    return 0;
+}
+
+/* A variable that is set to nothing counts as not set, as scripts leave them. */
+static const char *env_text(const struct opt_args *a, const struct opt *o) {
+    const char *text = o->env && a->env ? a->env(o->env) : NULL;
+    return strempty(text) ? NULL : text;
+}
+
+/* Commands. */
+
+/* How many words of argv the path covers; 0 if it does not match. */
+static int path_words(const char *path, int argc, char *const *argv) {
+    int words = 0;
+    while (*path) {
+        size_t n = strcspn(path, " ");
+        if (words >= argc || strlen(argv[words]) != n || strncmp(argv[words], path, n) != 0)
+            return 0;
+        words++;
+        path += n + (path[n] == ' ');
+    }
+    return words;
+}
+
+static void choose_command(struct parser *p) {
+    p->args->command = &p->program->commands[0];
+    for (size_t i = 1; i < p->program->command_count; i++) {
+        int words = path_words(p->program->commands[i].path, p->argc - 1, p->argv + 1);
+        if (words >= p->at) {
+            p->at = words + 1;
+            p->args->command = &p->program->commands[i];
+        }
+    }
+}
+
+static bool asks_for_help(int argc, char *const *argv) {
+    for (int i = 1; i < argc && !streq(argv[i], "--"); i++)
+        if (streq(argv[i], "--help") || streq(argv[i], "-h"))
+            return true;
+    return false;
+}
+
+static int check_env(struct parser *p) {
+    const struct opt_command *c = p->args->command;
+    for (size_t i = 0; i < c->opt_count; i++) {
+        const char *text = env_text(p->args, &c->opts[i]);
+        if (text && !value_fits(p->problem, &c->opts[i], c->opts[i].env, text)) {
+            problem_end(p);
+            return ERR_INVALID;
+        }
+    }
+    return 0;
+}
+
+/* With --help in the line only the output format matters; mistakes elsewhere must not hide the help. */
+static int parse_for_help(struct parser *p) {
+    for (; p->at < p->argc; p->at++) {
+        const char *word = p->argv[p->at];
+        const char *next = p->at + 1 < p->argc ? p->argv[p->at + 1] : "";
+        if (((streq(word, "-o") || streq(word, "--output")) && streq(next, "json")) ||
+            streq(word, "--output=json") || streq(word, "-ojson") || streq(word, "-o=json")) {
+            const struct opt *output = find_option(p, STR("output"), 0);
+            if (output)
+                p->args->given[p->args->given_count++] = (struct opt_given){output, "json"};
+            break;
+        }
+    }
+    p->args->given[p->args->given_count++] = (struct opt_given){&p->program->globals[0], "true"};
+    return 0;
+}
+
+int opt_parse(const struct opt_program *program, int argc, char *const *argv,
+              const char *(*env)(const char *name), struct opt_args *ret, struct buf *problem) {
+    struct parser p = {program, argc, argv, 1, ret, problem};
+    *ret = (struct opt_args){.program = program, .env = env};
+    choose_command(&p);
+    if (asks_for_help(argc, argv))
+        return parse_for_help(&p);
+    while (p.at < argc) {
+        const char *word = argv[p.at++];
+        int rc;
+        if (streq(word, "--"))
+            rc = p.at < argc ? unknown_word(&p, argv[p.at]) : 0;
+        else if (word[0] == '-' && word[1] == '-')
+            rc = parse_long(&p, word + 2);
+        else if (word[0] == '-' && word[1])
+            rc = parse_short(&p, word + 1);
+        else
+            rc = unknown_word(&p, word);
+        if (rc < 0)
+            return rc;
+    }
+    return check_env(&p);
+}
+
+/* Taking values. */
+
+static const char *given_text(const struct opt_args *a, const struct opt *o) {
+    for (size_t i = a->given_count; i-- > 0;)
+        if (a->given[i].opt == o)
+            return a->given[i].text;
+    return env_text(a, o);
+}
+
+static const char *text_of(const struct opt_args *a, const struct opt *o) {
+    const char *text = given_text(a, o);
+    return text ? text : o->standard;
+}
+
+static bool flag_of(const struct opt_args *a, const struct opt *o) {
+    bool on = false;
+    const char *text = text_of(a, o);
+    return text && parse_flag(text, &on) && on;
+}
+
+static const struct opt *row_of(const struct opt_args *a, size_t row) {
+    ensure(row < a->command->opt_count);
+    return &a->command->opts[row];
+}
+
+bool opt_is_given(const struct opt_args *a, size_t row) {
+    return given_text(a, row_of(a, row)) != NULL;
+}
+
+bool opt_flag(const struct opt_args *a, size_t row) {
+    return flag_of(a, row_of(a, row));
+}
+
+const char *opt_text(const struct opt_args *a, size_t row) {
+    return text_of(a, row_of(a, row));
+}
+
+int64_t opt_int(const struct opt_args *a, size_t row) {
+    const struct opt *o = row_of(a, row);
+    int64_t n = 0;
+    ensure(o->type == OPT_INT);
+    /* Checked when it was given; the table's default is a number too. */
+    ensure(str_to_i64(str_of(text_of(a, o)), &n) == 0);
+    return n;
+}
+
+const char *opt_list(const struct opt_args *a, size_t row, size_t n) {
+    const struct opt *o = row_of(a, row);
+    size_t seen = 0;
+    for (size_t i = 0; i < a->given_count; i++)
+        if (a->given[i].opt == o && seen++ == n)
+            return a->given[i].text;
+    return seen || n ? NULL : text_of(a, o);
+}
+
+bool opt_global_flag(const struct opt_args *a, size_t row) {
+    ensure(row < a->program->global_count);
+    return flag_of(a, &a->program->globals[row]);
+}
+
+const char *opt_global_text(const struct opt_args *a, size_t row) {
+    ensure(row < a->program->global_count);
+    return text_of(a, &a->program->globals[row]);
+}

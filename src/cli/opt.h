@@ -1,0 +1,101 @@
+/* Command lines from tables: parsing, help and suggestions all read the same rows.
+ *
+ * A program is an array of commands, a command has an array of options. Take
+ * the values by the option's index in its table:
+ *
+ *   struct opt_args args;
+ *   if (opt_parse(&program, argc, argv, getenv, &args, &problem) < 0)
+ *       ... print buf_str(&problem), exit 2 ...
+ *   const char *data = opt_text(&args, SERVER_DATA);
+ *
+ * A value comes from the command line, else from the environment variable of
+ * the option, else from its default. Nothing here prints or reads the
+ * environment by itself. */
+#pragma once
+
+#include "base/base.h"
+#include "base/buf.h"
+
+enum opt_type {
+    OPT_FLAG, /* --headless, --headless=false */
+    OPT_TEXT, /* --data FILE */
+    OPT_INT, /* --port N, between min and max */
+    OPT_CHOICE, /* --log-level LEVEL, one of `choices` */
+    OPT_LIST, /* --namespace NAME, may be repeated */
+};
+
+struct opt {
+    const char *name; /* without dashes */
+    char letter; /* -p, or 0 */
+    enum opt_type type;
+    const char *arg; /* how help calls the value */
+    const char *standard; /* the default, or NULL */
+    const char *env; /* environment variable, or NULL */
+    const char *choices; /* CHOICE: "debug|info|warn" */
+    int64_t min, max; /* INT */
+    const char *help; /* sentences; help wraps them */
+};
+
+struct opt_example {
+    const char *line;
+    const char *what;
+};
+
+struct opt_command {
+    const char *path; /* "server start-dev"; "" is the program without a command */
+    const char *summary; /* one line, in the list of commands */
+    const char *text; /* what it does, for its own help */
+    const struct opt *opts;
+    size_t opt_count;
+    const struct opt_example *examples;
+    size_t example_count;
+};
+
+struct opt_program {
+    const char *name;
+    const struct opt_command *commands; /* [0] is the one with the empty path */
+    size_t command_count;
+    const struct opt *globals; /* options that every command takes; index 0 is --help */
+    size_t global_count;
+};
+
+struct opt_given {
+    const struct opt *opt;
+    const char *text;
+};
+
+#define OPT_GIVEN_MAX 512 /* options on one command line; more is a mistake */
+
+/* What was asked for. The texts belong to argv, the environment and the tables. */
+struct opt_args {
+    const struct opt_program *program;
+    const struct opt_command *command;
+    const char *(*env)(const char *name);
+    size_t given_count;
+    struct opt_given given[OPT_GIVEN_MAX];
+};
+
+/* 0, or ERR_INVALID with one line for the user in `problem`: what is wrong and what to do next.
+ * With --help among the options the rest is not checked. env may be NULL. */
+int opt_parse(const struct opt_program *p, int argc, char *const *argv, const char *(*env)(const char *name),
+              struct opt_args *ret, struct buf *problem) must_check;
+
+/* Values by the option's row in its command's table. */
+bool opt_is_given(const struct opt_args *a, size_t row); /* on the command line or in the environment */
+bool opt_flag(const struct opt_args *a, size_t row);
+int64_t opt_int(const struct opt_args *a, size_t row);
+const char *opt_text(const struct opt_args *a, size_t row); /* NULL: not given and no default */
+/* The n-th value of a list, NULL past the end. */
+const char *opt_list(const struct opt_args *a, size_t row, size_t n);
+/* The same for rows of the program's globals. */
+bool opt_global_flag(const struct opt_args *a, size_t row);
+const char *opt_global_text(const struct opt_args *a, size_t row);
+
+/* The complete help of the command that was asked for, as text or as one JSON object. */
+void opt_help(const struct opt_args *a, struct buf *out);
+void opt_help_json(const struct opt_args *a, struct buf *out);
+
+/* The candidate closest to `word`, or NULL when none is close enough to be what was meant. */
+const char *opt_nearest(const char *word, const char *const *candidates, size_t count);
+/* Appends s as a JSON string with its quotes. */
+void opt_json_string(struct buf *out, const char *s);

@@ -1,0 +1,34 @@
+/* Activities: scheduled, started, retried, and ended exactly once in the history. */
+#pragma once
+
+#include "command.pb-c.h"
+#include "core/step.h"
+#include "workflowservice.pb-c.h"
+
+State__Activity *activity_find(const State__Execution *st, int64_t scheduled_event_id);
+State__Activity *activity_find_id(const State__Execution *st, const char *activity_id);
+
+/* Commands of a workflow task; s->task_failed_cause is set on error. */
+int activity_schedule(struct step *s, int64_t completed_event_id, const Command__Command *cmd) must_check;
+/* *ret_cancelled: the activity had not started, so it ended at once and the workflow should hear of it. */
+int activity_request_cancel(struct step *s, int64_t completed_event_id, int64_t scheduled_event_id,
+                            bool *ret_cancelled) must_check;
+
+/* Hands it to a worker. ERR_NOT_FOUND when it is gone, taken or of another attempt. */
+int activity_start(struct step *s, int64_t scheduled_event_id, const char *identity,
+                   const char *request_id) must_check;
+void activity_give_back(struct step *s, int64_t scheduled_event_id, int32_t attempt, int64_t started_us);
+
+/* The attempt that a token means, or ERR_NOT_FOUND. */
+int activity_check_token(struct step *s, const State__TaskToken *token, State__Activity **ret) must_check;
+int activity_heartbeat(struct step *s, State__Activity *a, Common__Payloads *details) must_check;
+int activity_complete(struct step *s, State__Activity *a, Common__Payloads *result,
+                      const char *identity) must_check;
+int activity_fail(struct step *s, State__Activity *a, Failure__Failure *failure,
+                  Common__Payloads *last_heartbeat_details, const char *identity) must_check;
+int activity_cancel(struct step *s, State__Activity *a, Common__Payloads *details,
+                    const char *identity) must_check;
+
+int64_t activity_due_us(const State__Activity *a);
+/* Does what is due for this activity by s->now: offers the next attempt, or times it out. */
+int activity_tick(struct step *s, State__Activity *a) must_check;

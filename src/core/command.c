@@ -1,0 +1,223 @@
+/* One function for each command. Each validates, then writes its event and
+ * changes the state. An error fails the whole workflow task with a cause that
+ * names the command, and leaves nothing behind. */
+#include "core/command.h"
+
+#include "core/activity.h"
+#include "core/failure.h"
+#include "core/merge.h"
+#include "core/run.h"
+#include "core/task.h"
+#include "core/timer.h"
+
+struct command_call {
+    struct step *s;
+    int64_t completed_event_id;
+    const Command__Command *cmd;
+    struct command_effects *fx;
+    struct event_extra extra;
+};
+
+static int refuse(struct command_call *c, E__WorkflowTaskFailedCause cause, const char *text) {
+    c->s->task_failed_cause = cause;
+    return err_set(c->s->err, ERR_INVALID, "%s", text);
+}
+
+/* A worker must look at what arrived before it may close the run. */
+static int refuse_unseen_events(struct command_call *c) {
+    if (c->s->st->n_buffered == 0)
+        return 0;
+    c->s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND;
+    return err_std(c->s->err, ERR_UNHANDLED_COMMAND);
+}
+
+static int apply_complete(struct command_call *c) {
+    const Command__CompleteWorkflowExecutionCommandAttributes *in =
+        c->cmd->complete_workflow_execution_command_attributes;
+    int rc = refuse_unseen_events(c);
+    if (rc < 0)
+        return rc;
+    History__WorkflowExecutionCompletedEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_COMPLETED_EVENT_ATTRIBUTES__INIT;
+    a.result = in->result;
+    a.workflow_task_completed_event_id = c->completed_event_id;
+    step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, &a, &c->extra);
+    run_close(c->s, WORKFLOW_EXECUTION_STATUS_COMPLETED);
+    c->fx->is_closed = true;
+    return 0;
+}
+
+static int apply_fail(struct command_call *c) {
+    const Command__FailWorkflowExecutionCommandAttributes *in =
+        c->cmd->fail_workflow_execution_command_attributes;
+    int rc = refuse_unseen_events(c);
+    if (rc < 0)
+        return rc;
+    if (!in->failure)
+        return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_FAIL_WORKFLOW_EXECUTION_ATTRIBUTES,
+                      "Failure is not set on FailWorkflowExecutionCommand.");
+    History__WorkflowExecutionFailedEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_FAILED_EVENT_ATTRIBUTES__INIT;
+    a.failure = in->failure;
+    a.retry_state = RETRY_STATE_RETRY_POLICY_NOT_SET;
+    a.workflow_task_completed_event_id = c->completed_event_id;
+    step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, &a, &c->extra);
+    run_close(c->s, WORKFLOW_EXECUTION_STATUS_FAILED);
+    c->fx->is_closed = true;
+    return 0;
+}
+
+static int apply_cancel(struct command_call *c) {
+    const Command__CancelWorkflowExecutionCommandAttributes *in =
+        c->cmd->cancel_workflow_execution_command_attributes;
+    int rc = refuse_unseen_events(c);
+    if (rc < 0)
+        return rc;
+    History__WorkflowExecutionCanceledEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_CANCELED_EVENT_ATTRIBUTES__INIT;
+    a.details = in->details;
+    a.workflow_task_completed_event_id = c->completed_event_id;
+    step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, &a, &c->extra);
+    run_close(c->s, WORKFLOW_EXECUTION_STATUS_CANCELED);
+    c->fx->is_closed = true;
+    return 0;
+}
+
+static int apply_schedule_activity(struct command_call *c) {
+    return activity_schedule(c->s, c->completed_event_id, c->cmd);
+}
+
+static int apply_cancel_activity(struct command_call *c) {
+    bool cancelled = false;
+    int rc = activity_request_cancel(
+        c->s, c->completed_event_id,
+        c->cmd->request_cancel_activity_task_command_attributes->scheduled_event_id, &cancelled);
+    if (cancelled)
+        c->fx->wakes_workflow = true;
+    return rc;
+}
+
+static int apply_start_timer(struct command_call *c) {
+    return timer_start(c->s, c->completed_event_id, c->cmd->start_timer_command_attributes, &c->extra);
+}
+
+static int apply_cancel_timer(struct command_call *c) {
+    return timer_cancel(c->s, c->completed_event_id, c->cmd->cancel_timer_command_attributes);
+}
+
+static int apply_marker(struct command_call *c) {
+    const Command__RecordMarkerCommandAttributes *in = c->cmd->record_marker_command_attributes;
+    if (strempty(in->marker_name))
+        return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES,
+                      "MarkerName is not set on RecordMarkerCommand.");
+    if (strlen(in->marker_name) > LIMIT_ID_BYTES)
+        return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES,
+                      "MarkerName on RecordMarkerCommand exceeds length limit.");
+    size_t n = in->n_details;
+    History__MarkerRecordedEventAttributes a = HISTORY__MARKER_RECORDED_EVENT_ATTRIBUTES__INIT;
+    History__MarkerRecordedEventAttributes__DetailsEntry *entries =
+        arena_array(c->s->arena, History__MarkerRecordedEventAttributes__DetailsEntry, n);
+    History__MarkerRecordedEventAttributes__DetailsEntry **details =
+        arena_array(c->s->arena, History__MarkerRecordedEventAttributes__DetailsEntry *, n);
+    if (n && (!entries || !details))
+        return err_std(c->s->err, ERR_NO_MEMORY);
+    for (size_t i = 0; i < n; i++) {
+        history__marker_recorded_event_attributes__details_entry__init(&entries[i]);
+        entries[i].key = in->details[i]->key;
+        entries[i].value = in->details[i]->value;
+        details[i] = &entries[i];
+    }
+    a.marker_name = in->marker_name;
+    a.n_details = n;
+    a.details = details;
+    a.header = in->header;
+    a.failure = in->failure;
+    a.workflow_task_completed_event_id = c->completed_event_id;
+    step_event(c->s, EVENT_TYPE_MARKER_RECORDED, &a, &c->extra);
+    return 0;
+}
+
+static int apply_search_attributes(struct command_call *c) {
+    Common__SearchAttributes *in =
+        c->cmd->upsert_workflow_search_attributes_command_attributes->search_attributes;
+    if (!in || in->n_indexed_fields == 0)
+        return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES,
+                      "SearchAttributes is not set on UpsertWorkflowSearchAttributesCommand.");
+    History__UpsertWorkflowSearchAttributesEventAttributes a =
+        HISTORY__UPSERT_WORKFLOW_SEARCH_ATTRIBUTES_EVENT_ATTRIBUTES__INIT;
+    a.search_attributes = in;
+    a.workflow_task_completed_event_id = c->completed_event_id;
+    step_event(c->s, EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, &a, &c->extra);
+    merge_search_attributes(c->s, in);
+    return 0;
+}
+
+static int apply_properties(struct command_call *c) {
+    Common__Memo *in = c->cmd->modify_workflow_properties_command_attributes->upserted_memo;
+    if (!in || in->n_fields == 0)
+        return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES,
+                      "UpsertedMemo is not set on ModifyWorkflowPropertiesCommand.");
+    History__WorkflowPropertiesModifiedEventAttributes a =
+        HISTORY__WORKFLOW_PROPERTIES_MODIFIED_EVENT_ATTRIBUTES__INIT;
+    a.upserted_memo = in;
+    a.workflow_task_completed_event_id = c->completed_event_id;
+    step_event(c->s, EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, &a, &c->extra);
+    merge_memo(c->s, in);
+    return 0;
+}
+
+/* type, the attributes it must carry, what does it */
+static const struct command_rule {
+    E__CommandType type;
+    Command__Command__AttributesCase attributes;
+    bool closes;
+    int (*apply)(struct command_call *c);
+} command_rules[] = {
+#define COMMAND(name, closes, fn)                                                                            \
+    {COMMAND_TYPE_##name, COMMAND__COMMAND__ATTRIBUTES_##name##_COMMAND_ATTRIBUTES, closes, fn},
+#include "core/commands.def"
+#undef COMMAND
+};
+
+static const struct command_rule *command_rule(const Command__Command *cmd) {
+    for (size_t i = 0; i < ARRAY_LEN(command_rules); i++)
+        if (command_rules[i].type == cmd->command_type)
+            return &command_rules[i];
+    return NULL;
+}
+
+bool command_closes(const Command__Command *cmd) {
+    const struct command_rule *rule = command_rule(cmd);
+    return rule && rule->closes;
+}
+
+int command_apply(struct step *s, int64_t completed_event_id, const Command__Command *cmd,
+                  struct command_effects *fx) {
+    struct command_call c = {.s = s, .completed_event_id = completed_event_id, .cmd = cmd, .fx = fx};
+    c.extra.user_metadata = cmd->user_metadata;
+    const struct command_rule *rule = command_rule(cmd);
+    if (!rule || !rule->apply) {
+        s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_FEATURE_DISABLED;
+        const ProtobufCEnumValue *v =
+            protobuf_c_enum_descriptor_get_value(&e__command_type__descriptor, (int)cmd->command_type);
+        return err_set(s->err, ERR_INVALID, "command %s is not supported by this server",
+                       v ? v->name : "of an unknown type");
+    }
+    if (cmd->attributes_case != rule->attributes) {
+        s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_UNSPECIFIED;
+        return err_set(s->err, ERR_INVALID, "The attributes of a command do not fit its type.");
+    }
+    return rule->apply(&c);
+}
+
+const char *command_cause_name(E__WorkflowTaskFailedCause cause) {
+    switch ((int)cause) {
+#define CAUSE(name, text)                                                                                    \
+    case WORKFLOW_TASK_FAILED_CAUSE_##name:                                                                  \
+        return text;
+#include "core/causes.def"
+#undef CAUSE
+    default:
+        return "BadCommand";
+    }
+}

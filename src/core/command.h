@@ -1,0 +1,17 @@
+/* Commands: what a worker asks for when it completes a task. */
+#pragma once
+
+#include "command.pb-c.h"
+#include "core/step.h"
+
+struct command_effects {
+    bool is_closed; /* a closing command was met */
+    bool wakes_workflow; /* something ended at once that the workflow waits for */
+};
+
+bool command_closes(const Command__Command *cmd);
+/* Applies one command. On error s->task_failed_cause says why the task failed. */
+int command_apply(struct step *s, int64_t completed_event_id, const Command__Command *cmd,
+                  struct command_effects *fx) must_check;
+/* "BadScheduleActivityAttributes" for the enumerator: what stands before the text of the error. */
+const char *command_cause_name(E__WorkflowTaskFailedCause cause);

@@ -1,0 +1,110 @@
+/* A worker's answer to a workflow task.
+ *
+ * Order: the completed event, the commands in their order, then whatever
+ * arrived meanwhile, then the next task if there is a reason for one. If a
+ * command is refused nothing of this may stay: the caller undoes the step and
+ * fails the task with the cause that is left in s->task_failed_cause. */
+#include "core/command.h"
+#include "core/failure.h"
+#include "core/run.h"
+#include "core/task.h"
+
+static int check_sequence(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
+    for (size_t i = 0; i + 1 < req->n_commands; i++)
+        if (command_closes(req->commands[i]))
+            return err_set(s->err, ERR_INVALID,
+                           "invalid command sequence: [%zu] closes the workflow and must be the last command",
+                           i + 1);
+    return 0;
+}
+
+static int64_t write_completed(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
+    State__Execution *st = s->st;
+    History__WorkflowTaskCompletedEventAttributes a = HISTORY__WORKFLOW_TASK_COMPLETED_EVENT_ATTRIBUTES__INIT;
+    task_write_started(s);
+    a.scheduled_event_id = st->task->scheduled_event_id;
+    a.started_event_id = st->task->started_event_id;
+    a.identity = req->identity;
+    a.binary_checksum = req->binary_checksum;
+    a.worker_version = req->worker_version_stamp;
+    a.sdk_metadata = req->sdk_metadata;
+    a.metering_metadata = req->metering_metadata;
+    a.versioning_behavior = req->versioning_behavior;
+    int64_t id = step_event(s, EVENT_TYPE_WORKFLOW_TASK_COMPLETED, &a, NULL);
+    st->last_started_event_id = st->task->started_event_id;
+    st->task_attempt = 1;
+    pb_free(st->task);
+    st->task = NULL;
+    return id;
+}
+
+static void update_sticky(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
+    const Taskqueue__StickyExecutionAttributes *sticky = req->sticky_attributes;
+    bool wanted = sticky && sticky->worker_task_queue && !strempty(sticky->worker_task_queue->name);
+    pb_set_string(&s->st->sticky_queue, wanted ? sticky->worker_task_queue->name : NULL, &s->failed);
+    s->st->sticky_timeout_us = wanted ? pb_duration_us(sticky->schedule_to_start_timeout) : 0;
+    if (wanted && s->st->sticky_timeout_us <= 0)
+        s->st->sticky_timeout_us = s->st->task_timeout_us;
+}
+
+/* The next task goes to the worker that just answered, without a trip through the queue. */
+static int start_inline(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
+    struct task_pick pick = {
+        .scheduled_event_id = s->st->task->scheduled_event_id,
+        .identity = req->identity,
+        .request_id = "",
+        .from_sticky = s->st->task->is_sticky,
+    };
+    struct uuid_text id = uuid_format(uuid_random(s->rng));
+    pick.request_id = id.s;
+    return task_start(s, &pick);
+}
+
+static bool is_heartbeat(const Ws__RespondWorkflowTaskCompletedRequest *req) {
+    return req->force_create_new_workflow_task && req->n_commands == 0 && req->n_messages == 0;
+}
+
+static int apply_commands(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
+                          int64_t completed, struct command_effects *fx) {
+    for (size_t i = 0; i < req->n_commands && !fx->is_closed; i++) {
+        int rc = command_apply(s, completed, req->commands[i], fx);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int task_complete(struct step *s, const State__TaskToken *token,
+                  const Ws__RespondWorkflowTaskCompletedRequest *req, struct completion *out) {
+    State__Execution *st = s->st;
+    *out = (struct completion){0};
+    int rc = task_check_token(s, token);
+    if (rc == 0)
+        rc = check_sequence(s, req);
+    if (rc < 0)
+        return rc;
+    int64_t original_us = st->task->original_scheduled_us;
+    bool heartbeat = is_heartbeat(req);
+    if (heartbeat && s->now.us - original_us > LIMIT_TASK_HEARTBEAT_MS * USEC_PER_MS) {
+        out->is_heartbeat_over = true;
+        task_time_out(s, TIMEOUT_TYPE_START_TO_CLOSE);
+        return 0;
+    }
+    struct command_effects fx = {0};
+    int64_t completed = write_completed(s, req);
+    update_sticky(s, req);
+    rc = apply_commands(s, req, completed, &fx);
+    if (rc < 0 || fx.is_closed)
+        return rc;
+    if (!step_flush_buffered(s) && !req->force_create_new_workflow_task && !fx.wakes_workflow)
+        return 0;
+    task_schedule(s);
+    out->has_new_task = true;
+    if (heartbeat && st->task)
+        st->task->original_scheduled_us = original_us;
+    if (req->return_new_workflow_task && st->task) {
+        out->is_new_started = true;
+        return start_inline(s, req);
+    }
+    return 0;
+}

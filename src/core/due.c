@@ -1,0 +1,83 @@
+/* Deadlines. A run has one next deadline, the earliest of all that wait in it;
+ * the engine wakes it then, and run_tick does whatever has become due, in the
+ * order of the deadlines, so that late ticks give the same history as prompt ones. */
+#include "core/activity.h"
+#include "core/run.h"
+#include "core/task.h"
+#include "core/timer.h"
+
+enum due_kind { DUE_NOTHING, DUE_FIRST_TASK, DUE_RUN, DUE_TASK, DUE_ACTIVITY, DUE_TIMER };
+
+struct due {
+    int64_t at_us;
+    enum due_kind kind;
+    size_t index;
+};
+
+static void consider(struct due *d, int64_t at_us, enum due_kind kind, size_t index) {
+    if (at_us < d->at_us)
+        *d = (struct due){at_us, kind, index};
+}
+
+static struct due first_due(const State__Execution *st) {
+    struct due d = {CLOCK_NEVER, DUE_NOTHING, 0};
+    if (!run_is_open(st))
+        return d;
+    if (st->first_task_due_us)
+        consider(&d, st->first_task_due_us, DUE_FIRST_TASK, 0);
+    if (st->run_expires_us)
+        consider(&d, st->run_expires_us, DUE_RUN, 0);
+    if (st->execution_expires_us)
+        consider(&d, st->execution_expires_us, DUE_RUN, 0);
+    consider(&d, task_due_us(st), DUE_TASK, 0);
+    for (size_t i = 0; i < st->n_activities; i++)
+        consider(&d, activity_due_us(st->activities[i]), DUE_ACTIVITY, i);
+    for (size_t i = 0; i < st->n_timers; i++)
+        consider(&d, st->timers[i]->fire_us, DUE_TIMER, i);
+    return d;
+}
+
+int64_t run_due_us(const State__Execution *st) {
+    return first_due(st).at_us;
+}
+
+static void time_out_run(struct step *s) {
+    task_force_close(s);
+    History__WorkflowExecutionTimedOutEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_TIMED_OUT_EVENT_ATTRIBUTES__INIT;
+    a.retry_state = RETRY_STATE_TIMEOUT;
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, &a, NULL);
+    run_close(s, WORKFLOW_EXECUTION_STATUS_TIMED_OUT);
+}
+
+static int do_due(struct step *s, const struct due *d) {
+    switch (d->kind) {
+    case DUE_FIRST_TASK:
+        task_schedule(s);
+        return 0;
+    case DUE_RUN:
+        time_out_run(s);
+        return 0;
+    case DUE_TASK:
+        task_time_out(s,
+                      task_is_started(s->st) ? TIMEOUT_TYPE_START_TO_CLOSE : TIMEOUT_TYPE_SCHEDULE_TO_START);
+        return 0;
+    case DUE_ACTIVITY:
+        return activity_tick(s, s->st->activities[d->index]);
+    case DUE_TIMER:
+        timer_fire(s, d->index);
+        return 0;
+    case DUE_NOTHING:
+        break;
+    }
+    return 0;
+}
+
+int run_tick(struct step *s) {
+    for (struct due d = first_due(s->st); d.at_us <= s->now.us && !s->failed; d = first_due(s->st)) {
+        int rc = do_due(s, &d);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}

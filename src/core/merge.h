@@ -1,0 +1,9 @@
+/* Memo and search attributes: merging what a workflow upserts into what it has. */
+#pragma once
+
+#include "core/step.h"
+
+/* A null payload (no data, or encoding binary/null) removes the key. */
+bool merge_is_null(const Common__Payload *p);
+void merge_memo(struct step *s, const Common__Memo *in);
+void merge_search_attributes(struct step *s, const Common__SearchAttributes *in);

@@ -1,0 +1,39 @@
+/* Building and changing protobuf-c trees that live on the heap, and times.
+ *
+ * The state of a run is a generated message. Its strings, arrays and
+ * submessages are owned by the tree and freed with it. All functions that
+ * allocate take the step's failure flag: once it is set they still leave the
+ * tree valid, and the caller checks once at the end. */
+#pragma once
+
+#include <google/protobuf/duration.pb-c.h>
+#include <google/protobuf/timestamp.pb-c.h>
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/str.h"
+
+void pb_set_string(char **field, const char *value, bool *failed);
+void *pb_clone(const ProtobufCMessage *m, bool *failed); /* NULL for NULL */
+/* Frees the old value (may be NULL) and stores a copy of the new one (may be NULL). */
+void pb_set_message(void *field, const void *m, bool *failed);
+void *pb_new(const ProtobufCMessageDescriptor *d, bool *failed);
+void pb_free(void *m); /* any message from these functions; NULL is fine */
+
+/* Arrays of messages or strings. Items appended are owned by the tree, also on failure (then freed). */
+void pb_append_message(size_t *n, void *array, void *item, bool *failed);
+void pb_append_string(size_t *n, char ***array, const char *value, bool *failed);
+void pb_append_bytes(size_t *n, ProtobufCBinaryData **array, struct str bytes, bool *failed);
+void pb_remove_message(size_t *n, void *array, size_t i);
+void pb_remove_bytes(size_t *n, ProtobufCBinaryData *array, size_t i);
+void pb_clear_messages(size_t *n, void *array);
+void pb_clear_bytes(size_t *n, ProtobufCBinaryData **array);
+
+struct str pb_bytes(const ProtobufCBinaryData *d);
+
+/* Microseconds; what is finer is cut, what does not fit is capped. NULL is 0. */
+int64_t pb_duration_us(const Google__Protobuf__Duration *d);
+bool pb_duration_valid(const Google__Protobuf__Duration *d); /* NULL is valid; negative is not */
+Google__Protobuf__Duration pb_duration(int64_t us);
+Google__Protobuf__Timestamp pb_timestamp(int64_t us);

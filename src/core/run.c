@@ -1,0 +1,106 @@
+/* The run as a whole: how it begins, what reaches it from outside, how it ends. */
+#include "core/run.h"
+
+#include "core/failure.h"
+#include "core/merge.h"
+#include "core/retry.h"
+#include "core/task.h"
+#include "core/validate.h"
+
+bool run_is_open(const State__Execution *st) {
+    return st->status == WORKFLOW_EXECUTION_STATUS_RUNNING;
+}
+
+void run_close(struct step *s, E__WorkflowExecutionStatus status) {
+    State__Execution *st = s->st;
+    ensure_inv(I6, run_is_open(st));
+    st->status = (int32_t)status;
+    st->close_us = s->now.us;
+    pb_free(st->task);
+    st->task = NULL;
+    st->first_task_due_us = 0;
+    pb_clear_messages(&st->n_activities, &st->activities);
+    pb_clear_messages(&st->n_timers, &st->timers);
+    pb_clear_bytes(&st->n_buffered, &st->buffered);
+    st->buffered_bytes = 0;
+    step_effect(s, EFFECT_CLOSED, 0);
+}
+
+/* An event from outside wants the workflow's attention. While the first task still waits for its
+ * start delay, only those that insist get it. */
+static void wake(struct step *s, bool insists) {
+    if (s->st->first_task_due_us && !insists)
+        return;
+    task_schedule(s);
+}
+
+/* Too much arrived while the worker was busy: the task is given up so that it can be written. */
+static int bound_buffer(struct step *s) {
+    State__Execution *st = s->st;
+    if (st->n_buffered < LIMIT_BUFFERED_EVENTS && st->buffered_bytes < LIMIT_BUFFERED_BYTES)
+        return 0;
+    return task_fail(s, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, NULL, "history-service");
+}
+
+static bool signal_seen(const State__Execution *st, const char *request_id) {
+    for (size_t i = 0; i < st->n_signal_request_ids; i++)
+        if (streq(st->signal_request_ids[i], request_id))
+            return true;
+    return false;
+}
+
+int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req) {
+    State__Execution *st = s->st;
+    if (!run_is_open(st))
+        return err_std(s->err, ERR_CLOSED);
+    if (!strempty(req->request_id) && signal_seen(st, req->request_id))
+        return 0;
+    if (st->signal_count >= LIMIT_SIGNALS)
+        return err_set(s->err, ERR_INVALID, "exceeded workflow execution limit for signal events");
+    History__WorkflowExecutionSignaledEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES__INIT;
+    a.signal_name = req->signal_name;
+    a.input = req->input;
+    a.identity = req->identity;
+    a.header = req->header;
+    a.request_id = req->request_id;
+    struct event_extra extra = {.links = req->links, .link_count = req->n_links};
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, &a, &extra);
+    st->signal_count++;
+    if (!strempty(req->request_id))
+        pb_append_string(&st->n_signal_request_ids, &st->signal_request_ids, req->request_id, &s->failed);
+    wake(s, false);
+    return bound_buffer(s);
+}
+
+int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionRequest *req) {
+    State__Execution *st = s->st;
+    if (!run_is_open(st) || st->cancel_requested)
+        return 0;
+    History__WorkflowExecutionCancelRequestedEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_CANCEL_REQUESTED_EVENT_ATTRIBUTES__INIT;
+    a.cause = req->reason;
+    a.identity = req->identity;
+    struct event_extra extra = {.links = req->links, .link_count = req->n_links};
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED, &a, &extra);
+    st->cancel_requested = true;
+    pb_set_string(&st->cancel_request_id, req->request_id, &s->failed);
+    wake(s, true);
+    return bound_buffer(s);
+}
+
+int run_terminate(struct step *s, const char *reason, Common__Payloads *details, const char *identity,
+                  Common__Link **links, size_t link_count) {
+    if (!run_is_open(s->st))
+        return err_std(s->err, ERR_CLOSED);
+    task_force_close(s);
+    History__WorkflowExecutionTerminatedEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_TERMINATED_EVENT_ATTRIBUTES__INIT;
+    a.reason = (char *)(uintptr_t)reason;
+    a.details = details;
+    a.identity = (char *)(uintptr_t)identity;
+    struct event_extra extra = {.links = links, .link_count = link_count};
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, &a, &extra);
+    run_close(s, WORKFLOW_EXECUTION_STATUS_TERMINATED);
+    return 0;
+}

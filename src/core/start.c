@@ -1,0 +1,234 @@
+/* Starting a run: the rules of the request, the first events, and what a start
+ * means when its workflow id is already taken. */
+#include "core/merge.h"
+#include "core/retry.h"
+#include "core/run.h"
+#include "core/task.h"
+#include "core/validate.h"
+
+/* ---- the rules ---- */
+
+static int validate_durations(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
+    if (!pb_duration_valid(r->workflow_execution_timeout))
+        return err_set(err, ERR_INVALID, "Invalid WorkflowExecutionTimeout: it must not be negative.");
+    if (!pb_duration_valid(r->workflow_run_timeout))
+        return err_set(err, ERR_INVALID, "Invalid WorkflowRunTimeout: it must not be negative.");
+    if (!pb_duration_valid(r->workflow_task_timeout))
+        return err_set(err, ERR_INVALID, "Invalid WorkflowTaskTimeout: it must not be negative.");
+    if (!pb_duration_valid(r->workflow_start_delay))
+        return err_set(err, ERR_INVALID, "Invalid WorkflowStartDelay: it must not be negative.");
+    return 0;
+}
+
+static int validate_policies(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
+    bool has_conflict_policy = r->workflow_id_conflict_policy != WORKFLOW_ID_CONFLICT_POLICY_UNSPECIFIED;
+    if (r->workflow_id_reuse_policy == WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING && has_conflict_policy)
+        return err_set(
+            err, ERR_INVALID,
+            "Invalid WorkflowIDReusePolicy: WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING cannot be used "
+            "together with a WorkflowIDConflictPolicy.");
+    if (r->workflow_id_conflict_policy == WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING &&
+        r->workflow_id_reuse_policy == WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
+        return err_set(
+            err, ERR_INVALID,
+            "Invalid WorkflowIDReusePolicy: WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE cannot be used "
+            "together with WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING.");
+    return 0;
+}
+
+static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
+    if (!strempty(r->cron_schedule))
+        return err_set(err, ERR_UNIMPLEMENTED,
+                       "cron_schedule is not supported by this version of the server");
+    if (r->retry_policy)
+        return err_set(err, ERR_UNIMPLEMENTED,
+                       "a retry policy for workflows is not supported by this version of the server");
+    if (r->n_completion_callbacks)
+        return err_set(err, ERR_UNIMPLEMENTED,
+                       "completion callbacks are not supported by this version of the server");
+    return 0;
+}
+
+int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
+    int rc = validate_required(r->workflow_id, "WorkflowId", err);
+    if (rc == 0)
+        rc = validate_required(r->workflow_type ? r->workflow_type->name : "", "WorkflowType", err);
+    if (rc == 0)
+        rc = validate_task_queue(r->task_queue, err);
+    if (rc == 0)
+        rc = validate_id(r->request_id, "RequestId", err);
+    if (rc == 0)
+        rc = validate_id(r->identity, "Identity", err);
+    if (rc == 0)
+        rc = validate_durations(r, err);
+    if (rc == 0)
+        rc = retry_validate(r->retry_policy, err);
+    if (rc == 0)
+        rc = validate_policies(r, err);
+    if (rc == 0 && r->workflow_start_delay && !strempty(r->cron_schedule))
+        rc = err_set(err, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together.");
+    if (rc == 0 && r->n_links > LIMIT_LINKS)
+        rc = err_set(err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
+    return rc == 0 ? validate_not_yet(r, err) : rc;
+}
+
+/* ---- the birth ---- */
+
+static int64_t cap_duration(int64_t us) {
+    const int64_t century = LIMIT_DURATION_DAYS * INT64_C(86400) * USEC_PER_SEC;
+    return MIN(us, century);
+}
+
+static void set_timeouts(State__Execution *st, const Ws__StartWorkflowExecutionRequest *r) {
+    int64_t execution = cap_duration(pb_duration_us(r->workflow_execution_timeout));
+    int64_t run = cap_duration(pb_duration_us(r->workflow_run_timeout));
+    int64_t task = pb_duration_us(r->workflow_task_timeout);
+    if (execution && (!run || run > execution))
+        run = execution;
+    if (!task)
+        task = LIMIT_DEFAULT_TASK_TIMEOUT_MS * USEC_PER_MS;
+    task = MIN(task, LIMIT_MAX_TASK_TIMEOUT_MS * USEC_PER_MS);
+    st->execution_timeout_us = execution;
+    st->run_timeout_us = run;
+    st->task_timeout_us = run ? MIN(task, run) : task;
+}
+
+static void set_times(struct step *s, int64_t delay_us) {
+    State__Execution *st = s->st;
+    st->start_us = s->now.us;
+    st->execution_us = usec_add(s->now.us, delay_us);
+    st->first_task_due_us = delay_us ? st->execution_us : 0;
+    if (st->execution_timeout_us)
+        st->execution_expires_us = usec_add(st->execution_us, st->execution_timeout_us);
+    if (st->run_timeout_us)
+        st->run_expires_us = usec_add(st->execution_us, st->run_timeout_us);
+}
+
+static void set_identity(struct step *s, const struct run_birth *b,
+                         const Ws__StartWorkflowExecutionRequest *r) {
+    State__Execution *st = s->st;
+    pb_set_string(&st->namespace_id, b->namespace_id, &s->failed);
+    pb_set_string(&st->workflow_id, r->workflow_id, &s->failed);
+    pb_set_string(&st->run_id, b->run_id, &s->failed);
+    pb_set_string(&st->first_run_id, b->run_id, &s->failed);
+    pb_set_string(&st->original_run_id, b->run_id, &s->failed);
+    pb_set_string(&st->workflow_type, r->workflow_type->name, &s->failed);
+    pb_set_string(&st->task_queue, r->task_queue->name, &s->failed);
+    pb_set_string(&st->start_request_id, b->request_id, &s->failed);
+    if (r->memo)
+        merge_memo(s, r->memo);
+    if (r->search_attributes)
+        merge_search_attributes(s, r->search_attributes);
+    pb_set_message(&st->user_metadata, r->user_metadata, &s->failed);
+    pb_set_message(&st->priority, r->priority, &s->failed);
+    st->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
+    st->next_event_id = 1;
+    st->attempt = 1;
+    st->task_attempt = 1;
+}
+
+static void write_started(struct step *s, const Ws__StartWorkflowExecutionRequest *r, int64_t delay_us) {
+    State__Execution *st = s->st;
+    Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
+    queue.name = st->task_queue;
+    queue.kind = TASK_QUEUE_KIND_NORMAL;
+    Common__WorkflowExecution self = COMMON__WORKFLOW_EXECUTION__INIT;
+    self.workflow_id = st->workflow_id;
+    self.run_id = st->run_id;
+    Google__Protobuf__Duration timeouts[3] = {pb_duration(st->execution_timeout_us),
+                                              pb_duration(st->run_timeout_us),
+                                              pb_duration(st->task_timeout_us)};
+    Google__Protobuf__Duration delay = pb_duration(delay_us);
+    Google__Protobuf__Timestamp expires = pb_timestamp(st->execution_expires_us);
+    History__WorkflowExecutionStartedEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_STARTED_EVENT_ATTRIBUTES__INIT;
+    a.workflow_type = r->workflow_type;
+    a.task_queue = &queue;
+    a.input = r->input;
+    a.header = r->header;
+    a.workflow_execution_timeout = &timeouts[0];
+    a.workflow_run_timeout = &timeouts[1];
+    a.workflow_task_timeout = &timeouts[2];
+    a.continued_failure = r->continued_failure;
+    a.last_completion_result = r->last_completion_result;
+    a.original_execution_run_id = st->original_run_id;
+    a.first_execution_run_id = st->first_run_id;
+    a.identity = r->identity;
+    a.attempt = st->attempt;
+    a.workflow_execution_expiration_time = st->execution_expires_us ? &expires : NULL;
+    a.first_workflow_task_backoff = &delay;
+    a.memo = st->memo;
+    a.search_attributes = st->search_attributes;
+    a.workflow_id = st->workflow_id;
+    a.root_workflow_execution = &self;
+    a.versioning_override = r->versioning_override;
+    a.priority = r->priority;
+    struct event_extra extra = {
+        .user_metadata = r->user_metadata, .links = r->links, .link_count = r->n_links};
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &a, &extra);
+}
+
+int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWorkflowExecutionRequest *req) {
+    int64_t delay_us = cap_duration(pb_duration_us(req->workflow_start_delay));
+    set_identity(s, birth, req);
+    set_timeouts(s->st, req);
+    set_times(s, delay_us);
+    write_started(s, req, delay_us);
+    if (!delay_us)
+        task_schedule(s);
+    return 0;
+}
+
+/* ---- when the id is taken ---- */
+
+static int already_started(struct err *err, const State__Execution *current, const char *text) {
+    int rc = err_set(err, ERR_ALREADY_STARTED, "%s WorkflowId: %s, RunId: %s.", text, current->workflow_id,
+                     current->run_id);
+    if (err) {
+        strncpy(err->subject, current->start_request_id, sizeof(err->subject) - 1);
+        strncpy(err->run_id.s, current->run_id, UUID_TEXT_LEN);
+        strncpy(err->first_run_id.s, current->first_run_id, UUID_TEXT_LEN);
+    }
+    return rc;
+}
+
+static enum start_verdict judge_running(const Ws__StartWorkflowExecutionRequest *r,
+                                        const State__Execution *current, struct err *err) {
+    if (r->workflow_id_reuse_policy == WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING)
+        return START_TERMINATE_FIRST;
+    switch ((int)r->workflow_id_conflict_policy) {
+    case WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING:
+        return START_EXISTING;
+    case WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING:
+        return START_TERMINATE_FIRST;
+    default:
+        (void)already_started(err, current, "Workflow execution is already running.");
+        return START_REFUSED;
+    }
+}
+
+static enum start_verdict judge_closed(const Ws__StartWorkflowExecutionRequest *r,
+                                       const State__Execution *current, struct err *err) {
+    switch ((int)r->workflow_id_reuse_policy) {
+    case WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE:
+        (void)already_started(err, current, "Workflow execution already finished.");
+        return START_REFUSED;
+    case WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY:
+        if (current->status != WORKFLOW_EXECUTION_STATUS_COMPLETED &&
+            current->status != WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW)
+            return START_NEW;
+        (void)already_started(err, current, "Workflow execution already finished successfully.");
+        return START_REFUSED;
+    default:
+        return START_NEW;
+    }
+}
+
+enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req, const char *request_id,
+                                   const State__Execution *current, struct err *err) {
+    if (streq(current->start_request_id, request_id))
+        return START_SAME;
+    if (run_is_open(current))
+        return judge_running(req, current, err);
+    return judge_closed(req, current, err);
+}

@@ -1,0 +1,218 @@
+/* The step context: where events get their ids, and where they wait for them.
+ *
+ * While a workflow task is with a worker, events from outside are kept packed
+ * and without an id in the state. When the task ends they are written behind
+ * the events that the worker's commands made. */
+#include "core/step.h"
+
+#include <string.h>
+
+#include "wire/encode.h"
+#include "wire/guard.h"
+
+#define STEP_EVENT_BYTES_MAX (64u << 20) /* what one step may write; far above any legal completion */
+
+enum event_how { DIRECT, BUFFER, FINISH };
+
+struct event_rule {
+    E__EventType type;
+    History__HistoryEvent__AttributesCase attributes;
+    enum event_how how;
+};
+
+static const struct event_rule event_rules[] = {
+#define EVENT(name, how)                                                                                     \
+    {EVENT_TYPE_##name, HISTORY__HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES, how},
+#include "core/events.def"
+#undef EVENT
+};
+
+static const struct event_rule *event_rule(E__EventType type) {
+    for (size_t i = 0; i < ARRAY_LEN(event_rules); i++)
+        if (event_rules[i].type == type)
+            return &event_rules[i];
+    ensure(!"event type is in events.def");
+    return NULL;
+}
+
+void step_init(struct step *s, State__Execution *st, struct wall now, struct rng *rng, struct arena *arena,
+               struct err *err) {
+    memset(s, 0, sizeof(*s));
+    s->st = st;
+    s->now = now;
+    s->rng = rng;
+    s->arena = arena;
+    s->err = err;
+    buf_init(&s->events, STEP_EVENT_BYTES_MAX);
+}
+
+void step_done(struct step *s) {
+    buf_done(&s->events);
+}
+
+void step_effect(struct step *s, enum effect_kind kind, int64_t event_id) {
+    if (s->effect_count == s->effect_cap) {
+        size_t cap = s->effect_cap ? s->effect_cap * 2 : 4;
+        struct effect *bigger = cap <= STEP_EFFECTS_MAX ? arena_array(s->arena, struct effect, cap) : NULL;
+        if (!bigger) {
+            s->failed = true;
+            return;
+        }
+        if (s->effect_count)
+            memcpy(bigger, s->effects, s->effect_count * sizeof(*bigger));
+        s->effects = bigger;
+        s->effect_cap = cap;
+    }
+    s->effects[s->effect_count++] = (struct effect){kind, event_id};
+}
+
+static int64_t write_event(struct step *s, History__HistoryEvent *ev) {
+    ev->event_id = s->st->next_event_id++;
+    ev->task_id = ev->event_id;
+    if (!s->first_event_id)
+        s->first_event_id = ev->event_id;
+    size_t before = s->events.len;
+    wire_add_message_field(&s->events, 1, &ev->base);
+    s->st->history_bytes += (int64_t)(s->events.len - before);
+    return ev->event_id;
+}
+
+static void buffer_event(struct step *s, const History__HistoryEvent *ev) {
+    struct buf packed;
+    buf_init(&packed, STEP_EVENT_BYTES_MAX);
+    wire_encode(&packed, &ev->base);
+    if (buf_ok(&packed)) {
+        pb_append_bytes(&s->st->n_buffered, &s->st->buffered, buf_str(&packed), &s->failed);
+        s->st->buffered_bytes += (int64_t)packed.len;
+    } else {
+        s->failed = true;
+    }
+    buf_done(&packed);
+}
+
+static bool task_is_started(const State__Execution *st) {
+    return st->task && st->task->started_event_id != 0;
+}
+
+int64_t step_event(struct step *s, E__EventType type, void *attributes, const struct event_extra *extra) {
+    static const struct event_extra nothing;
+    const struct event_rule *rule = event_rule(type);
+    if (!extra)
+        extra = &nothing;
+    Google__Protobuf__Timestamp time = pb_timestamp(extra->time_us ? extra->time_us : s->now.us);
+    History__HistoryEvent ev = HISTORY__HISTORY_EVENT__INIT;
+    ev.event_type = type;
+    ev.event_time = &time;
+    ev.attributes_case = rule->attributes;
+    /* Every member of the union is a pointer to an attributes message. */
+    ev.timer_fired_event_attributes = attributes;
+    ev.user_metadata = (Sdk__UserMetadata *)(uintptr_t)extra->user_metadata;
+    ev.links = extra->links;
+    ev.n_links = extra->link_count;
+    if (rule->how != DIRECT && task_is_started(s->st)) {
+        buffer_event(s, &ev);
+        return 0;
+    }
+    return write_event(s, &ev);
+}
+
+static History__HistoryEvent *unpack_buffered(struct step *s, size_t i) {
+    ProtobufCAllocator alloc = wire_arena_allocator(s->arena);
+    const ProtobufCBinaryData *d = &s->st->buffered[i];
+    History__HistoryEvent *ev = history__history_event__unpack(&alloc, d->len, d->data);
+    if (!ev)
+        s->failed = true;
+    return ev;
+}
+
+/* An activity's start and end were buffered together, so the end could not know the start's id. */
+struct started_id {
+    int64_t scheduled_event_id;
+    int64_t started_event_id;
+};
+
+static int64_t *finish_started_field(History__HistoryEvent *ev, int64_t *ret_scheduled) {
+    switch ((int)ev->event_type) {
+    case EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+        *ret_scheduled = ev->activity_task_completed_event_attributes->scheduled_event_id;
+        return &ev->activity_task_completed_event_attributes->started_event_id;
+    case EVENT_TYPE_ACTIVITY_TASK_FAILED:
+        *ret_scheduled = ev->activity_task_failed_event_attributes->scheduled_event_id;
+        return &ev->activity_task_failed_event_attributes->started_event_id;
+    case EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+        *ret_scheduled = ev->activity_task_timed_out_event_attributes->scheduled_event_id;
+        return &ev->activity_task_timed_out_event_attributes->started_event_id;
+    case EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+        *ret_scheduled = ev->activity_task_canceled_event_attributes->scheduled_event_id;
+        return &ev->activity_task_canceled_event_attributes->started_event_id;
+    default:
+        return NULL;
+    }
+}
+
+static void patch_started_id(History__HistoryEvent *ev, const struct started_id *ids, size_t count) {
+    int64_t scheduled = 0;
+    int64_t *field = finish_started_field(ev, &scheduled);
+    for (size_t i = 0; field && i < count; i++)
+        if (ids[i].scheduled_event_id == scheduled)
+            *field = ids[i].started_event_id;
+}
+
+bool step_flush_buffered(struct step *s) {
+    size_t count = s->st->n_buffered;
+    ensure_inv(I4, !task_is_started(s->st));
+    if (!count)
+        return false;
+    History__HistoryEvent **events = arena_array(s->arena, History__HistoryEvent *, count);
+    struct started_id *ids = arena_array(s->arena, struct started_id, count);
+    size_t id_count = 0;
+    for (size_t i = 0; events && i < count; i++)
+        events[i] = unpack_buffered(s, i);
+    if (!events || !ids || s->failed) {
+        s->failed = true;
+        return true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (event_rule(events[i]->event_type)->how == FINISH)
+            continue;
+        int64_t id = write_event(s, events[i]);
+        if (events[i]->event_type == EVENT_TYPE_ACTIVITY_TASK_STARTED)
+            ids[id_count++] = (struct started_id){
+                events[i]->activity_task_started_event_attributes->scheduled_event_id, id};
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (event_rule(events[i]->event_type)->how != FINISH)
+            continue;
+        patch_started_id(events[i], ids, id_count);
+        write_event(s, events[i]);
+    }
+    pb_clear_bytes(&s->st->n_buffered, &s->st->buffered);
+    s->st->buffered_bytes = 0;
+    return true;
+}
+
+bool step_drop_buffered_timer(struct step *s, const char *timer_id, int64_t *ret_started_event_id) {
+    for (size_t i = 0; i < s->st->n_buffered; i++) {
+        History__HistoryEvent *ev = unpack_buffered(s, i);
+        if (!ev)
+            return false;
+        if (ev->event_type != EVENT_TYPE_TIMER_FIRED ||
+            !streq(ev->timer_fired_event_attributes->timer_id, timer_id))
+            continue;
+        *ret_started_event_id = ev->timer_fired_event_attributes->started_event_id;
+        s->st->buffered_bytes -= (int64_t)s->st->buffered[i].len;
+        pb_remove_bytes(&s->st->n_buffered, s->st->buffered, i);
+        return true;
+    }
+    return false;
+}
+
+bool step_has_buffered_finish(struct step *s, int64_t scheduled_event_id) {
+    for (size_t i = 0; i < s->st->n_buffered; i++) {
+        History__HistoryEvent *ev = unpack_buffered(s, i);
+        int64_t scheduled = 0;
+        if (ev && finish_started_field(ev, &scheduled) && scheduled == scheduled_event_id)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,233 @@
+/* The workflow task's states. Happy path: task_schedule, task_start, then
+ * task_complete (completion.c). What goes wrong: the worker fails it, never
+ * answers (start-to-close), or its sticky queue has no worker any more
+ * (schedule-to-start); each ends the task and schedules the next. */
+#include "core/task.h"
+
+#include "core/failure.h"
+#include "core/run.h"
+
+bool task_is_started(const State__Execution *st) {
+    return st->task && st->task->started_event_id != 0;
+}
+
+bool task_is_transient(const State__WorkflowTask *t) {
+    return t->attempt > 1;
+}
+
+static void write_scheduled(struct step *s, int64_t time_us) {
+    State__WorkflowTask *t = s->st->task;
+    Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
+    queue.name = t->is_sticky ? s->st->sticky_queue : s->st->task_queue;
+    queue.kind = t->is_sticky ? TASK_QUEUE_KIND_STICKY : TASK_QUEUE_KIND_NORMAL;
+    if (t->is_sticky)
+        queue.normal_name = s->st->task_queue;
+    Google__Protobuf__Duration timeout = pb_duration(t->timeout_us);
+    History__WorkflowTaskScheduledEventAttributes a = HISTORY__WORKFLOW_TASK_SCHEDULED_EVENT_ATTRIBUTES__INIT;
+    a.task_queue = &queue;
+    a.start_to_close_timeout = &timeout;
+    a.attempt = t->attempt;
+    struct event_extra extra = {.time_us = time_us};
+    t->scheduled_event_id = step_event(s, EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, &a, &extra);
+    t->is_scheduled_written = true;
+}
+
+static void write_started(struct step *s) {
+    State__WorkflowTask *t = s->st->task;
+    E__SuggestContinueAsNewReason reasons[2];
+    History__WorkflowTaskStartedEventAttributes a = HISTORY__WORKFLOW_TASK_STARTED_EVENT_ATTRIBUTES__INIT;
+    a.scheduled_event_id = t->scheduled_event_id;
+    a.identity = t->identity;
+    a.request_id = t->request_id;
+    a.history_size_bytes = t->history_bytes;
+    a.suggest_continue_as_new = t->suggest_continue_as_new;
+    a.suggest_continue_as_new_reasons = reasons;
+    if (t->suggest_continue_as_new && t->history_bytes >= LIMIT_SUGGEST_BYTES)
+        reasons[a.n_suggest_continue_as_new_reasons++] =
+            SUGGEST_CONTINUE_AS_NEW_REASON_HISTORY_SIZE_TOO_LARGE;
+    if (t->suggest_continue_as_new && t->started_event_id > LIMIT_SUGGEST_EVENTS)
+        reasons[a.n_suggest_continue_as_new_reasons++] =
+            SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_HISTORY_EVENTS;
+    struct event_extra extra = {.time_us = t->started_us};
+    int64_t id = step_event(s, EVENT_TYPE_WORKFLOW_TASK_STARTED, &a, &extra);
+    ensure_inv(I5, id == t->started_event_id);
+    t->is_started_written = true;
+}
+
+void task_write_started(struct step *s) {
+    State__WorkflowTask *t = s->st->task;
+    if (!t->is_scheduled_written)
+        write_scheduled(s, t->scheduled_us);
+    if (!t->is_started_written)
+        write_started(s);
+}
+
+/* A worker that keeps failing is asked again ever more slowly. */
+static int64_t task_timeout_us(const State__Execution *st, int32_t attempt) {
+    int64_t growth = 0;
+    for (int32_t i = LIMIT_TASK_RETRY_AFTER_ATTEMPTS; i < attempt; i++) {
+        growth = growth ? growth * 2 : LIMIT_TASK_RETRY_INITIAL_MS * USEC_PER_MS;
+        if (growth >= LIMIT_TASK_RETRY_MAX_MS * USEC_PER_MS)
+            return st->task_timeout_us + LIMIT_TASK_RETRY_MAX_MS * USEC_PER_MS;
+    }
+    return st->task_timeout_us + growth;
+}
+
+void task_schedule(struct step *s) {
+    State__Execution *st = s->st;
+    if (st->task || !run_is_open(st))
+        return;
+    if (step_flush_buffered(s))
+        st->task_attempt = 1;
+    State__WorkflowTask *t = pb_new(&state__workflow_task__descriptor, &s->failed);
+    if (!t)
+        return;
+    st->task = t;
+    st->first_task_due_us = 0;
+    t->attempt = st->task_attempt;
+    t->scheduled_us = t->original_scheduled_us = s->now.us;
+    t->timeout_us = task_timeout_us(st, t->attempt);
+    t->is_sticky = !strempty(st->sticky_queue);
+    if (task_is_transient(t))
+        t->scheduled_event_id = st->next_event_id;
+    else
+        write_scheduled(s, 0);
+    step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
+}
+
+/* Events arrived after a transient task was scheduled: its ids no longer hold, and the worker has
+ * something new to look at, so it becomes an ordinary first attempt. */
+static void convert_transient(struct step *s) {
+    State__WorkflowTask *t = s->st->task;
+    t->attempt = s->st->task_attempt = 1;
+    t->timeout_us = s->st->task_timeout_us;
+    write_scheduled(s, 0);
+}
+
+int task_start(struct step *s, const struct task_pick *pick) {
+    State__Execution *st = s->st;
+    State__WorkflowTask *t = st->task;
+    if (!t || t->started_event_id || t->scheduled_event_id != pick->scheduled_event_id)
+        return err_set(s->err, ERR_NOT_FOUND, "Workflow task not found.");
+    if (pick->from_sticky && !t->is_sticky)
+        return err_set(s->err, ERR_NOT_FOUND, "Workflow task moved to the normal queue.");
+    if (!pick->from_sticky && t->is_sticky) {
+        t->is_sticky = false;
+        pb_set_string(&st->sticky_queue, NULL, &s->failed);
+    }
+    if (task_is_transient(t) && t->scheduled_event_id != st->next_event_id)
+        convert_transient(s);
+    t->started_event_id = st->next_event_id + (t->is_scheduled_written ? 0 : 1);
+    t->started_us = s->now.us;
+    t->history_bytes = st->history_bytes;
+    t->suggest_continue_as_new =
+        st->history_bytes >= LIMIT_SUGGEST_BYTES || t->started_event_id > LIMIT_SUGGEST_EVENTS;
+    pb_set_string(&t->identity, pick->identity, &s->failed);
+    pb_set_string(&t->request_id, pick->request_id, &s->failed);
+    return 0;
+}
+
+void task_give_back(struct step *s, int64_t scheduled_event_id, int64_t started_us) {
+    State__WorkflowTask *t = s->st->task;
+    if (!t || !t->started_event_id || t->scheduled_event_id != scheduled_event_id ||
+        t->started_us != started_us || t->is_started_written)
+        return;
+    t->started_event_id = 0;
+    t->started_us = 0;
+    /* What was buffered for its sake can be written now. For a transient task that shifts its ids,
+     * which task_start notices. */
+    step_flush_buffered(s);
+    step_effect(s, EFFECT_WORKFLOW_TASK, scheduled_event_id);
+}
+
+void task_unstick(struct step *s) {
+    State__WorkflowTask *t = s->st->task;
+    pb_set_string(&s->st->sticky_queue, NULL, &s->failed);
+    if (!t || t->started_event_id || !t->is_sticky)
+        return;
+    t->is_sticky = false;
+    step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
+}
+
+int task_check_token(struct step *s, const State__TaskToken *token) {
+    const State__WorkflowTask *t = s->st->task;
+    if (!run_is_open(s->st))
+        return err_set(s->err, ERR_CLOSED, "workflow execution already completed");
+    if (!t || !t->started_event_id || t->scheduled_event_id != token->scheduled_event_id ||
+        t->started_event_id != token->started_event_id || t->attempt != token->attempt ||
+        t->started_us != token->started_us)
+        return err_set(s->err, ERR_NOT_FOUND, "Workflow task not found.");
+    return 0;
+}
+
+/* The task is over without success. A failure on the sticky queue is first tried again elsewhere:
+ * only failures on the normal queue count as attempts. */
+static void end_failed(struct step *s, bool counts) {
+    State__Execution *st = s->st;
+    if (!strempty(st->sticky_queue)) {
+        counts = false;
+        pb_set_string(&st->sticky_queue, NULL, &s->failed);
+    }
+    st->task_attempt = counts ? st->task->attempt + 1 : 1;
+    pb_free(st->task);
+    st->task = NULL;
+}
+
+int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+              const char *identity) {
+    State__WorkflowTask *t = s->st->task;
+    ensure(task_is_started(s->st));
+    if (!task_is_transient(t)) {
+        task_write_started(s);
+        History__WorkflowTaskFailedEventAttributes a = HISTORY__WORKFLOW_TASK_FAILED_EVENT_ATTRIBUTES__INIT;
+        a.scheduled_event_id = t->scheduled_event_id;
+        a.started_event_id = t->started_event_id;
+        a.cause = cause;
+        a.failure = failure;
+        a.identity = (char *)(uintptr_t)identity;
+        step_event(s, EVENT_TYPE_WORKFLOW_TASK_FAILED, &a, NULL);
+    }
+    end_failed(s, true);
+    task_schedule(s);
+    return 0;
+}
+
+void task_time_out(struct step *s, E__TimeoutType type) {
+    State__WorkflowTask *t = s->st->task;
+    if (!task_is_transient(t)) {
+        if (t->started_event_id)
+            task_write_started(s);
+        History__WorkflowTaskTimedOutEventAttributes a =
+            HISTORY__WORKFLOW_TASK_TIMED_OUT_EVENT_ATTRIBUTES__INIT;
+        a.scheduled_event_id = t->scheduled_event_id;
+        a.started_event_id = t->started_event_id;
+        a.timeout_type = type;
+        step_event(s, EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT, &a, NULL);
+    }
+    end_failed(s, type == TIMEOUT_TYPE_START_TO_CLOSE);
+    task_schedule(s);
+}
+
+void task_force_close(struct step *s) {
+    State__WorkflowTask *t = s->st->task;
+    if (!task_is_started(s->st) || task_is_transient(t))
+        return;
+    task_write_started(s);
+    History__WorkflowTaskFailedEventAttributes a = HISTORY__WORKFLOW_TASK_FAILED_EVENT_ATTRIBUTES__INIT;
+    a.scheduled_event_id = t->scheduled_event_id;
+    a.started_event_id = t->started_event_id;
+    a.cause = WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND;
+    a.identity = (char *)(uintptr_t) "history-service";
+    step_event(s, EVENT_TYPE_WORKFLOW_TASK_FAILED, &a, NULL);
+}
+
+int64_t task_due_us(const State__Execution *st) {
+    const State__WorkflowTask *t = st->task;
+    if (!t)
+        return CLOCK_NEVER;
+    if (t->started_event_id)
+        return usec_add(t->started_us, t->timeout_us);
+    if (t->is_sticky)
+        return usec_add(t->scheduled_us, st->sticky_timeout_us);
+    return CLOCK_NEVER;
+}

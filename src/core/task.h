@@ -1,0 +1,53 @@
+/* The workflow task: scheduled, started, then completed, failed or timed out.
+ *
+ * At most one for each run. From attempt 2 on it is transient: its events are
+ * only written if it succeeds, so that a failing worker does not fill the
+ * history. The started event of every task is written when the task ends (or
+ * when someone reads the history), because losing it only means that the task
+ * is offered again. */
+#pragma once
+
+#include "core/step.h"
+#include "taskqueue.pb-c.h"
+#include "workflowservice.pb-c.h"
+
+bool task_is_started(const State__Execution *st);
+bool task_is_transient(const State__WorkflowTask *t);
+
+/* Makes sure that a task is pending. Flushes buffered events first. */
+void task_schedule(struct step *s);
+
+struct task_pick {
+    int64_t scheduled_event_id; /* which task the queue thinks it has */
+    const char *identity;
+    const char *request_id;
+    bool from_sticky;
+};
+/* Hands the pending task to a worker. ERR_NOT_FOUND when it is gone or taken: drop the queue's entry. */
+int task_start(struct step *s, const struct task_pick *pick) must_check;
+/* The worker never got it: back to scheduled, if the start left no trace yet. */
+void task_give_back(struct step *s, int64_t scheduled_event_id, int64_t started_us);
+/* Writes the events of a started task that are still owed to the history. */
+void task_write_started(struct step *s);
+/* The sticky worker is gone: offer the task on the normal queue. */
+void task_unstick(struct step *s);
+
+/* Checks that this token means the task that is with a worker now. */
+int task_check_token(struct step *s, const State__TaskToken *token) must_check;
+
+int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+              const char *identity) must_check;
+void task_time_out(struct step *s, E__TimeoutType type);
+/* Before a closing event that no worker asked for: a started task is failed by force. */
+void task_force_close(struct step *s);
+
+struct completion {
+    bool has_new_task; /* a further task was scheduled */
+    bool is_new_started; /* and is handed to the same worker in the answer */
+    bool is_heartbeat_over; /* the worker kept the task alive for too long: it was timed out instead */
+};
+/* The worker's answer. On ERR_INVALID with s->task_failed_cause set, undo and call task_fail. */
+int task_complete(struct step *s, const State__TaskToken *token,
+                  const Ws__RespondWorkflowTaskCompletedRequest *req, struct completion *out) must_check;
+
+int64_t task_due_us(const State__Execution *st);

@@ -1,0 +1,41 @@
+/* The shared field rules. */
+#include "core/validate.h"
+
+#include "base/uuid.h"
+#include "core/limits.h"
+
+#define RESERVED_QUEUE_PREFIX "/_sys/"
+
+int validate_id(const char *value, const char *name, struct err *err) {
+    if (strlen(value) > LIMIT_ID_BYTES)
+        return err_set(err, ERR_INVALID, "%s length exceeds limit.", name);
+    return 0;
+}
+
+int validate_required(const char *value, const char *name, struct err *err) {
+    if (strempty(value))
+        return err_set(err, ERR_INVALID, "%s is not set on request.", name);
+    return validate_id(value, name, err);
+}
+
+int validate_execution(const Common__WorkflowExecution *e, struct err *err) {
+    struct uuid run_id;
+    if (!e)
+        return err_set(err, ERR_INVALID, "Execution is not set on request.");
+    int rc = validate_required(e->workflow_id, "WorkflowId", err);
+    if (rc < 0)
+        return rc;
+    if (!strempty(e->run_id) && uuid_parse(str_of(e->run_id), &run_id) < 0)
+        return err_set(err, ERR_INVALID, "Invalid RunId.");
+    return 0;
+}
+
+int validate_task_queue(const Taskqueue__TaskQueue *q, struct err *err) {
+    int rc = validate_required(q ? q->name : "", "TaskQueue", err);
+    if (rc < 0)
+        return rc;
+    if (str_starts(str_of(q->name), STR(RESERVED_QUEUE_PREFIX)))
+        return err_set(err, ERR_INVALID, "task queue name cannot start with reserved prefix %s",
+                       RESERVED_QUEUE_PREFIX);
+    return 0;
+}

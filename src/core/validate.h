@@ -1,0 +1,12 @@
+/* Field rules that many requests share. Each returns 0 or ERR_INVALID with the text that clients know. */
+#pragma once
+
+#include "base/err.h"
+#include "common.pb-c.h"
+#include "taskqueue.pb-c.h"
+
+int validate_id(const char *value, const char *name, struct err *err) must_check; /* may be empty */
+int validate_required(const char *value, const char *name,
+                      struct err *err) must_check; /* "<name> is not set on request." */
+int validate_execution(const Common__WorkflowExecution *e, struct err *err) must_check; /* run id optional */
+int validate_task_queue(const Taskqueue__TaskQueue *q, struct err *err) must_check;

@@ -1,0 +1,42 @@
+/* One request on its way through the engine, whoever sent it: a gRPC stream,
+ * a test, the simulator.
+ *
+ * The engine ends a call exactly once, by call_reply() or call_fail(); from
+ * then on it does not touch it. Whoever made it may end it earlier with
+ * engine_cancel(). Request message and whatever a handler adds live in `arena`
+ * until the end. */
+#pragma once
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/list.h"
+
+struct call;
+struct engine;
+struct op;
+
+struct call_ops {
+    /* The answer: message, then `tail`, bytes that are already packed fields of the same message. */
+    void (*reply)(struct call *c, const ProtobufCMessage *message, struct str tail);
+    void (*fail)(struct call *c, const struct err *e);
+};
+
+struct call {
+    const struct call_ops *ops;
+    struct arena *arena;
+    struct mono deadline; /* CLOCK_NEVER when the caller named none */
+    struct op *op; /* the engine's: what this call waits for */
+};
+
+static inline void call_reply_with(struct call *c, const ProtobufCMessage *m, struct str tail) {
+    c->ops->reply(c, m, tail);
+}
+static inline void call_reply(struct call *c, const ProtobufCMessage *m) {
+    c->ops->reply(c, m, (struct str){NULL, 0});
+}
+static inline void call_fail(struct call *c, const struct err *e) {
+    c->ops->fail(c, e);
+}

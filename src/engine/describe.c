@@ -1,0 +1,172 @@
+/* DescribeWorkflowExecution: the state of a run, as it is now, in the words of the API. */
+#include "core/activity.h"
+#include "core/retry.h"
+#include "core/validate.h"
+#include "engine/copy.h"
+#include "engine/engine_int.h"
+#include "engine/response.h"
+
+static Common__WorkflowExecution *execution_of(struct arena *a, const State__Execution *st) {
+    Common__WorkflowExecution *ex = arena_new(a, Common__WorkflowExecution);
+    if (!ex)
+        return NULL;
+    common__workflow_execution__init(ex);
+    ex->workflow_id = arena_strdup(a, st->workflow_id);
+    ex->run_id = arena_strdup(a, st->run_id);
+    return ex;
+}
+
+static void *copy_or_null(struct arena *a, const void *m) {
+    return m ? message_copy(a, m) : NULL;
+}
+
+static Workflow__WorkflowExecutionInfo *describe_info(struct arena *a, const State__Execution *st) {
+    Workflow__WorkflowExecutionInfo *i = arena_new(a, Workflow__WorkflowExecutionInfo);
+    Common__WorkflowType *type = arena_new(a, Common__WorkflowType);
+    if (!i || !type)
+        return NULL;
+    workflow__workflow_execution_info__init(i);
+    common__workflow_type__init(type);
+    type->name = arena_strdup(a, st->workflow_type);
+    i->execution = execution_of(a, st);
+    i->root_execution = execution_of(a, st);
+    i->type = type;
+    i->start_time = response_time(a, st->start_us);
+    i->close_time = response_time(a, st->close_us);
+    i->execution_time = response_time(a, st->execution_us);
+    i->status = (E__WorkflowExecutionStatus)st->status;
+    i->history_length = st->next_event_id - 1;
+    i->history_size_bytes = st->history_bytes;
+    i->state_transition_count = st->transition_count;
+    i->memo = copy_or_null(a, st->memo);
+    i->search_attributes = copy_or_null(a, st->search_attributes);
+    i->task_queue = arena_strdup(a, st->task_queue);
+    i->first_run_id = arena_strdup(a, st->first_run_id);
+    i->priority = copy_or_null(a, st->priority);
+    if (st->close_us)
+        i->execution_duration = response_duration(a, st->close_us - st->execution_us);
+    return i;
+}
+
+static Workflow__WorkflowExecutionConfig *describe_config(struct arena *a, const State__Execution *st) {
+    Workflow__WorkflowExecutionConfig *c = arena_new(a, Workflow__WorkflowExecutionConfig);
+    Taskqueue__TaskQueue *queue = arena_new(a, Taskqueue__TaskQueue);
+    if (!c || !queue)
+        return NULL;
+    workflow__workflow_execution_config__init(c);
+    taskqueue__task_queue__init(queue);
+    queue->name = arena_strdup(a, st->task_queue);
+    queue->kind = TASK_QUEUE_KIND_NORMAL;
+    c->task_queue = queue;
+    c->workflow_execution_timeout = response_duration(a, st->execution_timeout_us);
+    c->workflow_run_timeout = response_duration(a, st->run_timeout_us);
+    c->default_workflow_task_timeout = response_duration(a, st->task_timeout_us);
+    c->user_metadata = copy_or_null(a, st->user_metadata);
+    return c;
+}
+
+static E__PendingActivityState activity_state(const State__Activity *act) {
+    if (!act->started_us)
+        return PENDING_ACTIVITY_STATE_SCHEDULED;
+    return act->cancel_requested_event_id ? PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+                                          : PENDING_ACTIVITY_STATE_STARTED;
+}
+
+static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const State__Activity *act) {
+    Workflow__PendingActivityInfo *p = arena_new(a, Workflow__PendingActivityInfo);
+    Common__ActivityType *type = arena_new(a, Common__ActivityType);
+    if (!p || !type)
+        return NULL;
+    struct retry_plan plan = retry_plan(act->retry_policy);
+    workflow__pending_activity_info__init(p);
+    common__activity_type__init(type);
+    type->name = arena_strdup(a, act->activity_type);
+    p->activity_id = arena_strdup(a, act->activity_id);
+    p->activity_type = type;
+    p->state = activity_state(act);
+    p->heartbeat_details = payloads_copy(a, act->heartbeat_details);
+    p->last_heartbeat_time = response_time(a, act->last_heartbeat_us);
+    p->last_started_time = response_time(a, act->started_us);
+    p->attempt = act->attempt;
+    p->maximum_attempts = plan.maximum_attempts;
+    p->scheduled_time = response_time(a, act->first_scheduled_us);
+    if (act->schedule_to_close_us)
+        p->expiration_time = response_time(a, usec_add(act->first_scheduled_us, act->schedule_to_close_us));
+    p->last_failure = copy_or_null(a, act->last_failure);
+    p->last_worker_identity = arena_strdup(a, act->identity);
+    p->last_attempt_complete_time = response_time(a, act->last_complete_us);
+    if (!act->is_offered) {
+        p->next_attempt_schedule_time = response_time(a, act->scheduled_us);
+        p->current_retry_interval = response_duration(a, act->scheduled_us - act->last_complete_us);
+    }
+    p->priority = copy_or_null(a, act->priority);
+    return p;
+}
+
+static Workflow__PendingWorkflowTaskInfo *describe_task(struct arena *a, const State__WorkflowTask *t) {
+    Workflow__PendingWorkflowTaskInfo *p = t ? arena_new(a, Workflow__PendingWorkflowTaskInfo) : NULL;
+    if (!p)
+        return NULL;
+    workflow__pending_workflow_task_info__init(p);
+    p->state =
+        t->started_event_id ? PENDING_WORKFLOW_TASK_STATE_STARTED : PENDING_WORKFLOW_TASK_STATE_SCHEDULED;
+    p->scheduled_time = response_time(a, t->scheduled_us);
+    p->original_scheduled_time = response_time(a, t->original_scheduled_us);
+    p->started_time = response_time(a, t->started_us);
+    p->attempt = t->attempt;
+    return p;
+}
+
+static Workflow__WorkflowExecutionExtendedInfo *describe_extended(struct arena *a,
+                                                                  const State__Execution *st) {
+    Workflow__WorkflowExecutionExtendedInfo *x = arena_new(a, Workflow__WorkflowExecutionExtendedInfo);
+    if (!x)
+        return NULL;
+    workflow__workflow_execution_extended_info__init(x);
+    x->execution_expiration_time = response_time(a, st->execution_expires_us);
+    x->run_expiration_time = response_time(a, st->run_expires_us);
+    x->cancel_requested = st->cancel_requested;
+    x->original_start_time = response_time(a, st->start_us);
+    return x;
+}
+
+static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const State__Execution *st) {
+    Ws__DescribeWorkflowExecutionResponse *r = arena_new(a, Ws__DescribeWorkflowExecutionResponse);
+    if (!r)
+        return NULL;
+    ws__describe_workflow_execution_response__init(r);
+    r->execution_config = describe_config(a, st);
+    r->workflow_execution_info = describe_info(a, st);
+    r->pending_workflow_task = describe_task(a, st->task);
+    r->workflow_extended_info = describe_extended(a, st);
+    r->pending_activities = arena_array(a, Workflow__PendingActivityInfo *, st->n_activities);
+    for (size_t i = 0; r->pending_activities && i < st->n_activities; i++)
+        r->pending_activities[r->n_pending_activities++] = describe_activity(a, st->activities[i]);
+    return arena_failed(a) ? NULL : r;
+}
+
+static void go_describe(struct op *op) {
+    const Ws__DescribeWorkflowExecutionRequest *req = op->req;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = validate_execution(req->execution, &op->err);
+    if (rc == 0)
+        rc = op_need_execution(op, space, req->execution, NULL);
+    if (rc == ERR_WAIT)
+        return;
+    Ws__DescribeWorkflowExecutionResponse *resp = NULL;
+    if (rc == 0 && !(resp = describe(op->call->arena, op->run->body->st)))
+        rc = op_out_of_memory(op);
+    if (rc < 0)
+        op_fail(op);
+    else
+        op_reply_durable(op, &resp->base, (struct str){NULL, 0});
+}
+
+void engine_describe_workflow(struct engine *e, struct call *c,
+                              const Ws__DescribeWorkflowExecutionRequest *req) {
+    struct op *op = op_new(e, c, req, go_describe);
+    if (op)
+        op_start(op);
+}

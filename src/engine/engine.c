@@ -1,0 +1,312 @@
+/* The engine's life: recovery at start, the passing of time, cancelled calls, the end. */
+#include "engine/engine.h"
+
+#include "base/mem.h"
+#include "engine/engine_int.h"
+
+/* ---- time ---- */
+
+static void go_tick(struct op *op) {
+    const struct run_key *key = op->req;
+    struct space *space = space_by_id(op->e, key->namespace_id);
+    struct step s;
+    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0) {
+        op_step_begin(op, &s);
+        rc = op_step_end(op, &s, run_tick(&s), true);
+    }
+    if (rc < 0 && op->run) {
+        log_emit(op->e->log, LOG_due_failed, log_str("error", op->err.text));
+        if (heap_has(&op->run->due)) /* not again in this very turn */
+            heap_move(&op->e->due, &op->run->due, op->e->now.wall.us + ENGINE_TICK_RETRY_MS * USEC_PER_MS);
+    }
+    op_reply(op, NULL, (struct str){NULL, 0});
+}
+
+static void fire_due(struct engine *e) {
+    for (struct heap_node *n; (n = heap_top(&e->due)) && n->key <= e->now.wall.us;) {
+        struct run *run = container_of(n, struct run, due);
+        struct run_key key = run->key;
+        /* Out of the heap until its state says when the next deadline is; loading it tells. */
+        heap_remove(&e->due, n);
+        run_pin(run);
+        errand_start(e, go_tick, &key, NULL);
+        run_unpin(e, run);
+    }
+}
+
+static void fire_deadlines(struct engine *e) {
+    for (struct heap_node *n; (n = heap_top(&e->deadlines)) && n->key <= e->now.mono.us;) {
+        struct op *op = container_of(n, struct op, deadline);
+        if (!op->query)
+            list_remove(&op->link);
+        heap_remove(&e->deadlines, n);
+        op->expire(op);
+    }
+}
+
+void engine_advance(struct engine *e, struct now now) {
+    e->now = now;
+    if (!e->is_ready)
+        return;
+    fire_deadlines(e);
+    fire_due(e);
+}
+
+int64_t engine_next_wake_us(const struct engine *e, struct now now) {
+    const struct heap_node *due = heap_top(&e->due), *deadline = heap_top(&e->deadlines);
+    int64_t wait = CLOCK_NEVER;
+    if (due)
+        wait = MAX(due->key - now.wall.us, 0);
+    if (deadline)
+        wait = MIN(wait, MAX(deadline->key - now.mono.us, 0));
+    return wait;
+}
+
+/* ---- calls that end early ---- */
+
+void engine_cancel(struct engine *e unused_arg, struct call *c) {
+    struct op *op = c->op;
+    if (!op)
+        return;
+    if (op->drop)
+        op->drop(op);
+    op_finish(op);
+}
+
+void engine_drain(struct engine *e) {
+    struct queue *q;
+    e->is_draining = true;
+    for (size_t i = 0; (q = map_next(&e->queues, &i));) {
+        for (struct list *n; (n = list_pop(&q->pollers));) {
+            struct op *op = container_of(n, struct op, link);
+            op->expire(op);
+        }
+    }
+}
+
+/* ---- start ---- */
+
+struct restored { /* what recovery reads of a run; the rest is loaded when it is needed */
+    struct run_key key;
+    int64_t due_us;
+    bool is_ready;
+};
+
+struct recovery {
+    struct engine *e;
+    struct buf rows; /* struct restored */
+};
+
+static void recovery_end(struct engine *e, int rc, const char *text) {
+    struct err err = {0};
+    if (rc < 0)
+        err_set(&err, rc, "%s", text);
+    e->is_ready = rc == 0;
+    e->on_ready(e->ready_ctx, rc, &err);
+}
+
+static void go_offer(struct op *op) {
+    const struct run_key *key = op->req;
+    struct engine *e = op->e;
+    struct space *space = space_by_id(e, key->namespace_id);
+    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0)
+        offer_all(e, op->run);
+    op_reply(op, NULL, (struct str){NULL, 0});
+    if (--e->restoring == 0)
+        recovery_end(e, 0, "");
+}
+
+static int restore_stub(struct engine *e, const struct restored *r) {
+    struct space *space = space_by_id(e, r->key.namespace_id);
+    if (!space || r->due_us == CLOCK_NEVER)
+        return 0;
+    struct run *run = run_get(e, r->key, space);
+    return run && !heap_has(&run->due) ? heap_add(&e->due, &run->due, r->due_us) : run ? 0 : ERR_NO_MEMORY;
+}
+
+static void due_row(struct read *r, const struct row *row) {
+    struct recovery *rec = r->owner;
+    struct restored one = {{row->namespace_id, row->run_id}, row->due_us, row->is_ready};
+    buf_add(&rec->rows, &one, sizeof(one));
+}
+
+static void due_done(struct read *r, int rc) {
+    struct recovery *rec = r->owner;
+    struct engine *e = rec->e;
+    size_t n = rec->rows.len / sizeof(struct restored);
+    const struct restored *all = (const struct restored *)(const void *)rec->rows.data;
+    if (rc == 0 && !buf_ok(&rec->rows))
+        rc = ERR_NO_MEMORY;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = restore_stub(e, &all[i]);
+    e->restoring = 1; /* so that it ends only after the last was begun */
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (!all[i].is_ready)
+            continue;
+        e->restoring++;
+        errand_start(e, go_offer, &all[i].key, NULL);
+    }
+    log_emit(e->log, LOG_recovered, log_int("open_runs", (int64_t)n));
+    buf_done(&rec->rows);
+    mem_free(rec);
+    if (rc < 0)
+        recovery_end(e, rc, "The open runs cannot be read from the store.");
+    else if (--e->restoring == 0)
+        recovery_end(e, 0, "");
+}
+
+static void namespace_row(struct read *r, const struct row *row) {
+    struct recovery *rec = r->owner;
+    ensure(space_add(rec->e, row->body) == 0);
+}
+
+static void namespaces_done(struct read *r, int rc) {
+    struct recovery *rec = r->owner;
+    struct engine *e = rec->e;
+    for (const char *const *name = e->cfg.namespaces; rc == 0 && name && *name; name++)
+        if (!space_find(e, *name))
+            rc = space_create(e, *name, e->cfg.retention_us);
+    if (rc < 0) {
+        mem_free(rec);
+        recovery_end(e, rc, "The namespaces cannot be read from the store.");
+        return;
+    }
+    e->start_read = (struct read){.kind = READ_DUE, .row = due_row, .done = due_done, .owner = rec};
+    store_read(e->store, &e->start_read);
+}
+
+int engine_new(const struct engine_config *cfg, struct now now,
+               void (*ready)(void *ctx, int rc, const struct err *e), void *ctx, struct engine **ret) {
+    struct engine *e = mem_zalloc(sizeof(*e));
+    struct recovery *rec = mem_zalloc(sizeof(*rec));
+    if (!e || !rec) {
+        mem_free(e);
+        mem_free(rec);
+        return ERR_NO_MEMORY;
+    }
+    e->cfg = *cfg;
+    e->store = cfg->store;
+    e->log = cfg->log;
+    e->now = now;
+    e->on_ready = ready;
+    e->ready_ctx = ctx;
+    e->next_seq = 1;
+    rng_init(&e->rng, cfg->seed);
+    map_init(&e->spaces, ENGINE_NAMESPACES, rng_u64(&e->rng));
+    map_init(&e->runs, ENGINE_RUNS, rng_u64(&e->rng));
+    map_init(&e->currents, ENGINE_RUNS, rng_u64(&e->rng));
+    map_init(&e->queues, ENGINE_QUEUES, rng_u64(&e->rng));
+    map_init(&e->queries, ENGINE_PARKED, rng_u64(&e->rng));
+    heap_init(&e->due, ENGINE_RUNS);
+    heap_init(&e->deadlines, ENGINE_PARKED);
+    buf_init(&e->image, ENGINE_IMAGE_BYTES);
+    list_init(&e->recent);
+    list_init(&e->errands);
+    e->soon_end = &e->soon;
+    rec->e = e;
+    buf_init(&rec->rows, SIZE_MAX);
+    *ret = e;
+    e->start_read =
+        (struct read){.kind = READ_NAMESPACES, .row = namespace_row, .done = namespaces_done, .owner = rec};
+    store_read(e->store, &e->start_read);
+    return 0;
+}
+
+/* ---- the end ---- */
+
+static void fail_list(struct list *l) {
+    for (struct list *n; (n = list_pop(l));) {
+        struct op *op = container_of(n, struct op, link);
+        err_std(&op->err, ERR_UNAVAILABLE);
+        op_fail(op);
+    }
+}
+
+static void fail_group(struct group *g) {
+    if (!g)
+        return;
+    list_for(&g->replies, n) {
+        struct op *op = container_of(n, struct op, link);
+        op->reply = NULL;
+        err_std(&op->err, ERR_MAYBE);
+    }
+    for (struct list *n; (n = list_pop(&g->replies));)
+        op_fail(container_of(n, struct op, link));
+}
+
+static void fail_body_waiters(struct body *b) {
+    fail_list(&b->readers);
+    for (struct list *n; (n = list_pop(&b->queries));) {
+        struct op *op = container_of(n, struct query, link)->op;
+        op->query = NULL;
+        err_std(&op->err, ERR_UNAVAILABLE);
+        op_fail(op);
+    }
+}
+
+static void fail_calls(struct engine *e) {
+    struct queue *q;
+    struct run *run;
+    struct current *c;
+    for (size_t i = 0; (q = map_next(&e->queues, &i));)
+        fail_list(&q->pollers);
+    fail_group(e->flight);
+    fail_group(e->open);
+    for (size_t i = 0; (c = map_next(&e->currents, &i));)
+        fail_list(&c->waiters);
+    for (size_t i = 0; (run = map_next(&e->runs, &i));) {
+        run_pin(run); /* failing its calls must not free it under the loop */
+        fail_list(&run->waiters);
+        if (run->body)
+            fail_body_waiters(run->body);
+    }
+}
+
+static void free_contents(struct engine *e) {
+    struct queue *q;
+    struct run *run;
+    struct current *c;
+    struct space *s;
+    for (size_t i = 0; (q = map_next(&e->queues, &i));)
+        queue_free(q);
+    for (size_t i = 0; (c = map_next(&e->currents, &i));)
+        mem_free(c);
+    for (size_t i = 0; (run = map_next(&e->runs, &i));) {
+        body_free(run->body);
+        mem_free(run);
+    }
+    for (size_t i = 0; (s = map_next(&e->spaces, &i));) {
+        pb_free(s->st);
+        mem_free(s);
+    }
+    for (struct pending_effect *p = e->soon, *next; p; p = next) {
+        next = p->next;
+        mem_free(p);
+    }
+}
+
+void engine_free(struct engine *e) {
+    if (!e)
+        return;
+    e->is_ready = false;
+    fail_calls(e);
+    free_contents(e);
+    group_free(e->open);
+    group_free(e->flight);
+    group_free(e->spare);
+    map_done(&e->spaces);
+    map_done(&e->runs);
+    map_done(&e->currents);
+    map_done(&e->queues);
+    map_done(&e->queries);
+    heap_done(&e->due);
+    heap_done(&e->deadlines);
+    buf_done(&e->image);
+    mem_free(e);
+}

@@ -1,0 +1,59 @@
+/* The engine of one shard: load, step, commit, act.
+ *
+ * It has no clock, no socket and no thread: time comes in through
+ * engine_advance(), bytes go to the store, answers to the calls. Everything
+ * runs on the thread that owns the shard.
+ *
+ * The requests are validated here, by the rules in core; a handler in serve
+ * only decodes and passes on. Each engine_<rpc>() ends its call exactly once,
+ * now or later. */
+#pragma once
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "engine/call.h"
+#include "store/store.h"
+#include "workflowservice.pb-c.h"
+
+struct engine;
+
+struct engine_config {
+    struct store *store;
+    struct log *log;
+    uint64_t seed; /* for ids; from the operating system, or from the simulator */
+    size_t resident_runs_max; /* runs kept in memory beyond those in use */
+    const char *const *namespaces; /* made at start when missing; NULL-terminated */
+    int64_t retention_us; /* of namespaces made at start */
+    uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */
+    void (*on_fatal)(void *ctx, const char *text); /* the store answered a read with an error */
+    void *fatal_ctx;
+};
+
+/* Reads what the store holds and rebuilds queues and timers. `ready` runs when calls may come
+ * (maybe before this returns). */
+int engine_new(const struct engine_config *cfg, struct now now,
+               void (*ready)(void *ctx, int rc, const struct err *e), void *ctx,
+               struct engine **ret) must_check;
+void engine_free(struct engine *e); /* calls still open are failed with UNAVAILABLE */
+
+/* Tells the time: fires what is due, ends polls whose time is up. */
+void engine_advance(struct engine *e, struct now now);
+/* When engine_advance must be called next at the latest. */
+int64_t engine_next_wake_us(const struct engine *e, struct now now); /* a delay; CLOCK_NEVER: not needed */
+/* Hands the open batch to the store. Called at the end of a loop turn, so that many requests share a sync. */
+void engine_flush(struct engine *e);
+bool engine_idle(const struct engine *e); /* nothing uncommitted */
+
+/* The caller gave up (stream reset, deadline): the call ends without an answer. */
+void engine_cancel(struct engine *e, struct call *c);
+/* An answer that held a task could not be delivered: the task is offered again. */
+void engine_task_lost(struct engine *e, struct str task_token);
+/* Parked polls are answered empty, new ones too: the server is stopping. */
+void engine_drain(struct engine *e);
+
+/* One function for each RPC that changes or reads executions; req lives in the call's arena. */
+#define ENGINE_RPC(snake, Name)                                                                              \
+    void engine_##snake(struct engine *e, struct call *c, const Ws__##Name##Request *req);
+#include "engine/rpcs.def"
+#undef ENGINE_RPC

@@ -1,0 +1,336 @@
+/* What the files of the engine share. Nobody outside this folder includes it.
+ *
+ * The parts and who owns them:
+ *   engine   everything below
+ *   space    a namespace; all are in memory
+ *   run      one workflow run that is in use or has a deadline; its body (state, image, tape) may be
+ *            dropped when nothing is in flight and read again later
+ *   current  which run a workflow id means now; lives while someone needs it
+ *   queue    a task queue: tasks without a worker, or workers without a task
+ *   group    one batch on its way to disk, with the replies and effects that wait for it
+ *   op       one call being worked on; lives in the call's arena and can be started again at any time
+ *            before it has stepped, which is how it waits for a load */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "core/run.h"
+#include "engine/call.h"
+#include "engine/engine.h"
+#include "engine/limits.h"
+#include "state.pb-c.h"
+#include "store/store.h"
+
+/* Bugs that a test may plant (engine_config.planted_bug) to see that it is found. */
+enum { ENGINE_BUG_REPLY_BEFORE_COMMIT = 1, ENGINE_BUG_FORGET_REQUEST_ID = 2 };
+
+struct queue;
+struct task;
+struct query;
+
+struct space {
+    struct uuid id;
+    State__Namespace *st;
+};
+
+/* Packed events [first_id, next_id) that are still in memory; always holds all that is not durable. */
+struct tape {
+    struct buf bytes;
+    int64_t first_id;
+    int64_t next_id;
+};
+
+struct body {
+    State__Execution *st;
+    struct buf image; /* st, packed: what a failed step is undone to */
+    struct tape tape;
+    int64_t durable_next_id; /* events below are on disk */
+    int64_t grouped_next_id; /* events below are in a group or on disk */
+    uint64_t group_seq; /* the last group that holds a change of it */
+    bool is_dirty; /* changed since it was last put into the open group */
+    bool is_ahead; /* memory holds a start that no group holds yet */
+    struct list readers; /* ops that wait for new events */
+    struct list queries; /* struct query, waiting for or riding on a workflow task */
+};
+
+struct run_key {
+    struct uuid namespace_id;
+    struct uuid run_id;
+};
+
+struct run {
+    struct run_key key;
+    struct space *space;
+    struct body *body; /* NULL: on disk only */
+    struct engine *e;
+    struct heap_node due; /* by the wall clock */
+    struct list waiters; /* ops that wait for the body */
+    struct list recent; /* in engine.recent when it has a body */
+    uint32_t pins; /* uses that forbid dropping the body */
+    bool is_loading;
+    bool is_missing; /* the store has no such run */
+    struct read read;
+};
+
+enum current_state { CURRENT_LOADING, CURRENT_NONE, CURRENT_KNOWN };
+
+struct current {
+    struct str key; /* namespace id, workflow id; allocated behind the struct */
+    struct uuid run_id;
+    enum current_state state;
+    struct list waiters;
+    struct read read;
+    struct engine *e;
+};
+
+/* Its own object, because the op may be gone before the store answers. */
+struct page_read {
+    struct read read;
+    struct op *op; /* NULL: nobody waits any more */
+};
+
+struct op {
+    struct engine *e;
+    struct call *call;
+    const void *req;
+    void (*go)(struct op *op); /* begins, or begins again after a load */
+    void (*expire)(struct op *op); /* the deadline passed while it was parked */
+    void (*drop)(struct op *op); /* the caller is gone: give back what it holds */
+    struct list link; /* in the one list that it waits in */
+    struct heap_node deadline; /* by the monotonic clock */
+
+    struct run *run; /* pinned */
+    struct err err;
+    const ProtobufCMessage *reply;
+    struct str tail;
+
+    struct page_read *page_read; /* a history page under way */
+    struct buf page; /* packed events from the store */
+    int64_t page_first;
+    int64_t page_next; /* one behind the last event in `page`; 0 when none was read */
+    int64_t page_wanted;
+
+    /* For the few kinds that need more. */
+    struct task *task; /* a poll: what it was matched with */
+    struct queue *queue; /* a poll: where it waits */
+    struct query *query;
+    char *request_id;
+    void *extra;
+};
+
+struct pending_effect {
+    struct pending_effect *next;
+    struct run *run; /* pinned */
+    struct effect effect;
+};
+
+struct group_run {
+    struct run *run; /* pinned */
+    int64_t next_event_id; /* events below are in this group or an earlier one */
+};
+
+struct group {
+    struct batch batch;
+    struct engine *e;
+    uint64_t seq;
+    struct list replies; /* op.link */
+    struct pending_effect *effects;
+    struct pending_effect **effects_end;
+    struct group_run *runs; /* each once */
+    size_t run_count;
+    size_t run_cap;
+    size_t bytes; /* estimate of what it will write */
+};
+
+struct engine {
+    struct engine_config cfg;
+    struct store *store;
+    struct log *log;
+    struct rng rng;
+    struct now now;
+    bool is_ready;
+    bool is_draining;
+    void (*on_ready)(void *ctx, int rc, const struct err *e);
+    void *ready_ctx;
+
+    struct map spaces; /* by name */
+    struct map runs; /* by run_key */
+    struct map currents; /* by namespace id and workflow id */
+    struct map queues;
+    struct map queries; /* by id: queries that a worker has */
+    struct heap due;
+    struct heap deadlines;
+    struct list recent; /* runs with a body, least recently used first */
+    size_t body_count;
+
+    struct group *open; /* being filled */
+    struct group *flight; /* with the store */
+    struct group *spare;
+    uint64_t next_seq;
+    uint64_t durable_seq;
+    struct list errands; /* calls that the engine made itself */
+    struct buf image; /* scratch for packing a state */
+    struct pending_effect *soon; /* effects of quiet steps, done at the next flush */
+    struct pending_effect **soon_end;
+    struct read start_read;
+    size_t restoring; /* errands that rebuild queues at start */
+};
+
+/* ---- ops ---- */
+
+struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(struct op *op));
+void op_start(struct op *op); /* go(), or an error when the engine is not ready */
+void op_pin(struct op *op, struct run *run);
+void op_fail(struct op *op); /* ends with op->err now */
+void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail); /* ends now */
+/* Ends with this answer once everything that op->run shows is durable. */
+void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail);
+void op_fail_durable(struct op *op);
+void op_park(struct op *op, struct list *where, int64_t until_us, void (*expire)(struct op *op));
+void op_unpark(struct op *op);
+/* min(the caller's deadline - margin, now + most), by the monotonic clock */
+int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us);
+void op_finish(struct op *op); /* unlinks it from everything; the call is ended by the caller of this */
+int op_out_of_memory(struct op *op);
+/* A call of the engine's own: runs go with a fresh arena, freed at its end. */
+void errand_start(struct engine *e, void (*go)(struct op *op), const struct run_key *key, void *extra);
+
+/* ---- spaces ---- */
+
+struct space *space_find(struct engine *e, const char *name);
+struct space *space_by_id(struct engine *e, struct uuid id);
+int op_need_space(struct op *op, const char *name, struct space **ret) must_check;
+int space_add(struct engine *e, struct str body) must_check;
+int space_create(struct engine *e, const char *name, int64_t retention_us) must_check;
+
+/* ---- runs ---- */
+
+struct run *run_get(struct engine *e, struct run_key key,
+                    struct space *space); /* makes a stub; NULL: no memory */
+void run_pin(struct run *run);
+void run_unpin(struct engine *e, struct run *run);
+void run_touch(struct engine *e, struct run *run); /* recently used; may drop others */
+void run_set_due(struct engine *e, struct run *run);
+/* 0 with op->run pinned and loaded; ERR_WAIT when op will be started again; or an error in op->err. */
+int op_need_run(struct op *op, struct space *space, struct uuid run_id) must_check;
+int op_need_execution(struct op *op, struct space *space, const Common__WorkflowExecution *ex,
+                      const char *first_run_id) must_check;
+int op_need_current(struct op *op, struct space *space, const char *workflow_id,
+                    struct current **ret) must_check;
+int current_set(struct engine *e, struct space *space, const char *workflow_id,
+                struct uuid run_id) must_check;
+void body_free(struct body *b);
+struct body *body_new(void);
+
+/* ---- steps ---- */
+
+/* A step on op->run: begin, call core, end. */
+void op_step_begin(struct op *op, struct step *s);
+/* rc is what core said. Keeps the change (in the open group when is_durable) or undoes it. Returns rc or the
+ * error of keeping it; op->err is filled. */
+int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) must_check;
+int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable) must_check;
+void run_undo(struct engine *e, struct run *run);
+/* A step of the engine's own that may be lost (nothing is promised by it). */
+void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s, void *arg), void *arg);
+
+/* ---- groups ---- */
+
+struct group *group_open(struct engine *e); /* the open group; NULL: no memory */
+int group_add_run(struct engine *e, struct run *run) must_check;
+bool group_is_full(const struct engine *e);
+void group_free(struct group *g);
+void run_effect(struct engine *e, struct run *run, const struct effect *fx);
+/* After a commit: tell readers and queries of this run. */
+void readers_wake(struct engine *e, struct run *run);
+
+/* ---- events ---- */
+
+int tape_append(struct tape *t, struct str events, int64_t first_id) must_check;
+void tape_trim(struct body *b);
+struct str events_slice(struct str bytes, int64_t first_id, int64_t from, int64_t until); /* [from, until) */
+int64_t events_count(struct str bytes);
+/* Events [from, ...) up to `until`, at most events_max and about bytes_max: from memory, or from the store
+ * (then ERR_WAIT and op starts again). *ret points into memory that lives until the op ends. */
+struct events_want {
+    int64_t from;
+    int64_t until;
+    int64_t events_max;
+    size_t bytes_max;
+};
+int op_need_events(struct op *op, const struct events_want *w, struct str *ret, int64_t *ret_next) must_check;
+/* The events of a started task that are not in the history yet, packed; may be empty. */
+int virtual_events(struct op *op, struct str *ret, int64_t *ret_next) must_check;
+
+/* ---- queues ---- */
+
+enum task_kind { TASK_WORKFLOW, TASK_ACTIVITY, TASK_QUERY };
+
+struct task {
+    struct list link;
+    enum task_kind kind;
+    struct space *space;
+    struct uuid run_id;
+    int64_t event_id;
+    struct query *query; /* TASK_QUERY */
+};
+
+struct queue {
+    struct str key;
+    struct space *space;
+    char *name;
+    bool is_activity;
+    struct list tasks;
+    struct list pollers; /* op.link */
+    size_t task_count;
+    int64_t last_poll_us; /* monotonic; INT64_MIN: never, or shut down */
+};
+
+struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name);
+struct queue *queue_find(struct engine *e, struct space *space, bool is_activity, const char *name);
+bool queue_has_worker(const struct engine *e, const struct queue *q);
+void queue_add(struct engine *e, struct queue *q, struct task *t);
+void queue_put_back(struct engine *e, struct queue *q, struct task *t); /* at the front */
+void queue_free(struct queue *q);
+void task_free(struct task *t);
+/* Hands a task to a waiting poll (poll.c). */
+void poll_dispatch(struct op *op, struct task *t);
+void offer_workflow_task(struct engine *e, struct run *run);
+void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
+/* Everything in this run that a worker could be doing. */
+void offer_all(struct engine *e, struct run *run);
+
+/* ---- queries ---- */
+
+enum query_state { QUERY_BUFFERED, QUERY_ATTACHED, QUERY_QUEUED, QUERY_WITH_WORKER };
+
+struct query {
+    struct list link; /* in body.queries */
+    struct op *op;
+    struct uuid_text id;
+    enum query_state state;
+    struct task *task; /* QUERY_QUEUED: its entry in `queue` */
+    struct queue *queue;
+    struct op *poll; /* QUERY_WITH_WORKER: the poll that carries it, until it is answered */
+};
+
+void queries_settle(struct engine *e, struct run *run); /* nothing pending: ask directly */
+void queries_detach(struct run *run); /* the task is gone: wait for the next */
+void queries_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp);
+void queries_answer(struct engine *e, struct run *run, const Ws__RespondWorkflowTaskCompletedRequest *req);
+void query_lost(struct engine *e, struct query *q); /* the worker that had it is gone */
+
+/* ---- tokens ---- */
+
+ProtobufCBinaryData token_for_task(struct arena *a, const State__Execution *st);
+ProtobufCBinaryData token_for_activity(struct arena *a, const State__Execution *st,
+                                       const State__Activity *act);
+ProtobufCBinaryData token_for_query(struct arena *a, const struct space *s, const char *queue,
+                                    const char *id);
+ProtobufCBinaryData token_pack(struct arena *a, const ProtobufCMessage *m);
+/* Reads the token and finds its run: op->run, as op_need_run does. */
+int op_need_token_run(struct op *op, const ProtobufCBinaryData *bytes, const char *namespace_name,
+                      State__TaskToken **ret) must_check;

@@ -1,0 +1,174 @@
+/* Packed events: the recent ones on the run's tape, older ones from the store.
+ *
+ * Events are stored as they travel, as entries of History.events, so a slice
+ * of a tape can be spliced into an answer without being decoded. */
+#include "base/mem.h"
+#include "core/task.h"
+#include "engine/engine_int.h"
+#include "wire/encode.h"
+
+int tape_append(struct tape *t, struct str events, int64_t first_id) {
+    ensure_inv(I5, first_id == t->next_id);
+    size_t before = t->bytes.len;
+    buf_add_str(&t->bytes, events);
+    if (!buf_ok(&t->bytes)) {
+        t->bytes.failed = false;
+        buf_truncate(&t->bytes, before);
+        return ERR_NO_MEMORY;
+    }
+    t->next_id += events_count(events);
+    return 0;
+}
+
+int64_t events_count(struct str bytes) {
+    struct wire_field f;
+    bool ok = true;
+    int64_t n = 0;
+    while (wire_next_field(&bytes, &f, &ok))
+        n++;
+    ensure(ok);
+    return n;
+}
+
+struct str events_slice(struct str bytes, int64_t first_id, int64_t from, int64_t until) {
+    struct wire_field f;
+    bool ok = true;
+    int64_t id = first_id;
+    ensure(from >= first_id);
+    while (id < from && wire_next_field(&bytes, &f, &ok))
+        id++;
+    struct str rest = bytes;
+    while (id < until && wire_next_field(&rest, &f, &ok))
+        id++;
+    ensure(ok);
+    return str_bytes(bytes.p, bytes.n - rest.n);
+}
+
+/* Keeps what a sticky worker will ask for next, if that is small; never drops what is not durable. */
+void tape_trim(struct body *b) {
+    struct tape *t = &b->tape;
+    if (t->bytes.len <= ENGINE_TAPE_BYTES)
+        return;
+    int64_t keep = MIN(b->durable_next_id, b->st->last_started_event_id + 1);
+    if (keep <= t->first_id)
+        keep = b->durable_next_id;
+    struct str front = events_slice(buf_str(&t->bytes), t->first_id, t->first_id, keep);
+    buf_drop_front(&t->bytes, front.n);
+    t->first_id = keep;
+}
+
+/* ---- from the store ---- */
+
+/* A stored row may begin before the wanted event and end after what was asked. */
+static void page_row(struct read *r, const struct row *row) {
+    struct op *op = ((struct page_read *)r->owner)->op;
+    if (!op)
+        return;
+    int64_t from = MAX(row->first_event_id, op->page_wanted);
+    if (from > row->last_event_id)
+        return;
+    if (!op->page_next)
+        op->page_first = op->page_next = from;
+    ensure_inv(I5, from == op->page_next);
+    buf_add_str(&op->page, events_slice(row->body, row->first_event_id, from, row->last_event_id + 1));
+    op->page_next = row->last_event_id + 1;
+}
+
+static void page_done(struct read *r, int rc) {
+    struct page_read *pr = r->owner;
+    struct op *op = pr->op;
+    mem_free(pr);
+    if (!op)
+        return;
+    op->page_read = NULL;
+    if (rc < 0) {
+        op->e->cfg.on_fatal(op->e->cfg.fatal_ctx, "a history cannot be read from the store");
+        return;
+    }
+    if (!buf_ok(&op->page)) {
+        (void)op_out_of_memory(op);
+        if (op->drop)
+            op->drop(op);
+        op_fail(op);
+        return;
+    }
+    op->go(op);
+}
+
+static int read_page(struct op *op, const struct events_want *w) {
+    struct page_read *pr = mem_zalloc(sizeof(*pr));
+    if (!pr)
+        return op_out_of_memory(op);
+    buf_clear(&op->page);
+    op->page_first = op->page_next = 0;
+    op->page_wanted = w->from;
+    op->page_read = pr;
+    pr->op = op;
+    pr->read = (struct read){.kind = READ_HISTORY,
+                             .namespace_id = op->run->key.namespace_id,
+                             .run_id = op->run->key.run_id,
+                             .first_event_id = w->from,
+                             .last_event_id = MIN(w->until, op->run->body->tape.first_id) - 1,
+                             .bytes_max = w->bytes_max,
+                             .row = page_row,
+                             .done = page_done,
+                             .owner = pr};
+    store_read(op->e->store, &pr->read);
+    return ERR_WAIT;
+}
+
+/* As much of [from, until) as fits the limits, at least one event. */
+static struct str cut(struct str bytes, int64_t first_id, const struct events_want *w, int64_t *ret_next) {
+    struct wire_field f;
+    bool ok = true;
+    struct str from = events_slice(bytes, first_id, w->from, w->until);
+    struct str rest = from;
+    int64_t n = 0;
+    while (n < w->events_max && (n == 0 || from.n - rest.n < w->bytes_max) && wire_next_field(&rest, &f, &ok))
+        n++;
+    ensure(ok);
+    *ret_next = w->from + n;
+    return str_bytes(from.p, from.n - rest.n);
+}
+
+int op_need_events(struct op *op, const struct events_want *w, struct str *ret, int64_t *ret_next) {
+    const struct tape *t = &op->run->body->tape;
+    if (w->from >= w->until) {
+        *ret = (struct str){NULL, 0};
+        *ret_next = w->from;
+        return 0;
+    }
+    if (w->from >= t->first_id) {
+        *ret = cut(buf_str(&t->bytes), t->first_id, w, ret_next);
+        /* The answer may wait for a commit, and the tape may move until then. */
+        ret->p = arena_dup(op->call->arena, ret->p, ret->n);
+        return ret->p || !ret->n ? 0 : op_out_of_memory(op);
+    }
+    if (op->page_next && op->page_wanted == w->from) {
+        *ret = cut(buf_str(&op->page), op->page_first, w, ret_next);
+        return 0;
+    }
+    return read_page(op, w);
+}
+
+/* ---- events that are owed ---- */
+
+int virtual_events(struct op *op, struct str *ret, int64_t *ret_next) {
+    const State__Execution *st = op->run->body->st;
+    struct step s;
+    *ret = (struct str){NULL, 0};
+    *ret_next = st->next_event_id;
+    if (!task_is_started(st) || st->task->is_started_written)
+        return 0;
+    /* On a shallow copy: writing these events changes only numbers and flags. */
+    State__Execution st_copy = *st;
+    State__WorkflowTask task_copy = *st->task;
+    st_copy.task = &task_copy;
+    step_init(&s, &st_copy, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
+    task_write_started(&s);
+    *ret = str_bytes(arena_dup(op->call->arena, s.events.data, s.events.len), s.events.len);
+    *ret_next = st_copy.next_event_id;
+    bool failed = step_failed(&s) || !ret->p;
+    step_done(&s);
+    return failed ? op_out_of_memory(op) : 0;
+}

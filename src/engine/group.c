@@ -1,0 +1,201 @@
+/* Groups: what becomes durable together.
+ *
+ * Steps add runs to the open group. At the end of a loop turn, when the store
+ * is free, the group is sealed (each run's image and new events are copied into
+ * the batch, once, however many steps touched it) and handed over. When the
+ * store says it is on disk, the effects and replies that waited for it happen.
+ * There is at most one group with the store and one being filled. */
+#include "base/mem.h"
+#include "core/activity.h"
+#include "core/task.h"
+#include "engine/engine_int.h"
+
+static void group_durable(struct batch *b);
+
+struct group *group_open(struct engine *e) {
+    if (e->open)
+        return e->open;
+    struct group *g = take(&e->spare);
+    if (!g) {
+        g = mem_zalloc(sizeof(*g));
+        if (!g)
+            return NULL;
+        batch_init(&g->batch, SIZE_MAX);
+        g->e = e;
+    }
+    g->seq = e->next_seq++;
+    list_init(&g->replies);
+    g->effects = NULL;
+    g->effects_end = &g->effects;
+    g->run_count = 0;
+    g->bytes = 0;
+    g->batch.done = group_durable;
+    g->batch.owner = g;
+    e->open = g;
+    return g;
+}
+
+void group_free(struct group *g) {
+    if (!g)
+        return;
+    batch_done(&g->batch);
+    mem_free(g->runs);
+    mem_free(g);
+}
+
+bool group_is_full(const struct engine *e) {
+    return e->open && e->open->bytes > ENGINE_GROUP_BYTES;
+}
+
+int group_add_run(struct engine *e, struct run *run) {
+    struct group *g = group_open(e);
+    if (!g)
+        return ERR_NO_MEMORY;
+    if (run->body->group_seq == g->seq)
+        return 0;
+    if (g->run_count == g->run_cap) {
+        size_t cap = g->run_cap ? g->run_cap * 2 : 64;
+        struct group_run *bigger = mem_resize(g->runs, cap * sizeof(*bigger));
+        if (!bigger)
+            return ERR_NO_MEMORY;
+        g->runs = bigger;
+        g->run_cap = cap;
+    }
+    g->runs[g->run_count++] = (struct group_run){.run = run};
+    run_pin(run);
+    run->body->group_seq = g->seq;
+    return 0;
+}
+
+/* ---- sealing ---- */
+
+/* Whether a worker could be doing something for it now: what recovery must offer again. */
+static bool run_is_ready(const State__Execution *st) {
+    if (st->task && !st->task->started_event_id)
+        return true;
+    for (size_t i = 0; i < st->n_activities; i++)
+        if (st->activities[i]->is_offered && !st->activities[i]->started_us)
+            return true;
+    return false;
+}
+
+static struct str batch_copy(struct batch *b, struct str s) {
+    void *copy = arena_dup(&b->arena, s.p, s.n);
+    ensure(copy || s.n == 0); /* nothing can be promised any more; recovery is the way back */
+    return str_bytes(copy, s.n);
+}
+
+static struct write *batch_write(struct batch *b, enum write_kind kind) {
+    struct write *w = batch_add(b, kind);
+    ensure(w);
+    return w;
+}
+
+static void seal_run(struct group *g, struct group_run *gr) {
+    struct run *run = gr->run;
+    struct body *body = run->body;
+    const State__Execution *st = body->st;
+    struct write *w = batch_write(&g->batch, WRITE_EXECUTION);
+    w->namespace_id = run->key.namespace_id;
+    w->run_id = run->key.run_id;
+    w->workflow_id = batch_copy(&g->batch, str_of(st->workflow_id));
+    w->body = batch_copy(&g->batch, buf_str(&body->image));
+    w->due_us = run_due_us(st);
+    w->close_us = st->close_us ? st->close_us : CLOCK_NEVER;
+    w->status = st->status;
+    w->is_ready = run_is_ready(st);
+    if (st->next_event_id > body->grouped_next_id) {
+        struct write *h = batch_write(&g->batch, WRITE_HISTORY);
+        h->namespace_id = run->key.namespace_id;
+        h->run_id = run->key.run_id;
+        h->first_event_id = body->grouped_next_id;
+        h->last_event_id = st->next_event_id - 1;
+        h->body = batch_copy(&g->batch, events_slice(buf_str(&body->tape.bytes), body->tape.first_id,
+                                                     body->grouped_next_id, st->next_event_id));
+    }
+    gr->next_event_id = body->grouped_next_id = st->next_event_id;
+    body->is_ahead = false;
+}
+
+static void do_soon(struct engine *e) {
+    for (struct pending_effect *p = e->soon, *next; p; p = next) {
+        next = p->next;
+        if (p == e->soon) {
+            e->soon = NULL;
+            e->soon_end = &e->soon;
+        }
+        run_effect(e, p->run, &p->effect);
+        run_unpin(e, p->run);
+        mem_free(p);
+    }
+}
+
+void engine_flush(struct engine *e) {
+    while (e->soon)
+        do_soon(e);
+    struct group *g = e->open;
+    if (e->flight || !g ||
+        (g->run_count == 0 && g->batch.count == 0 && list_empty(&g->replies) && !g->effects))
+        return;
+    for (size_t i = 0; i < g->run_count; i++)
+        seal_run(g, &g->runs[i]);
+    e->open = NULL;
+    e->flight = g;
+    store_commit(e->store, &g->batch);
+}
+
+/* ---- after the commit ---- */
+
+static void answer(struct op *op) {
+    if (op->reply)
+        op_reply(op, op->reply, op->tail);
+    else
+        op_fail(op);
+}
+
+static void group_durable(struct batch *b) {
+    struct group *g = b->owner;
+    struct engine *e = g->e;
+    ensure_inv(I2, e->flight == g);
+    e->flight = NULL;
+    e->durable_seq = g->seq;
+    for (size_t i = 0; i < g->run_count; i++) {
+        struct body *body = g->runs[i].run->body;
+        body->durable_next_id = g->runs[i].next_event_id;
+        tape_trim(body);
+    }
+    for (struct list *n; (n = list_pop(&g->replies));)
+        answer(container_of(n, struct op, link));
+    for (struct pending_effect *p = g->effects; p; p = p->next) {
+        run_effect(e, p->run, &p->effect);
+        run_unpin(e, p->run);
+    }
+    for (size_t i = 0; i < g->run_count; i++) {
+        struct run *run = g->runs[i].run;
+        queries_settle(e, run);
+        readers_wake(e, run);
+        run_unpin(e, run);
+    }
+    batch_clear(&g->batch);
+    if (e->spare)
+        group_free(g);
+    else
+        e->spare = g;
+}
+
+bool engine_idle(const struct engine *e) {
+    return !e->flight && !e->soon && (!e->open || (e->open->run_count == 0 && e->open->batch.count == 0));
+}
+
+void run_effect(struct engine *e, struct run *run, const struct effect *fx) {
+    switch (fx->kind) {
+    case EFFECT_WORKFLOW_TASK:
+        offer_workflow_task(e, run);
+        break;
+    case EFFECT_ACTIVITY_TASK:
+        offer_activity_task(e, run, fx->event_id);
+        break;
+    case EFFECT_CLOSED:
+        break; /* readers and queries are told with every commit */
+    }
+}

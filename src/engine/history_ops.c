@@ -1,0 +1,285 @@
+/* Reading histories: pages, long polls for new events, and for the closing event.
+ *
+ * Every event that is shown is durable first. A started workflow task owes the
+ * history its started event; a reader makes it be written. */
+#include "core/task.h"
+#include "core/validate.h"
+#include "engine/engine_int.h"
+#include "engine/response.h"
+#include "wire/encode.h"
+#include "wire/guard.h"
+
+#define HISTORY_FIELD 1 /* GetWorkflowExecutionHistoryResponse.history, and of the reverse call */
+
+struct reader {
+    int64_t next;
+    int64_t last; /* 0: until the end */
+    int64_t page_size;
+    bool is_close_only;
+    bool waits;
+};
+
+/* ---- waking ---- */
+
+void readers_wake(struct engine *e, struct run *run) {
+    struct list all;
+    list_init(&all);
+    for (struct list *n; (n = list_pop(&run->body->readers));)
+        list_append(&all, n);
+    for (struct list *n; (n = list_pop(&all));) {
+        struct op *op = container_of(n, struct op, link);
+        heap_remove(&e->deadlines, &op->deadline);
+        op->go(op);
+    }
+}
+
+/* ---- answering ---- */
+
+static void history_reply(struct op *op, struct str events, const ProtobufCBinaryData *token) {
+    Ws__GetWorkflowExecutionHistoryResponse *r =
+        arena_new(op->call->arena, Ws__GetWorkflowExecutionHistoryResponse);
+    struct buf b;
+    struct str tail;
+    buf_init(&b, events.n + 16);
+    wire_add_bytes_field(&b, HISTORY_FIELD, events);
+    tail = str_bytes(arena_dup(op->call->arena, b.data, b.len), b.len);
+    bool ok = buf_ok(&b);
+    buf_done(&b);
+    if (!r || !tail.p || !ok) {
+        (void)op_out_of_memory(op);
+        op_fail(op);
+        return;
+    }
+    ws__get_workflow_execution_history_response__init(r);
+    if (token)
+        r->next_page_token = *token;
+    op_reply_durable(op, &r->base, tail);
+}
+
+static void reply_nothing_yet(struct op *op) {
+    struct reader *rd = op->extra;
+    ProtobufCBinaryData token =
+        history_token(op->call->arena, op->run->body->st, rd->next, rd->last, rd->is_close_only);
+    history_reply(op, (struct str){NULL, 0}, &token);
+}
+
+static void wait_for_events(struct op *op) {
+    int64_t until =
+        op_deadline(op, ENGINE_HISTORY_WAIT_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
+    op_park(op, &op->run->body->readers, until, reply_nothing_yet);
+}
+
+static int reader_close(struct op *op, struct reader *rd) {
+    const State__Execution *st = op->run->body->st;
+    struct str events;
+    int64_t next;
+    if (run_is_open(st)) {
+        if (rd->waits)
+            wait_for_events(op);
+        else
+            history_reply(op, (struct str){NULL, 0}, NULL);
+        return ERR_WAIT;
+    }
+    struct events_want want = {
+        .from = st->next_event_id - 1, .until = st->next_event_id, .events_max = 1, .bytes_max = 1};
+    int rc = op_need_events(op, &want, &events, &next);
+    if (rc == 0)
+        history_reply(op, events, NULL);
+    return rc;
+}
+
+/* A worker pages through the history of a task that it has: the events that are owed come last. */
+static int reader_owed(struct op *op, struct reader *rd, struct str *events, int64_t *next) {
+    struct str owed;
+    struct buf b;
+    int64_t end;
+    int rc = virtual_events(op, &owed, &end);
+    if (rc < 0 || !owed.n || end <= rd->last)
+        return rc;
+    buf_init(&b, events->n + owed.n);
+    buf_add_str(&b, *events);
+    buf_add_str(&b, owed);
+    *events = str_bytes(arena_dup(op->call->arena, b.data, b.len), b.len);
+    *next = end;
+    bool ok = buf_ok(&b) && events->p;
+    buf_done(&b);
+    return ok ? 0 : op_out_of_memory(op);
+}
+
+static int reader_page(struct op *op, struct reader *rd) {
+    const State__Execution *st = op->run->body->st;
+    int64_t until = rd->last ? MIN(rd->last + 1, st->next_event_id) : st->next_event_id;
+    struct str events;
+    int64_t next;
+    if (rd->waits && rd->next >= until && run_is_open(st)) {
+        wait_for_events(op);
+        return ERR_WAIT;
+    }
+    struct events_want want = {.from = rd->next,
+                               .until = until,
+                               .events_max = rd->page_size,
+                               .bytes_max = ENGINE_HISTORY_PAGE_BYTES};
+    int rc = op_need_events(op, &want, &events, &next);
+    if (rc == 0 && next == st->next_event_id && rd->last >= next)
+        rc = reader_owed(op, rd, &events, &next);
+    if (rc < 0)
+        return rc;
+    bool has_more = next < until || (rd->waits && run_is_open(st));
+    ProtobufCBinaryData token = {0, NULL};
+    if (has_more)
+        token = history_token(op->call->arena, st, next, rd->last, false);
+    history_reply(op, events, has_more ? &token : NULL);
+    return 0;
+}
+
+/* ---- the call ---- */
+
+static int read_token(struct op *op, const Ws__GetWorkflowExecutionHistoryRequest *req, struct reader *rd) {
+    ProtobufCMessage *m;
+    if (wire_decode(&state__history_token__descriptor, pb_bytes(&req->next_page_token), op->call->arena, &m,
+                    NULL) < 0)
+        return err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
+    const State__HistoryToken *t = (const State__HistoryToken *)m;
+    struct uuid run_id;
+    if (t->next_event_id < 1 || t->last_event_id < 0 || uuid_parse(str_of(t->run_id), &run_id) < 0)
+        return err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
+    if (!strempty(req->execution->run_id) && !streq(req->execution->run_id, t->run_id))
+        return err_set(&op->err, ERR_INVALID, "RunId in the request does not match the NextPageToken.");
+    req->execution->run_id = t->run_id; /* a token stays with its run */
+    rd->next = t->next_event_id;
+    rd->last = t->last_event_id;
+    return 0;
+}
+
+static int reader_begin(struct op *op, const Ws__GetWorkflowExecutionHistoryRequest *req) {
+    struct reader *rd = arena_new(op->call->arena, struct reader);
+    if (!rd)
+        return op_out_of_memory(op);
+    rd->next = 1;
+    rd->page_size = req->maximum_page_size > 0 ? MIN(req->maximum_page_size, ENGINE_HISTORY_PAGE_EVENTS)
+                                               : ENGINE_HISTORY_PAGE_EVENTS;
+    rd->waits = req->wait_new_event;
+    rd->is_close_only = req->history_event_filter_type == HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT;
+    op->extra = rd;
+    if (req->next_page_token.len)
+        return read_token(op, req, rd);
+    return 0;
+}
+
+static int write_owed_start(struct op *op) {
+    const State__Execution *st = op->run->body->st;
+    struct step s;
+    if (!task_is_started(st) || !st->task->is_scheduled_written || st->task->is_started_written)
+        return 0;
+    op_step_begin(op, &s);
+    task_write_started(&s);
+    return op_step_end(op, &s, 0, true);
+}
+
+static void go_history(struct op *op) {
+    const Ws__GetWorkflowExecutionHistoryRequest *req = op->req;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = validate_execution(req->execution, &op->err);
+    if (rc == 0 && !op->extra)
+        rc = reader_begin(op, req);
+    if (rc == 0)
+        rc = op_need_execution(op, space, req->execution, NULL);
+    struct reader *rd = op->extra;
+    if (rc == 0 && strempty(req->execution->run_id)) /* stay with this run, also when another follows it */
+        req->execution->run_id = op->run->body->st->run_id;
+    /* Only the first call of a reader asks for it: a worker that pages must not write. */
+    if (rc == 0 && !rd->last && !rd->is_close_only && !op->page_next)
+        rc = write_owed_start(op);
+    if (rc == 0)
+        rc = rd->is_close_only ? reader_close(op, rd) : reader_page(op, rd);
+    if (rc < 0 && rc != ERR_WAIT)
+        op_fail(op);
+}
+
+/* ---- from the end ---- */
+
+/* The events of `bytes` in reverse, newest first, as far as they fit. */
+static int reverse_events(struct op *op, struct str bytes, int64_t count, struct str *ret,
+                          int64_t *ret_taken) {
+    struct str *each = arena_array(op->call->arena, struct str, (size_t)count);
+    struct wire_field f;
+    struct buf out;
+    bool ok = true;
+    int64_t n = 0, taken = 0;
+    if (!each)
+        return op_out_of_memory(op);
+    while (n < count && wire_next_field(&bytes, &f, &ok))
+        each[n++] = f.whole;
+    ensure(ok && n == count);
+    buf_init(&out, SIZE_MAX);
+    while (taken < n && (taken == 0 || out.len + each[n - 1 - taken].n <= ENGINE_HISTORY_PAGE_BYTES))
+        buf_add_str(&out, each[n - 1 - taken++]);
+    *ret = str_bytes(arena_dup(op->call->arena, out.data, out.len), out.len);
+    *ret_taken = taken;
+    ok = buf_ok(&out) && ret->p;
+    buf_done(&out);
+    return ok ? 0 : op_out_of_memory(op);
+}
+
+static int reverse_page(struct op *op, struct reader *rd) {
+    const State__Execution *st = op->run->body->st;
+    int64_t tape_first = op->run->body->tape.first_id;
+    int64_t high = MIN(rd->next, st->next_event_id - 1);
+    int64_t low = MAX(1, high - rd->page_size + 1);
+    struct str bytes, events;
+    int64_t next, taken = 0;
+    if (low < tape_first && tape_first <= high)
+        low = tape_first; /* one source for each page */
+    struct events_want want = {
+        .from = low, .until = high + 1, .events_max = high - low + 1, .bytes_max = SIZE_MAX};
+    int rc = op_need_events(op, &want, &bytes, &next);
+    if (rc == 0)
+        rc = reverse_events(op, bytes, next - low, &events, &taken);
+    if (rc < 0)
+        return rc;
+    high -= taken;
+    ProtobufCBinaryData token = history_token(op->call->arena, st, MAX(high, 1), 0, false);
+    history_reply(op, events, high >= 1 ? &token : NULL);
+    return 0;
+}
+
+/* The two calls have the same fields under the same numbers, as far as both have them. */
+static void go_history_reverse(struct op *op) {
+    const Ws__GetWorkflowExecutionHistoryReverseRequest *req = op->req;
+    Ws__GetWorkflowExecutionHistoryRequest forward = WS__GET_WORKFLOW_EXECUTION_HISTORY_REQUEST__INIT;
+    struct space *space;
+    forward.execution = req->execution;
+    forward.next_page_token = req->next_page_token;
+    forward.maximum_page_size = req->maximum_page_size;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = validate_execution(req->execution, &op->err);
+    if (rc == 0 && !op->extra)
+        rc = reader_begin(op, &forward);
+    if (rc == 0)
+        rc = op_need_execution(op, space, req->execution, NULL);
+    if (rc == 0 && !op->page_next && !req->next_page_token.len)
+        rc = write_owed_start(op);
+    struct reader *rd = op->extra;
+    if (rc == 0 && !req->next_page_token.len)
+        rd->next = op->run->body->st->next_event_id - 1;
+    if (rc == 0)
+        rc = reverse_page(op, rd);
+    if (rc < 0 && rc != ERR_WAIT)
+        op_fail(op);
+}
+
+void engine_get_history_reverse(struct engine *e, struct call *c,
+                                const Ws__GetWorkflowExecutionHistoryReverseRequest *req) {
+    struct op *op = op_new(e, c, req, go_history_reverse);
+    if (op)
+        op_start(op);
+}
+
+void engine_get_history(struct engine *e, struct call *c, const Ws__GetWorkflowExecutionHistoryRequest *req) {
+    struct op *op = op_new(e, c, req, go_history);
+    if (op)
+        op_start(op);
+}

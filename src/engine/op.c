@@ -1,0 +1,172 @@
+/* Ops: a call being worked on.
+ *
+ * An op is started, may find that something must be loaded first, and is then
+ * started again from the top; that is safe because nothing has happened before
+ * its step. It ends exactly once: answered, failed, or dropped because its
+ * caller went away. While it waits it is in exactly one list. */
+#include "base/mem.h"
+#include "engine/engine_int.h"
+
+struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(struct op *op)) {
+    struct op *op = arena_new(c->arena, struct op);
+    if (!op) {
+        struct err err = {0};
+        err_std(&err, ERR_NO_MEMORY);
+        call_fail(c, &err);
+        return NULL;
+    }
+    op->e = e;
+    op->call = c;
+    op->req = req;
+    op->go = go;
+    buf_init(&op->page, ENGINE_GROUP_BYTES * 2); /* one stored row can hold what one group held */
+    c->op = op;
+    return op;
+}
+
+void op_start(struct op *op) {
+    if (!op->e->is_ready) {
+        err_set(&op->err, ERR_UNAVAILABLE, "The server is starting, try again.");
+        op_fail(op);
+        return;
+    }
+    op->go(op);
+}
+
+void op_pin(struct op *op, struct run *run) {
+    if (op->run == run)
+        return;
+    if (run)
+        run_pin(run);
+    if (op->run)
+        run_unpin(op->e, op->run);
+    op->run = run;
+}
+
+void op_finish(struct op *op) {
+    op_unpark(op);
+    op_pin(op, NULL);
+    buf_done(&op->page);
+    if (op->page_read)
+        op->page_read->op = NULL;
+    op->call->op = NULL;
+}
+
+void op_fail(struct op *op) {
+    struct call *c = op->call;
+    struct err err = op->err;
+    op_finish(op);
+    call_fail(c, &err);
+}
+
+void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail) {
+    struct call *c = op->call;
+    struct buf page = op->page; /* the tail may point into it */
+    buf_init(&op->page, 0);
+    op_finish(op);
+    call_reply_with(c, m, tail);
+    buf_done(&page);
+}
+
+/* The group that must be durable before anyone may hear of what this run shows. */
+static struct group *group_of(const struct engine *e, const struct run *run) {
+    uint64_t seq = run && run->body ? run->body->group_seq : 0;
+    if (seq <= e->durable_seq || e->cfg.planted_bug == ENGINE_BUG_REPLY_BEFORE_COMMIT)
+        return NULL;
+    if (e->flight && e->flight->seq == seq)
+        return e->flight;
+    ensure_inv(I1, e->open && e->open->seq == seq);
+    return e->open;
+}
+
+void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail) {
+    struct group *g = group_of(op->e, op->run);
+    op->reply = m;
+    op->tail = tail;
+    op->err.code = 0;
+    if (!g) {
+        op_reply(op, m, tail);
+        return;
+    }
+    op_unpark(op);
+    list_append(&g->replies, &op->link);
+}
+
+void op_fail_durable(struct op *op) {
+    struct group *g = group_of(op->e, op->run);
+    if (!g) {
+        op_fail(op);
+        return;
+    }
+    op->reply = NULL;
+    op_unpark(op);
+    list_append(&g->replies, &op->link);
+}
+
+void op_park(struct op *op, struct list *where, int64_t until_us, void (*expire)(struct op *op)) {
+    op_unpark(op);
+    op->expire = expire;
+    list_append(where, &op->link);
+    if (heap_add(&op->e->deadlines, &op->deadline, until_us) < 0) {
+        (void)op_out_of_memory(op);
+        if (op->drop)
+            op->drop(op);
+        op_fail(op);
+    }
+}
+
+void op_unpark(struct op *op) {
+    list_remove(&op->link);
+    heap_remove(&op->e->deadlines, &op->deadline);
+}
+
+int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us) {
+    int64_t most = usec_add(op->e->now.mono.us, most_us);
+    if (op->call->deadline.us == CLOCK_NEVER)
+        return most;
+    return MIN(most, op->call->deadline.us - margin_us);
+}
+
+int op_out_of_memory(struct op *op) {
+    return err_std(&op->err, ERR_NO_MEMORY);
+}
+
+/* ---- errands ---- */
+
+struct errand {
+    struct call call;
+    struct arena arena;
+    struct list link; /* in engine.errands */
+};
+
+static void errand_end(struct call *c) {
+    struct errand *er = container_of(c, struct errand, call);
+    list_remove(&er->link);
+    arena_done(&er->arena);
+    mem_free(er);
+}
+
+static void errand_reply(struct call *c, const ProtobufCMessage *m unused_arg, struct str tail unused_arg) {
+    errand_end(c);
+}
+
+static void errand_fail(struct call *c, const struct err *e unused_arg) {
+    errand_end(c);
+}
+
+static const struct call_ops errand_ops = {errand_reply, errand_fail};
+
+void errand_start(struct engine *e, void (*go)(struct op *op), const struct run_key *key, void *extra) {
+    struct errand *er = mem_zalloc(sizeof(*er));
+    ensure(er);
+    arena_init(&er->arena, ENGINE_ERRAND_BYTES);
+    er->call = (struct call){.ops = &errand_ops, .arena = &er->arena, .deadline = {CLOCK_NEVER}};
+    list_append(&e->errands, &er->link);
+    struct run_key *copy = arena_dup(&er->arena, key, sizeof(*key));
+    ensure(copy);
+    struct op *op = op_new(e, &er->call, copy, go);
+    if (!op)
+        return;
+    op->extra = extra;
+    go(op);
+}

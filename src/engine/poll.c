@@ -1,0 +1,290 @@
+/* Polls: a worker asks for work and gets a task, now or when there is one.
+ *
+ * Waiting -> matched (the run may have to be loaded) -> started (a step that is
+ * not committed for its own sake) -> answered. When the caller goes away in
+ * between, the task is put back or un-started, so that the next worker gets it
+ * at once instead of after a timeout. */
+#include "base/mem.h"
+#include "core/activity.h"
+#include "core/task.h"
+#include "core/validate.h"
+#include "engine/engine_int.h"
+#include "engine/response.h"
+#include "wire/guard.h"
+
+struct poll {
+    const char *identity;
+    bool is_sticky;
+    enum task_kind kind;
+    bool is_started; /* the run says that this worker has it */
+    int64_t scheduled_event_id;
+    int64_t started_us;
+    int32_t attempt;
+};
+
+static void poll_wait(struct op *op);
+
+/* ---- giving back ---- */
+
+static void give_back(struct step *s, void *arg) {
+    const struct poll *p = arg;
+    if (p->kind == TASK_WORKFLOW)
+        task_give_back(s, p->scheduled_event_id, p->started_us);
+    else
+        activity_give_back(s, p->scheduled_event_id, p->attempt, p->started_us);
+}
+
+static void poll_drop(struct op *op) {
+    struct poll *p = op->extra;
+    if (op->task) {
+        struct task *t = take(&op->task);
+        queue_put_back(op->e, op->queue, t);
+    } else if (p->is_started && p->kind == TASK_QUERY) {
+        if (op->query)
+            query_lost(op->e, take(&op->query));
+    } else if (p->is_started) {
+        run_quiet_step(op->e, op->run, give_back, p);
+    }
+}
+
+static void go_give_back(struct op *op) {
+    const struct run_key *key = op->req;
+    struct space *space = space_by_id(op->e, key->namespace_id);
+    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0)
+        run_quiet_step(op->e, op->run, give_back, op->extra);
+    mem_free(op->extra);
+    op_reply(op, NULL, (struct str){NULL, 0});
+}
+
+void engine_task_lost(struct engine *e, struct str task_token) {
+    struct run_key key;
+    State__TaskToken *t =
+        state__task_token__unpack(&wire_heap_allocator, task_token.n, (const uint8_t *)task_token.p);
+    struct query *q = t ? map_get(&e->queries, str_of(t->run_id)) : NULL;
+    struct poll *p = NULL;
+    if (q) {
+        query_lost(e, q);
+    } else if (t && uuid_parse(str_of(t->namespace_id), &key.namespace_id) == 0 &&
+               uuid_parse(str_of(t->run_id), &key.run_id) == 0 && (p = mem_zalloc(sizeof(*p)))) {
+        p->kind = strempty(t->activity_id) ? TASK_WORKFLOW : TASK_ACTIVITY;
+        p->scheduled_event_id = t->scheduled_event_id;
+        p->started_us = t->started_us;
+        p->attempt = t->attempt;
+        errand_start(e, go_give_back, &key, p);
+    }
+    pb_free(t);
+}
+
+/* ---- answering ---- */
+
+static void go_answer_task(struct op *op) {
+    struct poll *p = op->extra;
+    Ws__PollWorkflowTaskQueueResponse *resp;
+    struct str history;
+    int rc = task_response(op, p->is_sticky, &resp, &history);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc < 0) {
+        poll_drop(op);
+        op_fail(op);
+        return;
+    }
+    op_reply_durable(op, &resp->base, history);
+}
+
+static void go_answer_activity(struct op *op) {
+    struct poll *p = op->extra;
+    Ws__PollActivityTaskQueueResponse *resp;
+    int rc = activity_response(op, p->scheduled_event_id, &resp);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc < 0) {
+        poll_drop(op);
+        op_fail(op);
+        return;
+    }
+    op_reply_durable(op, &resp->base, (struct str){NULL, 0});
+}
+
+static void go_answer_query(struct op *op) {
+    struct poll *p = op->extra;
+    Ws__PollWorkflowTaskQueueResponse *resp;
+    struct str history;
+    if (!op->query) { /* its caller went away while the history was read */
+        op->go = poll_wait;
+        poll_wait(op);
+        return;
+    }
+    int rc = query_response(op, op->query, p->is_sticky, &resp, &history);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc < 0) {
+        poll_drop(op);
+        op_fail(op);
+        return;
+    }
+    op_reply_durable(op, &resp->base, history);
+}
+
+/* ---- matching ---- */
+
+static int start_workflow_task(struct op *op, const char *request_id) {
+    struct poll *p = op->extra;
+    struct step s;
+    struct task_pick pick = {op->task->event_id, p->identity, request_id, p->is_sticky};
+    op_step_begin(op, &s);
+    int rc = op_step_end(op, &s, task_start(&s, &pick), false);
+    if (rc < 0)
+        return rc;
+    const State__WorkflowTask *t = op->run->body->st->task;
+    p->scheduled_event_id = t->scheduled_event_id;
+    p->started_us = t->started_us;
+    op->go = go_answer_task;
+    return 0;
+}
+
+static int start_activity_task(struct op *op, const char *request_id) {
+    struct poll *p = op->extra;
+    struct step s;
+    op_step_begin(op, &s);
+    int rc = op_step_end(op, &s, activity_start(&s, op->task->event_id, p->identity, request_id), false);
+    if (rc < 0)
+        return rc;
+    const State__Activity *a = activity_find(op->run->body->st, op->task->event_id);
+    p->scheduled_event_id = a->scheduled_event_id;
+    p->started_us = a->started_us;
+    p->attempt = a->attempt;
+    op->go = go_answer_activity;
+    return 0;
+}
+
+static int start_query(struct op *op) {
+    struct query *q = op->task->query;
+    if (!q)
+        return ERR_NOT_FOUND;
+    q->state = QUERY_WITH_WORKER;
+    q->poll = op;
+    op->query = q;
+    op->go = go_answer_query;
+    return 0;
+}
+
+static int start_task(struct op *op) {
+    struct uuid_text request_id = uuid_format(uuid_random(&op->e->rng));
+    switch (op->task->kind) {
+    case TASK_WORKFLOW:
+        return start_workflow_task(op, request_id.s);
+    case TASK_ACTIVITY:
+        return start_activity_task(op, request_id.s);
+    case TASK_QUERY:
+        return start_query(op);
+    }
+    return ERR_INTERNAL;
+}
+
+static void go_dispatch(struct op *op) {
+    struct poll *p = op->extra;
+    int rc = op_need_run(op, op->task->space, op->task->run_id);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0)
+        rc = start_task(op);
+    if (rc == ERR_NO_MEMORY) {
+        poll_drop(op);
+        op_fail(op);
+        return;
+    }
+    if (rc < 0) { /* the entry was stale */
+        task_free(take(&op->task));
+        poll_wait(op);
+        return;
+    }
+    p->kind = op->task->kind;
+    p->is_started = true;
+    task_free(take(&op->task));
+    op->go(op);
+}
+
+void poll_dispatch(struct op *op, struct task *t) {
+    op_unpark(op);
+    op->task = t;
+    op->go = go_dispatch;
+    op->go(op);
+}
+
+/* ---- waiting ---- */
+
+static void poll_empty(struct op *op) {
+    static const Ws__PollWorkflowTaskQueueResponse no_task = WS__POLL_WORKFLOW_TASK_QUEUE_RESPONSE__INIT;
+    static const Ws__PollActivityTaskQueueResponse no_activity = WS__POLL_ACTIVITY_TASK_QUEUE_RESPONSE__INIT;
+    op_reply(op, op->queue->is_activity ? &no_activity.base : &no_task.base, (struct str){NULL, 0});
+}
+
+static void poll_wait(struct op *op) {
+    struct queue *q = op->queue;
+    struct engine *e = op->e;
+    op_pin(op, NULL);
+    op->go = poll_wait;
+    op->drop = poll_drop;
+    q->last_poll_us = e->now.mono.us;
+    if (e->is_draining) {
+        poll_empty(op);
+        return;
+    }
+    struct list *n = list_pop(&q->tasks);
+    if (n) {
+        q->task_count--;
+        poll_dispatch(op, container_of(n, struct task, link));
+        return;
+    }
+    int64_t until = op_deadline(op, ENGINE_POLL_MS * USEC_PER_MS, ENGINE_POLL_MARGIN_MS * USEC_PER_MS);
+    op_park(op, &q->pollers, until, poll_empty);
+}
+
+static void poll_begin(struct op *op, const char *namespace_name, const Taskqueue__TaskQueue *tq,
+                       const char *identity, bool is_activity) {
+    struct poll *p = arena_new(op->call->arena, struct poll);
+    struct space *space;
+    int rc = p ? op_need_space(op, namespace_name, &space) : op_out_of_memory(op);
+    if (rc == 0)
+        rc = validate_task_queue(tq, &op->err);
+    if (rc == 0)
+        rc = validate_id(identity, "Identity", &op->err);
+    if (rc == 0 && !(op->queue = queue_get(op->e, space, is_activity, tq->name)))
+        rc = op_out_of_memory(op);
+    if (rc < 0) {
+        op_fail(op);
+        return;
+    }
+    p->identity = identity;
+    p->is_sticky = !is_activity && tq->kind == TASK_QUEUE_KIND_STICKY;
+    op->extra = p;
+    poll_wait(op);
+}
+
+static void go_poll_workflow(struct op *op) {
+    const Ws__PollWorkflowTaskQueueRequest *req = op->req;
+    poll_begin(op, req->namespace_, req->task_queue, req->identity, false);
+}
+
+static void go_poll_activity(struct op *op) {
+    const Ws__PollActivityTaskQueueRequest *req = op->req;
+    poll_begin(op, req->namespace_, req->task_queue, req->identity, true);
+}
+
+void engine_poll_workflow_task(struct engine *e, struct call *c,
+                               const Ws__PollWorkflowTaskQueueRequest *req) {
+    struct op *op = op_new(e, c, req, go_poll_workflow);
+    if (op)
+        op_start(op);
+}
+
+void engine_poll_activity_task(struct engine *e, struct call *c,
+                               const Ws__PollActivityTaskQueueRequest *req) {
+    struct op *op = op_new(e, c, req, go_poll_activity);
+    if (op)
+        op_start(op);
+}

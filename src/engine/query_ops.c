@@ -1,0 +1,340 @@
+/* Queries. They change nothing and are never stored.
+ *
+ * A query must see everything that was acknowledged before it. If a workflow
+ * task is pending the query rides on it (buffered, then attached); if none is,
+ * it is a task of its own on the sticky queue, or on the normal one when the
+ * sticky worker does not take it. A run's queries are in body.queries until
+ * they are answered or their caller gives up. */
+#include "base/mem.h"
+#include "core/run.h"
+#include "core/task.h"
+#include "core/validate.h"
+#include "engine/copy.h"
+#include "engine/engine_int.h"
+#include "engine/response.h"
+#include "wire/encode.h"
+#include "wire/guard.h"
+
+/* One attempt to get through, and how often a failing workflow is asked before we say so. */
+#define QUERY_TASK_ATTEMPTS_MAX 3
+
+/* ---- ending ---- */
+
+/* Leaves whatever the query waits in; the op is ended by the caller. */
+static void query_unlink(struct engine *e, struct query *q) {
+    if (q->task) {
+        list_remove(&q->task->link);
+        struct queue *queue = q->queue;
+        if (queue && queue->task_count)
+            queue->task_count--;
+        task_free(take(&q->task));
+    }
+    if (q->poll)
+        q->poll->query = NULL;
+    q->poll = NULL;
+    map_remove(&e->queries, str_of(q->id.s));
+    list_remove(&q->link);
+}
+
+static void query_drop(struct op *op) {
+    if (op->query)
+        query_unlink(op->e, take(&op->query));
+}
+
+static void query_expire(struct op *op) {
+    query_drop(op);
+    err_set(&op->err, ERR_DEADLINE,
+            "No worker answered the query in time; is one running for this task queue?");
+    op_fail(op);
+}
+
+static void query_reply(struct query *q, Common__Payloads *result) {
+    struct op *op = q->op;
+    Ws__QueryWorkflowResponse resp = WS__QUERY_WORKFLOW_RESPONSE__INIT;
+    query_drop(op);
+    resp.query_result = result;
+    op_reply(op, &resp.base, (struct str){NULL, 0});
+}
+
+static void query_fail(struct query *q, const char *text, const Failure__Failure *failure) {
+    struct op *op = q->op;
+    query_drop(op);
+    err_set(&op->err, ERR_QUERY_FAILED, "%s", strempty(text) ? "The query failed." : text);
+    if (failure) {
+        ProtobufCBinaryData packed = token_pack(op->call->arena, &failure->base);
+        op->err.failure = packed.data;
+        op->err.failure_len = packed.len;
+    }
+    op_fail(op);
+}
+
+/* ---- asking directly ---- */
+
+static void query_wait(struct query *q, int64_t until) {
+    struct op *op = q->op;
+    heap_remove(&op->e->deadlines, &op->deadline);
+    if (heap_add(&op->e->deadlines, &op->deadline, until) < 0) {
+        (void)op_out_of_memory(op);
+        query_drop(op);
+        op_fail(op);
+    }
+}
+
+static void query_queue(struct engine *e, struct query *q, bool use_sticky);
+
+static void sticky_expire(struct op *op) {
+    struct query *q = op->query;
+    if (q->task) { /* nobody took it from the sticky queue */
+        list_remove(&q->task->link);
+        if (q->queue->task_count)
+            q->queue->task_count--;
+        task_free(take(&q->task));
+    }
+    if (q->poll)
+        q->poll->query = NULL;
+    q->poll = NULL;
+    query_queue(op->e, q, false);
+}
+
+static void query_queue(struct engine *e, struct query *q, bool use_sticky) {
+    struct run *run = q->op->run;
+    const State__Execution *st = run->body->st;
+    struct task *t = mem_zalloc(sizeof(*t));
+    struct queue *queue = queue_get(e, run->space, false, use_sticky ? st->sticky_queue : st->task_queue);
+    int64_t until = op_deadline(q->op, ENGINE_QUERY_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
+    if (!t || !queue) {
+        mem_free(t);
+        (void)op_out_of_memory(q->op);
+        query_drop(q->op);
+        op_fail(q->op);
+        return;
+    }
+    t->kind = TASK_QUERY;
+    t->space = run->space;
+    t->run_id = run->key.run_id;
+    t->query = q;
+    q->task = t;
+    q->queue = queue;
+    q->state = QUERY_QUEUED;
+    q->op->expire = query_expire;
+    if (use_sticky) {
+        until = MIN(until, usec_add(e->now.mono.us, st->sticky_timeout_us));
+        q->op->expire = sticky_expire;
+    }
+    query_wait(q, until);
+    queue_add(e, queue, t);
+}
+
+static void query_ask_directly(struct engine *e, struct query *q) {
+    const State__Execution *st = q->op->run->body->st;
+    bool use_sticky = !strempty(st->sticky_queue) &&
+                      queue_has_worker(e, queue_find(e, q->op->run->space, false, st->sticky_queue));
+    query_queue(e, q, use_sticky);
+}
+
+void query_lost(struct engine *e, struct query *q) {
+    q->poll = NULL;
+    query_queue(e, q, false);
+}
+
+/* ---- riding on a workflow task ---- */
+
+static bool has_pending_task(const State__Execution *st) {
+    return run_is_open(st) && (st->task || st->last_started_event_id == 0);
+}
+
+void queries_settle(struct engine *e, struct run *run) {
+    if (list_empty(&run->body->queries) || has_pending_task(run->body->st))
+        return;
+    run_pin(run);
+    list_for_safe(&run->body->queries, n) {
+        struct query *q = container_of(n, struct query, link);
+        if (q->state == QUERY_BUFFERED || q->state == QUERY_ATTACHED)
+            query_ask_directly(e, q);
+    }
+    run_unpin(e, run);
+}
+
+void queries_detach(struct run *run) {
+    list_for(&run->body->queries, n) {
+        struct query *q = container_of(n, struct query, link);
+        if (q->state == QUERY_ATTACHED)
+            q->state = QUERY_BUFFERED;
+    }
+}
+
+void queries_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp) {
+    struct arena *a = poll->call->arena;
+    struct list *queries = &poll->run->body->queries;
+    size_t n = 0;
+    list_for(queries, l) n++;
+    if (!n)
+        return;
+    resp->queries = arena_array(a, Ws__PollWorkflowTaskQueueResponse__QueriesEntry *, n);
+    list_for(queries, l) {
+        struct query *q = container_of(l, struct query, link);
+        const Ws__QueryWorkflowRequest *req = q->op->req;
+        Ws__PollWorkflowTaskQueueResponse__QueriesEntry *entry =
+            arena_new(a, Ws__PollWorkflowTaskQueueResponse__QueriesEntry);
+        if (q->state != QUERY_BUFFERED || !resp->queries || !entry)
+            continue;
+        ws__poll_workflow_task_queue_response__queries_entry__init(entry);
+        entry->key = arena_strdup(a, q->id.s);
+        entry->value = query_copy(a, req->query);
+        resp->queries[resp->n_queries++] = entry;
+        q->state = QUERY_ATTACHED;
+    }
+}
+
+static const Query__WorkflowQueryResult *find_result(const Ws__RespondWorkflowTaskCompletedRequest *req,
+                                                     const char *id) {
+    for (size_t i = 0; i < req->n_query_results; i++)
+        if (streq(req->query_results[i]->key, id))
+            return req->query_results[i]->value;
+    return NULL;
+}
+
+void queries_answer(struct engine *e unused_arg, struct run *run,
+                    const Ws__RespondWorkflowTaskCompletedRequest *req) {
+    list_for_safe(&run->body->queries, n) {
+        struct query *q = container_of(n, struct query, link);
+        const Query__WorkflowQueryResult *r = find_result(req, q->id.s);
+        if (!r)
+            continue;
+        if (r->result_type == QUERY_RESULT_TYPE_FAILED)
+            query_fail(q, r->error_message, r->failure);
+        else
+            query_reply(q, r->answer);
+    }
+    queries_detach(run); /* what was not answered waits for the next task, or is asked directly */
+}
+
+/* ---- the two calls ---- */
+
+static bool is_rejected(const State__Execution *st, E__QueryRejectCondition condition) {
+    switch ((int)condition) {
+    case QUERY_REJECT_CONDITION_NOT_OPEN:
+        return !run_is_open(st);
+    case QUERY_REJECT_CONDITION_NOT_COMPLETED_CLEANLY:
+        return !run_is_open(st) && st->status != WORKFLOW_EXECUTION_STATUS_COMPLETED;
+    default:
+        return false;
+    }
+}
+
+static void reply_rejected(struct op *op) {
+    Ws__QueryWorkflowResponse *resp = arena_new(op->call->arena, Ws__QueryWorkflowResponse);
+    Query__QueryRejected *rejected = arena_new(op->call->arena, Query__QueryRejected);
+    if (!resp || !rejected) {
+        (void)op_out_of_memory(op);
+        op_fail(op);
+        return;
+    }
+    ws__query_workflow_response__init(resp);
+    query__query_rejected__init(rejected);
+    rejected->status = (E__WorkflowExecutionStatus)op->run->body->st->status;
+    resp->query_rejected = rejected;
+    op_reply_durable(op, &resp->base, (struct str){NULL, 0});
+}
+
+static int query_check(struct op *op) {
+    const State__Execution *st = op->run->body->st;
+    int32_t attempt = st->task ? st->task->attempt : st->task_attempt;
+    size_t waiting = 0;
+    if (!run_is_open(st) && st->last_started_event_id == 0)
+        return err_set(&op->err, ERR_NOT_READY, "Workflow closed before its first workflow task completed.");
+    if (run_is_open(st) && attempt >= QUERY_TASK_ATTEMPTS_MAX)
+        return err_set(&op->err, ERR_NOT_READY,
+                       "Unable to query workflow due to Workflow Task in failed state.");
+    list_for(&op->run->body->queries, n) waiting++;
+    if (waiting >= ENGINE_QUERIES_PER_RUN) {
+        int rc = err_set(&op->err, ERR_BUSY,
+                         "consistent query buffer is full, this may be caused by too many queries");
+        op->err.cause = RESOURCE_EXHAUSTED_CAUSE_BUSY_WORKFLOW;
+        return rc;
+    }
+    return 0;
+}
+
+static int query_begin(struct op *op) {
+    struct query *q = arena_new(op->call->arena, struct query);
+    if (!q)
+        return op_out_of_memory(op);
+    q->op = op;
+    q->id = uuid_format(uuid_random(&op->e->rng));
+    q->state = QUERY_BUFFERED;
+    if (map_put(&op->e->queries, str_of(q->id.s), q) < 0)
+        return op_out_of_memory(op);
+    list_append(&op->run->body->queries, &q->link);
+    op->query = q;
+    op->drop = query_drop;
+    op->expire = query_expire;
+    query_wait(q, op_deadline(op, ENGINE_QUERY_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS));
+    return 0;
+}
+
+static void go_query(struct op *op) {
+    const Ws__QueryWorkflowRequest *req = op->req;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = validate_execution(req->execution, &op->err);
+    if (rc == 0 && !req->query)
+        rc = err_set(&op->err, ERR_INVALID, "Query is not set on request.");
+    if (rc == 0)
+        rc = validate_required(req->query->query_type, "QueryType", &op->err);
+    if (rc == 0)
+        rc = op_need_execution(op, space, req->execution, NULL);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0 && is_rejected(op->run->body->st, req->query_reject_condition)) {
+        reply_rejected(op);
+        return;
+    }
+    if (rc == 0)
+        rc = query_check(op);
+    if (rc == 0)
+        rc = query_begin(op);
+    if (rc < 0) {
+        op_fail(op);
+        return;
+    }
+    queries_settle(op->e, op->run);
+}
+
+void engine_query_workflow(struct engine *e, struct call *c, const Ws__QueryWorkflowRequest *req) {
+    struct op *op = op_new(e, c, req, go_query);
+    if (op)
+        op_start(op);
+}
+
+static void go_answer(struct op *op) {
+    static const Ws__RespondQueryTaskCompletedResponse resp = WS__RESPOND_QUERY_TASK_COMPLETED_RESPONSE__INIT;
+    const Ws__RespondQueryTaskCompletedRequest *req = op->req;
+    ProtobufCMessage *m = NULL;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0 && wire_decode(&state__query_token__descriptor, pb_bytes(&req->task_token), op->call->arena,
+                               &m, NULL) < 0)
+        rc = err_std(&op->err, ERR_BAD_TOKEN);
+    if (rc == 0 && !streq(((State__QueryToken *)m)->namespace_id, space->st->id))
+        rc = err_set(&op->err, ERR_INVALID, "Operation requested with a token from a different namespace.");
+    struct query *q = rc == 0 ? map_get(&op->e->queries, str_of(((State__QueryToken *)m)->task_id)) : NULL;
+    if (rc == 0 && (!q || q->state != QUERY_WITH_WORKER))
+        rc = err_set(&op->err, ERR_NOT_FOUND, "query task not found, or already expired");
+    if (rc < 0) {
+        op_fail(op);
+        return;
+    }
+    if (req->completed_type == QUERY_RESULT_TYPE_FAILED)
+        query_fail(q, req->error_message, req->failure);
+    else
+        query_reply(q, req->query_result);
+    op_reply(op, &resp.base, (struct str){NULL, 0});
+}
+
+void engine_answer_query(struct engine *e, struct call *c, const Ws__RespondQueryTaskCompletedRequest *req) {
+    struct op *op = op_new(e, c, req, go_answer);
+    if (op)
+        op_start(op);
+}

@@ -1,0 +1,208 @@
+/* Building what a worker gets. The history rides along as packed bytes, cut
+ * from the run's tape or from the store, and is never decoded here. */
+#include "engine/response.h"
+
+#include "core/activity.h"
+#include "engine/copy.h"
+#include "core/task.h"
+#include "wire/encode.h"
+#include "wire/guard.h"
+
+#define RESPONSE_HISTORY_FIELD 8 /* PollWorkflowTaskQueueResponse.history */
+
+Google__Protobuf__Timestamp *response_time(struct arena *a, int64_t us) {
+    Google__Protobuf__Timestamp *t = us ? arena_new(a, Google__Protobuf__Timestamp) : NULL;
+    if (t)
+        *t = pb_timestamp(us);
+    return t;
+}
+
+Google__Protobuf__Duration *response_duration(struct arena *a, int64_t us) {
+    Google__Protobuf__Duration *d = arena_new(a, Google__Protobuf__Duration);
+    if (d)
+        *d = pb_duration(us);
+    return d;
+}
+
+ProtobufCBinaryData history_token(struct arena *a, const State__Execution *st, int64_t next, int64_t last,
+                                  bool is_close_only) {
+    State__HistoryToken t = STATE__HISTORY_TOKEN__INIT;
+    t.run_id = st->run_id;
+    t.next_event_id = next;
+    t.last_event_id = last;
+    t.is_close_only = is_close_only;
+    return token_pack(a, &t.base);
+}
+
+/* What every workflow-task answer says about its run. */
+static Ws__PollWorkflowTaskQueueResponse *response_new(struct op *op) {
+    struct arena *a = op->call->arena;
+    const State__Execution *st = op->run->body->st;
+    Ws__PollWorkflowTaskQueueResponse *r = arena_new(a, Ws__PollWorkflowTaskQueueResponse);
+    Common__WorkflowExecution *ex = arena_new(a, Common__WorkflowExecution);
+    Common__WorkflowType *type = arena_new(a, Common__WorkflowType);
+    Taskqueue__TaskQueue *queue = arena_new(a, Taskqueue__TaskQueue);
+    if (!r || !ex || !type || !queue)
+        return NULL;
+    ws__poll_workflow_task_queue_response__init(r);
+    common__workflow_execution__init(ex);
+    common__workflow_type__init(type);
+    taskqueue__task_queue__init(queue);
+    ex->workflow_id = arena_strdup(a, st->workflow_id);
+    ex->run_id = arena_strdup(a, st->run_id);
+    type->name = arena_strdup(a, st->workflow_type);
+    queue->name = arena_strdup(a, st->task_queue);
+    queue->kind = TASK_QUEUE_KIND_NORMAL;
+    r->workflow_execution = ex;
+    r->workflow_type = type;
+    r->workflow_execution_task_queue = queue;
+    r->previous_started_event_id = st->last_started_event_id;
+    return arena_failed(a) ? NULL : r;
+}
+
+/* The packed history field: `events`, then `more`. */
+static int pack_history(struct op *op, struct str events, struct str more, struct str *ret) {
+    struct buf b;
+    size_t n = events.n + more.n;
+    buf_init(&b, n + 16);
+    wire_add_varint(&b, RESPONSE_HISTORY_FIELD << 3 | 2);
+    wire_add_varint(&b, n);
+    buf_add_str(&b, events);
+    buf_add_str(&b, more);
+    *ret = str_bytes(arena_dup(op->call->arena, b.data, b.len), b.len);
+    bool ok = buf_ok(&b) && ret->p;
+    buf_done(&b);
+    return ok ? 0 : op_out_of_memory(op);
+}
+
+int task_response(struct op *op, bool is_sticky, Ws__PollWorkflowTaskQueueResponse **ret,
+                  struct str *ret_tail) {
+    struct arena *a = op->call->arena;
+    const State__Execution *st = op->run->body->st;
+    struct str events, owed = {NULL, 0};
+    int64_t next = 0, end = 0;
+    struct events_want want = {.from = is_sticky ? st->last_started_event_id + 1 : 1,
+                               .until = st->next_event_id,
+                               .events_max = INT64_MAX,
+                               .bytes_max = ENGINE_TASK_HISTORY_BYTES};
+    int rc = op_need_events(op, &want, &events, &next);
+    if (rc == 0 && next == st->next_event_id)
+        rc = virtual_events(op, &owed, &end);
+    if (rc == 0)
+        rc = pack_history(op, events, owed, ret_tail);
+    if (rc < 0)
+        return rc;
+    Ws__PollWorkflowTaskQueueResponse *r = response_new(op);
+    if (!r)
+        return op_out_of_memory(op);
+    r->task_token = token_for_task(a, st);
+    r->started_event_id = st->task->started_event_id;
+    r->attempt = st->task->attempt;
+    r->scheduled_time = response_time(a, st->task->scheduled_us);
+    r->started_time = response_time(a, st->task->started_us);
+    if (next < st->next_event_id)
+        r->next_page_token = history_token(a, st, next, st->task->started_event_id, false);
+    queries_attach(op, r);
+    *ret = r;
+    return arena_failed(a) ? op_out_of_memory(op) : 0;
+}
+
+int query_response(struct op *op, struct query *q, bool is_sticky, Ws__PollWorkflowTaskQueueResponse **ret,
+                   struct str *ret_tail) {
+    struct arena *a = op->call->arena;
+    const State__Execution *st = op->run->body->st;
+    const Ws__QueryWorkflowRequest *req = q->op->req;
+    struct str events = {NULL, 0};
+    int64_t next = st->next_event_id;
+    struct events_want want = {.from = 1,
+                               .until = st->next_event_id,
+                               .events_max = INT64_MAX,
+                               .bytes_max = ENGINE_TASK_HISTORY_BYTES};
+    int rc = is_sticky ? 0 : op_need_events(op, &want, &events, &next);
+    if (rc == 0)
+        rc = pack_history(op, events, (struct str){NULL, 0}, ret_tail);
+    if (rc < 0)
+        return rc;
+    Ws__PollWorkflowTaskQueueResponse *r = response_new(op);
+    if (!r)
+        return op_out_of_memory(op);
+    r->task_token = token_for_query(a, op->run->space, op->queue->name, q->id.s);
+    r->attempt = 1;
+    /* The query's own call may end before this answer is sent: copy. */
+    r->query = (Query__WorkflowQuery *)query_copy(a, req->query);
+    if (next < st->next_event_id)
+        r->next_page_token = history_token(a, st, next, st->next_event_id - 1, false);
+    *ret = r;
+    return !r->query || arena_failed(a) ? op_out_of_memory(op) : 0;
+}
+
+/* The scheduled event holds what the state does not carry along: header and input. */
+static int scheduled_event(struct op *op, int64_t event_id,
+                           History__ActivityTaskScheduledEventAttributes **ret) {
+    struct str bytes;
+    struct wire_field f;
+    int64_t next;
+    bool ok = true;
+    ProtobufCAllocator alloc = wire_arena_allocator(op->call->arena);
+    struct events_want want = {.from = event_id, .until = event_id + 1, .events_max = 1, .bytes_max = 1};
+    int rc = op_need_events(op, &want, &bytes, &next);
+    if (rc < 0)
+        return rc;
+    ensure(wire_next_field(&bytes, &f, &ok) && ok);
+    History__HistoryEvent *ev =
+        history__history_event__unpack(&alloc, f.content.n, (const uint8_t *)f.content.p);
+    if (!ev)
+        return op_out_of_memory(op);
+    ensure_inv(I5, ev->event_id == event_id && ev->event_type == EVENT_TYPE_ACTIVITY_TASK_SCHEDULED);
+    *ret = ev->activity_task_scheduled_event_attributes;
+    return 0;
+}
+
+static void fill_activity(struct op *op, Ws__PollActivityTaskQueueResponse *r, const State__Activity *act,
+                          const History__ActivityTaskScheduledEventAttributes *ev) {
+    struct arena *a = op->call->arena;
+    const State__Execution *st = op->run->body->st;
+    r->task_token = token_for_activity(a, st, act);
+    r->workflow_namespace = op->run->space->st->name;
+    r->activity_type = ev->activity_type;
+    r->activity_id = ev->activity_id;
+    r->header = ev->header;
+    r->input = ev->input;
+    r->heartbeat_details = act->heartbeat_details ? payloads_copy(a, act->heartbeat_details) : NULL;
+    r->scheduled_time = response_time(a, act->first_scheduled_us);
+    r->current_attempt_scheduled_time = response_time(a, act->scheduled_us);
+    r->started_time = response_time(a, act->started_us);
+    r->attempt = act->attempt;
+    r->schedule_to_close_timeout = ev->schedule_to_close_timeout;
+    r->start_to_close_timeout = ev->start_to_close_timeout;
+    r->heartbeat_timeout = ev->heartbeat_timeout;
+    r->retry_policy = ev->retry_policy;
+    r->priority = ev->priority;
+    r->workflow_execution->workflow_id = arena_strdup(a, st->workflow_id);
+    r->workflow_execution->run_id = arena_strdup(a, st->run_id);
+    r->workflow_type->name = arena_strdup(a, st->workflow_type);
+}
+
+int activity_response(struct op *op, int64_t scheduled_event_id, Ws__PollActivityTaskQueueResponse **ret) {
+    struct arena *a = op->call->arena;
+    History__ActivityTaskScheduledEventAttributes *ev;
+    int rc = scheduled_event(op, scheduled_event_id, &ev);
+    if (rc < 0)
+        return rc;
+    const State__Activity *act = activity_find(op->run->body->st, scheduled_event_id);
+    if (!act || !act->started_us) /* it ended while the event was read */
+        return err_set(&op->err, ERR_UNAVAILABLE, "The activity ended meanwhile, poll again.");
+    Ws__PollActivityTaskQueueResponse *r = arena_new(a, Ws__PollActivityTaskQueueResponse);
+    Common__WorkflowExecution *ex = arena_new(a, Common__WorkflowExecution);
+    Common__WorkflowType *type = arena_new(a, Common__WorkflowType);
+    if (!r || !ex || !type)
+        return op_out_of_memory(op);
+    ws__poll_activity_task_queue_response__init(r);
+    common__workflow_execution__init(ex);
+    common__workflow_type__init(type);
+    r->workflow_execution = ex;
+    r->workflow_type = type;
+    fill_activity(op, r, act, ev);
+    *ret = r;
+    return arena_failed(a) ? op_out_of_memory(op) : 0;
+}

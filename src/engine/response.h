@@ -1,0 +1,19 @@
+/* The answers that carry a task. All build in the op's arena and may need events from the store:
+ * ERR_WAIT means that the op will be started again. */
+#pragma once
+
+#include "engine/engine_int.h"
+
+/* The workflow task that op->run's state says is started. *ret_tail is the packed `history` field. */
+int task_response(struct op *op, bool is_sticky, Ws__PollWorkflowTaskQueueResponse **ret,
+                  struct str *ret_tail) must_check;
+int activity_response(struct op *op, int64_t scheduled_event_id,
+                      Ws__PollActivityTaskQueueResponse **ret) must_check;
+/* A query outside of any workflow task. */
+int query_response(struct op *op, struct query *q, bool is_sticky, Ws__PollWorkflowTaskQueueResponse **ret,
+                   struct str *ret_tail) must_check;
+
+Google__Protobuf__Timestamp *response_time(struct arena *a, int64_t us); /* NULL for 0 */
+Google__Protobuf__Duration *response_duration(struct arena *a, int64_t us);
+ProtobufCBinaryData history_token(struct arena *a, const State__Execution *st, int64_t next, int64_t last,
+                                  bool is_close_only);

@@ -1,0 +1,327 @@
+/* Runs in memory: finding them, loading them, letting go of them.
+ *
+ * A run that has a deadline keeps a small stub in memory; its body (state,
+ * image, recent events) is loaded when an op needs it and dropped when it was
+ * not used for a while and nothing of it is in flight. */
+#include "base/mem.h"
+#include "engine/engine_int.h"
+#include "wire/guard.h"
+
+/* ---- bodies ---- */
+
+struct body *body_new(void) {
+    struct body *b = mem_zalloc(sizeof(*b));
+    if (!b)
+        return NULL;
+    buf_init(&b->image, ENGINE_IMAGE_BYTES);
+    buf_init(&b->tape.bytes, SIZE_MAX);
+    list_init(&b->readers);
+    list_init(&b->queries);
+    return b;
+}
+
+void body_free(struct body *b) {
+    if (!b)
+        return;
+    ensure(list_empty(&b->readers) && list_empty(&b->queries));
+    pb_free(b->st);
+    buf_done(&b->image);
+    buf_done(&b->tape.bytes);
+    mem_free(b);
+}
+
+/* ---- stubs ---- */
+
+static struct str run_key_str(const struct run_key *k) {
+    return str_bytes(k, sizeof(*k));
+}
+
+struct run *run_get(struct engine *e, struct run_key key, struct space *space) {
+    struct run *run = map_get(&e->runs, run_key_str(&key));
+    if (run)
+        return run;
+    run = mem_zalloc(sizeof(*run));
+    if (!run)
+        return NULL;
+    run->key = key;
+    run->space = space;
+    run->e = e;
+    list_init(&run->waiters);
+    if (map_put(&e->runs, run_key_str(&run->key), run) < 0) {
+        mem_free(run);
+        return NULL;
+    }
+    return run;
+}
+
+static void run_free(struct engine *e, struct run *run) {
+    map_remove(&e->runs, run_key_str(&run->key));
+    heap_remove(&e->due, &run->due);
+    mem_free(run);
+}
+
+static void run_free_if_unused(struct engine *e, struct run *run) {
+    if (!run->body && !run->pins && !run->is_loading && list_empty(&run->waiters) && !heap_has(&run->due))
+        run_free(e, run);
+}
+
+void run_set_due(struct engine *e, struct run *run) {
+    int64_t due = run_due_us(run->body->st);
+    if (due == CLOCK_NEVER)
+        heap_remove(&e->due, &run->due);
+    else if (heap_has(&run->due))
+        heap_move(&e->due, &run->due, due);
+    else
+        ensure(heap_add(&e->due, &run->due, due) == 0);
+}
+
+void run_pin(struct run *run) {
+    run->pins++;
+}
+
+/* ---- letting go ---- */
+
+static struct str current_key(struct arena *a, const struct space *space, const char *workflow_id) {
+    size_t n = strlen(workflow_id);
+    uint8_t *p = arena_alloc(a, sizeof(space->id) + n);
+    if (!p)
+        return (struct str){NULL, 0};
+    memcpy(p, space->id.b, sizeof(space->id));
+    memcpy(p + sizeof(space->id), workflow_id, n);
+    return str_bytes(p, sizeof(space->id) + n);
+}
+
+static void current_free(struct engine *e, struct current *c) {
+    map_remove(&e->currents, c->key);
+    mem_free(c);
+}
+
+static void forget_current(struct engine *e, struct run *run) {
+    struct arena a;
+    arena_init(&a, 64 << 10);
+    struct str key = current_key(&a, run->space, run->body->st->workflow_id);
+    struct current *c = key.p ? map_get(&e->currents, key) : NULL;
+    if (c && c->state == CURRENT_KNOWN && uuid_eq(c->run_id, run->key.run_id) && list_empty(&c->waiters))
+        current_free(e, c);
+    arena_done(&a);
+}
+
+static bool body_is_droppable(const struct engine *e, const struct run *run) {
+    const struct body *b = run->body;
+    return !run->pins && b->group_seq <= e->durable_seq && !b->is_ahead && list_empty(&b->readers) &&
+           list_empty(&b->queries);
+}
+
+static void run_drop_body(struct engine *e, struct run *run) {
+    forget_current(e, run);
+    list_remove(&run->recent);
+    body_free(take(&run->body));
+    e->body_count--;
+    run_free_if_unused(e, run);
+}
+
+/* Drops the least recently used bodies above the limit. One whose memory is ahead of the disk is
+ * first put into the next group. */
+static void drop_excess(struct engine *e) {
+    list_for_safe(&e->recent, n) {
+        if (e->body_count <= e->cfg.resident_runs_max)
+            return;
+        struct run *run = container_of(n, struct run, recent);
+        if (body_is_droppable(e, run))
+            run_drop_body(e, run);
+        else if (!run->pins && run->body->is_ahead && group_add_run(e, run) < 0)
+            return; /* no memory for it: everything stays where it is */
+    }
+}
+
+void run_touch(struct engine *e, struct run *run) {
+    list_remove(&run->recent);
+    list_append(&e->recent, &run->recent);
+}
+
+void run_unpin(struct engine *e, struct run *run) {
+    ensure(run->pins > 0);
+    if (--run->pins > 0)
+        return;
+    if (!run->body)
+        run_free_if_unused(e, run);
+    else if (e->body_count > e->cfg.resident_runs_max)
+        drop_excess(e);
+}
+
+/* ---- loading ---- */
+
+static void resume(struct list *waiters) {
+    struct list all;
+    list_init(&all);
+    for (struct list *n; (n = list_pop(waiters));)
+        list_append(&all, n);
+    for (struct list *n; (n = list_pop(&all));) {
+        struct op *op = container_of(n, struct op, link);
+        op->go(op);
+    }
+}
+
+static void body_loaded(struct read *r, const struct row *row) {
+    struct run *run = r->owner;
+    struct body *b = body_new();
+    ensure(b);
+    buf_add_str(&b->image, row->body);
+    b->st = state__execution__unpack(&wire_heap_allocator, row->body.n, (const uint8_t *)row->body.p);
+    ensure(b->st && buf_ok(&b->image));
+    b->tape.first_id = b->tape.next_id = b->st->next_event_id;
+    b->durable_next_id = b->grouped_next_id = b->st->next_event_id;
+    run->body = b;
+    run->e->body_count++;
+    list_append(&run->e->recent, &run->recent);
+    run_set_due(run->e, run);
+}
+
+static void load_done(struct read *r, int rc) {
+    struct run *run = r->owner;
+    struct engine *e = run->e;
+    if (rc < 0) {
+        e->cfg.on_fatal(e->cfg.fatal_ctx, "a run cannot be read from the store");
+        return;
+    }
+    run->is_loading = false;
+    run->is_missing = !run->body;
+    run_pin(run);
+    resume(&run->waiters);
+    run_unpin(e, run);
+}
+
+int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
+    struct run *run = run_get(op->e, (struct run_key){space->id, run_id}, space);
+    if (!run)
+        return op_out_of_memory(op);
+    if (run->body) {
+        op_pin(op, run);
+        run_touch(op->e, run);
+        return 0;
+    }
+    if (run->is_missing) /* seen while resuming from the load that found nothing */
+        return err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
+    op_pin(op, NULL);
+    list_append(&run->waiters, &op->link);
+    if (run->is_loading)
+        return ERR_WAIT;
+    run->is_loading = true;
+    run->read = (struct read){.kind = READ_EXECUTION,
+                              .namespace_id = space->id,
+                              .run_id = run_id,
+                              .row = body_loaded,
+                              .done = load_done,
+                              .owner = run};
+    store_read(op->e->store, &run->read);
+    return ERR_WAIT;
+}
+
+/* ---- which run a workflow id means ---- */
+
+static void current_row(struct read *r, const struct row *row) {
+    struct current *c = r->owner;
+    c->run_id = row->run_id;
+    c->state = CURRENT_KNOWN;
+}
+
+static void current_done(struct read *r, int rc) {
+    struct current *c = r->owner;
+    struct engine *e = c->e;
+    if (rc < 0) {
+        e->cfg.on_fatal(e->cfg.fatal_ctx, "a workflow id cannot be read from the store");
+        return;
+    }
+    if (c->state == CURRENT_LOADING)
+        c->state = CURRENT_NONE;
+    resume(&c->waiters);
+    if (c->state == CURRENT_NONE && list_empty(&c->waiters))
+        current_free(e, c);
+}
+
+static struct current *current_new(struct engine *e, struct str key) {
+    struct current *c = mem_zalloc(sizeof(*c) + key.n);
+    if (!c)
+        return NULL;
+    memcpy(c + 1, key.p, key.n);
+    c->key = str_bytes(c + 1, key.n);
+    c->e = e;
+    list_init(&c->waiters);
+    if (map_put(&e->currents, c->key, c) < 0) {
+        mem_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+int op_need_current(struct op *op, struct space *space, const char *workflow_id, struct current **ret) {
+    struct engine *e = op->e;
+    struct str key = current_key(op->call->arena, space, workflow_id);
+    if (!key.p)
+        return op_out_of_memory(op);
+    struct current *c = map_get(&e->currents, key);
+    if (c && c->state != CURRENT_LOADING) {
+        *ret = c;
+        return 0;
+    }
+    bool is_new = !c;
+    if (is_new)
+        c = current_new(e, key);
+    if (!c)
+        return op_out_of_memory(op);
+    list_append(&c->waiters, &op->link);
+    if (!is_new)
+        return ERR_WAIT;
+    c->state = CURRENT_LOADING;
+    c->read =
+        (struct read){.kind = READ_CURRENT,
+                      .namespace_id = space->id,
+                      .workflow_id = str_bytes(c->key.p + sizeof(space->id), c->key.n - sizeof(space->id)),
+                      .row = current_row,
+                      .done = current_done,
+                      .owner = c};
+    store_read(e->store, &c->read);
+    return ERR_WAIT;
+}
+
+int current_set(struct engine *e, struct space *space, const char *workflow_id, struct uuid run_id) {
+    struct arena a;
+    int rc = ERR_NO_MEMORY;
+    arena_init(&a, 64 << 10);
+    struct str key = current_key(&a, space, workflow_id);
+    struct current *c = key.p ? map_get(&e->currents, key) : NULL;
+    if (key.p && !c)
+        c = current_new(e, key);
+    if (c) {
+        c->run_id = run_id;
+        c->state = CURRENT_KNOWN;
+        rc = 0;
+    }
+    arena_done(&a);
+    return rc;
+}
+
+int op_need_execution(struct op *op, struct space *space, const Common__WorkflowExecution *ex,
+                      const char *first_run_id) {
+    struct uuid run_id;
+    struct current *c = NULL;
+    /* A chain is named by its first run; then the run id is only a hint and the current run is meant. */
+    bool by_chain = !strempty(first_run_id);
+    if (by_chain || strempty(ex->run_id)) {
+        int rc = op_need_current(op, space, ex->workflow_id, &c);
+        if (rc < 0)
+            return rc;
+        if (c->state == CURRENT_NONE)
+            return err_set(&op->err, ERR_NOT_FOUND, "workflow not found for ID: %s", ex->workflow_id);
+        run_id = c->run_id;
+    } else if (uuid_parse(str_of(ex->run_id), &run_id) < 0) {
+        return err_set(&op->err, ERR_INVALID, "Invalid RunId.");
+    }
+    int rc = op_need_run(op, space, run_id);
+    if (rc < 0)
+        return rc;
+    const State__Execution *st = op->run->body->st;
+    if (!streq(st->workflow_id, ex->workflow_id) || (by_chain && !streq(st->first_run_id, first_run_id)))
+        return err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
+    return 0;
+}

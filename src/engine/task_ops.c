@@ -1,0 +1,130 @@
+/* Workers answer workflow tasks: completed, or failed. */
+#include <stdio.h>
+
+#include "core/command.h"
+#include "core/failure.h"
+#include "core/task.h"
+#include "engine/engine_int.h"
+#include "engine/response.h"
+#include "wire/encode.h"
+
+#define COMPLETED_TASK_FIELD 1 /* RespondWorkflowTaskCompletedResponse.workflow_task */
+
+/* ---- completed ---- */
+
+/* The next task rides in the answer to this one. */
+static void go_answer_with_task(struct op *op) {
+    static const Ws__RespondWorkflowTaskCompletedResponse resp =
+        WS__RESPOND_WORKFLOW_TASK_COMPLETED_RESPONSE__INIT;
+    Ws__PollWorkflowTaskQueueResponse *task;
+    struct str history;
+    struct buf inner, outer;
+    int rc = task_response(op, op->run->body->st->task->is_sticky, &task, &history);
+    if (rc == ERR_WAIT)
+        return;
+    buf_init(&inner, SIZE_MAX);
+    buf_init(&outer, SIZE_MAX);
+    if (rc == 0) {
+        wire_encode(&inner, &task->base);
+        buf_add_str(&inner, history);
+        wire_add_bytes_field(&outer, COMPLETED_TASK_FIELD, buf_str(&inner));
+    }
+    struct str tail = {NULL, 0};
+    if (rc == 0 && buf_ok(&inner) && buf_ok(&outer))
+        tail = str_bytes(arena_dup(op->call->arena, outer.data, outer.len), outer.len);
+    buf_done(&inner);
+    buf_done(&outer);
+    /* Without memory the worker simply does not get the task here; it times out and is offered again. */
+    op_reply_durable(op, &resp.base, tail.p ? tail : (struct str){NULL, 0});
+}
+
+/* The completion was refused: undone, and the task is failed with the reason instead. */
+static int fail_refused(struct op *op, const Ws__RespondWorkflowTaskCompletedRequest *req,
+                        E__WorkflowTaskFailedCause cause) {
+    struct err refused = op->err;
+    struct step s;
+    char text[ERR_TEXT_MAX * 2];
+    bool is_unhandled = cause == WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND;
+    if (!is_unhandled && op->run->body->st->task->attempt > 1)
+        return refused.code; /* a transient task that fails leaves no trace; its timeout paces the retry */
+    if (is_unhandled)
+        snprintf(text, sizeof(text), "UnhandledCommand");
+    else
+        snprintf(text, sizeof(text), "%s: %s", command_cause_name(cause), refused.text);
+    op_step_begin(op, &s);
+    Failure__Failure *failure = failure_server(&s, text);
+    int rc = op_step_end(op, &s, task_fail(&s, cause, failure, req->identity), true);
+    if (rc < 0)
+        return rc;
+    err_set(&op->err, refused.code, "%s", text);
+    return refused.code;
+}
+
+static void go_complete(struct op *op) {
+    static const Ws__RespondWorkflowTaskCompletedResponse resp =
+        WS__RESPOND_WORKFLOW_TASK_COMPLETED_RESPONSE__INIT;
+    const Ws__RespondWorkflowTaskCompletedRequest *req = op->req;
+    struct completion done = {0};
+    State__TaskToken *token;
+    struct step s;
+    int rc = op_need_token_run(op, &req->task_token, req->namespace_, &token);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0) {
+        op_step_begin(op, &s);
+        rc = op_step_end(op, &s, task_complete(&s, token, req, &done), true);
+        if (rc < 0 && s.task_failed_cause)
+            rc = fail_refused(op, req, s.task_failed_cause);
+    }
+    if (rc == 0 && done.is_heartbeat_over)
+        rc = err_set(&op->err, ERR_NOT_FOUND, "workflow task heartbeat timeout");
+    if (rc < 0) {
+        op_fail_durable(op);
+        return;
+    }
+    queries_answer(op->e, op->run, req);
+    if (done.is_new_started) {
+        op->go = go_answer_with_task;
+        go_answer_with_task(op);
+        return;
+    }
+    op_reply_durable(op, &resp.base, (struct str){NULL, 0});
+}
+
+void engine_complete_workflow_task(struct engine *e, struct call *c,
+                                   const Ws__RespondWorkflowTaskCompletedRequest *req) {
+    struct op *op = op_new(e, c, req, go_complete);
+    if (op)
+        op_start(op);
+}
+
+/* ---- failed ---- */
+
+static void go_fail(struct op *op) {
+    static const Ws__RespondWorkflowTaskFailedResponse resp = WS__RESPOND_WORKFLOW_TASK_FAILED_RESPONSE__INIT;
+    const Ws__RespondWorkflowTaskFailedRequest *req = op->req;
+    State__TaskToken *token;
+    struct step s;
+    int rc = op_need_token_run(op, &req->task_token, req->namespace_, &token);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0) {
+        op_step_begin(op, &s);
+        rc = task_check_token(&s, token);
+        if (rc == 0)
+            rc = task_fail(&s, req->cause, req->failure, req->identity);
+        rc = op_step_end(op, &s, rc, true);
+    }
+    if (rc < 0) {
+        op_fail_durable(op);
+        return;
+    }
+    op_reply_durable(op, &resp.base, (struct str){NULL, 0});
+}
+
+void engine_fail_workflow_task(struct engine *e, struct call *c,
+                               const Ws__RespondWorkflowTaskFailedRequest *req) {
+    struct op *op = op_new(e, c, req, go_fail);
+    if (op)
+        op_start(op);
+}

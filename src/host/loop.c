@@ -1,0 +1,254 @@
+/* The real event loop, on libevent, and the real clocks.
+ *
+ * The happy path: loop_run() lets libevent wait for one round of events, runs
+ * their callbacks, then the end-of-turn hook, and begins again until
+ * loop_stop(). Another thread reaches the loop only by writing to an eventfd.
+ *
+ * It fails when the operating system refuses descriptors or memory at the
+ * start; once running, a loop that cannot wait or set a timer would lose time
+ * silently, so that ends the process.
+ *
+ * libevent would read a coarse clock and remember it for a whole turn, which
+ * makes timers fire early by milliseconds. Both habits are switched off: a
+ * timer never fires before its delay has passed by host_now(). */
+#include "host/loop.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+/* Longer waits are cut to this; the timer then fires early, after 31 years. */
+#define TIMER_DELAY_US_MAX (INT64_C(1000000000) * USEC_PER_SEC)
+
+struct hook {
+    void (*fn)(void *ctx);
+    void *ctx;
+};
+
+struct loop {
+    struct event_base *base;
+    struct event *wake_event;
+    struct event *term_event;
+    struct event *int_event;
+    struct hook on_stop_signal;
+    struct hook on_wake;
+    struct hook on_turn;
+    int wake_fd;
+    bool is_stopping;
+};
+
+struct timer {
+    struct event *event;
+    struct hook on_fire;
+};
+
+static int64_t clock_read_us(clockid_t id) {
+    struct timespec ts;
+    ensure(clock_gettime(id, &ts) == 0);
+    return (int64_t)ts.tv_sec * USEC_PER_SEC + ts.tv_nsec / NSEC_PER_USEC;
+}
+
+struct wall host_wall(void) {
+    return (struct wall){clock_read_us(CLOCK_REALTIME)};
+}
+
+struct now host_now(void) {
+    return (struct now){host_wall(), {clock_read_us(CLOCK_MONOTONIC)}};
+}
+
+uint64_t host_entropy(void) {
+    uint64_t seed;
+    ssize_t n;
+    do
+        n = getrandom(&seed, sizeof(seed), 0);
+    while (n < 0 && errno == EINTR);
+    ensure(n == sizeof(seed));
+    return seed;
+}
+
+static void hook_call(const struct hook *h) {
+    if (h->fn)
+        h->fn(h->ctx);
+}
+
+static void loop_wake_cb(evutil_socket_t fd, short unused_arg what, void *ctx) {
+    struct loop *l = ctx;
+    uint64_t count;
+    /* Nothing to read means that an earlier call already took this wake. */
+    if (read(fd, &count, sizeof(count)) == sizeof(count))
+        hook_call(&l->on_wake);
+}
+
+static void loop_signal_cb(evutil_socket_t unused_arg signum, short unused_arg what, void *ctx) {
+    struct loop *l = ctx;
+    hook_call(&l->on_stop_signal);
+}
+
+static void timer_cb(evutil_socket_t unused_arg fd, short unused_arg what, void *ctx) {
+    struct timer *t = ctx;
+    hook_call(&t->on_fire);
+}
+
+/* What every process with a loop needs: writing to a closed socket is an error
+ * code and not a signal, and as many descriptors as the system lets us have. */
+static void host_prepare_process(void) {
+    struct rlimit files;
+    (void)signal(SIGPIPE, SIG_IGN); /* cannot fail for a valid signal */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* the lower limit also works */
+    }
+}
+
+static struct event_base *base_new(void) {
+    struct event_config *config = event_config_new();
+    if (!config)
+        return NULL;
+    int rc = event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_NO_CACHE_TIME);
+    struct event_base *base = rc == 0 ? event_base_new_with_config(config) : NULL;
+    event_config_free(config);
+    return base;
+}
+
+static int loop_init(struct loop *l) {
+    l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (l->wake_fd < 0)
+        return ERR_UNAVAILABLE;
+    l->base = base_new();
+    if (!l->base)
+        return ERR_UNAVAILABLE;
+    l->wake_event = event_new(l->base, l->wake_fd, EV_READ | EV_PERSIST, loop_wake_cb, l);
+    if (!l->wake_event || event_add(l->wake_event, NULL) < 0)
+        return ERR_NO_MEMORY;
+    return 0;
+}
+
+int loop_new(struct loop **ret) {
+    host_prepare_process();
+    struct loop *l = mem_zalloc(sizeof(*l));
+    if (!l)
+        return ERR_NO_MEMORY;
+    int rc = loop_init(l);
+    if (rc < 0) {
+        loop_free(l);
+        return rc;
+    }
+    *ret = l;
+    return 0;
+}
+
+static void event_drop(struct event *e) {
+    if (e)
+        event_free(e);
+}
+
+void loop_free(struct loop *l) {
+    if (!l)
+        return;
+    event_drop(l->wake_event);
+    event_drop(l->term_event);
+    event_drop(l->int_event);
+    if (l->base)
+        event_base_free(l->base);
+    if (l->wake_fd >= 0)
+        close(l->wake_fd);
+    mem_free(l);
+}
+
+struct event_base *loop_base(struct loop *l) {
+    return l->base;
+}
+
+int loop_run(struct loop *l) {
+    while (!l->is_stopping) {
+        if (event_base_loop(l->base, EVLOOP_ONCE) < 0)
+            return ERR_INTERNAL;
+        hook_call(&l->on_turn);
+    }
+    l->is_stopping = false;
+    return 0;
+}
+
+void loop_stop(struct loop *l) {
+    l->is_stopping = true;
+}
+
+static int signal_watch(struct loop *l, int signum, struct event **ret) {
+    struct event *e = evsignal_new(l->base, signum, loop_signal_cb, l);
+    if (!e)
+        return ERR_NO_MEMORY;
+    if (event_add(e, NULL) < 0) {
+        event_free(e);
+        return ERR_UNAVAILABLE;
+    }
+    *ret = e;
+    return 0;
+}
+
+int loop_on_stop_signal(struct loop *l, void (*fn)(void *ctx), void *ctx) {
+    l->on_stop_signal = (struct hook){fn, ctx};
+    int rc = l->term_event ? 0 : signal_watch(l, SIGTERM, &l->term_event);
+    if (rc == 0 && !l->int_event)
+        rc = signal_watch(l, SIGINT, &l->int_event);
+    return rc;
+}
+
+int loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx) {
+    l->on_wake = (struct hook){fn, ctx};
+    return 0;
+}
+
+void loop_wake(void *loop) {
+    struct loop *l = loop;
+    const uint64_t one = 1;
+    ssize_t n;
+    do
+        n = write(l->wake_fd, &one, sizeof(one));
+    while (n < 0 && errno == EINTR);
+    /* EAGAIN: 2^64-2 wakes are already waiting to be read, which is wake enough. */
+    ensure(n == sizeof(one) || errno == EAGAIN);
+}
+
+void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx) {
+    l->on_turn = (struct hook){fn, ctx};
+}
+
+int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **ret) {
+    struct timer *t = mem_zalloc(sizeof(*t));
+    if (!t)
+        return ERR_NO_MEMORY;
+    t->on_fire = (struct hook){fn, ctx};
+    t->event = evtimer_new(l->base, timer_cb, t);
+    if (!t->event) {
+        mem_free(t);
+        return ERR_NO_MEMORY;
+    }
+    *ret = t;
+    return 0;
+}
+
+void timer_set(struct timer *t, int64_t delay_us) {
+    delay_us = MAX(delay_us, 0);
+    delay_us = MIN(delay_us, TIMER_DELAY_US_MAX);
+    struct timeval tv = {.tv_sec = delay_us / USEC_PER_SEC, .tv_usec = delay_us % USEC_PER_SEC};
+    ensure(evtimer_add(t->event, &tv) == 0);
+}
+
+void timer_clear(struct timer *t) {
+    evtimer_del(t->event);
+}
+
+void timer_free(struct timer *t) {
+    if (!t)
+        return;
+    event_free(t->event);
+    mem_free(t);
+}

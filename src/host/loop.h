@@ -1,0 +1,36 @@
+/* The event loop and the clocks: the only place that reads real time.
+ *
+ * A thin layer over libevent, so that the rest of the server does not know it.
+ * One loop is one thread; only loop_wake may be called from another. */
+#pragma once
+
+#include "base/base.h"
+#include "base/clock.h"
+
+struct event_base;
+struct loop;
+struct timer;
+
+struct now host_now(void);
+struct wall host_wall(void);
+uint64_t host_entropy(void); /* a seed from the operating system */
+
+int loop_new(struct loop **ret) must_check;
+void loop_free(struct loop *l);
+struct event_base *loop_base(struct loop *l); /* for net */
+int loop_run(struct loop *l) must_check;      /* until loop_stop */
+void loop_stop(struct loop *l);
+
+/* SIGTERM and SIGINT call fn on the loop thread. */
+int loop_on_stop_signal(struct loop *l, void (*fn)(void *ctx), void *ctx) must_check;
+/* fn runs on the loop thread soon after any thread called loop_wake(); many wakes may give one call. */
+int loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx) must_check;
+void loop_wake(void *loop);
+/* fn runs at the end of every loop turn, after all I/O events of that turn. */
+void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx);
+
+/* A timer is owned by the caller; timer_set replaces an earlier setting. */
+int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **ret) must_check;
+void timer_set(struct timer *t, int64_t delay_us);
+void timer_clear(struct timer *t);
+void timer_free(struct timer *t);

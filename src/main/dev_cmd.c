@@ -1,0 +1,145 @@
+/* `rondo server start-dev`: the flags of Temporal's CLI dev server on our server.
+ *
+ * What has a meaning here is used, what has none is accepted with a warning,
+ * and what is malformed is a usage error. Data lives in memory unless a file
+ * is named. */
+#include <stdio.h>
+
+#include "main/run.h"
+
+#define HTTP_PORT_OFFSET 1000 /* HTTP is this far above gRPC */
+#define PORT_MAX 65535
+#define DEV_RETENTION_US (72 * USEC_PER_HOUR)
+#define DEV_RESIDENT_RUNS 10000
+
+enum effect { EFFECT_USED, EFFECT_IGNORED, EFFECT_SILENT };
+
+static const enum effect dev_effects[DEV_COUNT] = {
+#define DEV_FLAG(id, effect_, ...) [DEV_##id] = EFFECT_##effect_,
+#include "main/dev_flags.def"
+#undef DEV_FLAG
+};
+
+/* What SDK test environments always pass and what holds here anyway. */
+static const char *const moot_settings[] = {
+    "frontend.enableServerVersionCheck",
+    "frontend.enableUpdateWorkflowExecution",
+    "frontend.enableUpdateWorkflowExecutionAsyncAccepted",
+};
+
+static bool is_moot(struct str key) {
+    for (size_t i = 0; i < ARRAY_LEN(moot_settings); i++)
+        if (str_is(key, moot_settings[i]))
+            return true;
+    return false;
+}
+
+/* Splits KEY=VALUE; false if either is missing. */
+static bool split_pair(const char *text, struct str *ret_key, const char **ret_value) {
+    size_t n = strcspn(text, "=");
+    *ret_key = str_bytes(text, n);
+    *ret_value = text + n + 1;
+    return n > 0 && text[n] == '=' && text[n + 1];
+}
+
+static void warn_ignored(struct log *log, const char *flag, const char *value) {
+    log_emit(log, LOG_setting_ignored, log_str("flag", flag), log_str("value", value));
+}
+
+static int check_search_attributes(const struct opt_args *a, struct log *log) {
+    static const char *const types[] = {"Text", "Keyword",  "Int",        "Double",
+                                        "Bool", "Datetime", "KeywordList"};
+    const char *pair, *type;
+    struct str name;
+    for (size_t i = 0; (pair = opt_list(a, DEV_SEARCH_ATTRIBUTE, i)); i++) {
+        bool is_known = false;
+        if (!split_pair(pair, &name, &type)) {
+            print_error("--search-attribute: \"%s\" is not NAME=TYPE", pair);
+            return ERR_INVALID;
+        }
+        for (size_t t = 0; t < ARRAY_LEN(types); t++)
+            is_known |= streq(type, types[t]);
+        if (!is_known) {
+            print_error("--search-attribute: \"%s\" is not a type; take Text, Keyword, Int, Double, Bool, "
+                        "Datetime or "
+                        "KeywordList",
+                        type);
+            return ERR_INVALID;
+        }
+        warn_ignored(log, "search-attribute", pair);
+    }
+    return 0;
+}
+
+static int check_dynamic_config(const struct opt_args *a, struct log *log) {
+    const char *pair, *value;
+    struct str key;
+    for (size_t i = 0; (pair = opt_list(a, DEV_DYNAMIC_CONFIG, i)); i++) {
+        if (!split_pair(pair, &key, &value)) {
+            print_error("--dynamic-config-value: \"%s\" is not KEY=VALUE", pair);
+            return ERR_INVALID;
+        }
+        if (!is_moot(key))
+            warn_ignored(log, "dynamic-config-value", pair);
+    }
+    return 0;
+}
+
+static void warn_without_effect(const struct opt_args *a, struct log *log) {
+    for (size_t row = 0; row < DEV_COUNT; row++)
+        if (dev_effects[row] == EFFECT_IGNORED && opt_is_given(a, row))
+            warn_ignored(log, a->command->opts[row].name, opt_text(a, row));
+}
+
+static int make_address(const char *ip, int64_t port, struct address *ret, struct err *reterr) {
+    char text[2 * ADDRESS_TEXT_MAX];
+    bool is_bare_v6 = strchr(ip, ':') && ip[0] != '[';
+    int n = snprintf(text, sizeof(text), is_bare_v6 ? "[%s]:%lld" : "%s:%lld", ip, (long long)port);
+    if (n < 0 || (size_t)n >= sizeof(text))
+        return err_set(reterr, ERR_INVALID, "this is not an IP address");
+    return address_parse(text, ret, reterr);
+}
+
+static int64_t dev_http_port(const struct opt_args *a) {
+    if (opt_is_given(a, DEV_UI_PORT))
+        return opt_int(a, DEV_UI_PORT);
+    if (opt_is_given(a, DEV_HTTP_PORT))
+        return opt_int(a, DEV_HTTP_PORT);
+    int64_t port = opt_int(a, DEV_PORT);
+    return port ? MIN(port + HTTP_PORT_OFFSET, PORT_MAX) : 0;
+}
+
+static int dev_addresses(const struct opt_args *a, struct server_config *cfg) {
+    struct err e;
+    const char *ip = opt_text(a, DEV_IP);
+    const char *ui_ip = opt_is_given(a, DEV_UI_IP) ? opt_text(a, DEV_UI_IP) : ip;
+    if (make_address(ip, opt_int(a, DEV_PORT), &cfg->grpc, &e) < 0)
+        return usage_error("ip", &e);
+    if (make_address(ui_ip, dev_http_port(a), &cfg->http, &e) < 0)
+        return usage_error("ui-ip", &e);
+    cfg->has_http = !opt_flag(a, DEV_HEADLESS) || opt_is_given(a, DEV_HTTP_PORT);
+    return 0;
+}
+
+int command_start_dev(const struct opt_args *a) {
+    const char *namespaces[NAMESPACES_MAX + 2];
+    struct log log;
+    struct server_config cfg = {
+        .namespaces = namespaces,
+        .retention_us = DEV_RETENTION_US,
+        .resident_runs_max = DEV_RESIDENT_RUNS,
+        .stops_on_signals = true,
+        .log = &log,
+    };
+    store_choose(&cfg, opt_is_given(a, DEV_DB_FILENAME) ? opt_text(a, DEV_DB_FILENAME) : ":memory:");
+    log_open(&log, opt_text(a, DEV_LOG_LEVEL), opt_text(a, DEV_LOG_FORMAT));
+    int code = dev_addresses(a, &cfg);
+    if (code != 0)
+        return code;
+    if (check_search_attributes(a, &log) < 0 || check_dynamic_config(a, &log) < 0)
+        return EXIT_USAGE;
+    if (namespaces_of(a, DEV_NAMESPACE, namespaces) < 0)
+        return EXIT_USAGE;
+    warn_without_effect(a, &log);
+    return serve_until_stopped(&cfg, &(struct server_flags){"db-filename", "port", "ui-port"}, output_of(a));
+}

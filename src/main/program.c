@@ -1,0 +1,171 @@
+/* The program's commands, and the way from argv to one of them.
+ *
+ * Happy path: parse by table, then help, version or a server. A wrong command
+ * line is one line on stderr and exit code 2; results go to stdout. */
+#include "main/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "main/run.h"
+
+#define HELP_BYTES_MAX (64u << 10)
+#define HELP_WORDS_MAX 16
+
+static const struct opt globals[] = {
+    [GLOBAL_HELP] = {.name = "help", .letter = 'h', .type = OPT_FLAG, .help = "Show this help."},
+    [GLOBAL_OUTPUT] = {.name = "output",
+                       .letter = 'o',
+                       .type = OPT_CHOICE,
+                       .arg = "FORMAT",
+                       .standard = "text",
+                       .choices = "text|json|jsonl|none",
+                       .help = "How to print what goes to stdout."},
+};
+
+static const struct opt root_flags[] = {
+    [ROOT_VERSION] = {.name = "version", .letter = 'v', .type = OPT_FLAG, .help = "Show the version."},
+};
+
+static const struct opt server_settings[] = {
+#define SETTING(id, name_, letter_, type_, arg_, standard_, env_, choices_, min_, max_, help_)               \
+    [SETTING_##id] = {name_, letter_, OPT_##type_, arg_, standard_, env_, choices_, min_, max_, help_},
+#include "main/settings.def"
+#undef SETTING
+};
+
+static const struct opt dev_flags[] = {
+#define DEV_FLAG(id, effect_, name_, letter_, type_, arg_, standard_, choices_, min_, max_, help_)           \
+    [DEV_##id] = {name_, letter_, OPT_##type_, arg_, standard_, NULL, choices_, min_, max_, help_},
+#include "main/dev_flags.def"
+#undef DEV_FLAG
+};
+
+static const struct opt_example root_examples[] = {
+    {"rondo server start-dev", "A server for development: data in memory, gRPC on 7233, HTTP on 8233"},
+    {"rondo server --data /var/lib/rondo/rondo.db", "A server that keeps its data"},
+    {"rondo --version -o json", "The version, for a program"},
+};
+static const struct opt_example server_examples[] = {
+    {"rondo server", "Keep everything in ./rondo.db"},
+    {"rondo server --data /var/lib/rondo/rondo.db --log-format json",
+     "As a service, with logs for a collector"},
+    {"rondo server --grpc 0.0.0.0:7233 --allow-plaintext-remote", "Reachable from a private network"},
+    {"RONDO_DATA=:memory: rondo server --http off", "Nothing kept, gRPC only; set by the environment"},
+};
+static const struct opt_example dev_examples[] = {
+    {"rondo server start-dev", "Data in memory, gRPC on 7233, HTTP on 8233"},
+    {"rondo server start-dev --db-filename dev.db --namespace orders", "Keep the data, and make a namespace"},
+    {"rondo server start-dev --port 0 --headless -o json", "For a test: any free port, named on stdout"},
+};
+
+enum { COMMAND_ROOT, COMMAND_SERVER, COMMAND_START_DEV, COMMAND_VERSION, COMMAND_HELP };
+
+#define ROWS(a) (a), ARRAY_LEN(a)
+static const struct opt_command commands[] = {
+    [COMMAND_ROOT] = {"", "", "Rondo: durable workflows in one small server, for Temporal's SDKs.",
+                      ROWS(root_flags), ROWS(root_examples)},
+    [COMMAND_SERVER] =
+        {"server", "Run the server",
+         "Runs the server until it gets SIGTERM or SIGINT. It then finishes the calls under way, for "
+         "10 seconds at most; a second signal stops it at once. What was acknowledged is on disk.",
+         ROWS(server_settings), ROWS(server_examples)},
+    [COMMAND_START_DEV] =
+        {"server start-dev", "Run a server for development",
+         "Runs a server for development and tests, with the flags of Temporal's CLI dev server.",
+         ROWS(dev_flags), ROWS(dev_examples)},
+    [COMMAND_VERSION] = {"version", "Show the version", "Shows the version.", NULL, 0, NULL, 0},
+    [COMMAND_HELP] = {"help", "Show the help of a command", "Shows the help of a command: rondo help server",
+                      NULL, 0, NULL, 0},
+};
+
+static const struct opt_program program = {"rondo", ROWS(commands), ROWS(globals)};
+
+enum output output_of(const struct opt_args *a) {
+    const char *text = opt_global_text(a, GLOBAL_OUTPUT);
+    if (streq(text, "none"))
+        return OUTPUT_NONE;
+    return streq(text, "text") ? OUTPUT_TEXT : OUTPUT_JSON;
+}
+
+static int print_help(const struct opt_args *a) {
+    struct buf out;
+    buf_init(&out, HELP_BYTES_MAX);
+    if (output_of(a) == OUTPUT_JSON)
+        opt_help_json(a, &out);
+    else
+        opt_help(a, &out);
+    bool ok = buf_ok(&out) && fwrite(out.data, 1, out.len, stdout) == out.len && fflush(stdout) == 0;
+    buf_done(&out);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int print_version(const struct opt_args *a) {
+    int n = 1;
+    switch (output_of(a)) {
+    case OUTPUT_TEXT:
+        n = printf("rondo %s\n", RONDO_VERSION);
+        break;
+    case OUTPUT_JSON:
+        n = printf("{\"name\":\"rondo\",\"version\":\"%s\"}\n", RONDO_VERSION);
+        break;
+    case OUTPUT_NONE:
+        break;
+    }
+    return n > 0 && fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int run(const struct opt_args *a) {
+    if (opt_global_flag(a, GLOBAL_HELP))
+        return print_help(a);
+    switch (a->command - commands) {
+    case COMMAND_SERVER:
+        return command_server(a);
+    case COMMAND_START_DEV:
+        return command_start_dev(a);
+    case COMMAND_VERSION:
+        return print_version(a);
+    default:
+        return a->command == &commands[COMMAND_ROOT] && opt_flag(a, ROOT_VERSION) ? print_version(a)
+                                                                                  : print_help(a);
+    }
+}
+
+static const char *environment(const char *name) {
+    return getenv(name);
+}
+
+/* "rondo help server" is "rondo server --help". */
+static int help_words(int argc, char *const *argv, char *help, char *words[HELP_WORDS_MAX]) {
+    int n = 0;
+    words[n++] = argv[0];
+    for (int i = 2; i < argc && n < HELP_WORDS_MAX - 1; i++)
+        words[n++] = argv[i];
+    words[n++] = help;
+    return n;
+}
+
+int program_main(int argc, char *const *argv) {
+    char help[] = "--help";
+    char *words[HELP_WORDS_MAX];
+    if (argc > 2 && streq(argv[1], "help")) {
+        argc = help_words(argc, argv, help, words);
+        argv = words;
+    }
+    struct opt_args *a = mem_alloc(sizeof(*a));
+    if (!a) {
+        print_error("out of memory");
+        return EXIT_FAILED;
+    }
+    struct buf problem;
+    buf_init(&problem, HELP_BYTES_MAX);
+    int code = EXIT_USAGE;
+    if (opt_parse(&program, argc, argv, environment, a, &problem) == 0)
+        code = run(a);
+    else
+        print_error("%.*s", (int)problem.len, (const char *)problem.data);
+    buf_done(&problem);
+    mem_free(a);
+    return code;
+}

@@ -1,0 +1,29 @@
+/* What the two server commands share. */
+#pragma once
+
+#include "main/program.h"
+#include "serve/server.h"
+
+#define USEC_PER_HOUR (3600 * USEC_PER_SEC)
+
+void print_error(const char *fmt, ...) printf_like(1, 2); /* one line on stderr */
+int usage_error(const char *flag, const struct err *e); /* EXIT_USAGE, after saying what is wrong */
+
+/* The words come from option tables, so they are known; "pretty" is text. */
+void log_open(struct log *log, const char *level, const char *format);
+
+#define NAMESPACES_MAX 64
+/* "default" and what the list names, without duplicates; ret is NULL-terminated. ERR_FULL after a
+ * line on stderr. */
+int namespaces_of(const struct opt_args *a, size_t row, const char *ret[NAMESPACES_MAX + 2]) must_check;
+
+/* The store for what --data says. */
+void store_choose(struct server_config *cfg, const char *data);
+
+/* The flags to name when a part of the server cannot start. */
+struct server_flags {
+    const char *data, *grpc, *http;
+};
+/* The exit code of the process. */
+int serve_until_stopped(const struct server_config *cfg, const struct server_flags *flags,
+                        enum output output);

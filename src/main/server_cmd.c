@@ -1,0 +1,46 @@
+/* `rondo server`: from settings to a running server.
+ *
+ * Settings that do not fit are usage errors: addresses that are none, a store
+ * that is not supported, a listener beyond this machine without being told. */
+#include "main/run.h"
+
+static int check_data(const char *data) {
+    if (strncmp(data, "postgresql://", 13) != 0 && strncmp(data, "postgres://", 11) != 0)
+        return 0;
+    print_error("--data: PostgreSQL is not supported yet in this version; give a file name or :memory:");
+    return ERR_INVALID;
+}
+
+static int check_remote(const struct opt_args *a, const struct server_config *cfg) {
+    bool is_remote = !address_is_loopback(&cfg->grpc) || (cfg->has_http && !address_is_loopback(&cfg->http));
+    if (!is_remote || opt_flag(a, SETTING_ALLOW_PLAINTEXT_REMOTE))
+        return 0;
+    print_error("this address can be reached from other machines, and nothing is encrypted or authenticated; "
+                "listen on 127.0.0.1, or add --allow-plaintext-remote");
+    return ERR_INVALID;
+}
+
+int command_server(const struct opt_args *a) {
+    const char *namespaces[NAMESPACES_MAX + 2];
+    struct log log;
+    struct err e;
+    struct server_config cfg = {
+        .has_http = !streq(opt_text(a, SETTING_HTTP), "off"),
+        .namespaces = namespaces,
+        .retention_us = opt_int(a, SETTING_RETENTION) * USEC_PER_HOUR,
+        .resident_runs_max = (size_t)opt_int(a, SETTING_RESIDENT_RUNS),
+        .stops_on_signals = true,
+        .log = &log,
+    };
+    store_choose(&cfg, opt_text(a, SETTING_DATA));
+    log_open(&log, opt_text(a, SETTING_LOG_LEVEL), opt_text(a, SETTING_LOG_FORMAT));
+    if (address_parse(opt_text(a, SETTING_GRPC), &cfg.grpc, &e) < 0)
+        return usage_error("grpc", &e);
+    if (cfg.has_http && address_parse(opt_text(a, SETTING_HTTP), &cfg.http, &e) < 0)
+        return usage_error("http", &e);
+    if (check_data(cfg.data) < 0 || check_remote(a, &cfg) < 0)
+        return EXIT_USAGE;
+    if (namespaces_of(a, SETTING_NAMESPACE, namespaces) < 0)
+        return EXIT_USAGE;
+    return serve_until_stopped(&cfg, &(struct server_flags){"data", "grpc", "http"}, output_of(a));
+}

@@ -1,0 +1,77 @@
+/* HTTP/2 for servers: whole requests in, whole responses out. Bytes only; what
+ * they mean is the business of serve.
+ *
+ * A request is handed to `on_request` when its body is complete, when the body
+ * passed body_bytes_max (is_oversize; the body holds what came so far), or
+ * never, if the peer gave up first. From then on it waits for h2_respond(),
+ * which may come at once or a minute later. If the peer resets the stream or
+ * the connection dies while a request waits, `on_cancel` runs; the request is
+ * then dead and h2_respond() must not be called. If a response had been given
+ * but could not be handed to the peer's socket completely, `on_lost` runs
+ * instead, once. Exactly one of: response sent, on_cancel, on_lost.
+ *
+ * Limits (net/limits.def) protect the process; breaking one closes the
+ * connection with GOAWAY ENHANCE_YOUR_CALM and is logged. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "host/loop.h"
+
+struct h2_server;
+struct h2_conn;
+
+struct h2_header {
+    struct str name; /* lower case */
+    struct str value;
+};
+
+struct h2_request {
+    struct h2_conn *conn;
+    int32_t stream_id;
+    struct arena arena; /* holds the headers; the handler may allocate here too; freed with the request */
+    struct str method; /* ":method" */
+    struct str path; /* ":path" */
+    struct h2_header *headers; /* without pseudo headers */
+    size_t header_count;
+    struct buf body;
+    bool is_oversize;
+    void *user; /* for the handler */
+    /* The rest is net's own. */
+    struct h2_request_state *state;
+};
+
+struct h2_handler {
+    void (*on_request)(void *ctx, struct h2_request *r);
+    void (*on_cancel)(void *ctx, struct h2_request *r); /* drop every reference to r */
+    void (*on_lost)(void *ctx, struct h2_request *r); /* the response never left; drop r */
+    void (*on_sent)(void *ctx, struct h2_request *r); /* the response is with the kernel; drop r */
+    void *ctx;
+};
+
+struct h2_response {
+    int status; /* HTTP status, 200 for gRPC */
+    const struct h2_header *headers;
+    size_t header_count;
+    struct buf body; /* moved into the response; may be empty */
+    const struct h2_header *trailers; /* copied; with an empty body they go into the first HEADERS frame */
+    size_t trailer_count;
+};
+
+/* Listens on "host:port" (port 0 picks one). ERR_UNAVAILABLE with a text when it cannot. */
+int h2_server_new(struct loop *l, const char *address, const struct h2_handler *h, struct log *log,
+                  struct h2_server **ret, struct err *reterr) must_check;
+uint16_t h2_server_port(const struct h2_server *s);
+/* GOAWAY on every connection, no new ones; on_idle runs once all requests have been answered. */
+void h2_server_drain(struct h2_server *s, void (*on_idle)(void *ctx), void *ctx);
+void h2_server_free(struct h2_server *s); /* closes whatever is left */
+
+/* Takes what r points to, including the body of the response; r is gone after on_sent or on_lost. */
+void h2_respond(struct h2_request *r, struct h2_response *resp);
+/* Optional: the body is decoded and no longer needed; frees it, so that the peer may send more. */
+void h2_release_body(struct h2_request *r);
+struct str h2_request_header(const struct h2_request *r, const char *name); /* {NULL,0} when absent */

@@ -1,0 +1,211 @@
+/* The HTTP/1.1 listener, on libevent's evhttp.
+ *
+ * Happy path: evhttp parses a request within its limits, on_evhttp() shows it
+ * to the handler as slices and sends what the handler filled in.
+ *
+ * evhttp neither limits the number of its connections nor tells when one
+ * ends. So we hold a reference to each connection's bufferevent: evhttp takes
+ * its callbacks off when it is done with one, and a sweep finds those. At the
+ * maximum the listener is switched off until a sweep has found room.
+ *
+ * Malformed or oversize requests are answered by evhttp itself (400, 413). */
+#include "net/http1.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
+#include <event2/util.h>
+
+#include "base/mem.h"
+
+#define HEADER_BYTES_MAX (16 << 10)
+#define BODY_BYTES_MAX (4 << 20)
+#define RESPONSE_BYTES_MAX (64u << 20)
+#define IO_TIMEOUT_S 15 /* for one read or write; also how long an idle connection is kept */
+#define CONNECTIONS_MAX 128 /* a page and its API calls, some probes; well below the usual 1024 files */
+#define SWEEP_US (100 * USEC_PER_MS)
+#define HTTP_INTERNAL_ERROR 500
+
+struct http1_server {
+    struct evhttp *http;
+    struct evconnlistener *listener; /* owned by http */
+    struct http1_handler handler;
+    struct timer *sweep_timer; /* runs while the listener is switched off */
+    struct bufferevent *connections[CONNECTIONS_MAX];
+    size_t connection_count;
+    uint16_t port;
+};
+
+static struct str method_name(enum evhttp_cmd_type type) {
+    switch (type) {
+    case EVHTTP_REQ_GET:
+        return STR("GET");
+    case EVHTTP_REQ_POST:
+        return STR("POST");
+    case EVHTTP_REQ_HEAD:
+        return STR("HEAD");
+    case EVHTTP_REQ_PUT:
+        return STR("PUT");
+    case EVHTTP_REQ_DELETE:
+        return STR("DELETE");
+    case EVHTTP_REQ_OPTIONS:
+        return STR("OPTIONS");
+    case EVHTTP_REQ_PATCH:
+        return STR("PATCH");
+    case EVHTTP_REQ_TRACE:
+    case EVHTTP_REQ_CONNECT:
+        break;
+    }
+    return STR("");
+}
+
+static struct str optional(const char *s) {
+    return s ? str_of(s) : STR("");
+}
+
+static void send_response(struct evhttp_request *req, struct http1_response *resp) {
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+    struct evbuffer *out = evhttp_request_get_output_buffer(req);
+    if (!buf_ok(&resp->body) || evbuffer_add(out, resp->body.data, resp->body.len) < 0 ||
+        evhttp_add_header(headers, "Content-Type", resp->content_type) < 0 ||
+        evhttp_add_header(headers, "X-Content-Type-Options", "nosniff") < 0 ||
+        (resp->allow && evhttp_add_header(headers, "Allow", resp->allow) < 0)) {
+        evhttp_send_error(req, HTTP_INTERNAL_ERROR, NULL);
+        return;
+    }
+    evhttp_send_reply(req, resp->status, NULL, NULL);
+}
+
+static void on_evhttp(struct evhttp_request *req, void *ctx) {
+    struct http1_server *s = ctx;
+    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
+    struct evbuffer *in = evhttp_request_get_input_buffer(req);
+    size_t len = evbuffer_get_length(in);
+    /* The header itself, not the host of an absolute request line, which a proxy may have rewritten. */
+    struct http1_request q = {
+        .method = method_name(evhttp_request_get_command(req)),
+        .path = optional(uri ? evhttp_uri_get_path(uri) : NULL),
+        .query = optional(uri ? evhttp_uri_get_query(uri) : NULL),
+        .host = optional(evhttp_find_header(evhttp_request_get_input_headers(req), "Host")),
+        .body = str_bytes(len ? evbuffer_pullup(in, -1) : NULL, len),
+    };
+    struct http1_response resp = {.status = HTTP_OK, .content_type = "application/json"};
+    buf_init(&resp.body, RESPONSE_BYTES_MAX);
+    s->handler.on_request(s->handler.ctx, &q, &resp);
+    send_response(req, &resp);
+    buf_done(&resp.body);
+}
+
+static bool is_over(struct bufferevent *connection) {
+    bufferevent_data_cb on_read, on_write;
+    bufferevent_event_cb on_event;
+    bufferevent_getcb(connection, &on_read, &on_write, &on_event, NULL);
+    return !on_read && !on_write && !on_event;
+}
+
+static void sweep(struct http1_server *s) {
+    size_t kept = 0;
+    for (size_t i = 0; i < s->connection_count; i++) {
+        if (is_over(s->connections[i]))
+            (void)bufferevent_decref(s->connections[i]); /* whether that freed it does not matter */
+        else
+            s->connections[kept++] = s->connections[i];
+    }
+    s->connection_count = kept;
+}
+
+static void on_sweep(void *ctx) {
+    struct http1_server *s = ctx;
+    sweep(s);
+    if (s->connection_count < CONNECTIONS_MAX)
+        evconnlistener_enable(s->listener);
+    else
+        timer_set(s->sweep_timer, SWEEP_US);
+}
+
+/* A connection was accepted; evhttp will use what this returns, or make its own when it is NULL. */
+static struct bufferevent *on_connection(struct event_base *base, void *ctx) {
+    struct http1_server *s = ctx;
+    sweep(s);
+    /* A full list: libevent had accepted one more before it saw that the listener is off. */
+    struct bufferevent *connection =
+        s->connection_count < CONNECTIONS_MAX ? bufferevent_socket_new(base, -1, 0) : NULL;
+    if (!connection)
+        return NULL;
+    bufferevent_incref(connection);
+    s->connections[s->connection_count++] = connection;
+    if (s->connection_count == CONNECTIONS_MAX) {
+        evconnlistener_disable(s->listener);
+        timer_set(s->sweep_timer, SWEEP_US);
+    }
+    return connection;
+}
+
+static int bind_listener(struct http1_server *s, const char *ip, uint16_t port, struct err *reterr) {
+    errno = 0;
+    struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(s->http, ip, port);
+    if (!bound)
+        return err_set(reterr, ERR_UNAVAILABLE, "cannot listen on %s port %u: %s", ip, port, strerror(errno));
+    s->listener = evhttp_bound_socket_get_listener(bound);
+    struct sockaddr_storage sa;
+    socklen_t len = sizeof(sa);
+    if (getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&sa, &len) < 0)
+        return err_set(reterr, ERR_UNAVAILABLE, "cannot read the address of the HTTP listener: %s",
+                       strerror(errno));
+    s->port = ntohs(sa.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&sa)->sin6_port
+                                             : ((struct sockaddr_in *)&sa)->sin_port);
+    return 0;
+}
+
+static void set_limits(struct evhttp *http) {
+    evhttp_set_max_headers_size(http, HEADER_BYTES_MAX);
+    evhttp_set_max_body_size(http, BODY_BYTES_MAX);
+    evhttp_set_timeout(http, IO_TIMEOUT_S);
+    /* All that have a name: what a path takes is the handler's business. */
+    evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT |
+                                         EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS | EVHTTP_REQ_PATCH);
+}
+
+int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct http1_handler *h,
+                     struct http1_server **ret, struct err *reterr) {
+    struct http1_server *s = mem_zalloc(sizeof(*s));
+    if (!s)
+        return err_std(reterr, ERR_NO_MEMORY);
+    s->handler = *h;
+    s->http = evhttp_new(loop_base(l));
+    if (!s->http || timer_new(l, on_sweep, s, &s->sweep_timer) < 0) {
+        http1_server_free(s);
+        return err_std(reterr, ERR_NO_MEMORY);
+    }
+    set_limits(s->http);
+    evhttp_set_bevcb(s->http, on_connection, s);
+    evhttp_set_gencb(s->http, on_evhttp, s);
+    int rc = bind_listener(s, ip, port, reterr);
+    if (rc < 0) {
+        http1_server_free(s);
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+uint16_t http1_server_port(const struct http1_server *s) {
+    return s->port;
+}
+
+void http1_server_free(struct http1_server *s) {
+    if (!s)
+        return;
+    if (s->http)
+        evhttp_free(s->http);
+    sweep(s);
+    timer_free(s->sweep_timer);
+    mem_free(s);
+}

@@ -1,0 +1,99 @@
+/* Parsing, printing and judging listen addresses. Pure: nothing is looked up.
+ *
+ * Fails with ERR_INVALID and a text that shows what an address looks like. */
+#include "serve/address.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+#define PORT_MAX 65535
+
+struct ip {
+    int family; /* AF_INET, AF_INET6, or 0 when it is no address */
+    uint8_t bytes[16];
+};
+
+static struct ip ip_of(struct str host) {
+    struct ip ip = {0};
+    char text[ADDRESS_HOST_MAX] = "";
+    if (host.n == 0 || host.n >= sizeof(text))
+        return ip;
+    memcpy(text, host.p, host.n);
+    if (inet_pton(AF_INET, text, ip.bytes) == 1)
+        ip.family = AF_INET;
+    else if (inet_pton(AF_INET6, text, ip.bytes) == 1)
+        ip.family = AF_INET6;
+    return ip;
+}
+
+static bool ip_eq(struct ip a, struct ip b) {
+    return a.family == b.family && memcmp(a.bytes, b.bytes, a.family == AF_INET ? 4 : 16) == 0;
+}
+
+static bool ip_is_loopback(struct ip ip) {
+    return (ip.family == AF_INET && ip.bytes[0] == 127) || ip_eq(ip, ip_of(STR("::1")));
+}
+
+static bool ip_is_any(struct ip ip) {
+    return ip_eq(ip, ip_of(STR("0.0.0.0"))) || ip_eq(ip, ip_of(STR("::")));
+}
+
+/* Splits "host:port", "[v6]:port", "host"; without a port ret_port is empty. False: neither form. */
+static bool split(struct str text, struct str *ret_host, struct str *ret_port) {
+    const char *end = text.p + text.n;
+    const char *host = text.p, *host_end, *rest;
+    if (text.n && text.p[0] == '[') {
+        host++;
+        host_end = memchr(text.p, ']', text.n);
+        if (!host_end)
+            return false;
+        rest = host_end + 1;
+    } else {
+        host_end = text.n ? memchr(text.p, ':', text.n) : NULL;
+        host_end = rest = host_end ? host_end : end;
+    }
+    if (rest < end && *rest != ':')
+        return false;
+    *ret_host = str_bytes(host, (size_t)(host_end - host));
+    *ret_port = rest < end ? str_bytes(rest + 1, (size_t)(end - rest - 1)) : (struct str){NULL, 0};
+    return true;
+}
+
+int address_parse(const char *text, struct address *ret, struct err *reterr) {
+    struct str host, port;
+    int64_t number = -1;
+    if (!split(str_of(text), &host, &port) || str_to_i64(port, &number) < 0 || number < 0 ||
+        number > PORT_MAX)
+        return err_set(reterr, ERR_INVALID, "\"%s\" is not an address like 127.0.0.1:7233 or [::1]:7233",
+                       text);
+    if (str_is(host, "localhost"))
+        host = STR("127.0.0.1");
+    if (!ip_of(host).family)
+        return err_set(
+            reterr, ERR_INVALID,
+            "\"%.*s\" is not an IP address: give the address of an interface, like 127.0.0.1, or localhost",
+            (int)MIN(host.n, ADDRESS_HOST_MAX), host.p);
+    *ret = (struct address){.port = (uint16_t)number};
+    memcpy(ret->host, host.p, host.n);
+    return 0;
+}
+
+void address_format(const struct address *a, char text[ADDRESS_TEXT_MAX]) {
+    bool is_v6 = strchr(a->host, ':') != NULL;
+    /* Fits: the host with brackets, a colon and five digits. */
+    (void)snprintf(text, ADDRESS_TEXT_MAX, is_v6 ? "[%s]:%u" : "%s:%u", a->host, a->port);
+}
+
+bool address_is_loopback(const struct address *a) {
+    return ip_is_loopback(ip_of(str_of(a->host)));
+}
+
+bool address_takes_host(const struct address *a, struct str host_header) {
+    struct str host, port;
+    if (!split(host_header, &host, &port))
+        return false;
+    if (str_is(host, "localhost"))
+        return true;
+    struct ip ip = ip_of(host), bound = ip_of(str_of(a->host));
+    return ip.family && (ip_is_loopback(ip) || ip_eq(ip, bound) || ip_is_any(bound));
+}

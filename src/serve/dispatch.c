@@ -1,0 +1,259 @@
+/* From a request's headers and bytes to a method, and from an answer to a response.
+ *
+ * Happy path: find the method, read the deadline, unframe, decode into the
+ * request's arena, call the handler. The handler ends the call, at once or a
+ * minute later; the answer is packed, framed, perhaps compressed, and given to
+ * net together with its trailers.
+ *
+ * What fails before the handler, and every call that the engine fails, is one
+ * HEADERS frame with a status (reply.c). A peer that goes away cancels the
+ * call in the engine; an answer with a task that never left the process hands
+ * the task back. */
+#include "serve/dispatch.h"
+
+#include "base/mem.h"
+#include "engine/engine.h"
+#include "serve/reply.h"
+#include "wire/encode.h"
+#include "wire/grpc.h"
+#include "wire/guard.h"
+
+#define DECODE_BUDGET_FACTOR 4 /* what a decoded message may cost, in message limits */
+#define REQUEST_BUDGET (256u << 10) /* for headers and what the handler adds */
+#define POLL_WITHOUT_DEADLINE_US (60 * USEC_PER_SEC) /* a poll that names no deadline is parked this long */
+
+/* One call on its way. Lives in the arena of its h2_request. */
+struct request {
+    struct call call;
+    struct dispatch *dispatch;
+    struct h2_request *h2;
+    const struct method *method;
+    struct mono begin;
+    bool accepts_gzip;
+    bool is_ended;
+    struct str task_token; /* of the task that the answer carries, until it is with the kernel */
+};
+
+struct lost_task {
+    struct list link;
+    size_t len;
+    char token[];
+};
+
+/* The answer. */
+
+static void log_end(struct request *q, int code, const char *text) {
+    struct dispatch *d = q->dispatch;
+    enum log_event event = code == ERR_INTERNAL ? LOG_request_failed : LOG_request_done;
+    if (event == LOG_request_done && d->log->level > LOG_DEBUG)
+        return;
+    log_emit(d->log, event, log_str("method", q->method->name),
+             log_str("status", code ? err_name(code) : "OK"), log_str("text", text),
+             log_int("us", host_now().mono.us - q->begin.us));
+}
+
+static void request_fail(struct call *c, const struct err *e) {
+    struct request *q = container_of(c, struct request, call);
+    ensure(!q->is_ended);
+    q->is_ended = true;
+    log_end(q, e->code, e->text);
+    reply_error(q->h2, e);
+}
+
+/* The token stays in the request's arena: the message it came from is gone when net reports a loss. */
+static void remember_task(struct request *q, const ProtobufCMessage *m) {
+    const ProtobufCFieldDescriptor *f =
+        protobuf_c_message_descriptor_get_field_by_name(m->descriptor, "task_token");
+    if (!f || f->type != PROTOBUF_C_TYPE_BYTES)
+        return;
+    const ProtobufCBinaryData *token = (const void *)((const char *)m + f->offset);
+    void *copy = token->len ? arena_dup(q->call.arena, token->data, token->len) : NULL;
+    if (copy)
+        q->task_token = str_bytes(copy, token->len);
+}
+
+static void queue_lost(struct dispatch *d, struct str token) {
+    struct lost_task *t = token.n ? mem_alloc(sizeof(*t) + token.n) : NULL;
+    if (!t)
+        return; /* no task, or no memory: then the task is offered again when it times out */
+    t->len = token.n;
+    memcpy(t->token, token.p, token.n);
+    list_append(&d->lost_tasks, &t->link);
+}
+
+static void request_reply(struct call *c, const ProtobufCMessage *m, struct str tail) {
+    struct request *q = container_of(c, struct request, call);
+    ensure(!q->is_ended);
+    ensure(m->descriptor == q->method->response);
+    if (q->method->kind == METHOD_POLL)
+        remember_task(q, m);
+    struct buf body;
+    struct err e;
+    if (reply_pack(m, tail, q->accepts_gzip, &body, &e) < 0) {
+        queue_lost(q->dispatch, q->task_token);
+        request_fail(c, &e);
+        return;
+    }
+    q->is_ended = true;
+    log_end(q, 0, "");
+    reply_message(q->h2, &body);
+}
+
+static const struct call_ops request_ops = {request_reply, request_fail};
+
+/* The request. */
+
+/* application/grpc, +proto, and parameters behind either. */
+static bool is_grpc(struct str content_type) {
+    static const struct str bases[] = {{"application/grpc+proto", 22}, {"application/grpc", 16}};
+    for (size_t i = 0; i < ARRAY_LEN(bases); i++) {
+        if (!str_starts(content_type, bases[i]))
+            continue;
+        char next = content_type.n > bases[i].n ? content_type.p[bases[i].n] : ';';
+        return next == ';' || next == ' ';
+    }
+    return false;
+}
+
+static int read_deadline(struct request *q, struct err *reterr) {
+    struct str timeout = h2_request_header(q->h2, "grpc-timeout");
+    int64_t us = q->method->kind == METHOD_POLL ? POLL_WITHOUT_DEADLINE_US : CLOCK_NEVER;
+    if (timeout.p && grpc_timeout_parse(timeout, &us) < 0)
+        return err_set(reterr, ERR_INVALID, "malformed grpc-timeout");
+    if (us <= 0)
+        return err_std(reterr, ERR_DEADLINE);
+    q->call.deadline.us = us == CLOCK_NEVER ? CLOCK_NEVER : usec_add(q->begin.us, us);
+    return 0;
+}
+
+/* The size that the message's own prefix claims, or what came so far. */
+static size_t claimed_size(const struct buf *body) {
+    if (body->len < GRPC_PREFIX_LEN)
+        return body->len;
+    const uint8_t *p = body->data;
+    size_t size = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
+    return MAX(size, body->len - GRPC_PREFIX_LEN);
+}
+
+static int decode(struct request *q, ProtobufCMessage **ret, struct err *reterr) {
+    struct h2_request *r = q->h2;
+    struct str message;
+    size_t max = q->method->request_bytes_max;
+    if (r->is_oversize)
+        return grpc_too_large(reterr, claimed_size(&r->body), max);
+    int rc = grpc_unframe(buf_str(&r->body), h2_request_header(r, "grpc-encoding"), max, &r->arena, &message,
+                          reterr);
+    if (rc < 0)
+        return rc;
+    return wire_decode(q->method->request, message, &r->arena, ret, reterr);
+}
+
+static int prepare(struct request *q, ProtobufCMessage **ret, struct err *reterr) {
+    q->h2->arena.budget = REQUEST_BUDGET + DECODE_BUDGET_FACTOR * q->method->request_bytes_max;
+    int rc = read_deadline(q, reterr);
+    if (rc < 0)
+        return rc;
+    rc = decode(q, ret, reterr);
+    /* Decoding copied what it needs; a parked call should not hold its bytes twice. */
+    buf_done(&q->h2->body);
+    return rc;
+}
+
+static void begin_call(struct dispatch *d, struct h2_request *r, const struct method *method,
+                       struct now now) {
+    struct err e;
+    struct request *q = arena_new(&r->arena, struct request);
+    if (!q) {
+        (void)err_std(&e, ERR_NO_MEMORY);
+        reply_error(r, &e);
+        return;
+    }
+    q->call = (struct call){.ops = &request_ops, .arena = &r->arena};
+    q->dispatch = d;
+    q->h2 = r;
+    q->method = method;
+    q->begin = now.mono;
+    q->accepts_gzip = grpc_accepts_gzip(h2_request_header(r, "grpc-accept-encoding"));
+    r->user = q;
+    ProtobufCMessage *message;
+    if (prepare(q, &message, &e) < 0) {
+        call_fail(&q->call, &e);
+        return;
+    }
+    method->fn(d, &q->call, message);
+}
+
+static void on_request(void *ctx, struct h2_request *r) {
+    struct dispatch *d = ctx;
+    const struct method *method;
+    struct err e;
+    r->user = NULL;
+    if (!str_is(r->method, "POST")) {
+        reply_http(r, 405, "gRPC calls are POST requests.\n");
+        return;
+    }
+    if (!is_grpc(h2_request_header(r, "content-type"))) {
+        reply_http(r, 415, "This port speaks gRPC: content-type must be application/grpc.\n");
+        return;
+    }
+    if (!d->engine) {
+        (void)err_std(&e, ERR_UNAVAILABLE);
+        reply_error(r, &e);
+        return;
+    }
+    if (methods_find(&d->methods, r->path, &method, &e) < 0) {
+        reply_error(r, &e);
+        return;
+    }
+    /* The engine must not work by the time of the last turn, which may be long ago. */
+    struct now now = host_now();
+    engine_advance(d->engine, now);
+    begin_call(d, r, method, now);
+}
+
+/* What net reports. */
+
+static void on_cancel(void *ctx, struct h2_request *r) {
+    struct dispatch *d = ctx;
+    struct request *q = r->user;
+    if (!q || q->is_ended || !d->engine)
+        return;
+    q->is_ended = true;
+    engine_cancel(d->engine, &q->call);
+}
+
+static void on_lost(void *ctx, struct h2_request *r) {
+    struct request *q = r->user;
+    if (q)
+        queue_lost(ctx, q->task_token);
+}
+
+static void on_sent(void *ctx unused_arg, struct h2_request *r) {
+    r->user = NULL;
+}
+
+struct h2_handler dispatch_handler(struct dispatch *d) {
+    return (struct h2_handler){on_request, on_cancel, on_lost, on_sent, d};
+}
+
+void dispatch_return_lost(struct dispatch *d) {
+    struct list *n;
+    while ((n = list_pop(&d->lost_tasks))) {
+        struct lost_task *t = container_of(n, struct lost_task, link);
+        if (d->engine)
+            engine_task_lost(d->engine, str_bytes(t->token, t->len));
+        mem_free(t);
+    }
+}
+
+int dispatch_init(struct dispatch *d, struct log *log, const char *store_name, uint64_t seed) {
+    *d = (struct dispatch){.log = log, .store_name = store_name};
+    list_init(&d->lost_tasks);
+    return methods_init(&d->methods, seed);
+}
+
+void dispatch_done(struct dispatch *d) {
+    d->engine = NULL;
+    dispatch_return_lost(d);
+    methods_done(&d->methods);
+}

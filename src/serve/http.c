@@ -1,0 +1,57 @@
+/* Paths of the HTTP/1.1 listener.
+ *
+ * /healthz says that the process lives, /readyz that it takes work. Whatever
+ * is not there is a JSON error with the number of the gRPC code and a text.
+ * Apart from the two probes a request must come under a host that is ours. */
+#include "serve/http.h"
+
+#include "wire/grpc.h"
+
+#define HTTP_FORBIDDEN 403
+#define HTTP_NOT_FOUND_ 404
+#define HTTP_NOT_ALLOWED 405
+#define HTTP_UNAVAILABLE 503
+
+static void answer(struct http1_response *resp, int status, const char *json) {
+    resp->status = status;
+    buf_add_cstr(&resp->body, json);
+    buf_add_u8(&resp->body, '\n');
+}
+
+static void answer_error(struct http1_response *resp, int status, enum grpc_code code, const char *message) {
+    resp->status = status;
+    buf_printf(&resp->body, "{\"code\":%d,\"message\":\"%s\"}\n", (int)code, message);
+}
+
+static bool is_read(const struct http1_request *q) {
+    return str_is(q->method, "GET") || str_is(q->method, "HEAD");
+}
+
+static void on_probe(const struct http1_request *q, struct http1_response *resp, int status,
+                     const char *json) {
+    if (is_read(q)) {
+        answer(resp, status, json);
+        return;
+    }
+    resp->allow = "GET, HEAD";
+    answer_error(resp, HTTP_NOT_ALLOWED, GRPC_UNIMPLEMENTED, "This path takes GET.");
+}
+
+static void on_request(void *ctx, const struct http1_request *q, struct http1_response *resp) {
+    const struct http *h = ctx;
+    if (str_is(q->path, "/healthz"))
+        on_probe(q, resp, 200, "{\"status\":\"ok\"}");
+    else if (str_is(q->path, "/readyz") && h->is_draining)
+        on_probe(q, resp, HTTP_UNAVAILABLE, "{\"status\":\"draining\"}");
+    else if (str_is(q->path, "/readyz"))
+        on_probe(q, resp, 200, "{\"status\":\"ready\"}");
+    else if (!address_takes_host(&h->bound, q->host))
+        answer_error(resp, HTTP_FORBIDDEN, GRPC_PERMISSION_DENIED,
+                     "The Host header names neither this address nor localhost.");
+    else
+        answer_error(resp, HTTP_NOT_FOUND_, GRPC_NOT_FOUND, "There is nothing at this path.");
+}
+
+struct http1_handler http_handler(struct http *h) {
+    return (struct http1_handler){on_request, h};
+}

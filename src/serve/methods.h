@@ -1,0 +1,52 @@
+/* The methods that a client can call, from proto/methods.def, found by path. */
+#pragma once
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/str.h"
+
+struct call;
+struct dispatch;
+
+enum method_kind {
+    METHOD_UNARY,
+    METHOD_POLL, /* asks for a task; its answer may carry one that must not get lost */
+    METHOD_WAIT,
+    METHOD_STREAM,
+};
+
+enum method_access { METHOD_OPEN, METHOD_READ, METHOD_WORKER, METHOD_WRITE, METHOD_ADMIN };
+
+/* Ends the call exactly once, now or later. req lives in the call's arena. */
+typedef void method_fn(struct dispatch *d, struct call *c, const ProtobufCMessage *req);
+
+struct method {
+    const char *path; /* "/temporal.api.workflowservice.v1.WorkflowService/GetSystemInfo" */
+    const char *name; /* "GetSystemInfo" */
+    enum method_kind kind;
+    enum method_access access;
+    size_t request_bytes_max;
+    const ProtobufCMessageDescriptor *request;
+    const ProtobufCMessageDescriptor *response;
+    method_fn *fn; /* NULL: not implemented yet */
+};
+
+struct methods {
+    struct map by_path;
+};
+
+int methods_init(struct methods *m, uint64_t seed) must_check; /* ERR_NO_MEMORY */
+void methods_done(struct methods *m);
+
+/* The method that a request names, with a handler; ERR_UNIMPLEMENTED with the text for the client. */
+int methods_find(const struct methods *m, struct str path, const struct method **ret,
+                 struct err *reterr) must_check;
+/* The i-th row of the table, NULL past the end. */
+const struct method *method_at(size_t i);
+
+/* What the server answers by itself (svc_system.c); the engine answers the rest. */
+method_fn method_get_system_info;
+method_fn method_get_cluster_info;
+method_fn method_health_check;

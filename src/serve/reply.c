@@ -1,0 +1,92 @@
+/* Building responses.
+ *
+ * An answer is HEADERS, DATA, trailers. An error is one HEADERS frame that
+ * holds the status (gRPC's "trailers only"); its text and typed detail come
+ * from wire/status. If memory is short the detail and then the text are left
+ * out: a status always goes out. */
+#include "serve/reply.h"
+
+#include <stdio.h>
+
+#include "wire/encode.h"
+#include "wire/grpc.h"
+#include "wire/status.h"
+
+#define REPLY_BYTES_MAX (128u << 20) /* what SDKs accept at most */
+#define GZIP_WORTH_BYTES (8u << 10) /* below, compressing costs more time than sending */
+#define STATUS_BUDGET (64u << 10)
+#define STATUS_DETAILS_MAX (12u << 10) /* clients limit a header list to 16 KiB */
+
+static const struct h2_header grpc_type = {{"content-type", 12}, {"application/grpc", 16}};
+static const struct h2_header gzip_encoding = {{"grpc-encoding", 13}, {"gzip", 4}};
+static const struct h2_header accepted_encodings = {{"grpc-accept-encoding", 20}, {"identity,gzip", 13}};
+
+int reply_pack(const ProtobufCMessage *m, struct str tail, bool accepts_gzip, struct buf *ret_body,
+               struct err *reterr) {
+    struct buf body;
+    buf_init(&body, REPLY_BYTES_MAX);
+    size_t begin = grpc_frame_begin(&body);
+    wire_encode(&body, m);
+    buf_add_str(&body, tail);
+    int rc = grpc_frame_end(&body, begin, accepts_gzip && body.len > GZIP_WORTH_BYTES);
+    if (rc < 0 || !buf_ok(&body)) {
+        buf_done(&body);
+        return err_std(reterr, ERR_NO_MEMORY);
+    }
+    *ret_body = body;
+    return 0;
+}
+
+void reply_message(struct h2_request *r, struct buf *body) {
+    const struct h2_header headers[] = {grpc_type, gzip_encoding};
+    const struct h2_header trailer = {STR("grpc-status"), STR("0")};
+    bool is_gzip = body->len > 0 && body->data[0] == 1;
+    struct h2_response resp = {
+        .status = 200,
+        .headers = headers,
+        .header_count = is_gzip ? 2 : 1,
+        .body = *body,
+        .trailers = &trailer,
+        .trailer_count = 1,
+    };
+    h2_respond(r, &resp);
+}
+
+static void add_header(struct h2_header *headers, size_t *count, const char *name, const char *value) {
+    if (!strempty(value))
+        headers[(*count)++] = (struct h2_header){str_of(name), str_of(value)};
+}
+
+void reply_error(struct h2_request *r, const struct err *e) {
+    struct arena a;
+    arena_init(&a, STATUS_BUDGET);
+    char code[8];
+    (void)snprintf(code, sizeof(code), "%d", (int)status_code(e->code)); /* two digits at most */
+    struct h2_header trailers[3];
+    size_t count = 0;
+    add_header(trailers, &count, "grpc-status", code);
+    add_header(trailers, &count, "grpc-message", grpc_message_encode(&a, e->text));
+    struct str details = status_details(&a, e);
+    if (details.n && details.n <= STATUS_DETAILS_MAX)
+        add_header(trailers, &count, "grpc-status-details-bin", grpc_bin_encode(&a, details));
+    const struct h2_header headers[] = {grpc_type, accepted_encodings};
+    struct h2_response resp = {
+        .status = 200,
+        .headers = headers,
+        /* A client whose encoding we do not know must be told which we do. */
+        .header_count = e->code == ERR_UNIMPLEMENTED ? 2 : 1,
+        .trailers = trailers,
+        .trailer_count = count,
+    };
+    buf_init(&resp.body, 0);
+    h2_respond(r, &resp);
+    arena_done(&a);
+}
+
+void reply_http(struct h2_request *r, int status, const char *text) {
+    const struct h2_header type = {STR("content-type"), STR("text/plain; charset=utf-8")};
+    struct h2_response resp = {.status = status, .headers = &type, .header_count = 1};
+    buf_init(&resp.body, strlen(text));
+    buf_add_cstr(&resp.body, text);
+    h2_respond(r, &resp);
+}

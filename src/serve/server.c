@@ -1,0 +1,289 @@
+/* The life of a server.
+ *
+ * Start: loop, store, engine (which recovers from the store), then the
+ * listeners, so that the first request finds everything in place. Run: each
+ * turn of the loop ends with the engine's clock moved on and its batch handed
+ * to the store, so all requests of a turn share one sync. Stop: no new
+ * connections, parked polls answered, calls finished or failed, then the store
+ * is closed, which waits for its last commit.
+ *
+ * A failure to start undoes what was done, in the opposite order. If the store
+ * fails under way the loop ends and server_run() returns the error. */
+#include "serve/server.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "engine/engine.h"
+#include "host/loop.h"
+#include "net/h2.h"
+#include "net/http1.h"
+#include "serve/dispatch.h"
+#include "serve/http.h"
+
+struct server {
+    struct log *log;
+    struct loop *loop;
+    struct store *store;
+    struct engine *engine;
+    struct timer *wake;
+    struct timer *grace;
+    struct dispatch dispatch;
+    struct http http;
+    struct h2_server *h2_server;
+    struct http1_server *http_server;
+    struct address grpc_address;
+    atomic_int stop_requests; /* counted by server_stop(), maybe on other threads */
+    bool is_recovering; /* the loop runs only to get the engine ready */
+    bool is_ready; /* the engine takes calls */
+    bool is_listening;
+    bool is_draining;
+    int rc; /* 0, or what went wrong below */
+    struct err start_error;
+};
+
+/* Each turn. */
+
+static void advance(struct server *s) {
+    if (s->engine)
+        engine_advance(s->engine, host_now());
+}
+
+static void on_turn(void *ctx) {
+    struct server *s = ctx;
+    if (!s->engine)
+        return;
+    dispatch_return_lost(&s->dispatch);
+    struct now now = host_now();
+    engine_advance(s->engine, now);
+    engine_flush(s->engine);
+    int64_t delay = engine_next_wake_us(s->engine, now);
+    if (delay == CLOCK_NEVER)
+        timer_clear(s->wake);
+    else
+        timer_set(s->wake, delay);
+}
+
+static void on_timer(void *ctx) {
+    advance(ctx);
+}
+
+/* Stopping. */
+
+static void on_drained(void *ctx) {
+    struct server *s = ctx;
+    loop_stop(s->loop);
+}
+
+static void drain(struct server *s) {
+    s->is_draining = s->dispatch.is_draining = s->http.is_draining = true;
+    log_emit(s->log, LOG_server_stopping);
+    timer_set(s->grace, SERVER_GRACE_US);
+    h2_server_drain(s->h2_server, on_drained, s);
+    engine_drain(s->engine);
+}
+
+static void on_stop_signal(void *ctx) {
+    struct server *s = ctx;
+    if (s->is_draining || !s->is_listening)
+        on_drained(s);
+    else
+        drain(s);
+}
+
+void server_stop(struct server *s) {
+    atomic_fetch_add(&s->stop_requests, 1);
+    loop_wake(s->loop);
+}
+
+/* What the store and the engine report. */
+
+static void on_wake(void *ctx) {
+    struct server *s = ctx;
+    advance(s);
+    if (s->store)
+        store_collect(s->store);
+    for (int asked = atomic_exchange(&s->stop_requests, 0); asked > 0 && s->is_listening; asked--)
+        on_stop_signal(s);
+}
+
+static void on_fatal(void *ctx, const char *text) {
+    struct server *s = ctx;
+    log_emit(s->log, LOG_store_failed, log_str("text", text));
+    s->rc = ERR_STORE_IO;
+    loop_stop(s->loop);
+}
+
+static void on_ready(void *ctx, int rc, const struct err *e) {
+    struct server *s = ctx;
+    s->is_ready = true;
+    s->rc = rc;
+    if (rc < 0 && e)
+        s->start_error = *e;
+    if (s->is_recovering)
+        loop_stop(s->loop);
+}
+
+/* Starting. */
+
+static int open_loop(struct server *s, const struct server_config *cfg) {
+    int rc = loop_new(&s->loop);
+    if (rc < 0)
+        return rc;
+    if ((rc = timer_new(s->loop, on_timer, s, &s->wake)) < 0)
+        return rc;
+    if ((rc = timer_new(s->loop, on_drained, s, &s->grace)) < 0)
+        return rc;
+    if ((rc = loop_on_wake(s->loop, on_wake, s)) < 0)
+        return rc;
+    loop_on_turn(s->loop, on_turn, s);
+    return cfg->stops_on_signals ? loop_on_stop_signal(s->loop, on_stop_signal, s) : 0;
+}
+
+/* Which part of the configuration is to blame, for the one who tells the user. */
+static int blame(struct err *reterr, const char *part, int rc) {
+    if (rc < 0 && reterr)
+        (void)snprintf(reterr->subject, sizeof(reterr->subject), "%s", part);
+    return rc;
+}
+
+/* Recovery may need commits and reads that only the loop can bring. A signal ends it too. */
+static int recover(struct server *s) {
+    int rc = 0;
+    s->is_recovering = true;
+    if (!s->is_ready && s->rc == 0) {
+        engine_flush(s->engine);
+        rc = loop_run(s->loop);
+    }
+    s->is_recovering = false;
+    if (rc == 0)
+        rc = s->rc;
+    return rc == 0 && !s->is_ready ? ERR_CANCELLED : rc;
+}
+
+static int open_engine(struct server *s, const struct server_config *cfg, struct err *reterr) {
+    struct engine_config ec = {
+        .store = s->store,
+        .log = s->log,
+        .seed = host_entropy(),
+        .resident_runs_max = cfg->resident_runs_max,
+        .namespaces = cfg->namespaces,
+        .retention_us = cfg->retention_us,
+        .on_fatal = on_fatal,
+        .fatal_ctx = s,
+    };
+    int rc = engine_new(&ec, host_now(), on_ready, s, &s->engine);
+    if (rc < 0)
+        return err_set(reterr, rc, "%s", s->start_error.code ? s->start_error.text : err_text(rc));
+    s->dispatch.engine = s->engine;
+    rc = recover(s);
+    if (rc < 0)
+        return err_set(reterr, rc, "%s", s->start_error.code ? s->start_error.text : err_text(rc));
+    return 0;
+}
+
+static int open_grpc(struct server *s, const struct server_config *cfg, struct err *reterr) {
+    char text[ADDRESS_TEXT_MAX];
+    struct h2_handler grpc = dispatch_handler(&s->dispatch);
+    s->grpc_address = cfg->grpc;
+    address_format(&cfg->grpc, text);
+    int rc = h2_server_new(s->loop, text, &grpc, s->log, &s->h2_server, reterr);
+    if (rc < 0)
+        return rc;
+    s->grpc_address.port = h2_server_port(s->h2_server);
+    return 0;
+}
+
+static int open_http(struct server *s, const struct server_config *cfg, struct err *reterr) {
+    struct http1_handler http = http_handler(&s->http);
+    s->http.bound = cfg->http;
+    int rc = http1_server_new(s->loop, cfg->http.host, cfg->http.port, &http, &s->http_server, reterr);
+    if (rc < 0)
+        return rc;
+    s->http.bound.port = http1_server_port(s->http_server);
+    return 0;
+}
+
+static int start(struct server *s, const struct server_config *cfg, struct err *reterr) {
+    int rc = open_loop(s, cfg);
+    if (rc < 0)
+        return err_std(reterr, rc);
+    if ((rc = cfg->open_store(cfg, loop_wake, s->loop, &s->store, reterr)) < 0 ||
+        (rc = open_engine(s, cfg, reterr)) < 0)
+        return blame(reterr, "data", rc);
+    if ((rc = open_grpc(s, cfg, reterr)) < 0)
+        return blame(reterr, "grpc", rc);
+    if (cfg->has_http && (rc = open_http(s, cfg, reterr)) < 0)
+        return blame(reterr, "http", rc);
+    s->is_listening = true;
+    return 0;
+}
+
+static void log_ready(struct server *s, const struct server_config *cfg, struct mono begin) {
+    char grpc[ADDRESS_TEXT_MAX], http[ADDRESS_TEXT_MAX] = "off";
+    address_format(&s->grpc_address, grpc);
+    if (s->http_server)
+        address_format(&s->http.bound, http);
+    log_emit(s->log, LOG_server_ready, log_str("version", RONDO_VERSION), log_str("grpc", grpc),
+             log_str("http", http), log_str("data", cfg->data),
+             log_int("start_us", host_now().mono.us - begin.us));
+}
+
+int server_new(const struct server_config *cfg, struct server **ret, struct err *reterr) {
+    struct mono begin = host_now().mono;
+    struct server *s = mem_zalloc(sizeof(*s));
+    if (!s)
+        return err_std(reterr, ERR_NO_MEMORY);
+    s->log = cfg->log;
+    int rc = dispatch_init(&s->dispatch, cfg->log, cfg->store_name, host_entropy());
+    if (rc < 0) {
+        mem_free(s);
+        return err_std(reterr, rc);
+    }
+    rc = start(s, cfg, reterr);
+    if (rc < 0) {
+        server_free(s);
+        return rc;
+    }
+    log_ready(s, cfg, begin);
+    *ret = s;
+    return 0;
+}
+
+/* Running and ending. */
+
+int server_run(struct server *s) {
+    int rc = loop_run(s->loop);
+    return rc < 0 ? rc : s->rc;
+}
+
+/* The store first: closing it waits for the commits under way, whose replies still go through the
+ * engine to net. Then the engine, which fails the calls that are left. Net last. */
+void server_free(struct server *s) {
+    if (!s)
+        return;
+    if (s->engine && s->rc == 0)
+        engine_flush(s->engine);
+    store_close(s->store);
+    s->store = NULL;
+    engine_free(s->engine);
+    s->engine = s->dispatch.engine = NULL;
+    h2_server_free(s->h2_server);
+    http1_server_free(s->http_server);
+    dispatch_done(&s->dispatch);
+    timer_free(s->wake);
+    timer_free(s->grace);
+    loop_free(s->loop);
+    if (s->is_listening)
+        log_emit(s->log, LOG_server_stopped);
+    mem_free(s);
+}
+
+struct address server_grpc_address(const struct server *s) {
+    return s->grpc_address;
+}
+
+struct address server_http_address(const struct server *s) {
+    return s->http_server ? s->http.bound : (struct address){.port = 0};
+}

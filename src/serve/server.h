@@ -1,0 +1,50 @@
+/* One server: a loop, a store, an engine and its listeners, tied together.
+ *
+ *   struct server *s;
+ *   if (server_new(&config, &s, &e) == 0) { rc = server_run(s); server_free(s); }
+ *
+ * Nothing is shared between servers; a process may hold several, each on a
+ * thread of its own. All functions belong to the thread that made the server,
+ * except server_stop(). */
+#pragma once
+
+#include "base/err.h"
+#include "base/log.h"
+#include "serve/address.h"
+
+struct server;
+struct store;
+
+struct server_config {
+    const char *data; /* a file name, or ":memory:" */
+    const char *store_name; /* "sqlite", "memory": what clients are told */
+    /* Opens the store that `data` names; wake(wake_ctx) may be called from any thread. */
+    int (*open_store)(const struct server_config *cfg, void (*wake)(void *ctx), void *wake_ctx,
+                      struct store **ret, struct err *reterr);
+    struct address grpc;
+    struct address http;
+    bool has_http;
+    const char *const *namespaces; /* made at start when missing; NULL-terminated */
+    int64_t retention_us; /* of those */
+    size_t resident_runs_max;
+    bool stops_on_signals; /* SIGTERM and SIGINT; for the one server that owns the process */
+    struct log *log; /* outlives the server */
+};
+
+/* Opens the store, recovers, listens. ERR_STORE_*, ERR_UNAVAILABLE when an address cannot be had;
+ * then reterr->subject is the part that failed: "data", "grpc" or "http". */
+int server_new(const struct server_config *cfg, struct server **ret, struct err *reterr) must_check;
+void server_free(struct server *s);
+
+/* Where it listens, with the ports that were really taken. http has port 0 without a listener. */
+struct address server_grpc_address(const struct server *s);
+struct address server_http_address(const struct server *s);
+
+/* Serves until it was stopped and everything acknowledged is on disk. 0, or ERR_* when the store
+ * failed underneath. */
+int server_run(struct server *s) must_check;
+/* Asks for a stop from any thread: GOAWAY, parked polls answered empty, calls under way finished
+ * within SERVER_GRACE_US, everything flushed. Asking again while it drains stops at once. */
+void server_stop(struct server *s);
+
+#define SERVER_GRACE_US (10 * USEC_PER_SEC)

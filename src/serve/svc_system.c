@@ -1,0 +1,67 @@
+/* What the server says about itself: system, cluster, health. Answered at once.
+ *
+ * Texts are copied into the call's arena, because the generated structs have
+ * no const; one that does not fit any more is left out of the answer. */
+#include "engine/call.h"
+#include "health.pb-c.h"
+#include "serve/dispatch.h"
+#include "serve/methods.h"
+#include "workflowservice.pb-c.h"
+
+#define WORKFLOW_SERVICE "temporal.api.workflowservice.v1.WorkflowService"
+#define OPERATOR_SERVICE "temporal.api.operatorservice.v1.OperatorService"
+
+/* What a client may count on. SDKs read these before they use a feature. */
+static const Ws__GetSystemInfoResponse__Capabilities capabilities = {
+    .base = PROTOBUF_C_MESSAGE_INIT(&ws__get_system_info_response__capabilities__descriptor),
+    .signal_and_query_header = true,
+    .internal_error_differentiation = true,
+    .activity_failure_include_heartbeat = true,
+    .encoded_failure_attributes = true,
+    .build_id_based_versioning = true,
+    .sdk_metadata = true,
+    /* Not implemented yet, so not claimed: */
+    .supports_schedules = false,
+    .upsert_memo = false,
+    .eager_workflow_start = false,
+    .count_group_by_execution_status = false,
+    .nexus = false,
+};
+
+void method_get_system_info(struct dispatch *d unused_arg, struct call *c,
+                            const ProtobufCMessage *req unused_arg) {
+    Ws__GetSystemInfoResponse r;
+    ws__get_system_info_response__init(&r);
+    Ws__GetSystemInfoResponse__Capabilities caps = capabilities;
+    r.server_version = arena_strdup(c->arena, RONDO_VERSION);
+    r.capabilities = &caps;
+    call_reply(c, &r.base);
+}
+
+void method_get_cluster_info(struct dispatch *d, struct call *c, const ProtobufCMessage *req unused_arg) {
+    Ws__GetClusterInfoResponse r;
+    ws__get_cluster_info_response__init(&r);
+    r.server_version = arena_strdup(c->arena, RONDO_VERSION);
+    r.cluster_name = arena_strdup(c->arena, "active");
+    r.history_shard_count = 1;
+    r.persistence_store = arena_strdup(c->arena, d->store_name);
+    r.visibility_store = arena_strdup(c->arena, d->store_name);
+    r.initial_failover_version = 1;
+    r.failover_version_increment = 10;
+    call_reply(c, &r.base);
+}
+
+void method_health_check(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
+    const char *service = ((const Health__HealthCheckRequest *)req)->service;
+    if (!strempty(service) && !streq(service, WORKFLOW_SERVICE) && !streq(service, OPERATOR_SERVICE)) {
+        struct err e;
+        (void)err_set(&e, ERR_NOT_FOUND, "unknown service");
+        call_fail(c, &e);
+        return;
+    }
+    Health__HealthCheckResponse r;
+    health__health_check_response__init(&r);
+    r.status = d->is_draining ? HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING
+                              : HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING;
+    call_reply(c, &r.base);
+}

@@ -1,0 +1,250 @@
+/* The simulated disk: four sorted tables in memory.
+ *
+ * Only whole batches are applied, so what is here is what survives a crash.
+ * Everything is in key order, so that two runs with one seed leave disks with
+ * one hash. There is nothing to fail but the heap: see mem_disk_alloc(). */
+#include "store/mem/mem_int.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
+
+/* ---- writes ---- */
+
+static void write_namespace(struct mem_disk *d, const struct write *w) {
+    struct row r = {.namespace_id = w->namespace_id, .name = w->name, .body = w->body};
+    r.due_us = r.close_us = CLOCK_NEVER;
+    struct mem_row *row = mem_row_new(&r, 0);
+    row->key = mem_key_run(w->namespace_id, (struct uuid){{0}});
+    mem_table_put(&d->namespaces, row);
+}
+
+static void write_execution(struct mem_disk *d, const struct write *w) {
+    struct row r = {.namespace_id = w->namespace_id,
+                    .run_id = w->run_id,
+                    .workflow_id = w->workflow_id,
+                    .body = w->body,
+                    .due_us = w->due_us,
+                    .close_us = w->close_us,
+                    .is_ready = w->is_ready};
+    struct mem_row *row = mem_row_new(&r, w->status);
+    row->key = mem_key_run(w->namespace_id, w->run_id);
+    mem_table_put(&d->executions, row);
+}
+
+static void write_current(struct mem_disk *d, const struct write *w) {
+    struct row r = {.namespace_id = w->namespace_id, .run_id = w->run_id, .workflow_id = w->workflow_id};
+    r.due_us = r.close_us = CLOCK_NEVER;
+    struct mem_row *row = mem_row_new(&r, 0);
+    row->key = mem_key_workflow(w->namespace_id, row->row.workflow_id);
+    mem_table_put(&d->currents, row);
+}
+
+/* Append only, like the real one: SQLite refuses a second row with the same key. */
+static void write_history(struct mem_disk *d, const struct write *w) {
+    struct row r = {.namespace_id = w->namespace_id,
+                    .run_id = w->run_id,
+                    .body = w->body,
+                    .first_event_id = w->first_event_id,
+                    .last_event_id = w->last_event_id};
+    r.due_us = r.close_us = CLOCK_NEVER;
+    struct mem_row *row = mem_row_new(&r, 0);
+    row->key = mem_key_history(w->namespace_id, w->run_id, w->first_event_id);
+    ensure(!mem_table_has(&d->history, mem_table_seek(&d->history, &row->key), &row->key));
+    mem_table_put(&d->history, row);
+}
+
+static void remove_execution(struct mem_disk *d, const struct write *w) {
+    struct mem_key run = mem_key_run(w->namespace_id, w->run_id);
+    mem_table_remove_key(&d->executions, &run);
+    struct mem_key oldest = mem_key_history(w->namespace_id, w->run_id, INT64_MIN);
+    struct mem_key newest = mem_key_history(w->namespace_id, w->run_id, INT64_MAX);
+    size_t first = mem_table_seek(&d->history, &oldest);
+    mem_table_remove(&d->history, first, mem_table_seek(&d->history, &newest) - first);
+}
+
+void mem_disk_apply(struct mem_disk *d, const struct write *w) {
+    switch (w->kind) {
+    case WRITE_NAMESPACE:
+        write_namespace(d, w);
+        return;
+    case WRITE_EXECUTION:
+        write_execution(d, w);
+        return;
+    case WRITE_EXECUTION_GONE:
+        remove_execution(d, w);
+        return;
+    case WRITE_CURRENT:
+        write_current(d, w);
+        return;
+    case WRITE_CURRENT_GONE: {
+        struct mem_key key = mem_key_workflow(w->namespace_id, w->workflow_id);
+        mem_table_remove_key(&d->currents, &key);
+        return;
+    }
+    case WRITE_HISTORY:
+        write_history(d, w);
+        return;
+    }
+    ensure(!"a write has a kind");
+}
+
+/* ---- reads ---- */
+
+static bool is_due(const struct row *r) {
+    return r->close_us == CLOCK_NEVER && (r->due_us != CLOCK_NEVER || r->is_ready);
+}
+
+static bool is_closed_before(const struct row *r, const struct read *q) {
+    return r->close_us < q->before_us && r->close_us != CLOCK_NEVER &&
+           (uuid_is_zero(q->namespace_id) || uuid_eq(q->namespace_id, r->namespace_id));
+}
+
+static int compare_closed(const void *pa, const void *pb) {
+    const struct mem_row *a = *(struct mem_row *const *)pa, *b = *(struct mem_row *const *)pb;
+    int c = (a->row.close_us > b->row.close_us) - (a->row.close_us < b->row.close_us);
+    return c ? c : mem_key_compare(&a->key, &b->key);
+}
+
+static void find_key(const struct mem_table *t, struct mem_key key, struct mem_table *found) {
+    size_t i = mem_table_seek(t, &key);
+    if (mem_table_has(t, i, &key))
+        mem_table_append(found, t->rows[i]);
+}
+
+static void find_closed(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+    for (size_t i = 0; i < d->executions.count; i++)
+        if (is_closed_before(&d->executions.rows[i]->row, r))
+            mem_table_append(found, d->executions.rows[i]);
+    if (found->count)
+        qsort(found->rows, found->count, sizeof(struct mem_row *), compare_closed);
+    found->count = MIN(found->count, r->limit);
+}
+
+static void find_history(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+    struct mem_key oldest = mem_key_history(r->namespace_id, r->run_id, INT64_MIN);
+    struct mem_key end = mem_key_history(r->namespace_id, r->run_id, r->last_event_id);
+    size_t bytes = 0;
+    for (size_t i = mem_table_seek(&d->history, &oldest); i < d->history.count; i++) {
+        struct mem_row *row = d->history.rows[i];
+        if (mem_key_compare(&row->key, &end) > 0)
+            break;
+        if (row->row.last_event_id < r->first_event_id)
+            continue;
+        mem_table_append(found, row);
+        bytes += row->row.body.n;
+        if (r->bytes_max && bytes >= r->bytes_max)
+            break;
+    }
+}
+
+static void find(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+    switch (r->kind) {
+    case READ_NAMESPACES:
+        for (size_t i = 0; i < d->namespaces.count; i++)
+            mem_table_append(found, d->namespaces.rows[i]);
+        return;
+    case READ_CURRENT:
+        find_key(&d->currents, mem_key_workflow(r->namespace_id, r->workflow_id), found);
+        return;
+    case READ_EXECUTION:
+        find_key(&d->executions, mem_key_run(r->namespace_id, r->run_id), found);
+        return;
+    case READ_HISTORY:
+        find_history(d, r, found);
+        return;
+    case READ_DUE:
+        for (size_t i = 0; i < d->executions.count; i++)
+            if (is_due(&d->executions.rows[i]->row))
+                mem_table_append(found, d->executions.rows[i]);
+        return;
+    case READ_CLOSED:
+        find_closed(d, r, found);
+        return;
+    }
+    ensure(!"a read has a kind");
+}
+
+/* Only what this kind of read promises. */
+static struct row answer_row(const struct row *stored, enum read_kind kind) {
+    struct row r = *stored;
+    if (kind == READ_DUE || kind == READ_CLOSED)
+        r.body = (struct str){0};
+    if (kind == READ_CLOSED) {
+        r.due_us = CLOCK_NEVER;
+        r.is_ready = false;
+    }
+    return r;
+}
+
+void mem_disk_query(const struct mem_disk *d, const struct read *r, struct mem_table *ret) {
+    *ret = (struct mem_table){0};
+    find(d, r, ret);
+    for (size_t i = 0; i < ret->count; i++) {
+        struct row row = answer_row(&ret->rows[i]->row, r->kind);
+        ret->rows[i] = mem_row_new(&row, 0);
+    }
+}
+
+/* ---- the disk ---- */
+
+struct mem_disk *mem_disk_new(void) {
+    return mem_zalloc(sizeof(struct mem_disk));
+}
+
+void mem_disk_free(struct mem_disk *d) {
+    if (!d)
+        return;
+    mem_table_done(&d->namespaces);
+    mem_table_done(&d->executions);
+    mem_table_done(&d->currents);
+    mem_table_done(&d->history);
+    mem_free(d);
+}
+
+static uint64_t hash_bytes(uint64_t h, const void *p, size_t n) {
+    const uint8_t *bytes = p;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ bytes[i]) * FNV_PRIME;
+    return h;
+}
+
+/* By value, lowest byte first: the same on every machine. */
+static uint64_t hash_number(uint64_t h, uint64_t v) {
+    for (int i = 0; i < 8; i++, v >>= 8)
+        h = (h ^ (v & 0xff)) * FNV_PRIME;
+    return h;
+}
+
+static uint64_t hash_slice(uint64_t h, struct str s) {
+    return hash_bytes(hash_number(h, s.n), s.p, s.n);
+}
+
+static uint64_t hash_table(uint64_t h, const struct mem_table *t) {
+    h = hash_number(h, t->count);
+    for (size_t i = 0; i < t->count; i++) {
+        const struct row *r = &t->rows[i]->row;
+        h = hash_bytes(h, t->rows[i]->key.fixed, MEM_KEY_FIXED);
+        h = hash_bytes(h, r->run_id.b, sizeof r->run_id.b);
+        h = hash_slice(h, r->workflow_id);
+        h = hash_slice(h, r->name);
+        h = hash_slice(h, r->body);
+        h = hash_number(h, (uint64_t)r->due_us);
+        h = hash_number(h, (uint64_t)r->close_us);
+        h = hash_number(h, r->is_ready);
+        h = hash_number(h, (uint64_t)r->last_event_id);
+        h = hash_number(h, (uint64_t)t->rows[i]->status);
+    }
+    return h;
+}
+
+uint64_t mem_disk_hash(const struct mem_disk *d) {
+    uint64_t h = hash_table(FNV_OFFSET, &d->namespaces);
+    h = hash_table(h, &d->executions);
+    h = hash_table(h, &d->currents);
+    return hash_table(h, &d->history);
+}

@@ -1,0 +1,190 @@
+/* The file under the store: found, created, locked, and looked at, before SQLite sees it.
+ *
+ * The happy path: resolve the path, take the lock on `<file>.lock`, glance at
+ * the header. Two servers on one file would each believe in their own memory,
+ * so the second is refused; the operating system drops the lock when the first
+ * dies. The lock file is never removed: a file that is unlinked while another
+ * process opens it protects nobody.
+ *
+ * SQLite gives a log and its index the permissions of the main file, so making
+ * that one private makes all of them private. */
+#include "store/sqlite/sqlite_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define SQLITE_HEADER_BYTES 100
+#define SQLITE_PAGE_SIZE_AT 16
+#define SQLITE_CHANGES_AT 24
+#define SQLITE_PAGE_COUNT_AT 28
+#define SQLITE_COUNTED_AT 92 /* the value of CHANGES when PAGE_COUNT was true */
+#define PRIVATE_FILE 0600
+
+static int file_create(const char *path, struct err *reterr) {
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, PRIVATE_FILE);
+    if (fd >= 0) {
+        close(fd);
+        return 0;
+    }
+    if (errno == EEXIST)
+        return 0;
+    if (errno == ENOENT)
+        return err_set(reterr, ERR_STORE_IO,
+                       "Cannot create %s: its directory does not exist. Create it, or choose another file.",
+                       path);
+    return err_set(reterr, ERR_STORE_IO,
+                   "Cannot create %s: %s. Let this user write there, or choose another file.", path,
+                   strerror(errno));
+}
+
+/* Leaves an existing, writable, regular file, or says why not. Does not open one that
+ * exists: closing it again would drop the locks that this process may have on it. */
+static int file_ensure(const char *path, struct err *reterr) {
+    struct stat st;
+    if (strempty(path))
+        return err_set(reterr, ERR_STORE_IO, "No data file is named. Name one, or use :memory:.");
+    if (stat(path, &st) < 0) {
+        if (errno == ENOENT)
+            return file_create(path, reterr);
+        return err_set(reterr, ERR_STORE_IO, "Cannot look at %s: %s. Choose another file.", path,
+                       strerror(errno));
+    }
+    if (S_ISDIR(st.st_mode))
+        return err_set(reterr, ERR_STORE_IO, "%s is a directory. Name a file in it, such as %s/rondo.db.",
+                       path, path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(reterr, ERR_STORE_IO, "%s is not a regular file. Choose another one.", path);
+    if (access(path, R_OK | W_OK) < 0)
+        return err_set(reterr, ERR_STORE_IO,
+                       "Cannot write to %s: %s. Let this user write to it, or choose another file.", path,
+                       strerror(errno));
+    return 0;
+}
+
+static int file_locked_by_other(int fd, const char *path, struct err *reterr) {
+    char pid[24];
+    ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
+    pid[n > 0 ? n : 0] = 0;
+    pid[strcspn(pid, "\n")] = 0;
+    return err_set(reterr, ERR_STORE_LOCKED,
+                   "%s is in use by another server (process %s). Stop that one, or choose another file.",
+                   path, *pid ? pid : "unknown");
+}
+
+static int file_lock(struct sqlite_file *f, struct err *reterr) {
+    char name[PATH_MAX];
+    if (snprintf(name, sizeof name, "%s.lock", f->path) >= (int)sizeof name)
+        return err_set(reterr, ERR_STORE_IO, "The name of the data file is too long. Choose a shorter one.");
+    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, PRIVATE_FILE);
+    if (fd < 0)
+        return err_set(reterr, ERR_STORE_IO,
+                       "Cannot create %s: %s. Let this user write to its directory, or choose another file.",
+                       name, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        int rc = errno == EWOULDBLOCK
+                     ? file_locked_by_other(fd, f->path, reterr)
+                     : err_set(reterr, ERR_STORE_IO, "Cannot lock %s: %s. Put the file on a local disk.",
+                               name, strerror(errno));
+        close(fd);
+        return rc;
+    }
+    f->lock_fd = fd;
+    /* Only for the message above: a lock without a readable number still locks. */
+    if (ftruncate(fd, 0) == 0)
+        (void)dprintf(fd, "%ld\n", (long)getpid());
+    return 0;
+}
+
+static uint32_t be32(const uint8_t *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static bool log_is_empty(const char *path) {
+    char name[PATH_MAX];
+    struct stat st;
+    if (snprintf(name, sizeof name, "%s-wal", path) >= (int)sizeof name)
+        return false;
+    return stat(name, &st) < 0 || st.st_size == 0;
+}
+
+/* A file may be cut short by a full disk or a bad copy. Its header says how many pages
+ * there should be; with a log beside it, only the log knows. */
+static bool is_cut_short(const char *path, const uint8_t *header, off_t size) {
+    uint32_t page_bytes = (uint32_t)header[SQLITE_PAGE_SIZE_AT] << 8 | header[SQLITE_PAGE_SIZE_AT + 1];
+    if (page_bytes == 1) /* how 65536 is written in two bytes */
+        page_bytes = 65536;
+    bool is_counted = be32(header + SQLITE_CHANGES_AT) == be32(header + SQLITE_COUNTED_AT);
+    off_t expected = (off_t)be32(header + SQLITE_PAGE_COUNT_AT) * page_bytes;
+    return is_counted && size < expected && log_is_empty(path);
+}
+
+/* Reading all of a large file at each start would take minutes; this takes one page. The
+ * rest is checked page by page as it is used. */
+static int file_glance(const char *path, struct err *reterr) {
+    static const char magic[16] = "SQLite format 3";
+    uint8_t header[SQLITE_HEADER_BYTES];
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int rc = err_set(reterr, ERR_STORE_IO, "Cannot open %s: %s.", path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    ssize_t n = st.st_size ? pread(fd, header, sizeof header, 0) : 0;
+    int error = errno;
+    close(fd);
+    if (n < 0)
+        return err_set(reterr, ERR_STORE_IO, "Cannot read %s: %s.", path, strerror(error));
+    if (st.st_size == 0)
+        return 0;
+    if (n < (ssize_t)sizeof header || memcmp(header, magic, sizeof magic) != 0)
+        return err_set(reterr, ERR_STORE_CORRUPT,
+                       "%s is not a Rondo data file, or its beginning is damaged. Choose another file, or "
+                       "restore this one from a backup.",
+                       path);
+    if (is_cut_short(path, header, st.st_size))
+        return err_set(reterr, ERR_STORE_CORRUPT, "%s is cut short. Restore it from a backup.", path);
+    return 0;
+}
+
+int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr) {
+    char resolved[PATH_MAX];
+    *f = (struct sqlite_file){.lock_fd = -1, .is_memory = streq(path, ":memory:")};
+    if (!f->is_memory) {
+        int rc = file_ensure(path, reterr);
+        if (rc < 0)
+            return rc;
+        /* One file has one lock, whatever link it was named by. */
+        if (!realpath(path, resolved))
+            return err_set(reterr, ERR_STORE_IO, "Cannot look at %s: %s. Choose another file.", path,
+                           strerror(errno));
+        path = resolved;
+    }
+    f->path = mem_strdup(path);
+    if (!f->path)
+        return err_std(reterr, ERR_NO_MEMORY);
+    if (f->is_memory)
+        return 0;
+    int rc = file_lock(f, reterr);
+    if (rc == 0)
+        rc = file_glance(f->path, reterr);
+    if (rc < 0)
+        sqlite_file_close(f);
+    return rc;
+}
+
+void sqlite_file_close(struct sqlite_file *f) {
+    if (f->lock_fd >= 0)
+        close(f->lock_fd);
+    f->lock_fd = -1;
+    mem_free(take(&f->path));
+}

@@ -1,0 +1,218 @@
+/* Reads, on the loop thread, through a connection of their own.
+ *
+ * The happy path: bind the keys to a prepared statement, hand each row to the
+ * caller, then call `done`; all of it before store_read() returns. A statement
+ * sees one state of the database, from the commit before its first row, however
+ * many commits follow meanwhile. The rows' bytes are SQLite's: valid until the
+ * next row.
+ *
+ * Failure: the rest of the rows is missing and `done` gets ERR_STORE_*; what
+ * happened is in the log. */
+#include "store/sqlite/sqlite_int.h"
+
+#include "base/clock.h"
+
+static const char *const reader_sql[READER_STMT_COUNT] = {
+    [READER_NAMESPACES] = "SELECT namespace_id, name, body FROM namespaces ORDER BY namespace_id",
+    [READER_CURRENT] = "SELECT run_id FROM current_runs WHERE namespace_id = ?1 AND workflow_id = ?2",
+    [READER_EXECUTION] = "SELECT workflow_id, due_us, close_us, ready, state FROM executions"
+                         " WHERE namespace_id = ?1 AND run_id = ?2",
+    /* The last row that begins at or before ?3 may still reach into the range. */
+    [READER_HISTORY] = "SELECT first_event_id, last_event_id, events FROM history"
+                       " WHERE namespace_id = ?1 AND run_id = ?2"
+                       " AND first_event_id >= coalesce((SELECT max(first_event_id) FROM history"
+                       " WHERE namespace_id = ?1 AND run_id = ?2 AND first_event_id <= ?3), ?3)"
+                       " AND first_event_id <= ?4 AND last_event_id >= ?3"
+                       " ORDER BY first_event_id",
+    [READER_DUE] = "SELECT namespace_id, run_id, due_us, ready, workflow_id"
+                   " FROM executions INDEXED BY executions_due"
+                   " WHERE close_us IS NULL AND (due_us IS NOT NULL OR ready = 1)"
+                   " ORDER BY namespace_id, run_id",
+    [READER_CLOSED] = "SELECT namespace_id, run_id, close_us, workflow_id"
+                      " FROM executions INDEXED BY executions_closed"
+                      " WHERE close_us < ?1 AND namespace_id = ?3"
+                      " ORDER BY close_us, namespace_id, run_id LIMIT ?2",
+    [READER_CLOSED_ALL] = "SELECT namespace_id, run_id, close_us, workflow_id"
+                          " FROM executions INDEXED BY executions_closed"
+                          " WHERE close_us < ?1 ORDER BY close_us, namespace_id, run_id LIMIT ?2",
+};
+
+/* ---- columns ---- */
+
+/* False when the column is not an id: then the file is damaged, whatever its pages say. */
+static bool column_uuid(sqlite3_stmt *st, int at, struct uuid *ret) {
+    const void *p = sqlite3_column_blob(st, at);
+    if (!p || sqlite3_column_bytes(st, at) != (int)sizeof ret->b)
+        return false;
+    memcpy(ret->b, p, sizeof ret->b);
+    return true;
+}
+
+static struct str column_bytes(sqlite3_stmt *st, int at) {
+    const void *p = sqlite3_column_blob(st, at); /* before the length: it may convert */
+    return str_bytes(p, (size_t)sqlite3_column_bytes(st, at));
+}
+
+static int64_t column_time(sqlite3_stmt *st, int at) {
+    return sqlite3_column_type(st, at) == SQLITE_NULL ? CLOCK_NEVER : sqlite3_column_int64(st, at);
+}
+
+static bool row_fill(struct row *row, sqlite3_stmt *st, const struct read *r) {
+    *row = (struct row){.namespace_id = r->namespace_id, .due_us = CLOCK_NEVER, .close_us = CLOCK_NEVER};
+    switch (r->kind) {
+    case READ_NAMESPACES:
+        row->name = column_bytes(st, 1);
+        row->body = column_bytes(st, 2);
+        return column_uuid(st, 0, &row->namespace_id);
+    case READ_CURRENT:
+        row->workflow_id = r->workflow_id;
+        return column_uuid(st, 0, &row->run_id);
+    case READ_EXECUTION:
+        row->run_id = r->run_id;
+        row->workflow_id = column_bytes(st, 0);
+        row->due_us = column_time(st, 1);
+        row->close_us = column_time(st, 2);
+        row->is_ready = sqlite3_column_int(st, 3);
+        row->body = column_bytes(st, 4);
+        return true;
+    case READ_HISTORY:
+        row->run_id = r->run_id;
+        row->first_event_id = sqlite3_column_int64(st, 0);
+        row->last_event_id = sqlite3_column_int64(st, 1);
+        row->body = column_bytes(st, 2);
+        return true;
+    case READ_DUE:
+        row->due_us = column_time(st, 2);
+        row->is_ready = sqlite3_column_int(st, 3);
+        row->workflow_id = column_bytes(st, 4);
+        return column_uuid(st, 0, &row->namespace_id) && column_uuid(st, 1, &row->run_id);
+    case READ_CLOSED:
+        row->close_us = column_time(st, 2);
+        row->workflow_id = column_bytes(st, 3);
+        return column_uuid(st, 0, &row->namespace_id) && column_uuid(st, 1, &row->run_id);
+    }
+    ensure(!"a read has a kind");
+    return false;
+}
+
+/* ---- statements ---- */
+
+static enum reader_stmt statement_for(const struct read *r) {
+    switch (r->kind) {
+    case READ_NAMESPACES:
+        return READER_NAMESPACES;
+    case READ_CURRENT:
+        return READER_CURRENT;
+    case READ_EXECUTION:
+        return READER_EXECUTION;
+    case READ_HISTORY:
+        return READER_HISTORY;
+    case READ_DUE:
+        return READER_DUE;
+    case READ_CLOSED:
+        return uuid_is_zero(r->namespace_id) ? READER_CLOSED_ALL : READER_CLOSED;
+    }
+    ensure(!"a read has a kind");
+    return READER_STMT_COUNT;
+}
+
+static void bind_uuid(sqlite3_stmt *st, int at, const struct uuid *u) {
+    sqlite3_bind_blob(st, at, u->b, sizeof u->b, SQLITE_STATIC);
+}
+
+static void bind_keys(sqlite3_stmt *st, const struct read *r) {
+    switch (r->kind) {
+    case READ_NAMESPACES:
+    case READ_DUE:
+        break;
+    case READ_CURRENT:
+        bind_uuid(st, 1, &r->namespace_id);
+        sqlite3_bind_text64(st, 2, r->workflow_id.n ? r->workflow_id.p : "", r->workflow_id.n, SQLITE_STATIC,
+                            SQLITE_UTF8);
+        break;
+    case READ_EXECUTION:
+        bind_uuid(st, 1, &r->namespace_id);
+        bind_uuid(st, 2, &r->run_id);
+        break;
+    case READ_HISTORY:
+        bind_uuid(st, 1, &r->namespace_id);
+        bind_uuid(st, 2, &r->run_id);
+        sqlite3_bind_int64(st, 3, r->first_event_id);
+        sqlite3_bind_int64(st, 4, r->last_event_id);
+        break;
+    case READ_CLOSED:
+        sqlite3_bind_int64(st, 1, r->before_us);
+        sqlite3_bind_int64(st, 2, (int64_t)MIN(r->limit, (size_t)INT64_MAX));
+        if (!uuid_is_zero(r->namespace_id))
+            bind_uuid(st, 3, &r->namespace_id);
+        break;
+    }
+}
+
+/* ---- a read ---- */
+
+static int read_failed(struct sqlite_reader *rd, const char *text) {
+    struct err e = {0};
+    int rc = sqlite_error(rd->db, rd->path, &e);
+    log_emit(rd->log, LOG_store_failed, log_str("what", "read"), log_str("text", text ? text : e.text));
+    return text || rc == ERR_STORE_CORRUPT ? ERR_STORE_CORRUPT : ERR_STORE_IO;
+}
+
+static int read_rows(struct sqlite_reader *rd, sqlite3_stmt *st, struct read *r) {
+    size_t bytes = 0;
+    int rc;
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+        struct row row;
+        if (!row_fill(&row, st, r))
+            return read_failed(rd, "A row has no valid id. Restore the data file from a backup.");
+        bytes += row.body.n;
+        r->row(r, &row);
+        if (r->kind == READ_HISTORY && r->bytes_max && bytes >= r->bytes_max)
+            return 0;
+    }
+    return rc == SQLITE_DONE ? 0 : read_failed(rd, NULL);
+}
+
+/* A row's callback may read in turn; when it asks the same question, the kept statement is
+ * busy and a second one is made for it. */
+static int read_all(struct sqlite_reader *rd, struct read *r) {
+    enum reader_stmt i = statement_for(r);
+    sqlite3_stmt *st = rd->stmts[i], *extra = NULL;
+    if (sqlite3_stmt_busy(st)) {
+        if (sqlite3_prepare_v2(rd->db, reader_sql[i], -1, &extra, NULL) != SQLITE_OK)
+            return read_failed(rd, NULL);
+        st = extra;
+    }
+    bind_keys(st, r);
+    int rc = read_rows(rd, st, r);
+    sqlite3_reset(st);
+    sqlite3_clear_bindings(st); /* they point to the caller's bytes */
+    sqlite3_finalize(extra);
+    return rc;
+}
+
+void sqlite_reader_read(struct sqlite_reader *rd, struct read *r) {
+    sqlite3_mutex *turn = sqlite3_db_mutex(rd->db);
+    sqlite3_mutex_enter(turn);
+    int rc = read_all(rd, r);
+    sqlite3_mutex_leave(turn);
+    r->done(r, rc);
+}
+
+int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const char *path, struct log *log,
+                        struct err *reterr) {
+    rd->db = db;
+    rd->path = path;
+    rd->log = log;
+    for (int i = 0; i < READER_STMT_COUNT; i++) {
+        int rc = sqlite_prepare(db, path, reader_sql[i], &rd->stmts[i], reterr);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+void sqlite_reader_stop(struct sqlite_reader *rd) {
+    for (int i = 0; i < READER_STMT_COUNT; i++)
+        sqlite3_finalize(rd->stmts[i]);
+}

@@ -1,0 +1,156 @@
+/* The tables, and how an older file becomes a current one.
+ *
+ * PRAGMA user_version is the version of the schema; application_id says that
+ * the file is ours. Each migration runs in one transaction together with its
+ * new version, so a crash leaves the old or the new one. Nothing is written
+ * to a file that is not ours or that a newer rondo wrote. */
+#include "store/sqlite/sqlite_int.h"
+
+#include <stdio.h>
+
+#define APPLICATION_ID 0x526f6e64 /* "Rond" */
+#define PRAGMA_MAX 64
+
+struct migration {
+    int version;
+    const char *sql;
+};
+
+/* Every key begins with the namespace; ids are 16 bytes; NULL times mean never.
+ *
+ * Small rows that are found by their key live in the key's tree (WITHOUT ROWID). Executions
+ * and history do not: their rows are large, and a tree of large rows is deep and splits
+ * often. They are appended to a table instead, next to a tree of keys: rows that are written
+ * together lie together, whichever runs they belong to, so a group of commits touches few
+ * pages. Run ids begin with the time, so the trees of keys grow at their end, too.
+ *
+ * executions_due holds all that READ_DUE answers: a start with a million open runs reads
+ * this index, not their states. */
+static const struct migration migrations[] = {
+    {1, "CREATE TABLE namespaces ("
+        "  namespace_id BLOB NOT NULL PRIMARY KEY,"
+        "  name TEXT NOT NULL,"
+        "  body BLOB NOT NULL"
+        ") WITHOUT ROWID;"
+
+        "CREATE TABLE executions ("
+        "  namespace_id BLOB NOT NULL,"
+        "  run_id BLOB NOT NULL,"
+        "  workflow_id TEXT NOT NULL,"
+        "  status INTEGER NOT NULL,"
+        "  due_us INTEGER,"
+        "  close_us INTEGER," /* NULL while open */
+        "  ready INTEGER NOT NULL,"
+        "  state BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, run_id)"
+        ");"
+
+        "CREATE INDEX executions_due ON executions (namespace_id, run_id, due_us, ready, workflow_id)"
+        "  WHERE close_us IS NULL AND (due_us IS NOT NULL OR ready = 1);"
+
+        "CREATE INDEX executions_closed ON executions (close_us, namespace_id, run_id)"
+        "  WHERE close_us IS NOT NULL;"
+
+        "CREATE TABLE current_runs ("
+        "  namespace_id BLOB NOT NULL,"
+        "  workflow_id TEXT NOT NULL,"
+        "  run_id BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, workflow_id)"
+        ") WITHOUT ROWID;"
+
+        "CREATE TABLE history ("
+        "  namespace_id BLOB NOT NULL,"
+        "  run_id BLOB NOT NULL,"
+        "  first_event_id INTEGER NOT NULL,"
+        "  last_event_id INTEGER NOT NULL,"
+        "  events BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, run_id, first_event_id)"
+        ");"},
+};
+
+static int pragma_get(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *reterr) {
+    sqlite3_stmt *st;
+    int rc = sqlite_prepare(db, path, sql, &st, reterr);
+    if (rc < 0)
+        return rc;
+    if (sqlite3_step(st) == SQLITE_ROW)
+        *ret = sqlite3_column_int64(st, 0);
+    else
+        rc = sqlite_error(db, path, reterr);
+    sqlite3_finalize(st);
+    return rc;
+}
+
+static int pragma_set(sqlite3 *db, const char *path, const char *name, int64_t value, struct err *reterr) {
+    char sql[PRAGMA_MAX];
+    (void)snprintf(sql, sizeof sql, "PRAGMA %s = %lld", name, (long long)value);
+    return sqlite_exec(db, path, sql, reterr);
+}
+
+/* The version of the file, 0 for an empty one. */
+static int schema_identify(sqlite3 *db, const char *path, int64_t *ret_version, struct err *reterr) {
+    int64_t application = 0, version = 0, object_count = 0;
+    int rc = pragma_get(db, path, "PRAGMA application_id", &application, reterr);
+    if (rc == 0)
+        rc = pragma_get(db, path, "PRAGMA user_version", &version, reterr);
+    if (rc == 0)
+        rc = pragma_get(db, path, "SELECT count(*) FROM sqlite_schema", &object_count, reterr);
+    if (rc < 0)
+        return rc;
+    if (application != APPLICATION_ID && (application || version || object_count))
+        return err_set(reterr, ERR_STORE_CORRUPT,
+                       "%s is a database of another program. Choose another file for Rondo.", path);
+    if (version > STORE_SCHEMA_VERSION)
+        return err_set(reterr, ERR_STORE_NEWER,
+                       "%s was written by a newer rondo (schema %lld; this one knows %d). Upgrade rondo, or "
+                       "restore a backup from before the upgrade.",
+                       path, (long long)version, STORE_SCHEMA_VERSION);
+    *ret_version = version;
+    return 0;
+}
+
+/* The log is what lets a commit be one sync of one file, with readers beside it. */
+static int schema_use_log(sqlite3 *db, const struct sqlite_file *f, struct err *reterr) {
+    sqlite3_stmt *st;
+    if (f->is_memory)
+        return 0;
+    int rc = sqlite_prepare(db, f->path, "PRAGMA journal_mode = WAL", &st, reterr);
+    if (rc < 0)
+        return rc;
+    if (sqlite3_step(st) != SQLITE_ROW)
+        rc = sqlite_error(db, f->path, reterr);
+    else if (!streq((const char *)sqlite3_column_text(st, 0), "wal"))
+        rc = err_set(reterr, ERR_STORE_IO,
+                     "%s cannot have a write-ahead log: its file system has no shared memory. Put it on a "
+                     "local disk.",
+                     f->path);
+    sqlite3_finalize(st);
+    return rc;
+}
+
+static int schema_migrate(sqlite3 *db, const char *path, const struct migration *m, struct err *reterr) {
+    int rc = sqlite_exec(db, path, "BEGIN IMMEDIATE", reterr);
+    if (rc < 0)
+        return rc;
+    rc = sqlite_exec(db, path, m->sql, reterr);
+    if (rc == 0)
+        rc = pragma_set(db, path, "application_id", APPLICATION_ID, reterr);
+    if (rc == 0)
+        rc = pragma_set(db, path, "user_version", m->version, reterr);
+    if (rc == 0)
+        rc = sqlite_exec(db, path, "COMMIT", reterr);
+    if (rc < 0)
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* the first error is the one that counts */
+    return rc;
+}
+
+int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, struct err *reterr) {
+    int64_t version = 0;
+    int rc = schema_identify(db, f->path, &version, reterr);
+    if (rc == 0)
+        rc = schema_use_log(db, f, reterr);
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(migrations); i++)
+        if (migrations[i].version > version)
+            rc = schema_migrate(db, f->path, &migrations[i], reterr);
+    return rc;
+}

@@ -1,0 +1,156 @@
+/* The embedded store: opens the file, the connections and the thread, and closes them.
+ *
+ * The happy path: lock the file, open the writer's connection, migrate, open
+ * the reader's connection, start the thread. Whatever fails on the way is
+ * undone by the same function that closes a whole store; the caller gets a
+ * text that says what to do. Once open, only reads can fail: a commit that
+ * cannot be made durable ends the process (sqlite_writer.c). */
+#include "store/sqlite/sqlite_store.h"
+
+#include "base/mem.h"
+#include "store/sqlite/sqlite_int.h"
+
+/* Somebody with the sqlite3 shell may hold the file for a moment. */
+#define WRITER_PATIENCE_MS 10000
+#define READER_PATIENCE_MS 1000 /* the loop stands still meanwhile */
+
+struct sqlite_store {
+    struct store base;
+    struct sqlite_options options;
+    struct sqlite_file file;
+    sqlite3 *writer_db;
+    sqlite3 *reader_db; /* the same as writer_db in memory */
+    struct sqlite_writer writer;
+    struct sqlite_reader reader;
+};
+
+/* page_size: the disk's own; larger ones measured no better. It counts only when the file is made.
+ * secure_delete=FAST: deleted bytes are wiped where that costs no further page (Debian's
+ * default wipes all, which makes deleting a history write every page of it).
+ * cell_size_check: a damaged page is found when it is read.
+ * journal_size_limit: after a burst the log gives its disk space back. */
+static const char writer_pragmas[] = "PRAGMA page_size = 4096;"
+                                     "PRAGMA synchronous = FULL;"
+                                     "PRAGMA secure_delete = FAST;"
+                                     "PRAGMA cell_size_check = ON;"
+                                     "PRAGMA temp_store = MEMORY;"
+                                     "PRAGMA trusted_schema = OFF;"
+                                     "PRAGMA cache_size = -32768;"
+                                     "PRAGMA journal_size_limit = 67108864;";
+
+/* The reader's cache is emptied by each commit of the writer, so it stays small; the
+ * operating system's cache does the work. */
+static const char reader_pragmas[] = "PRAGMA query_only = ON;"
+                                     "PRAGMA cell_size_check = ON;"
+                                     "PRAGMA temp_store = MEMORY;"
+                                     "PRAGMA trusted_schema = OFF;"
+                                     "PRAGMA cache_size = -4096;";
+
+int sqlite_error(sqlite3 *db, const char *path, struct err *reterr) {
+    int rc = sqlite3_extended_errcode(db);
+    int os_errno = sqlite3_system_errno(db);
+    switch (rc & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return err_set(reterr, ERR_STORE_CORRUPT, "%s is damaged: %s. Restore it from a backup.", path,
+                       sqlite3_errmsg(db));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return err_set(reterr, ERR_STORE_LOCKED, "%s is locked by another program. Close that one first.",
+                       path);
+    default:
+        return err_set(reterr, ERR_STORE_IO,
+                       "Cannot use %s: %s (%d%s%s). Check the disk and the permissions.", path,
+                       sqlite3_errmsg(db), rc, os_errno ? ", " : "", os_errno ? strerror(os_errno) : "");
+    }
+}
+
+int sqlite_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt **ret, struct err *reterr) {
+    if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) != SQLITE_OK)
+        return sqlite_error(db, path, reterr);
+    return 0;
+}
+
+int sqlite_exec(sqlite3 *db, const char *path, const char *sql, struct err *reterr) {
+    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        return sqlite_error(db, path, reterr);
+    return 0;
+}
+
+static int connect_to(const struct sqlite_file *f, int patience_ms, const char *pragmas, sqlite3 **ret,
+                      struct err *reterr) {
+    /* In memory the connection is shared by two threads, which need its mutex. */
+    int threads = f->is_memory ? SQLITE_OPEN_FULLMUTEX : SQLITE_OPEN_NOMUTEX;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE | threads;
+    if (f->is_memory)
+        flags |= SQLITE_OPEN_CREATE;
+    if (sqlite3_open_v2(f->path, ret, flags, NULL) != SQLITE_OK)
+        return *ret ? sqlite_error(*ret, f->path, reterr) : err_std(reterr, ERR_NO_MEMORY);
+    sqlite3_busy_timeout(*ret, patience_ms);
+    return sqlite_exec(*ret, f->path, pragmas, reterr);
+}
+
+static void store_dispose(struct sqlite_store *s) {
+    sqlite_writer_stop(&s->writer);
+    sqlite_reader_stop(&s->reader);
+    /* The writer's connection goes last: it then moves the log into the file. */
+    if (s->reader_db != s->writer_db)
+        sqlite3_close(s->reader_db);
+    sqlite3_close(s->writer_db);
+    sqlite_file_close(&s->file);
+    mem_free(s);
+}
+
+static int store_connect(struct sqlite_store *s, struct err *reterr) {
+    const struct sqlite_file *f = &s->file;
+    int rc = connect_to(f, WRITER_PATIENCE_MS, writer_pragmas, &s->writer_db, reterr);
+    if (rc == 0)
+        rc = sqlite_schema_prepare(s->writer_db, f, reterr);
+    if (rc < 0)
+        return rc;
+    if (f->is_memory)
+        s->reader_db = s->writer_db;
+    else
+        rc = connect_to(f, READER_PATIENCE_MS, reader_pragmas, &s->reader_db, reterr);
+    if (rc == 0)
+        rc = sqlite_reader_start(&s->reader, s->reader_db, f->path, s->options.log, reterr);
+    if (rc == 0)
+        rc = sqlite_writer_start(&s->writer, s->writer_db, f->path, &s->options, reterr);
+    return rc;
+}
+
+static void ops_commit(struct store *base, struct batch *b) {
+    sqlite_writer_add(&container_of(base, struct sqlite_store, base)->writer, b);
+}
+
+static void ops_read(struct store *base, struct read *r) {
+    sqlite_reader_read(&container_of(base, struct sqlite_store, base)->reader, r);
+}
+
+static void ops_collect(struct store *base) {
+    sqlite_writer_collect(&container_of(base, struct sqlite_store, base)->writer);
+}
+
+static void ops_close(struct store *base) {
+    store_dispose(container_of(base, struct sqlite_store, base));
+}
+
+static const struct store_ops sqlite_ops = {ops_commit, ops_read, ops_collect, ops_close};
+
+int sqlite_store_open(const struct sqlite_options *o, struct store **ret, struct err *reterr) {
+    struct sqlite_store *s = mem_zalloc(sizeof *s);
+    if (!s)
+        return err_std(reterr, ERR_NO_MEMORY);
+    s->base.ops = &sqlite_ops;
+    s->options = *o;
+    s->options.path = NULL; /* the caller's; file.path is ours */
+    int rc = sqlite_file_open(&s->file, o->path, reterr);
+    if (rc == 0)
+        rc = store_connect(s, reterr);
+    if (rc < 0) {
+        store_dispose(s);
+        return rc;
+    }
+    *ret = &s->base;
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* The embedded store: one SQLite file, WAL, synchronous=FULL, one writer thread. */
+#pragma once
+
+#include "store/store.h"
+
+struct sqlite_options {
+    const char *path;         /* a file name, or ":memory:" */
+    void (*wake)(void *ctx);  /* called on the writer thread when store_collect() has work */
+    void *wake_ctx;
+    struct log *log;
+    /* A commit or sync failed: nothing can be promised any more. Called on the writer thread;
+     * does not return. NULL: log and abort. */
+    void (*fatal)(void *ctx, const char *text);
+    void *fatal_ctx;
+};
+
+/* Opens or creates; migrates forward. ERR_STORE_* with a text that says what to do. */
+int sqlite_store_open(const struct sqlite_options *o, struct store **ret, struct err *reterr) must_check;

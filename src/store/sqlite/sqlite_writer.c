@@ -1,0 +1,312 @@
+/* The writer thread: makes batches durable, as many as are waiting with one sync.
+ *
+ * The happy path: sleep until a batch is handed over; take all that wait;
+ * BEGIN IMMEDIATE, their writes in order, COMMIT, which is one sync of the
+ * log; put them on the durable list; wake the loop. While this commit is under
+ * way the next batches gather, so the group grows by itself when the disk is
+ * slow. The queue needs no bound of its own: the engine hands over at most a
+ * few batches before it waits for the first.
+ *
+ * Failure: any error in here means that the promise "durable, or the process
+ * ends" can only be kept by ending it. A commit is never tried again: after a
+ * failed sync nobody knows what is on the disk; reopening the file does.
+ *
+ * Checkpoints move the log into the main file. They run here, between commits
+ * and after the batches before them were announced, so they never hold up an
+ * answer that is ready, and no commit can grow the log meanwhile, so that it
+ * can start over. They come early when nothing waits, later under load, where
+ * one page is rewritten many times before it is moved once. */
+#include "store/sqlite/sqlite_int.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+/* In pages of 4 KiB. Measured: a commit that comes during a checkpoint waits some 3 ms for
+ * the small one and 20 ms for the large one; four times as much makes it 90 ms, for a fifth
+ * more throughput. */
+#define CHECKPOINT_PAGES_IDLE 512
+#define CHECKPOINT_PAGES_BUSY 2048
+
+static const char *const writer_sql[WRITER_STMT_COUNT] = {
+    [WRITER_BEGIN] = "BEGIN IMMEDIATE",
+    [WRITER_COMMIT] = "COMMIT",
+    [WRITER_NAMESPACE] = "INSERT INTO namespaces (namespace_id, name, body) VALUES (?1, ?2, ?3)"
+                         " ON CONFLICT (namespace_id) DO UPDATE SET name = ?2, body = ?3",
+    [WRITER_EXECUTION] =
+        "INSERT INTO executions (namespace_id, run_id, workflow_id, status, due_us, close_us, ready, state)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+        " ON CONFLICT (namespace_id, run_id) DO UPDATE SET workflow_id = ?3, status = ?4, due_us = ?5,"
+        " close_us = ?6, ready = ?7, state = ?8",
+    [WRITER_EXECUTION_GONE] = "DELETE FROM executions WHERE namespace_id = ?1 AND run_id = ?2",
+    [WRITER_HISTORY_GONE] = "DELETE FROM history WHERE namespace_id = ?1 AND run_id = ?2",
+    [WRITER_CURRENT] = "INSERT INTO current_runs (namespace_id, workflow_id, run_id) VALUES (?1, ?2, ?3)"
+                       " ON CONFLICT (namespace_id, workflow_id) DO UPDATE SET run_id = ?3",
+    [WRITER_CURRENT_GONE] = "DELETE FROM current_runs WHERE namespace_id = ?1 AND workflow_id = ?2",
+    [WRITER_HISTORY] = "INSERT INTO history (namespace_id, run_id, first_event_id, last_event_id, events)"
+                       " VALUES (?1, ?2, ?3, ?4, ?5)",
+};
+
+/* ---- one write ---- */
+
+/* The values stay in the batch until the statement has run, so nothing is copied. Binding
+ * fails only for an index out of range or a value beyond a gigabyte; the step then finds
+ * a NULL where none is allowed. */
+static void bind_uuid(sqlite3_stmt *st, int at, const struct uuid *u) {
+    sqlite3_bind_blob(st, at, u->b, sizeof u->b, SQLITE_STATIC);
+}
+
+static void bind_text(sqlite3_stmt *st, int at, struct str s) {
+    sqlite3_bind_text64(st, at, s.n ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static void bind_blob(sqlite3_stmt *st, int at, struct str s) {
+    sqlite3_bind_blob64(st, at, s.n ? s.p : "", s.n, SQLITE_STATIC);
+}
+
+static void bind_time(sqlite3_stmt *st, int at, int64_t us) {
+    if (us == CLOCK_NEVER)
+        sqlite3_bind_null(st, at);
+    else
+        sqlite3_bind_int64(st, at, us);
+}
+
+static bool run(sqlite3_stmt *st) {
+    int rc = sqlite3_step(st);
+    sqlite3_reset(st); /* repeats the error of the step */
+    return rc == SQLITE_DONE;
+}
+
+static bool write_execution(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    bind_uuid(st, 2, &x->run_id);
+    bind_text(st, 3, x->workflow_id);
+    sqlite3_bind_int(st, 4, x->status);
+    bind_time(st, 5, x->due_us);
+    bind_time(st, 6, x->close_us);
+    sqlite3_bind_int(st, 7, x->is_ready);
+    bind_blob(st, 8, x->body);
+    return run(st);
+}
+
+static bool write_history(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    bind_uuid(st, 2, &x->run_id);
+    sqlite3_bind_int64(st, 3, x->first_event_id);
+    sqlite3_bind_int64(st, 4, x->last_event_id);
+    bind_blob(st, 5, x->body);
+    return run(st);
+}
+
+static bool write_namespace(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    bind_text(st, 2, x->name);
+    bind_blob(st, 3, x->body);
+    return run(st);
+}
+
+static bool write_current(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    bind_text(st, 2, x->workflow_id);
+    bind_uuid(st, 3, &x->run_id);
+    return run(st);
+}
+
+static bool remove_current(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    bind_text(st, 2, x->workflow_id);
+    return run(st);
+}
+
+static bool remove_run(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    bind_uuid(st, 2, &x->run_id);
+    return run(st);
+}
+
+static bool write_one(struct sqlite_writer *w, const struct write *x) {
+    switch (x->kind) {
+    case WRITE_NAMESPACE:
+        return write_namespace(w->stmts[WRITER_NAMESPACE], x);
+    case WRITE_EXECUTION:
+        return write_execution(w->stmts[WRITER_EXECUTION], x);
+    case WRITE_EXECUTION_GONE:
+        return remove_run(w->stmts[WRITER_EXECUTION_GONE], x) && remove_run(w->stmts[WRITER_HISTORY_GONE], x);
+    case WRITE_CURRENT:
+        return write_current(w->stmts[WRITER_CURRENT], x);
+    case WRITE_CURRENT_GONE:
+        return remove_current(w->stmts[WRITER_CURRENT_GONE], x);
+    case WRITE_HISTORY:
+        return write_history(w->stmts[WRITER_HISTORY], x);
+    }
+    ensure(!"a write has a kind");
+    return false;
+}
+
+/* ---- a group ---- */
+
+static noreturn_fn void fail(struct sqlite_writer *w, const char *what) {
+    struct err e = {0};
+    (void)sqlite_error(w->db, w->path, &e);
+    log_emit(w->options->log, LOG_store_failed, log_str("what", what), log_str("text", e.text));
+    if (w->options->fatal)
+        w->options->fatal(w->options->fatal_ctx, e.text);
+    abort();
+}
+
+static void commit_group(struct sqlite_writer *w, const struct list *group) {
+    sqlite3_mutex *turn = sqlite3_db_mutex(w->db);
+    sqlite3_mutex_enter(turn);
+    if (!run(w->stmts[WRITER_BEGIN]))
+        fail(w, "begin");
+    list_for(group, n) {
+        const struct batch *b = container_of(n, struct batch, link);
+        for (const struct write *x = b->first; x; x = x->next)
+            if (!write_one(w, x))
+                fail(w, "write");
+    }
+    if (!run(w->stmts[WRITER_COMMIT]))
+        fail(w, "commit");
+    sqlite3_mutex_leave(turn);
+}
+
+static int after_commit(void *ctx, sqlite3 *db unused_arg, const char *name unused_arg, int log_pages) {
+    struct sqlite_writer *w = ctx;
+    if (log_pages < w->wal_pages) /* the log has started over */
+        w->checkpoint_at = 0;
+    w->wal_pages = log_pages;
+    return SQLITE_OK;
+}
+
+/* A reader that looks at an old state (a backup, say) keeps the log from starting over;
+ * the next attempt then waits for as many pages again. */
+static void checkpoint(struct sqlite_writer *w, int every_pages) {
+    if (w->wal_pages < w->checkpoint_at + every_pages)
+        return;
+    if (sqlite3_wal_checkpoint_v2(w->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) != SQLITE_OK)
+        fail(w, "checkpoint");
+    w->checkpoint_at = w->wal_pages;
+}
+
+/* ---- the thread ---- */
+
+static void move_all(struct list *from, struct list *to) {
+    for (struct list *n; (n = list_pop(from));)
+        list_append(to, n);
+}
+
+static void *writer_main(void *ctx) {
+    struct sqlite_writer *w = ctx;
+    struct list group;
+    list_init(&group);
+    pthread_mutex_lock(&w->lock);
+    for (;;) {
+        while (list_empty(&w->waiting) && !w->is_stopping)
+            pthread_cond_wait(&w->has_work, &w->lock);
+        if (list_empty(&w->waiting))
+            break;
+        move_all(&w->waiting, &group);
+        w->is_writing = true;
+        pthread_mutex_unlock(&w->lock);
+
+        commit_group(w, &group);
+
+        pthread_mutex_lock(&w->lock);
+        move_all(&group, &w->durable);
+        w->is_writing = false;
+        bool is_busy = !list_empty(&w->waiting);
+        pthread_cond_signal(&w->announced);
+        pthread_mutex_unlock(&w->lock);
+
+        w->options->wake(w->options->wake_ctx);
+        checkpoint(w, is_busy ? CHECKPOINT_PAGES_BUSY : CHECKPOINT_PAGES_IDLE);
+        pthread_mutex_lock(&w->lock);
+    }
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+/* Signals are for the loop's thread. */
+static int spawn(struct sqlite_writer *w, struct err *reterr) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&w->thread, NULL, writer_main, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        return err_set(reterr, ERR_STORE_IO, "Cannot start the store's thread: %s.", strerror(error));
+    w->has_thread = true;
+    (void)pthread_setname_np(w->thread, "store"); /* only for people who look */
+    return 0;
+}
+
+int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, const char *path,
+                        const struct sqlite_options *o, struct err *reterr) {
+    w->db = db;
+    w->path = path;
+    w->options = o;
+    list_init(&w->waiting);
+    list_init(&w->durable);
+    for (int i = 0; i < WRITER_STMT_COUNT; i++) {
+        int rc = sqlite_prepare(db, path, writer_sql[i], &w->stmts[i], reterr);
+        if (rc < 0)
+            return rc;
+    }
+    sqlite3_wal_hook(db, after_commit, w); /* also switches SQLite's own checkpoints off */
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->has_work, NULL);
+    pthread_cond_init(&w->announced, NULL);
+    return spawn(w, reterr);
+}
+
+/* ---- the loop's side ---- */
+
+void sqlite_writer_add(struct sqlite_writer *w, struct batch *b) {
+    pthread_mutex_lock(&w->lock);
+    list_append(&w->waiting, &b->link);
+    pthread_cond_signal(&w->has_work);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void sqlite_writer_collect(struct sqlite_writer *w) {
+    struct list durable;
+    list_init(&durable);
+    pthread_mutex_lock(&w->lock);
+    move_all(&w->durable, &durable);
+    pthread_mutex_unlock(&w->lock);
+    for (struct list *n; (n = list_pop(&durable));) {
+        struct batch *b = container_of(n, struct batch, link);
+        b->done(b);
+    }
+}
+
+/* True when batches can be collected, false when none is left anywhere. */
+static bool wait_durable(struct sqlite_writer *w) {
+    pthread_mutex_lock(&w->lock);
+    while (list_empty(&w->durable) && (w->is_writing || !list_empty(&w->waiting)))
+        pthread_cond_wait(&w->announced, &w->lock);
+    bool has_durable = !list_empty(&w->durable);
+    pthread_mutex_unlock(&w->lock);
+    return has_durable;
+}
+
+static void join(struct sqlite_writer *w) {
+    while (wait_durable(w)) /* what `done` commits is waited for too */
+        sqlite_writer_collect(w);
+    pthread_mutex_lock(&w->lock);
+    w->is_stopping = true;
+    pthread_cond_signal(&w->has_work);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    pthread_cond_destroy(&w->announced);
+    pthread_cond_destroy(&w->has_work);
+    pthread_mutex_destroy(&w->lock);
+}
+
+void sqlite_writer_stop(struct sqlite_writer *w) {
+    if (w->has_thread)
+        join(w);
+    for (int i = 0; i < WRITER_STMT_COUNT; i++)
+        sqlite3_finalize(w->stmts[i]);
+}

@@ -1,0 +1,139 @@
+/* The store: what survives a crash.
+ *
+ * Two doors. store_commit() takes a batch of writes and makes all of it
+ * durable, or ends the process trying; batches become durable in the order
+ * they were given. store_read() answers one question; its callback may run
+ * before the call returns (SQLite, memory) or later (PostgreSQL, simulator).
+ * A read sees every batch whose commit was announced, and may or may not see
+ * later ones.
+ *
+ * Implementations: sqlite/ (file or private memory), mem/ (simulator: can
+ * fail, lose what was not synced, and be crashed).
+ *
+ * Threads: everything here is called on the loop thread. A store with a
+ * thread of its own calls `wake` from it, once there is something to collect;
+ * the loop then calls store_collect(), which runs the callbacks. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/uuid.h"
+
+struct store;
+
+/* ---- writes ---- */
+
+enum write_kind {
+    WRITE_NAMESPACE,      /* insert or replace */
+    WRITE_EXECUTION,      /* insert or replace the row of one run */
+    WRITE_EXECUTION_GONE, /* remove a run's row and all of its history */
+    WRITE_CURRENT,        /* insert or replace which run a workflow id means */
+    WRITE_CURRENT_GONE,
+    WRITE_HISTORY, /* append one run of events; first_event_id must be new in this run */
+};
+
+/* One write. Every slice lives in the batch's arena. */
+struct write {
+    struct write *next;
+    enum write_kind kind;
+    struct uuid namespace_id;
+    struct uuid run_id;      /* EXECUTION*, CURRENT, HISTORY */
+    struct str workflow_id;  /* EXECUTION, CURRENT* */
+    struct str name;         /* NAMESPACE */
+    struct str body;         /* NAMESPACE, EXECUTION: the state; HISTORY: packed events */
+    int64_t due_us;          /* EXECUTION: next deadline by the wall clock, or CLOCK_NEVER */
+    int64_t close_us;        /* EXECUTION: when it closed, or CLOCK_NEVER while open */
+    int32_t status;          /* EXECUTION: WorkflowExecutionStatus */
+    bool is_ready;           /* EXECUTION: has tasks that a worker could be doing now */
+    int64_t first_event_id;  /* HISTORY */
+    int64_t last_event_id;   /* HISTORY */
+};
+
+/* A group of writes that become durable together. Owned by whoever filled it
+ * until store_commit(), by the store until `done`, then by its filler again. */
+struct batch {
+    struct arena arena;
+    struct write *first;
+    struct write **last;
+    size_t count;
+    struct list link;                /* for the owner and the store, in turn */
+    void (*done)(struct batch *b);   /* durable now; on the loop thread */
+    void *owner;
+};
+
+/* NULL when the arena is exhausted (sticky there). Appended in order; cleared, both times CLOCK_NEVER. */
+struct write *batch_add(struct batch *b, enum write_kind kind);
+void batch_init(struct batch *b, size_t budget);
+void batch_clear(struct batch *b); /* empty, memory kept */
+void batch_done(struct batch *b);
+
+/* ---- reads ---- */
+
+/* The keys of the question are in the row too; what is not named is empty (times: CLOCK_NEVER). */
+enum read_kind {
+    READ_NAMESPACES, /* all of them, by id -> namespace_id, name, body */
+    READ_CURRENT,    /* (namespace_id, workflow_id) -> run_id */
+    READ_EXECUTION,  /* (namespace_id, run_id) -> body, workflow_id, due_us, close_us, is_ready */
+    READ_HISTORY,    /* (namespace_id, run_id, [first, last] event ids) -> rows, whole batches, oldest first */
+    READ_DUE,        /* every open run with a deadline or ready tasks, by id; for recovery. All but the body:
+                      * a million open runs are read in seconds, their states when they are needed */
+    READ_CLOSED,     /* runs of namespace_id (zero: of all) that closed before `before_us`, oldest first, at most
+                      * `limit` -> namespace_id, run_id, workflow_id, close_us */
+};
+
+/* One row of an answer. Slices are valid only during the callback. */
+struct row {
+    struct uuid namespace_id;
+    struct uuid run_id;
+    struct str workflow_id;
+    struct str name;
+    struct str body;
+    int64_t due_us;
+    int64_t close_us;
+    bool is_ready;
+    int64_t first_event_id;
+    int64_t last_event_id;
+};
+
+struct read {
+    enum read_kind kind;
+    struct uuid namespace_id;
+    struct uuid run_id;
+    struct str workflow_id;
+    int64_t first_event_id;
+    int64_t last_event_id;
+    size_t bytes_max; /* HISTORY: stop after the row that reaches it; 0 = no limit */
+    int64_t before_us;
+    size_t limit;
+    /* Called for each row, then done once: rc 0 (also with no rows) or ERR_STORE_*. */
+    void (*row)(struct read *r, const struct row *row);
+    void (*done)(struct read *r, int rc);
+    void *owner;
+    struct list link; /* for the store */
+};
+
+/* ---- the interface ---- */
+
+struct store_ops {
+    void (*commit)(struct store *s, struct batch *b);
+    void (*read)(struct store *s, struct read *r);
+    void (*collect)(struct store *s);
+    void (*close)(struct store *s);
+};
+
+/* Each implementation embeds this first. */
+struct store {
+    const struct store_ops *ops;
+};
+
+static inline void store_commit(struct store *s, struct batch *b) { s->ops->commit(s, b); }
+static inline void store_read(struct store *s, struct read *r) { s->ops->read(s, r); }
+static inline void store_collect(struct store *s) { s->ops->collect(s); }
+/* Waits for batches under way to be durable (their `done` runs), then frees. NULL is fine. */
+void store_close(struct store *s);
+
+#define STORE_SCHEMA_VERSION 1

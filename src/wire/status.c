@@ -1,0 +1,152 @@
+/* What a client sees of an error: a gRPC code, and for some errors a typed detail.
+ *
+ * Both follow from the error's line in errors.def. SDKs decide by the detail,
+ * not by the text, which exception to throw. The detail is packed into an Any
+ * inside a google.rpc.Status, all in the request's arena; when that is full the
+ * client gets the code and the text alone. */
+#include "wire/status.h"
+
+#include "errordetails.pb-c.h"
+#include "names.h"
+#include "rpc.pb-c.h"
+#include "wire/encode.h"
+
+#define TYPE_URL_PREFIX "type.googleapis.com/"
+#define QUERY_FAILED_FIELD 1 /* QueryFailedFailure.failure */
+#define PREFIX_BYTES_MAX 16 /* a tag and a length, with room to spare */
+
+enum detail {
+    DETAIL_NONE,
+    DETAIL_QUERY_FAILED,
+    DETAIL_NOT_FOUND,
+    DETAIL_NAMESPACE_NOT_FOUND,
+    DETAIL_ALREADY_STARTED,
+    DETAIL_NAMESPACE_EXISTS,
+    DETAIL_NOT_READY,
+    DETAIL_PERMISSION_DENIED,
+    DETAIL_EXHAUSTED,
+};
+
+struct status_row {
+    enum grpc_code code;
+    enum detail detail;
+};
+
+static const struct status_row rows[ERR_COUNT] = {
+    [ERR_OK_] = {GRPC_OK, DETAIL_NONE},
+#define ERR(name, grpc, detail, text) [ERR_INDEX_##name] = {GRPC_##grpc, DETAIL_##detail},
+#include "base/errors.def"
+#undef ERR
+};
+
+static struct status_row row_of(int err) {
+    bool is_known = err <= 0 && err > -ERR_COUNT;
+    return is_known ? rows[-err] : (struct status_row){GRPC_INTERNAL, DETAIL_NONE};
+}
+
+enum grpc_code status_code(int err) {
+    return row_of(err).code;
+}
+
+static struct str pack(struct arena *a, const ProtobufCMessage *m) {
+    size_t size = protobuf_c_message_get_packed_size(m);
+    uint8_t *out = arena_alloc(a, size);
+    return out ? str_bytes(out, protobuf_c_message_pack(m, out)) : (struct str){NULL, 0};
+}
+
+static struct str pack_already_started(struct arena *a, const struct err *e) {
+    Detail__WorkflowExecutionAlreadyStartedFailure d;
+    detail__workflow_execution_already_started_failure__init(&d);
+    d.start_request_id = arena_strdup(a, e->subject);
+    d.run_id = arena_strdup(a, e->run_id.s);
+    d.first_execution_run_id = arena_strdup(a, e->first_run_id.s);
+    return pack(a, &d.base);
+}
+
+static struct str pack_namespace_not_found(struct arena *a, const struct err *e) {
+    Detail__NamespaceNotFoundFailure d;
+    detail__namespace_not_found_failure__init(&d);
+    d.namespace_ = arena_strdup(a, e->subject);
+    return pack(a, &d.base);
+}
+
+static struct str pack_permission_denied(struct arena *a, const struct err *e) {
+    Detail__PermissionDeniedFailure d;
+    detail__permission_denied_failure__init(&d);
+    d.reason = arena_strdup(a, e->subject);
+    return pack(a, &d.base);
+}
+
+/* Who names no cause ran out of something of this server's own. */
+static struct str pack_exhausted(struct arena *a, const struct err *e) {
+    Detail__ResourceExhaustedFailure d;
+    detail__resource_exhausted_failure__init(&d);
+    d.cause = e->cause ? (E__ResourceExhaustedCause)e->cause : RESOURCE_EXHAUSTED_CAUSE_SYSTEM_OVERLOADED;
+    return pack(a, &d.base);
+}
+
+/* The failure came packed from a worker and goes out as it came. */
+static struct str pack_query_failed(struct arena *a, const struct err *e) {
+    struct buf b cleanup(buf_done);
+    buf_init(&b, e->failure_len + PREFIX_BYTES_MAX);
+    if (!e->failure)
+        return STR("");
+    wire_add_bytes_field(&b, QUERY_FAILED_FIELD, str_bytes(e->failure, e->failure_len));
+    const void *copy = buf_ok(&b) ? arena_dup(a, b.data, b.len) : NULL;
+    return copy ? str_bytes(copy, b.len) : (struct str){NULL, 0};
+}
+
+/* The packed detail, with p NULL when memory ran out; details without fields pack to nothing. */
+static struct str pack_detail(struct arena *a, enum detail detail, const struct err *e,
+                              const ProtobufCMessageDescriptor **ret_type) {
+    switch (detail) {
+    case DETAIL_QUERY_FAILED:
+        *ret_type = &detail__query_failed_failure__descriptor;
+        return pack_query_failed(a, e);
+    case DETAIL_NOT_FOUND:
+        *ret_type = &detail__not_found_failure__descriptor;
+        return STR("");
+    case DETAIL_NAMESPACE_NOT_FOUND:
+        *ret_type = &detail__namespace_not_found_failure__descriptor;
+        return pack_namespace_not_found(a, e);
+    case DETAIL_ALREADY_STARTED:
+        *ret_type = &detail__workflow_execution_already_started_failure__descriptor;
+        return pack_already_started(a, e);
+    case DETAIL_NAMESPACE_EXISTS:
+        *ret_type = &detail__namespace_already_exists_failure__descriptor;
+        return STR("");
+    case DETAIL_NOT_READY:
+        *ret_type = &detail__workflow_not_ready_failure__descriptor;
+        return STR("");
+    case DETAIL_PERMISSION_DENIED:
+        *ret_type = &detail__permission_denied_failure__descriptor;
+        return pack_permission_denied(a, e);
+    case DETAIL_EXHAUSTED:
+        *ret_type = &detail__resource_exhausted_failure__descriptor;
+        return pack_exhausted(a, e);
+    case DETAIL_NONE:
+        break;
+    }
+    return (struct str){NULL, 0};
+}
+
+struct str status_details(struct arena *a, const struct err *e) {
+    const struct status_row row = row_of(e->code);
+    const ProtobufCMessageDescriptor *type = NULL;
+    struct str value = pack_detail(a, row.detail, e, &type);
+    if (!value.p)
+        return (struct str){NULL, 0};
+
+    Google__Protobuf__Any any;
+    google__protobuf__any__init(&any);
+    any.type_url = arena_printf(a, TYPE_URL_PREFIX "%s", type->name);
+    any.value.data = arena_dup(a, value.p, value.n);
+    any.value.len = value.n;
+    Rpc__Status status;
+    rpc__status__init(&status);
+    status.code = (int32_t)row.code;
+    status.message = arena_strdup(a, e->text);
+    status.n_details = 1;
+    status.details = (Google__Protobuf__Any *[]){&any};
+    return arena_failed(a) ? (struct str){NULL, 0} : pack(a, &status.base);
+}

@@ -1,0 +1,10 @@
+/* struct err -> what a gRPC client sees. The only place that knows the codes and typed details. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "wire/grpc.h"
+
+enum grpc_code status_code(int err);
+/* google.rpc.Status with its typed detail, packed; {NULL,0} if the error has no detail or memory ran out. */
+struct str status_details(struct arena *a, const struct err *e);

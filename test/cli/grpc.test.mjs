@@ -1,0 +1,202 @@
+// The gRPC edge, byte by byte over node's HTTP/2: envelopes, encodings, deadlines, statuses.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http2 from 'node:http2';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { serve } from './rondo.mjs';
+
+const workflowService = 'temporal.api.workflowservice.v1.WorkflowService';
+const systemInfo = `/${workflowService}/GetSystemInfo`;
+const poll = `/${workflowService}/PollWorkflowTaskQueue`;
+
+function frame(message = Buffer.alloc(0), flag = 0) {
+  const prefix = Buffer.alloc(5);
+  prefix[0] = flag;
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+// A length-delimited protobuf field.
+const field = (number, content) => {
+  const bytes = Buffer.from(content);
+  assert.ok(bytes.length < 128);
+  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
+};
+
+async function start(t, args = []) {
+  const server = await serve(t, ['server', 'start-dev', '--port', '0', '--headless', ...args]);
+  const session = http2.connect(`http://${server.grpc}`).on('error', () => {});
+  t.after(() => session.destroy());
+  return { ...server, session };
+}
+
+function open(session, path, headers = {}, body = frame()) {
+  const stream = session.request({
+    ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...headers,
+  });
+  stream.end(body);
+  return stream;
+}
+
+async function call(session, path, headers, body) {
+  const stream = open(session, path, headers, body);
+  const result = { headers: {}, trailers: {}, isTrailersOnly: false };
+  const chunks = [];
+  stream.on('response', (got, flags) => {
+    result.headers = { ...got };
+    result.isTrailersOnly = (flags & http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+  });
+  stream.on('trailers', (got) => (result.trailers = { ...got }));
+  stream.on('data', (chunk) => chunks.push(chunk));
+  await once(stream, 'close');
+  result.body = Buffer.concat(chunks);
+  result.status = Number(result.trailers['grpc-status'] ?? result.headers['grpc-status']);
+  result.message = decodeURIComponent(result.trailers['grpc-message'] ?? result.headers['grpc-message'] ?? '');
+  return result;
+}
+
+test('a call has headers, one message and trailers', async (t) => {
+  const { session, version } = await start(t);
+  const { headers, body, trailers, status } = await call(session, systemInfo);
+  assert.equal(headers[':status'], 200);
+  assert.equal(headers['content-type'], 'application/grpc');
+  assert.equal(headers['grpc-status'], undefined);
+  assert.equal(trailers['grpc-status'], '0');
+  assert.equal(status, 0);
+  assert.equal(body[0], 0);
+  assert.equal(body.readUInt32BE(1), body.length - 5);
+  assert.ok(body.includes(field(1, version)));
+});
+
+test('errors are one HEADERS frame', async (t) => {
+  const { session } = await start(t);
+  const cases = [
+    ['/x.Y/Z', 12, 'unknown service x.Y'],
+    [`/${workflowService}/Nope`, 12, `unknown method Nope for service ${workflowService}`],
+    [`/${workflowService}/CreateSchedule`, 12, 'method CreateSchedule is not implemented by this server yet'],
+    ['/', 12, 'malformed method name: "/"'],
+  ];
+  for (const [path, status, message] of cases) {
+    const got = await call(session, path);
+    assert.deepEqual([got.status, got.message, got.isTrailersOnly], [status, message, true]);
+    assert.equal(got.headers['content-type'], 'application/grpc');
+  }
+});
+
+test('typed errors carry their detail', async (t) => {
+  const { session } = await start(t);
+  const path = `/${workflowService}/DescribeNamespace`;
+  const got = await call(session, path, {}, frame(field(1, 'no-such-namespace-ü')));
+  assert.equal(got.status, 5);
+  const detail = Buffer.from(got.headers['grpc-status-details-bin'], 'base64');
+  assert.ok(detail.includes('type.googleapis.com/temporal.api.errordetails.v1.NamespaceNotFoundFailure'));
+  assert.ok(detail.includes('no-such-namespace-ü'));
+});
+
+test('requests may be compressed, and unknown encodings are named', async (t) => {
+  const { session } = await start(t);
+  const gzip = { 'grpc-encoding': 'gzip' };
+  assert.equal((await call(session, systemInfo, gzip, frame(gzipSync(Buffer.alloc(0)), 1))).status, 0);
+  assert.equal((await call(session, systemInfo, gzip, frame())).status, 0);
+  const described = await call(session, `/${workflowService}/DescribeNamespace`, gzip,
+    frame(gzipSync(field(1, 'default')), 1));
+  assert.equal(described.status, 0);
+  assert.ok(described.body.includes('default'));
+  const unknown = await call(session, systemInfo, { 'grpc-encoding': 'snappy' }, frame(Buffer.alloc(3), 1));
+  assert.equal(unknown.status, 12);
+  assert.equal(unknown.headers['grpc-accept-encoding'], 'identity,gzip');
+});
+
+test('small responses stay as they are although the client takes gzip', async (t) => {
+  const { session } = await start(t);
+  const got = await call(session, systemInfo, { 'grpc-accept-encoding': 'identity,gzip' });
+  assert.equal(got.headers['grpc-encoding'], undefined);
+  assert.equal(got.body[0], 0);
+});
+
+test('what is not a gRPC request gets an HTTP status', async (t) => {
+  const { session } = await start(t);
+  const status = async (headers, body) => (await call(session, systemInfo, headers, body)).headers[':status'];
+  assert.equal(await status({ 'content-type': 'application/json' }, '{}'), 415);
+  assert.equal(await status({ 'content-type': 'application/grpc+json' }, '{}'), 415);
+  assert.equal(await status({ 'content-type': 'application/grpcx' }), 415);
+  assert.equal(await status({ ':method': 'GET' }, undefined), 405);
+  assert.equal((await call(session, systemInfo, { 'content-type': 'application/grpc+proto' })).status, 0);
+  assert.equal((await call(session, systemInfo, { 'content-type': 'application/grpc; x=y' })).status, 0);
+});
+
+test('broken envelopes and messages are invalid arguments', async (t) => {
+  const { session } = await start(t);
+  const bodies = [
+    Buffer.alloc(0),
+    frame().subarray(0, 3),
+    frame(Buffer.alloc(10)).subarray(0, 9),
+    Buffer.concat([frame(), frame()]),
+    frame(Buffer.from([0xff, 0xff])),
+    frame(Buffer.alloc(4), 1),
+  ];
+  for (const body of bodies) assert.equal((await call(session, systemInfo, {}, body)).status, 3, body.toString('hex'));
+  const deep = Buffer.alloc(40_000, 0x0a);
+  assert.equal((await call(session, `/${workflowService}/StartWorkflowExecution`, {}, frame(deep))).status, 3);
+});
+
+test('a message over the limit is refused with the text that SDKs recognise', async (t) => {
+  const { session } = await start(t);
+  const path = `/${workflowService}/SignalWorkflowExecution`;
+  const size = (4 << 20) + 1;
+  const plain = await call(session, path, {}, frame(Buffer.alloc(size)));
+  assert.equal(plain.status, 8);
+  assert.equal(plain.message, `grpc: received message larger than max (${size} vs. ${4 << 20})`);
+  const bomb = await call(session, path, { 'grpc-encoding': 'gzip' }, frame(gzipSync(Buffer.alloc(32 << 20)), 1));
+  assert.equal(bomb.status, 8);
+  assert.match(bomb.message, /^grpc: received message after decompression larger than max/);
+});
+
+test('deadlines in all six units', async (t) => {
+  const { session } = await start(t);
+  for (const unit of ['H', 'M', 'S', 'm', 'u', 'n'])
+    assert.equal((await call(session, systemInfo, { 'grpc-timeout': `99999999${unit}` })).status, 0, unit);
+  assert.equal((await call(session, systemInfo, { 'grpc-timeout': '0n' })).status, 4);
+  for (const bad of ['5x', 'S', '123456789S', '-1S', ''])
+    assert.equal((await call(session, systemInfo, { 'grpc-timeout': bad })).status, 3, bad);
+});
+
+const pollRequest = frame(Buffer.concat([field(1, 'default'), field(2, field(1, 'an-empty-queue'))]));
+
+test('a poll is answered empty before its deadline', async (t) => {
+  const { session } = await start(t);
+  const got = await call(session, poll, { 'grpc-timeout': '1200m' }, pollRequest);
+  assert.equal(got.status, 0);
+});
+
+test('parked polls are answered empty when the server stops', async (t) => {
+  const server = await start(t, ['--log-level', 'info']);
+  const polls = Array.from({ length: 300 }, () => call(server.session, poll, { 'grpc-timeout': '60S' }, pollRequest));
+  // Requests of one connection are read in order, so all polls are parked when this is answered.
+  assert.equal((await call(server.session, systemInfo)).status, 0);
+  server.proc.kill('SIGTERM');
+  for (const got of await Promise.all(polls)) assert.equal(got.status, 0);
+  assert.equal((await server.ended).code, 0);
+});
+
+test('a cancelled poll leaves the connection usable', async (t) => {
+  const { session } = await start(t);
+  const streams = Array.from({ length: 50 }, () => open(session, poll, { 'grpc-timeout': '60S' }, pollRequest));
+  assert.equal((await call(session, systemInfo)).status, 0);
+  for (const stream of streams) stream.close(http2.constants.NGHTTP2_CANCEL);
+  await Promise.all(streams.map((stream) => stream.closed || once(stream, 'close')));
+  assert.equal((await call(session, systemInfo)).status, 0);
+});
+
+test('health', async (t) => {
+  const { session } = await start(t);
+  const check = (service) => call(session, '/grpc.health.v1.Health/Check', {}, frame(service ? field(1, service) : undefined));
+  for (const service of ['', workflowService]) {
+    const got = await check(service);
+    assert.equal(got.status, 0);
+    assert.deepEqual(got.body, frame(Buffer.from([0x08, 1])));
+  }
+  assert.equal((await check('no.such.Service')).status, 5);
+  assert.equal((await call(session, '/grpc.health.v1.Health/Watch')).status, 12);
+});

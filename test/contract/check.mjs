@@ -1,0 +1,54 @@
+// The contract check: proto/ says what the published API says, and methods.def names every method.
+//
+//   node check.mjs PROTO_DIR NODE_MODULES              compare; exit 1 with a line for each difference
+//   node check.mjs PROTO_DIR NODE_MODULES --self-test  break copies of PROTO_DIR, see each one noticed
+//
+// NODE_MODULES is where @temporalio/proto is installed. protoc must be on the path, or named by PROTOC.
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
+
+import { compareContracts } from './compare.mjs';
+import { checkMethods } from './methods.mjs';
+import { loadOurs } from './ours.mjs';
+import { selfTest } from './selftest.mjs';
+import { loadTheirs, reachableTypes } from './theirs.mjs';
+
+const COMPLETE_SERVICES = [
+  'temporal.api.workflowservice.v1.WorkflowService',
+  'temporal.api.operatorservice.v1.OperatorService',
+];
+const DETAILS_PACKAGE = 'temporal.api.errordetails.v1.'; // packed into Any, so no method leads to them
+const isOwnPackage = (name) => name === 'rondo' || name.startsWith('rondo.');
+
+function load(nodeModules) {
+  const installed = createRequire(join(resolve(nodeModules), 'contract.js'));
+  // The package may bring its own protobufjs: everything is resolved as it would resolve it.
+  const requireFrom = createRequire(installed.resolve('@temporalio/proto/protos/json-module.js'));
+  const theirs = loadTheirs(requireFrom);
+  const details = [...theirs.messages.keys()].filter((name) => name.startsWith(DETAILS_PACKAGE));
+  return { requireFrom, theirs, reachable: reachableTypes(theirs, COMPLETE_SERVICES, details) };
+}
+
+function check(protoDir, { requireFrom, theirs, reachable }) {
+  const ours = loadOurs(protoDir, requireFrom, isOwnPackage);
+  const { differences, counts } = compareContracts(ours, theirs, reachable, COMPLETE_SERVICES);
+  const methods = checkMethods(join(protoDir, 'methods.def'), ours);
+  counts['lines of methods.def'] = methods.count;
+  return { differences: [...differences, ...methods.differences], counts };
+}
+
+function main([protoDir, nodeModules, mode]) {
+  if (!protoDir || !nodeModules || (mode && mode !== '--self-test')) {
+    console.error('usage: check.mjs PROTO_DIR NODE_MODULES [--self-test]');
+    return 2;
+  }
+  const upstream = load(nodeModules);
+  if (mode) return selfTest(protoDir, (dir) => check(dir, upstream).differences);
+  const { differences, counts } = check(protoDir, upstream);
+  for (const line of differences) console.error(line);
+  const compared = Object.entries(counts).map(([what, n]) => `${n} ${what}`).join(', ');
+  console.log(`compared ${compared}: ${differences.length} differences`);
+  return differences.length === 0 ? 0 : 1;
+}
+
+process.exitCode = main(process.argv.slice(2));

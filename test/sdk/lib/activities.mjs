@@ -1,0 +1,93 @@
+// The activities that the tests run, and what the tests can see of them: how often and when each
+// one ran, by workflow id.
+
+import { ApplicationFailure, CancelledFailure, Context, activityInfo, heartbeat, sleep } from '@temporalio/activity';
+import { Doorbell } from './doorbell.mjs';
+
+export const attempts = new Map(); // workflow id -> [{ attempt, at, runId }]
+export const running = new Doorbell(); // rings with the workflow id when an attempt starts
+export const ended = new Doorbell(); // rings with the workflow id when a cancellable one ends, and how
+
+function noteAttempt() {
+  const { attempt, workflowExecution } = activityInfo();
+  const { workflowId, runId } = workflowExecution;
+  if (!attempts.has(workflowId)) attempts.set(workflowId, []);
+  attempts.get(workflowId).push({ attempt, at: Date.now(), runId });
+  running.ring(workflowId);
+  return { attempt, workflowId };
+}
+
+export async function greet(name) {
+  noteAttempt();
+  return `Hello, ${name}!`;
+}
+
+export async function echo(data) {
+  return data;
+}
+
+export async function count() {
+  noteAttempt();
+  return 1;
+}
+
+// Fails until attempt `passing`; `failure` as for ApplicationFailure.create.
+export async function flaky(passing, failure = {}) {
+  const { attempt } = noteAttempt();
+  if (attempt < passing) throw ApplicationFailure.create({ message: `attempt ${attempt}`, ...failure });
+  return attempt;
+}
+
+// Leaves a heartbeat and fails; the next attempt resolves to what it finds of it.
+export async function failsAfterHeartbeat(details) {
+  const { attempt } = noteAttempt();
+  if (attempt > 1) return activityInfo().heartbeatDetails;
+  heartbeat(details);
+  throw new Error('after the heartbeat');
+}
+
+// Stops heartbeating in its first attempt; the next one resolves to what it finds.
+export async function stallsAfterHeartbeat(details) {
+  const { attempt } = noteAttempt();
+  if (attempt > 1) return activityInfo().heartbeatDetails;
+  heartbeat(details);
+  await stall(3000);
+}
+
+export async function heartbeatsFor(ms) {
+  const { attempt } = noteAttempt();
+  for (const end = Date.now() + ms; Date.now() < end; ) {
+    heartbeat(Date.now());
+    await sleep(50);
+  }
+  return attempt;
+}
+
+// Waits without a heartbeat, in the first `stalling` attempts.
+export async function stalls(ms, stalling = Infinity) {
+  const { attempt } = noteAttempt();
+  if (attempt <= stalling) await stall(ms);
+  return attempt;
+}
+
+// A wait that cancellation ends early, without an error.
+async function stall(ms) {
+  await Promise.race([sleep(ms), Context.current().cancelled]).catch((error) => {
+    if (!(error instanceof CancelledFailure)) throw error;
+  });
+}
+
+// Heartbeats until it is cancelled; then throws that, or resolves to `instead`.
+export async function untilCancelled(instead) {
+  const { workflowId } = noteAttempt();
+  try {
+    for (;;) {
+      heartbeat('waiting');
+      await sleep(50);
+    }
+  } catch (error) {
+    ended.ring(workflowId, error.message);
+    if (instead !== undefined) return instead;
+    throw error;
+  }
+}

@@ -1,0 +1,220 @@
+// Workers and servers that die, and what must survive it.
+
+import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { status } from '@grpc/grpc-js';
+import { attempts } from './lib/activities.mjs';
+import { eventName, eventNames, eventsNamed } from './lib/history.mjs';
+import { World, eventually, openWorld, replayAll } from './lib/world.mjs';
+
+const upTo = (count) => Array.from({ length: count }, (_, index) => index);
+
+// Runs `body` in a world of its own and replays what it left behind.
+async function inNewWorld(body) {
+  const world = new World();
+  await world.open();
+  try {
+    await body(world);
+    await world.runs.replay(world.client);
+  } finally {
+    await world.close();
+  }
+}
+
+describe('a worker', { timeout: 120_000 }, () => {
+  const world = openWorld();
+  const WORKER = fileURLToPath(new URL('lib/worker-process.mjs', import.meta.url));
+
+  async function forkWorker(taskQueue) {
+    const child = fork(WORKER, [world.server.address, taskQueue]);
+    await once(child, 'message');
+    return child;
+  }
+
+  test('is stopped, and another goes on', async () => {
+    const taskQueue = `relay-${randomUUID()}`;
+    const handle = await world.start('collect', [], { taskQueue });
+    await world.withWorker(taskQueue, async () => {
+      await handle.signal('add', 1);
+      await eventually(async () => (await handle.query('seen')).length === 1);
+    });
+    await handle.signal('add', 2);
+    await world.withWorker(taskQueue, async () => {
+      await handle.signal('stop');
+      assert.deepEqual(await handle.result(), [1, 2]);
+    });
+  });
+
+  test('is killed between two tasks: its sticky queue is given up', async () => {
+    const taskQueue = `killed-${randomUUID()}`;
+    const child = await forkWorker(taskQueue);
+    const handle = await world.start('collect', [], { taskQueue });
+    await handle.signal('add', 1);
+    await eventually(async () => (await handle.query('seen')).length === 1);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await handle.signal('stop');
+    await world.withWorker(taskQueue, async () => assert.deepEqual(await handle.result(), [1]));
+  });
+
+  test('is killed in an activity: the activity is repeated', async () => {
+    const taskQueue = `killed-${randomUUID()}`;
+    const child = await forkWorker(taskQueue);
+    const started = once(child, 'message');
+    const options = { startToCloseTimeout: '2s', retry: { initialInterval: 20 } };
+    const handle = await world.start('activity', ['stalls', options, 10_000, 1], { taskQueue });
+    await started;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    await world.withWorker(taskQueue, async () => assert.equal(await handle.result(), 2));
+  });
+
+  test('is replaced again and again while workflows run', async () => {
+    const taskQueue = `shift-${randomUUID()}`;
+    const handles = await Promise.all(upTo(10).map(() => world.start('journey', [8, 0], { taskQueue })));
+    const results = Promise.all(handles.map((handle) => handle.result()));
+    for (let shift = 0; shift < 4; shift++) await world.withWorker(taskQueue, () => sleep(500));
+    await world.withWorker(taskQueue, async () => {
+      for (const { counted } of await results) assert.equal(counted, 8);
+    });
+  });
+
+  replayAll(world);
+});
+
+describe('a server', { timeout: 240_000 }, () => {
+  test('is killed in the middle of workflows', async () => {
+    await inNewWorld(async (world) => {
+      const handles = await Promise.all(upTo(20).map(() => world.start('journey', [6, 3])));
+      await world.server.killAndRestart();
+      for (const value of upTo(3)) {
+        await Promise.all(handles.map((handle) => handle.signal('add', value)));
+        await world.server.killAndRestart();
+      }
+      for (const handle of handles) {
+        const { counted, values } = await handle.result();
+        assert.equal(counted, 6);
+        assert.deepEqual(values, [0, 1, 2]);
+        assert.equal((await eventsNamed(handle, 'ACTIVITY_TASK_COMPLETED')).length, 6);
+      }
+    });
+  });
+
+  test('is killed while an activity runs, which then completes', async () => {
+    await inNewWorld(async (world) => {
+      const options = { startToCloseTimeout: '30s', heartbeatTimeout: '20s', retry: { maximumAttempts: 1 } };
+      const handle = await world.start('activity', ['heartbeatsFor', options, 2000]);
+      await eventually(() => attempts.has(handle.workflowId));
+      await world.server.killAndRestart();
+      assert.equal(await handle.result(), 1);
+    });
+  });
+
+  test('is killed while a timer runs, and the timer is due before it is back', async () => {
+    await inNewWorld(async (world) => {
+      const handle = await world.start('pause', [300]);
+      await eventually(async () => (await eventNames(handle)).includes('TIMER_STARTED'));
+      await world.server.kill();
+      await sleep(500);
+      await world.server.launch();
+      assert.equal(await handle.result(), 'slept');
+    });
+  });
+
+  test('keeps what is closed', async () => {
+    await inNewWorld(async (world) => {
+      const handle = await world.start('hello', ['Ada']);
+      await handle.result();
+      const { events } = await handle.fetchHistory();
+      await world.server.killAndRestart();
+      assert.equal(await handle.result(), 'Hello, Ada!');
+      assert.deepEqual((await handle.fetchHistory()).events, events);
+      assert.equal(await world.server.stop(), 0);
+      await world.server.launch();
+      assert.deepEqual((await handle.fetchHistory()).events, events);
+    });
+  });
+
+  // Starts and signals carry request ids that are kept until they are acknowledged, so whatever the
+  // kills leave open is settled by asking again.
+  test('is killed ten times under load', async () => {
+    await inNewWorld(async (world) => {
+      const SIGNALS = 3;
+      const LOST = new Set([status.UNAVAILABLE, status.INTERNAL, status.CANCELLED]);
+      const acknowledged = new Map(); // workflow id -> run id
+      let loading = true;
+
+      async function insist(call) {
+        for (;;) {
+          try {
+            return await call();
+          } catch (error) {
+            if (!LOST.has(error.code)) throw error;
+            await sleep(20);
+          }
+        }
+      }
+
+      async function load(lane) {
+        for (let serial = 0; loading; serial++) {
+          const workflowId = `load-${lane}-${serial}`;
+          const start = {
+            namespace: 'default',
+            workflowId,
+            requestId: randomUUID(),
+            workflowType: { name: 'collectSlowly' },
+            taskQueue: { name: world.taskQueue },
+            input: json(SIGNALS),
+          };
+          const { runId } = await insist(() => world.service.startWorkflowExecution(start));
+          acknowledged.set(workflowId, runId);
+          for (const value of upTo(SIGNALS)) {
+            const signal = {
+              namespace: 'default',
+              workflowExecution: { workflowId, runId },
+              signalName: 'add',
+              requestId: randomUUID(),
+              input: json(value),
+            };
+            await insist(() => world.service.signalWorkflowExecution(signal)).catch((error) => {
+              // The last signal arrived, its answer did not, and the workflow has ended since.
+              if (error.code !== status.NOT_FOUND || value !== SIGNALS - 1) throw error;
+            });
+          }
+          await sleep(20);
+        }
+      }
+
+      const lanes = upTo(8).map(load);
+      for (let kill = 0; kill < 10; kill++) {
+        await sleep(800 + Math.random() * 1200);
+        await world.server.killAndRestart();
+      }
+      loading = false;
+      await Promise.all(lanes);
+
+      assert.ok(acknowledged.size > 50, `${acknowledged.size} starts`);
+      for (const [workflowId, runId] of acknowledged) {
+        const handle = world.client.workflow.getHandle(workflowId);
+        assert.deepEqual(await handle.result(), upTo(SIGNALS), workflowId);
+        assert.equal((await handle.describe()).runId, runId, `${workflowId} has one run`);
+        const runs = new Set(attempts.get(workflowId).map((attempt) => attempt.runId));
+        assert.deepEqual([...runs], [runId], `${workflowId} ran as one run`);
+        const names = (await handle.fetchHistory()).events.map(eventName);
+        assert.equal(names.filter((name) => name === 'ACTIVITY_TASK_COMPLETED').length, SIGNALS);
+        assert.equal(names.filter((name) => name === 'WORKFLOW_EXECUTION_SIGNALED').length, SIGNALS);
+      }
+    });
+  });
+});
+
+function json(value) {
+  return {
+    payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from(JSON.stringify(value)) }],
+  };
+}

@@ -1,0 +1,170 @@
+// The workflows that the tests run.
+
+import {
+  ActivityCancellationType,
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  defineQuery,
+  defineSignal,
+  isCancellation,
+  proxyActivities,
+  proxySinks,
+  setHandler,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+
+const { greet, echo, count } = proxyActivities({ startToCloseTimeout: '30s' });
+const { gate } = proxySinks();
+
+const add = defineSignal('add');
+const stop = defineSignal('stop');
+const seen = defineQuery('seen');
+const broken = defineQuery('broken');
+
+export async function hello(name) {
+  return await greet(name);
+}
+
+// Runs one activity with any options, so that a test says all that matters in one place.
+export async function activity(name, options, ...args) {
+  return await proxyActivities(options)[name](...args);
+}
+
+// The same, in a scope that the signal `stop` cancels; resolves to what the workflow then saw.
+export async function cancelActivity(name, options, ...args) {
+  const scope = new CancellationScope();
+  setHandler(stop, () => scope.cancel());
+  const cancellationType = ActivityCancellationType[options.cancellationType];
+  try {
+    const run = proxyActivities({ ...options, cancellationType })[name];
+    return { completed: await scope.run(() => run(...args)) };
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    return { cancelled: error.name };
+  }
+}
+
+export async function pause(ms) {
+  await sleep(ms);
+  return 'slept';
+}
+
+// Resolves to the order in which timers of these lengths fired.
+export async function timers(lengths) {
+  const order = [];
+  await Promise.all(lengths.map((ms) => sleep(ms).then(() => order.push(ms))));
+  return order;
+}
+
+export async function impatient(ms) {
+  try {
+    await CancellationScope.withTimeout(ms, () => sleep('1 hour'));
+    return 'slept';
+  } catch (error) {
+    if (isCancellation(error)) return 'cancelled';
+    throw error;
+  }
+}
+
+// Resolves to whether `stop` came within the time.
+export async function stoppedWithin(ms) {
+  let stopped = false;
+  setHandler(stop, () => void (stopped = true));
+  return await condition(() => stopped, ms);
+}
+
+// Collects what `add` brings until `stop`.
+export async function collect() {
+  const values = [];
+  let stopped = false;
+  setHandler(add, (value) => void values.push(value));
+  setHandler(stop, () => void (stopped = true));
+  setHandler(seen, () => values);
+  setHandler(broken, () => {
+    throw new Error('this query always fails');
+  });
+  await condition(() => stopped);
+  return values;
+}
+
+// Like collect; but before its last task is answered, the worker waits at the gate of the test.
+export async function collectBehindGate() {
+  const values = [];
+  let stopped = false;
+  setHandler(add, (value) => void values.push(value));
+  setHandler(stop, () => void (stopped = true));
+  setHandler(seen, () => values);
+  await condition(() => stopped);
+  gate.pass();
+  return values;
+}
+
+// Ends after `expected` signals; a timer and an activity between any two of them.
+export async function collectSlowly(expected) {
+  const values = [];
+  setHandler(add, (value) => void values.push(value));
+  for (let done = 0; done < expected; done++) {
+    await condition(() => values.length > done);
+    await sleep(20);
+    await count(workflowInfo().workflowId);
+  }
+  return values;
+}
+
+export async function forever() {
+  setHandler(seen, () => 'running');
+  await condition(() => false);
+}
+
+// Cleans up by an activity when it is cancelled.
+export async function cleansUp(name) {
+  try {
+    await sleep('1 hour');
+  } catch (error) {
+    await CancellationScope.nonCancellable(() => greet(name));
+    throw error;
+  }
+}
+
+export async function ignoresCancel() {
+  return await CancellationScope.nonCancellable(() => sleep(300).then(() => 'not cancelled'));
+}
+
+export async function fails() {
+  throw ApplicationFailure.create({
+    message: 'no such order',
+    type: 'OrderError',
+    details: [42, { reason: 'gone' }],
+    nonRetryable: true,
+  });
+}
+
+// Throws what is not a workflow failure until that moment, so that its tasks fail and are repeated.
+export async function failsTasksUntil(ms, napFirst) {
+  if (napFirst) await sleep(1);
+  if (workflowInfo().unsafe.now() < ms) throw new Error('the task fails, not the workflow');
+  return 'recovered';
+}
+
+export async function echoes(data) {
+  return await echo(data);
+}
+
+export async function returnsBytes(length) {
+  return 'x'.repeat(length);
+}
+
+// Steps of a timer and an activity each, then `add` must have come `expected` times.
+export async function journey(steps, expected) {
+  const values = [];
+  setHandler(add, (value) => void values.push(value));
+  let counted = 0;
+  for (let step = 0; step < steps; step++) {
+    await sleep(100);
+    counted += await count(workflowInfo().workflowId);
+  }
+  await condition(() => values.length >= expected);
+  return { counted, values };
+}

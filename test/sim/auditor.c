@@ -1,0 +1,152 @@
+/* A few desks, each with one reading at a time. In the calm phase a desk keeps its run until it is closed and
+ * audited; runs that workers bring to light in the meantime join the queue. */
+#include "auditor.h"
+
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "checker.h"
+#include "client.h"
+#include "program.h"
+#include "reader.h"
+#include "worker.h"
+
+#define DESK_COUNT 6
+#define READ_TRIES 20
+#define CALM_TRIES 1000000
+#define TICK_US (200 * USEC_PER_MS)
+#define SETTLE_US (100 * USEC_PER_SEC) /* how long after the last close a stray task may still show up */
+
+struct desk {
+    struct auditor *auditor;
+    struct run_model *run;
+    struct reading *reading;
+    bool end_sent;
+};
+
+struct auditor {
+    struct world *w;
+    struct desk desks[DESK_COUNT];
+    struct happening tick;
+    size_t next; /* in the model's order */
+    size_t audited;
+    int64_t quiet_since_us;
+};
+
+static void desk_read_done(struct reading *g) {
+    struct desk *d = g->owner;
+    struct run_model *run = d->run;
+    if (d->auditor->w->is_calm && g->kind == READING_AUDIT && g->is_complete && run->close_type) {
+        run->is_audited = true;
+        d->auditor->audited++;
+        d->auditor->quiet_since_us = d->auditor->w->now.mono.us;
+        d->run = NULL;
+    } else if (!d->auditor->w->is_calm) {
+        run->audit_wanted = !g->is_complete;
+        d->run = NULL;
+    }
+}
+
+static void desk_read(struct desk *d, enum reading_kind kind, unsigned tries) {
+    struct world *w = d->auditor->w;
+    d->reading = reading_new(w, d->run, kind, tries, d, desk_read_done);
+    d->reading->place = &d->reading;
+}
+
+/* Calm: end the run, wait for its close, audit it. */
+static void desk_see_through(struct desk *d) {
+    if (d->run->close_type) {
+        desk_read(d, READING_AUDIT, CALM_TRIES);
+        return;
+    }
+    if (!d->end_sent) {
+        clients_send_end_signal(d->auditor->w, d->run);
+        d->end_sent = true;
+    }
+    /* Alternately wait for the close and read what there is, so that a failure shows the last state. */
+    bool wait_first = rng_chance(&d->auditor->w->rng, 2);
+    desk_read(d, wait_first ? READING_CLOSE : READING_HISTORY, CALM_TRIES);
+}
+
+static struct run_model *auditor_next_run(struct auditor *a) {
+    struct model *m = &a->w->model;
+    for (size_t i = 0; i < m->run_count; i++) {
+        struct run_model *run = m->in_order[a->next++ % m->run_count];
+        bool is_taken = false;
+        for (size_t k = 0; k < DESK_COUNT; k++)
+            is_taken |= a->desks[k].run == run;
+        if (!is_taken && (a->w->is_calm ? !run->is_audited : run->audit_wanted))
+            return run;
+    }
+    return NULL;
+}
+
+static void auditor_tick(struct world *w, struct happening *h) {
+    struct auditor *a = container_of(h, struct auditor, tick);
+    for (size_t i = 0; i < DESK_COUNT; i++) {
+        struct desk *d = &a->desks[i];
+        if (d->reading)
+            continue;
+        if (!d->run) {
+            if (!w->is_calm && w->server.epoch < 2 && !rng_chance(&w->rng, 10))
+                continue; /* without a crash there is little to audit */
+            d->run = auditor_next_run(a);
+            d->end_sent = false;
+        }
+        if (!d->run)
+            continue;
+        if (w->is_calm)
+            desk_see_through(d);
+        else
+            desk_read(d, READING_AUDIT, READ_TRIES);
+    }
+    world_at(w, &a->tick, TICK_US);
+}
+
+struct auditor *auditor_new(struct world *w) {
+    struct auditor *a = mem_zalloc(sizeof(*a));
+    ensure(a);
+    a->w = w;
+    for (size_t i = 0; i < DESK_COUNT; i++)
+        a->desks[i].auditor = a;
+    a->tick.run = auditor_tick;
+    world_at(w, &a->tick, TICK_US);
+    return a;
+}
+
+void auditor_free(struct world *w) {
+    struct auditor *a = w->auditor;
+    for (size_t i = 0; i < DESK_COUNT; i++)
+        reading_drop(a->desks[i].reading);
+    world_not(w, &a->tick);
+    mem_free(a);
+}
+
+void auditor_begin(struct world *w) {
+    struct auditor *a = w->auditor;
+    a->quiet_since_us = w->now.mono.us;
+    for (size_t i = 0; i < w->model.run_count; i++)
+        w->model.in_order[i]->is_audited = false;
+}
+
+bool auditor_is_done(const struct world *w) {
+    const struct auditor *a = w->auditor;
+    if (a->audited < w->model.run_count || !clients_are_done(w) || w->server.state != SERVER_UP)
+        return false;
+    if (server_store_work(w) > 0 || w->now.mono.us - a->quiet_since_us < SETTLE_US)
+        return false;
+    checker_loose_promises(a->w);
+    return true;
+}
+
+/* G1: every run whose program can end comes to its end. */
+void auditor_fail_liveness(struct world *w) {
+    for (size_t i = 0; i < w->model.run_count; i++) {
+        const struct run_model *run = w->model.in_order[i];
+        if (run->is_audited)
+            continue;
+        world_fail(w, "everything_ends", "run=%s workflow=%s is not done: %zu events known, closed=%" PRId32,
+                   run->run_id, run->workflow_id, run->event_count, run->close_type);
+    }
+    world_fail(w, "everything_ends", "all %zu runs closed, but something goes on", w->model.run_count);
+}

@@ -1,0 +1,291 @@
+/* Compares the server's answers with the model, and lets the model learn from them. */
+#include "checker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "history.h"
+#include "history_rules.h"
+#include "names.h"
+#include "rpc.h"
+#include "task_checker.h"
+
+#define HISTORY_FIELD 1 /* of GetWorkflowExecutionHistoryResponse */
+
+/* G2: a request id that is sent again gets the same run. */
+static void check_same_run_for_request(struct world *w, struct request_model *request,
+                                       struct run_model *run) {
+    if (request->run && request->run != run)
+        world_fail(w, "same_run_for_request", "request=%s gave run=%s and run=%s", request->id,
+                   request->run->run_id, run->run_id);
+    request->run = run;
+    run->request = request;
+}
+
+/* G2: what the policies for workflow ids promise. */
+static void check_id_policy(struct world *w, const struct request_model *request,
+                            const struct run_model *run) {
+    const struct run_model *before = run->older;
+    if (!before)
+        return;
+    if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
+        world_fail(w, "id_policy",
+                   "request=%s made run=%s although run=%s exists and duplicates are rejected", request->id,
+                   run->run_id, before->run_id);
+    if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY &&
+        before->close_type == EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+        world_fail(w, "id_policy", "request=%s made run=%s although run=%s completed", request->id,
+                   run->run_id, before->run_id);
+}
+
+static void on_start(struct rpc *r) {
+    struct world *w = r->w;
+    const Ws__StartWorkflowExecutionResponse *m = (const void *)r->response;
+    if (strlen(m->run_id) != UUID_TEXT_LEN) {
+        world_fail(w, "start_names_run", "run id '%s'", m->run_id);
+        return;
+    }
+    struct run_model *run = model_meet(&w->model, m->run_id, r->subject.workflow_id);
+    if (!streq(run->workflow_id, r->subject.workflow_id)) {
+        world_fail(w, "start_names_run", "run=%s belongs to another workflow id", m->run_id);
+        return;
+    }
+    run->start_acked = true;
+    run->audit_wanted = true;
+    if (!m->started)
+        return;
+    check_same_run_for_request(w, r->subject.request, run);
+    if (r->subject.request->is_acked)
+        return;
+    r->subject.request->is_acked = true;
+    w->tally.starts++;
+    check_id_policy(w, r->subject.request, run);
+    for (struct run_model *older = run->older; older; older = older->older)
+        older->superseded = true;
+}
+
+static void on_signal(struct rpc *r) {
+    struct request_model *signal = r->subject.request;
+    if (!signal->is_acked) {
+        r->w->tally.signals++;
+        if (signal->run)
+            signal->run->signals_acked++;
+    }
+    signal->is_acked = true;
+    signal->acked_us = r->w->now.mono.us;
+}
+
+/* G4: a recorded completion is never repeated. */
+static void check_activity_completed_once(struct rpc *r, struct activity_model *a) {
+    if (a->completion_acked || a->cancel_acked)
+        world_fail(r->w, "activity_completed_once", "run=%s activity=%" PRIu32 " is acknowledged again",
+                   r->subject.run->run_id, r->subject.activity);
+}
+
+static void on_activity_answer(struct rpc *r) {
+    struct activity_model *a = &r->subject.run->activities[r->subject.activity];
+    check_activity_completed_once(r, a);
+    if (r->kind == RPC_fail_activity) {
+        a->failed_attempt = MAX(a->failed_attempt, r->subject.attempt);
+        return;
+    }
+    r->w->tally.activities++;
+    if (r->kind == RPC_cancel_activity) {
+        a->cancel_acked = true;
+        return;
+    }
+    a->completion_acked = true;
+    memcpy(a->acked_result, r->subject.result, sizeof(a->acked_result));
+}
+
+/* G8: what a describe says must be on disk, so later reads cannot show less. G5: closed stays closed. */
+static void check_describe(struct rpc *r) {
+    struct run_model *run = r->subject.run;
+    const Ws__DescribeWorkflowExecutionResponse *m = (const void *)r->response;
+    const Workflow__WorkflowExecutionInfo *info = m->workflow_execution_info;
+    if (!info || !info->execution || !streq(info->execution->run_id, run->run_id)) {
+        world_fail(r->w, "describe", "run=%s is answered with another run", run->run_id);
+        return;
+    }
+    if (info->history_length < (int64_t)r->subject.known_events)
+        world_fail(r->w, "describe", "run=%s has %" PRId64 " events, %zu were known", run->run_id,
+                   info->history_length, r->subject.known_events);
+    if (run->close_type && info->status == WORKFLOW_EXECUTION_STATUS_RUNNING)
+        world_fail(r->w, "describe", "run=%s is said to run, but it closed", run->run_id);
+    run->length_told = MAX(run->length_told, info->history_length);
+}
+
+/* Queries see every signal that was acknowledged before they were sent. Whether the run was closed from
+ * outside (then signals may be dropped) is known at the audit. */
+static void check_query(struct rpc *r) {
+    struct run_model *run = r->subject.run;
+    const Ws__QueryWorkflowResponse *m = (const void *)r->response;
+    if (m->query_rejected)
+        return;
+    char text[96], run_id[UUID_TEXT_LEN + 1];
+    uint32_t signals;
+    payload_text(m->query_result, text, sizeof(text));
+    if (sscanf(text, "run=%36s signals=%" SCNu32, run_id, &signals) != 2 || !streq(run_id, run->run_id))
+        world_fail(r->w, "query", "run=%s is answered '%s'", run->run_id, text);
+    else if (signals < r->subject.known_signals)
+        run->query_was_stale = true;
+    r->w->tally.queries++;
+}
+
+static void on_history(struct rpc *r) {
+    const Ws__GetWorkflowExecutionHistoryRequest *q = r->request;
+    struct run_model *run = r->subject.run;
+    struct glimpse g = history_see(r->w, run, buf_str(&r->reply), HISTORY_FIELD, 0);
+    if (q->history_event_filter_type == HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT && g.count > 1)
+        world_fail(r->w, "close_event_alone", "run=%s %zu events", run->run_id, g.count);
+    run->length_told = MAX(run->length_told, g.last_id);
+}
+
+void checker_on_ok(struct rpc *r) {
+    struct run_model *run = r->subject.run;
+    if (r->subject.is_bad) {
+        world_fail(r->w, "bad_request_refused", "%s", rpc_name(r->kind));
+        return;
+    }
+    switch (r->kind) {
+    case RPC_start_workflow:
+        on_start(r);
+        break;
+    case RPC_signal_workflow:
+        on_signal(r);
+        break;
+    case RPC_request_cancel:
+        run->cancel_acked = true;
+        break;
+    case RPC_terminate_workflow:
+        run->terminate_acked = true;
+        break;
+    case RPC_complete_activity:
+    case RPC_fail_activity:
+    case RPC_cancel_activity:
+        on_activity_answer(r);
+        break;
+    case RPC_describe_workflow:
+        check_describe(r);
+        break;
+    case RPC_query_workflow:
+        check_query(r);
+        break;
+    case RPC_get_history:
+        on_history(r);
+        break;
+    case RPC_poll_workflow_task:
+    case RPC_poll_activity_task:
+    case RPC_complete_workflow_task:
+        checker_on_task(r);
+        break;
+    default:
+        break;
+    }
+    if (run)
+        run->audit_wanted = true;
+}
+
+/* G11: every refusal has a clean reason; a request that is right is not called wrong. */
+static void check_error_is_clean(struct rpc *r) {
+    int code = r->err.code;
+    bool is_dirty = code == ERR_INTERNAL || code == ERR_WAIT || code == ERR_NO_MEMORY ||
+                    code == ERR_NO_NAMESPACE || code == ERR_STORE_IO || code == ERR_STORE_CORRUPT ||
+                    code == ERR_FULL || code == ERR_UNIMPLEMENTED;
+    bool is_unjust = !r->subject.is_bad && (code == ERR_INVALID || code == ERR_BAD_TOKEN);
+    if (is_dirty || is_unjust)
+        world_fail(r->w, "error_is_clean", "%s: %s: %s", rpc_name(r->kind), err_name(code), r->err.text);
+}
+
+/* G1: an acknowledged start is never lost. */
+static void check_acknowledged_start_kept(struct rpc *r) {
+    const struct run_model *run = r->subject.run;
+    bool names_run = r->kind == RPC_describe_workflow || r->kind == RPC_get_history ||
+                     r->kind == RPC_signal_workflow || r->kind == RPC_request_cancel ||
+                     r->kind == RPC_terminate_workflow || r->kind == RPC_query_workflow;
+    if (names_run && run && r->err.code == ERR_NOT_FOUND && (run->start_acked || run->event_count > 0))
+        world_fail(r->w, "acknowledged_start_kept",
+                   "%s does not find run=%s (acknowledged=%d, events known=%zu)", rpc_name(r->kind),
+                   run->run_id, run->start_acked, run->event_count);
+}
+
+/* G2: a start is not refused because of the run that it made itself. */
+static void check_refused_by_other(struct rpc *r) {
+    const struct request_model *request = r->subject.request;
+    if (request->run && streq(request->run->run_id, r->err.run_id.s))
+        world_fail(r->w, "refused_by_other", "request=%s is refused because of run=%s, which it made",
+                   request->id, r->err.run_id.s);
+    if (request->conflict_policy == WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING &&
+        request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
+        world_fail(r->w, "id_policy", "request=%s would end the running one, but is refused", request->id);
+}
+
+void checker_on_error(struct rpc *r) {
+    check_error_is_clean(r);
+    check_acknowledged_start_kept(r);
+    if (r->kind == RPC_start_workflow && r->err.code == ERR_ALREADY_STARTED)
+        check_refused_by_other(r);
+}
+
+/* G8, G9: acknowledged signals are in the history, once. */
+static void check_signals_kept(struct world *w, const struct run_model *run) {
+    for (size_t i = 0; i < run->signal_count; i++) {
+        const struct request_model *signal = run->signals[i];
+        if (signal->is_acked && signal->recorded_count != 1)
+            world_fail(w, "signals_kept", "run=%s signal=%s acknowledged, recorded %" PRIu32 " times",
+                       run->run_id, signal->id, signal->recorded_count);
+    }
+    if (run->query_was_stale)
+        world_fail(w, "query_is_fresh", "run=%s a query missed an acknowledged signal", run->run_id);
+}
+
+/* G4, G8: an acknowledged end of an activity is in the history, with its result. */
+static void check_activities_kept(struct world *w, const struct run_model *run) {
+    for (uint32_t i = 0; i < MODEL_ACTIVITIES_MAX; i++) {
+        const struct activity_model *a = &run->activities[i];
+        bool is_kept = !a->completion_acked || (a->close_type == EVENT_TYPE_ACTIVITY_TASK_COMPLETED &&
+                                                streq(a->acked_result, a->recorded_result));
+        bool is_cancel_kept = !a->cancel_acked || a->close_type == EVENT_TYPE_ACTIVITY_TASK_CANCELED;
+        if (!is_kept || !is_cancel_kept)
+            world_fail(w, "activities_kept",
+                       "run=%s activity=%" PRIu32 " result '%s' acknowledged, recorded '%s' type=%" PRId32,
+                       run->run_id, i, a->acked_result, a->recorded_result, a->close_type);
+    }
+}
+
+/* G8: an acknowledged terminate, cancel or workflow task completion is in the history. */
+static void check_changes_kept(struct world *w, const struct run_model *run, bool is_settled) {
+    if (run->terminate_acked && run->close_type != EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
+        world_fail(w, "terminate_kept", "run=%s close type=%" PRId32, run->run_id, run->close_type);
+    if (run->completed_task < run->completed_task_acked)
+        world_fail(w, "completion_kept", "run=%s task %" PRId64 " acknowledged, last recorded %" PRId64,
+                   run->run_id, run->completed_task_acked, run->completed_task);
+    if (is_settled && run->cancel_acked && !run->cancel_recorded && !run->close_type)
+        world_fail(w, "cancel_kept", "run=%s", run->run_id);
+}
+
+void checker_promises(struct world *w, struct run_model *run, bool is_settled) {
+    check_changes_kept(w, run, is_settled);
+    if ((is_settled || run->close_type) && !run->buffer_dropped) {
+        check_signals_kept(w, run);
+        check_activities_kept(w, run);
+    }
+}
+
+static bool some_run_dropped_its_buffer(const struct model *m, const char *workflow_id) {
+    for (const struct run_model *run = map_get(&m->latest, str_of(workflow_id)); run; run = run->older)
+        if (run->buffer_dropped)
+            return true;
+    return false;
+}
+
+void checker_loose_promises(struct world *w) {
+    const struct request_model *signal;
+    for (size_t i = 0; (signal = map_next(&w->model.requests, &i));) {
+        if (!signal->is_signal || signal->run || !signal->is_acked || signal->recorded_count > 0)
+            continue;
+        if (!some_run_dropped_its_buffer(&w->model, signal->workflow_id))
+            world_fail(w, "signals_kept", "workflow=%s signal=%s acknowledged, but in no run",
+                       signal->workflow_id, signal->id);
+    }
+}

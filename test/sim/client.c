@@ -1,0 +1,230 @@
+/* What clients choose to do, and when. All choices come from the world's seed. */
+#include "client.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "errand.h"
+#include "names.h"
+#include "program.h"
+#include "reader.h"
+
+#define IDS_PER_CLIENT 6
+#define ERRANDS_MAX 6
+#define READINGS_MAX 3
+#define TRIES 8
+#define CALM_TRIES 1000000
+#define THINK_US (120 * USEC_PER_MS)
+#define RECENT_RUNS 40
+
+/* A workflow id that a client starts again and again. */
+struct id_slot {
+    char workflow_id[MODEL_ID_MAX];
+    struct request_model *request; /* the last one */
+    bool is_busy;
+};
+
+struct client {
+    struct world *w;
+    struct happening act;
+    struct id_slot slots[IDS_PER_CLIENT];
+    struct list errands;
+    unsigned errand_count;
+    struct reading *readings[READINGS_MAX];
+    bool is_resting;
+};
+
+static void client_errand_done(struct errand *e) {
+    struct client *c = e->owner;
+    c->errand_count--;
+    if (e->kind != ERRAND_START)
+        return;
+    for (size_t i = 0; i < IDS_PER_CLIENT; i++)
+        if (c->slots[i].request == e->request)
+            c->slots[i].is_busy = false;
+}
+
+static void client_send(struct client *c, struct errand *e) {
+    e->owner = c;
+    e->done = client_errand_done;
+    c->errand_count++;
+    list_append(&c->errands, &e->link);
+    errand_begin(e);
+}
+
+static void client_choose_policies(struct client *c, struct request_model *request) {
+    static const int reuse[] = {
+        WORKFLOW_ID_REUSE_POLICY_UNSPECIFIED, WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+        WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+        WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE};
+    static const int conflict[] = {WORKFLOW_ID_CONFLICT_POLICY_UNSPECIFIED, WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+                                   WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+                                   WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING};
+    struct rng *r = &c->w->rng;
+    request->reuse_policy = reuse[rng_below(r, ARRAY_LEN(reuse))];
+    request->conflict_policy = conflict[rng_below(r, ARRAY_LEN(conflict))];
+    if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE &&
+        request->conflict_policy == WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING)
+        request->conflict_policy = WORKFLOW_ID_CONFLICT_POLICY_FAIL;
+}
+
+/* A new start, or, now and then, the last one of this workflow id once more. */
+static void client_start(struct client *c) {
+    struct id_slot *slot = &c->slots[rng_below(&c->w->rng, IDS_PER_CLIENT)];
+    if (slot->is_busy)
+        return;
+    slot->is_busy = true;
+    if (!slot->request || !rng_chance(&c->w->rng, 6)) {
+        slot->request = model_request(c->w, slot->workflow_id, false);
+        slot->request->program = rng_u64(&c->w->rng);
+        client_choose_policies(c, slot->request);
+    }
+    struct errand *e = errand_new(c->w, ERRAND_START, TRIES);
+    e->request = slot->request;
+    e->workflow_id = slot->workflow_id;
+    client_send(c, e);
+}
+
+static struct run_model *client_pick_run(struct client *c) {
+    struct model *m = &c->w->model;
+    if (m->run_count == 0)
+        return NULL;
+    size_t back = (size_t)rng_below(&c->w->rng, rng_chance(&c->w->rng, 8) ? m->run_count
+                                                                          : MIN(m->run_count, RECENT_RUNS));
+    return m->in_order[m->run_count - 1 - back];
+}
+
+static void client_signal(struct client *c, struct run_model *run) {
+    bool by_id_only = rng_chance(&c->w->rng, 6);
+    struct errand *e = errand_new(c->w, ERRAND_SIGNAL, TRIES);
+    e->workflow_id = run->workflow_id;
+    e->request = model_request(c->w, run->workflow_id, true);
+    e->signal_name = "poke";
+    if (!by_id_only) {
+        e->run = e->request->run = run;
+        model_add_signal(run, e->request);
+    }
+    client_send(c, e);
+}
+
+static void client_ask(struct client *c, enum errand_kind kind, struct run_model *run) {
+    struct errand *e = errand_new(c->w, kind, kind == ERRAND_BAD ? 0 : TRIES);
+    e->workflow_id = run->workflow_id;
+    e->run = run;
+    client_send(c, e);
+}
+
+static void client_read_done(struct reading *g unused_arg) {}
+
+static void client_read(struct client *c, struct run_model *run, enum reading_kind kind) {
+    for (size_t i = 0; i < READINGS_MAX; i++) {
+        if (c->readings[i])
+            continue;
+        c->readings[i] = reading_new(c->w, run, kind, TRIES, c, client_read_done);
+        c->readings[i]->place = &c->readings[i];
+        return;
+    }
+}
+
+static void client_choose(struct client *c) {
+    static const struct {
+        unsigned weight;
+        enum {
+            DO_START,
+            DO_SIGNAL,
+            DO_CANCEL,
+            DO_TERMINATE,
+            DO_QUERY,
+            DO_DESCRIBE,
+            DO_HISTORY,
+            DO_CLOSE
+        } what;
+    } choices[] = {{30, DO_START}, {26, DO_SIGNAL},  {3, DO_CANCEL},   {2, DO_TERMINATE},
+                   {10, DO_QUERY}, {8, DO_DESCRIBE}, {16, DO_HISTORY}, {5, DO_CLOSE}};
+    unsigned roll = (unsigned)rng_below(&c->w->rng, 100);
+    size_t i = 0;
+    while (roll >= choices[i].weight)
+        roll -= choices[i++].weight;
+    struct run_model *run = client_pick_run(c);
+    if (choices[i].what == DO_START || !run)
+        client_start(c);
+    else if (choices[i].what == DO_SIGNAL)
+        client_signal(c, run);
+    else if (choices[i].what == DO_CANCEL)
+        client_ask(c, ERRAND_CANCEL, run);
+    else if (choices[i].what == DO_TERMINATE)
+        client_ask(c, ERRAND_TERMINATE, run);
+    else if (choices[i].what == DO_QUERY)
+        client_ask(c, ERRAND_QUERY, run);
+    else if (choices[i].what == DO_DESCRIBE)
+        client_read(c, run, READING_DESCRIBE);
+    else if (choices[i].what == DO_HISTORY)
+        client_read(c, run, READING_HISTORY);
+    else
+        client_read(c, run, READING_CLOSE);
+}
+
+static void client_act(struct world *w, struct happening *h) {
+    struct client *c = container_of(h, struct client, act);
+    if (c->is_resting)
+        return;
+    struct run_model *run = client_pick_run(c);
+    if (run && world_fault(w, FAULT_bad_request))
+        client_ask(c, ERRAND_BAD, run);
+    else if (c->errand_count < ERRANDS_MAX)
+        client_choose(c);
+    world_at(w, &c->act, world_delay(w, 0, THINK_US));
+}
+
+struct client *clients_new(struct world *w) {
+    struct client *clients = mem_zalloc(w->profile.client_count * sizeof(*clients));
+    ensure(clients);
+    for (unsigned i = 0; i < w->profile.client_count; i++) {
+        struct client *c = &clients[i];
+        c->w = w;
+        c->act.run = client_act;
+        list_init(&c->errands);
+        for (unsigned k = 0; k < IDS_PER_CLIENT; k++)
+            snprintf(c->slots[k].workflow_id, sizeof(c->slots[k].workflow_id), "w%u-%u", i, k);
+        world_at(w, &c->act, world_delay(w, 0, THINK_US));
+    }
+    return clients;
+}
+
+void clients_free(struct world *w) {
+    for (unsigned i = 0; i < w->profile.client_count; i++) {
+        struct client *c = &w->clients[i];
+        while (!list_empty(&c->errands))
+            errand_drop(container_of(c->errands.next, struct errand, link));
+        for (size_t k = 0; k < READINGS_MAX; k++)
+            reading_drop(c->readings[k]);
+        world_not(w, &c->act);
+    }
+    mem_free(w->clients);
+}
+
+void clients_rest(struct world *w) {
+    for (unsigned i = 0; i < w->profile.client_count; i++) {
+        w->clients[i].is_resting = true;
+        list_for(&w->clients[i].errands, n) container_of(n, struct errand, link)->tries_left = CALM_TRIES;
+    }
+}
+
+bool clients_are_done(const struct world *w) {
+    for (unsigned i = 0; i < w->profile.client_count; i++)
+        if (w->clients[i].errand_count > 0)
+            return false;
+    return true;
+}
+
+void clients_send_end_signal(struct world *w, struct run_model *run) {
+    struct errand *e = errand_new(w, ERRAND_SIGNAL, CALM_TRIES);
+    e->workflow_id = run->workflow_id;
+    e->run = run;
+    e->request = model_request(w, run->workflow_id, true);
+    e->request->run = run;
+    e->signal_name = PROGRAM_END_SIGNAL;
+    model_add_signal(run, e->request);
+    client_send(&w->clients[0], e);
+}

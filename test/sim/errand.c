@@ -1,0 +1,182 @@
+/* Sends the calls of an errand, two at a time when the fault says so, and again while nobody knows whether
+ * they arrived. An errand ends when all its calls have ended and one had a definite answer, or when it has no
+ * tries left. */
+#include "errand.h"
+
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "names.h"
+#include "program.h"
+#include "request.h"
+#include "rpc.h"
+#include "worker.h"
+
+#define ERRAND_TIMEOUT_US (10 * USEC_PER_SEC)
+
+static void errand_send(struct errand *e, size_t place);
+
+static void errand_again(struct world *w, struct happening *h) {
+    struct errand *e = container_of(h, struct errand, again);
+    bool can_repeat = e->kind == ERRAND_START || e->kind == ERRAND_SIGNAL;
+    size_t count = can_repeat && world_fault(w, FAULT_request_twice) ? ERRAND_CALLS_MAX : 1;
+    for (size_t i = 0; i < count; i++)
+        errand_send(e, i);
+}
+
+struct errand *errand_new(struct world *w, enum errand_kind kind, unsigned tries) {
+    struct errand *e = mem_zalloc(sizeof(*e));
+    ensure(e);
+    *e = (struct errand){.w = w, .kind = kind, .tries_left = tries};
+    e->again.run = errand_again;
+    return e;
+}
+
+void errand_begin(struct errand *e) {
+    world_at(e->w, &e->again, 0);
+}
+
+static void errand_free(struct errand *e) {
+    world_not(e->w, &e->again);
+    list_remove(&e->link);
+    mem_free(e);
+}
+
+void errand_drop(struct errand *e) {
+    for (size_t i = 0; i < ERRAND_CALLS_MAX; i++)
+        rpc_drop(e->calls[i]);
+    errand_free(e);
+}
+
+static void errand_ended(struct rpc *r) {
+    struct errand *e = r->owner;
+    bool is_busy = false;
+    for (size_t i = 0; i < ERRAND_CALLS_MAX; i++) {
+        if (e->calls[i] == r)
+            e->calls[i] = NULL;
+        is_busy |= e->calls[i] != NULL;
+    }
+    e->is_settled |= r->outcome != RPC_UNKNOWN;
+    if (is_busy)
+        return;
+    if (!e->is_settled && e->tries_left-- > 0) {
+        world_at(e->w, &e->again, world_delay(e->w, USEC_PER_MS, 2 * USEC_PER_SEC));
+        return;
+    }
+    if (e->done)
+        e->done(e);
+    errand_free(e);
+}
+
+static const void *errand_start(struct errand *e, struct arena *a) {
+    struct request_model *request = e->request;
+    Ws__StartWorkflowExecutionRequest *q =
+        MAKE(a, Ws__StartWorkflowExecutionRequest, ws__start_workflow_execution_request__init);
+    struct rng r; /* repeats must be the same request */
+    rng_init(&r, request->program);
+    q->namespace_ = make_text(a, "default");
+    q->workflow_id = make_text(a, "%s", request->workflow_id);
+    q->workflow_type = MAKE(a, Common__WorkflowType, common__workflow_type__init);
+    q->workflow_type->name = make_text(a, "program");
+    q->task_queue = make_queue(a, WORKER_QUEUE, NULL);
+    q->input = make_payloads(a, make_text(a, "%s %016" PRIx64, request->id, request->program));
+    q->identity = make_text(a, "client");
+    q->request_id = make_text(a, "%s", request->id);
+    q->workflow_id_reuse_policy = (E__WorkflowIdReusePolicy)request->reuse_policy;
+    q->workflow_id_conflict_policy = (E__WorkflowIdConflictPolicy)request->conflict_policy;
+    if (rng_chance(&r, 8))
+        q->workflow_run_timeout = make_duration(a, (20 + (int64_t)rng_below(&r, 600)) * USEC_PER_SEC);
+    if (rng_chance(&r, 3))
+        q->workflow_task_timeout = make_duration(a, (1 + (int64_t)rng_below(&r, 15)) * USEC_PER_SEC);
+    return q;
+}
+
+static const void *errand_signal(struct errand *e, struct arena *a) {
+    Ws__SignalWorkflowExecutionRequest *q =
+        MAKE(a, Ws__SignalWorkflowExecutionRequest, ws__signal_workflow_execution_request__init);
+    q->namespace_ = make_text(a, "default");
+    q->workflow_execution = make_execution(a, e->workflow_id, e->run ? e->run->run_id : NULL);
+    q->signal_name = make_text(a, "%s", e->signal_name);
+    q->input = make_payloads(a, e->request->id);
+    q->identity = make_text(a, "client");
+    q->request_id = make_text(a, "%s", e->request->id);
+    return q;
+}
+
+static const void *errand_cancel(struct errand *e, struct arena *a) {
+    Ws__RequestCancelWorkflowExecutionRequest *q = MAKE(a, Ws__RequestCancelWorkflowExecutionRequest,
+                                                        ws__request_cancel_workflow_execution_request__init);
+    q->namespace_ = make_text(a, "default");
+    q->workflow_execution = make_execution(a, e->workflow_id, e->run->run_id);
+    q->identity = make_text(a, "client");
+    return q;
+}
+
+static const void *errand_terminate(struct errand *e, struct arena *a) {
+    Ws__TerminateWorkflowExecutionRequest *q =
+        MAKE(a, Ws__TerminateWorkflowExecutionRequest, ws__terminate_workflow_execution_request__init);
+    q->namespace_ = make_text(a, "default");
+    q->workflow_execution = make_execution(a, e->workflow_id, e->run->run_id);
+    q->reason = make_text(a, "a client asked for it");
+    return q;
+}
+
+static const void *errand_query(struct errand *e, struct arena *a) {
+    Ws__QueryWorkflowRequest *q = MAKE(a, Ws__QueryWorkflowRequest, ws__query_workflow_request__init);
+    q->namespace_ = make_text(a, "default");
+    q->execution = make_execution(a, e->workflow_id, e->run->run_id);
+    q->query = MAKE(a, Query__WorkflowQuery, query__workflow_query__init);
+    q->query->query_type = make_text(a, "state");
+    return q;
+}
+
+/* Bytes that are a token of the right shape, for a task that never was. */
+static const void *errand_bad(struct arena *a) {
+    static const char shape[] = "\x0a\x24"
+                                "00000000-0000-4000-8000-000000000000"
+                                "\x12\x04none\x1a\x24"
+                                "00000000-0000-4000-8000-000000000001"
+                                "\x20\x05\x28\x01";
+    Ws__RespondActivityTaskCompletedRequest *q =
+        MAKE(a, Ws__RespondActivityTaskCompletedRequest, ws__respond_activity_task_completed_request__init);
+    q->namespace_ = make_text(a, "default");
+    q->task_token.len = sizeof(shape) - 1;
+    q->task_token.data = arena_dup(a, shape, sizeof(shape) - 1);
+    ensure(q->task_token.data);
+    return q;
+}
+
+static void errand_send(struct errand *e, size_t place) {
+    static const enum rpc_kind kinds[] = {
+        [ERRAND_START] = RPC_start_workflow,  [ERRAND_SIGNAL] = RPC_signal_workflow,
+        [ERRAND_CANCEL] = RPC_request_cancel, [ERRAND_TERMINATE] = RPC_terminate_workflow,
+        [ERRAND_QUERY] = RPC_query_workflow,  [ERRAND_BAD] = RPC_complete_activity,
+    };
+    struct rpc *r = rpc_new(e->w, kinds[e->kind], e, errand_ended);
+    r->subject = (struct rpc_subject){
+        .run = e->run, .request = e->request, .workflow_id = e->workflow_id, .is_bad = e->kind == ERRAND_BAD};
+    e->calls[place] = r;
+    const void *request = NULL;
+    switch (e->kind) {
+    case ERRAND_START:
+        request = errand_start(e, &r->arena);
+        break;
+    case ERRAND_SIGNAL:
+        request = errand_signal(e, &r->arena);
+        break;
+    case ERRAND_CANCEL:
+        request = errand_cancel(e, &r->arena);
+        break;
+    case ERRAND_TERMINATE:
+        request = errand_terminate(e, &r->arena);
+        break;
+    case ERRAND_QUERY:
+        request = errand_query(e, &r->arena);
+        break;
+    case ERRAND_BAD:
+        request = errand_bad(&r->arena);
+        break;
+    }
+    bool may_omit_deadline = e->kind == ERRAND_QUERY;
+    rpc_send(r, request, may_omit_deadline && rng_chance(&e->w->rng, 3) ? CLOCK_NEVER : ERRAND_TIMEOUT_US);
+}

@@ -1,0 +1,28 @@
+/* An errand: one thing that a client wants done, over as many calls as it takes. */
+#pragma once
+
+#include "world.h"
+
+enum errand_kind { ERRAND_START, ERRAND_SIGNAL, ERRAND_CANCEL, ERRAND_TERMINATE, ERRAND_QUERY, ERRAND_BAD };
+
+#define ERRAND_CALLS_MAX 2
+
+struct errand {
+    struct world *w;
+    enum errand_kind kind;
+    const char *workflow_id;
+    struct run_model *run; /* NULL: by workflow id only */
+    struct request_model *request;
+    const char *signal_name;
+    unsigned tries_left;
+    struct rpc *calls[ERRAND_CALLS_MAX]; /* under way at the same time */
+    bool is_settled; /* one of them got a definite answer */
+    struct happening again;
+    struct list link; /* of the owner's errands */
+    void *owner;
+    void (*done)(struct errand *e); /* may be NULL */
+};
+
+struct errand *errand_new(struct world *w, enum errand_kind kind, unsigned tries);
+void errand_begin(struct errand *e); /* after its fields are filled */
+void errand_drop(struct errand *e);

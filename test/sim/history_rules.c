@@ -1,0 +1,247 @@
+/* One function for each rule. Events arrive in order, once; the run keeps what later rules need. */
+#include "history_rules.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "names.h"
+#include "program.h"
+#include "world.h"
+
+void payload_text(const Common__Payloads *p, char *ret, size_t size) {
+    size_t n = 0;
+    if (p && p->n_payloads > 0) {
+        n = MIN(p->payloads[0]->data.len, size - 1);
+        memcpy(ret, p->payloads[0]->data.data, n);
+    }
+    ret[n] = '\0';
+}
+
+static int64_t timestamp_us(const Google__Protobuf__Timestamp *t) {
+    return t ? t->seconds * USEC_PER_SEC + t->nanos / NSEC_PER_USEC : 0;
+}
+
+static int64_t duration_us(const Google__Protobuf__Duration *d) {
+    return d ? d->seconds * USEC_PER_SEC + d->nanos / NSEC_PER_USEC : 0;
+}
+
+static bool event_closes_run(int32_t type) {
+    return type == EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED || type == EVENT_TYPE_WORKFLOW_EXECUTION_FAILED ||
+           type == EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT ||
+           type == EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED ||
+           type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED ||
+           type == EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW;
+}
+
+/* G1: a run begins with its start, and with the input that was sent. G2: one run for each request id. */
+static void check_one_run_per_request(struct world *w, struct run_model *run,
+                                      const History__HistoryEvent *e) {
+    const History__WorkflowExecutionStartedEventAttributes *a =
+        e->workflow_execution_started_event_attributes;
+    struct program_input input;
+    char text[64];
+    payload_text(a->input, text, sizeof(text));
+    if (program_input_parse(text, &input) < 0) {
+        world_fail(w, "started_event_kept", "run=%s input='%s' is not what was sent", run->run_id, text);
+        return;
+    }
+    struct request_model *request = model_find_request(&w->model, str_of(input.request_id));
+    if (!request || !streq(request->workflow_id, run->workflow_id))
+        world_fail(w, "started_event_kept", "run=%s has the input of %s", run->run_id, input.request_id);
+    else if (request->run && request->run != run)
+        world_fail(w, "one_run_per_request", "request=%s made run=%s and run=%s", request->id,
+                   request->run->run_id, run->run_id);
+    else {
+        request->run = run;
+        run->request = request;
+    }
+}
+
+/* Between a workflow task's start and its end nothing else may be written: events wait in the buffer. */
+static void check_task_order(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
+    bool ends_task = e->event_type == EVENT_TYPE_WORKFLOW_TASK_COMPLETED ||
+                     e->event_type == EVENT_TYPE_WORKFLOW_TASK_FAILED ||
+                     e->event_type == EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT;
+    if (run->started_task && !ends_task)
+        world_fail(w, "task_order", "run=%s event=%" PRId64 " type=%d while task %" PRId64 " is started",
+                   run->run_id, e->event_id, (int)e->event_type, run->started_task);
+    if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_SCHEDULED && run->scheduled_task)
+        world_fail(w, "task_order", "run=%s event=%" PRId64 " schedules a second task", run->run_id,
+                   e->event_id);
+    if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_COMPLETED && !run->started_task)
+        world_fail(w, "task_order", "run=%s event=%" PRId64 " completes no task", run->run_id, e->event_id);
+    if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_STARTED &&
+        e->workflow_task_started_event_attributes->scheduled_event_id != run->scheduled_task)
+        world_fail(w, "task_order", "run=%s event=%" PRId64 " starts task %" PRId64 ", scheduled is %" PRId64,
+                   run->run_id, e->event_id, e->workflow_task_started_event_attributes->scheduled_event_id,
+                   run->scheduled_task);
+}
+
+static void note_task(struct run_model *run, const History__HistoryEvent *e) {
+    if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_SCHEDULED) {
+        run->scheduled_task = e->event_id;
+    } else if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_STARTED) {
+        run->started_task = e->event_id;
+    } else if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_COMPLETED ||
+               e->event_type == EVENT_TYPE_WORKFLOW_TASK_FAILED ||
+               e->event_type == EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT) {
+        if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
+            run->completed_task = run->started_task;
+        run->started_task = run->scheduled_task = 0;
+    }
+}
+
+static void note_activity(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
+    uint32_t n = program_number(e->activity_task_scheduled_event_attributes->activity_id);
+    if (n >= MODEL_ACTIVITIES_MAX || run->activities[n].scheduled_event_id)
+        world_fail(w, "activity_scheduled_once", "run=%s event=%" PRId64 " activity=%s", run->run_id,
+                   e->event_id, e->activity_task_scheduled_event_attributes->activity_id);
+    else
+        run->activities[n].scheduled_event_id = e->event_id;
+}
+
+/* Which activity a closing event is about; NULL for other events. */
+static struct activity_model *closed_activity(struct run_model *run, const History__HistoryEvent *e) {
+    int64_t id;
+    switch ((int)e->event_type) {
+    case EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+        id = e->activity_task_completed_event_attributes->scheduled_event_id;
+        break;
+    case EVENT_TYPE_ACTIVITY_TASK_FAILED:
+        id = e->activity_task_failed_event_attributes->scheduled_event_id;
+        break;
+    case EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+        id = e->activity_task_timed_out_event_attributes->scheduled_event_id;
+        break;
+    case EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+        id = e->activity_task_canceled_event_attributes->scheduled_event_id;
+        break;
+    default:
+        return NULL;
+    }
+    for (size_t i = 0; i < MODEL_ACTIVITIES_MAX; i++)
+        if (run->activities[i].scheduled_event_id == id)
+            return &run->activities[i];
+    return NULL;
+}
+
+/* G4: the end of an activity is recorded once. */
+static void check_activity_closes_once(struct world *w, struct run_model *run,
+                                       const History__HistoryEvent *e) {
+    struct activity_model *a = closed_activity(run, e);
+    if (!a) {
+        world_fail(w, "activity_closes_once", "run=%s event=%" PRId64 " closes an unknown activity",
+                   run->run_id, e->event_id);
+        return;
+    }
+    if (a->close_type)
+        world_fail(w, "activity_closes_once", "run=%s event=%" PRId64 " closes activity %" PRId64 " again",
+                   run->run_id, e->event_id, a->scheduled_event_id);
+    a->close_type = (int32_t)e->event_type;
+    if (e->event_type == EVENT_TYPE_ACTIVITY_TASK_COMPLETED)
+        payload_text(e->activity_task_completed_event_attributes->result, a->recorded_result,
+                     sizeof(a->recorded_result));
+}
+
+static void note_timer(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
+    const History__TimerStartedEventAttributes *a = e->timer_started_event_attributes;
+    uint32_t n = program_number(a->timer_id);
+    if (n >= MODEL_TIMERS_MAX || run->timers[n].started_event_id) {
+        world_fail(w, "timer_started_once", "run=%s event=%" PRId64 " timer=%s", run->run_id, e->event_id,
+                   a->timer_id);
+        return;
+    }
+    run->timers[n].started_event_id = e->event_id;
+    run->timers[n].due_us = timestamp_us(e->event_time) + duration_us(a->start_to_fire_timeout);
+}
+
+/* G7: a timer does not fire early by the wall clock that history records, and fires once. */
+static void check_timer_not_early(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
+    uint32_t n = program_number(e->timer_fired_event_attributes->timer_id);
+    if (n >= MODEL_TIMERS_MAX || !run->timers[n].started_event_id || run->timers[n].is_done) {
+        world_fail(w, "timer_fires_once", "run=%s event=%" PRId64 " timer=%s", run->run_id, e->event_id,
+                   e->timer_fired_event_attributes->timer_id);
+        return;
+    }
+    run->timers[n].is_done = true;
+    int64_t early_us = run->timers[n].due_us - timestamp_us(e->event_time);
+    if (early_us > 0)
+        world_fail(w, "timer_not_early", "run=%s event=%" PRId64 " fires %" PRId64 " us early", run->run_id,
+                   e->event_id, early_us);
+}
+
+/* G9: a signal that is sent again with its request id is recorded once. */
+static void check_signal_once(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
+    char id[MODEL_ID_MAX];
+    payload_text(e->workflow_execution_signaled_event_attributes->input, id, sizeof(id));
+    struct request_model *signal = model_find_request(&w->model, str_of(id));
+    if (!signal || !streq(signal->workflow_id, run->workflow_id)) {
+        world_fail(w, "signal_kept", "run=%s event=%" PRId64 " holds signal '%s'", run->run_id, e->event_id,
+                   id);
+        return;
+    }
+    if (++signal->recorded_count > 1 && signal->run)
+        world_fail(w, "signal_once", "run=%s event=%" PRId64 " repeats %s", run->run_id, e->event_id, id);
+}
+
+static void note_close(struct world *w, struct run_model *run, int32_t type) {
+    run->close_type = type;
+    run->buffer_dropped =
+        type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED || type == EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT;
+    w->tally.completed++;
+}
+
+/* G5: a closed history stays as it is. */
+static void check_closed_stays_closed(struct world *w, const struct run_model *run,
+                                      const History__HistoryEvent *e) {
+    if (run->close_type)
+        world_fail(w, "closed_stays_closed", "run=%s event=%" PRId64 " type=%d follows the close",
+                   run->run_id, e->event_id, (int)e->event_type);
+}
+
+static void check_begins_with_start(struct world *w, const struct run_model *run,
+                                    const History__HistoryEvent *e) {
+    if ((e->event_id == 1) != (e->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_STARTED))
+        world_fail(w, "begins_with_start", "run=%s event=%" PRId64 " type=%d", run->run_id, e->event_id,
+                   (int)e->event_type);
+}
+
+void history_apply(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
+    check_begins_with_start(w, run, e);
+    check_closed_stays_closed(w, run, e);
+    check_task_order(w, run, e);
+    if (w->failure.is_set)
+        return;
+    note_task(run, e);
+    switch ((int)e->event_type) {
+    case EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+        check_one_run_per_request(w, run, e);
+        break;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+        check_signal_once(w, run, e);
+        break;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        run->cancel_recorded = true;
+        break;
+    case EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+        note_activity(w, run, e);
+        break;
+    case EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+    case EVENT_TYPE_ACTIVITY_TASK_FAILED:
+    case EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+    case EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+        check_activity_closes_once(w, run, e);
+        break;
+    case EVENT_TYPE_TIMER_STARTED:
+        note_timer(w, run, e);
+        break;
+    case EVENT_TYPE_TIMER_FIRED:
+        check_timer_not_early(w, run, e);
+        break;
+    default:
+        break;
+    }
+    if (event_closes_run((int32_t)e->event_type))
+        note_close(w, run, (int32_t)e->event_type);
+}

@@ -1,0 +1,81 @@
+/* Keeps runs and requests by id, in order of meeting. Running out of memory ends the simulation. */
+#include "model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "world.h"
+
+#define MODEL_MAX (1u << 22)
+
+void model_init(struct model *m) {
+    *m = (struct model){0};
+    map_init(&m->runs, MODEL_MAX, 1);
+    map_init(&m->latest, MODEL_MAX, 2);
+    map_init(&m->requests, MODEL_MAX, 3);
+}
+
+void model_done(struct model *m) {
+    for (size_t i = 0; i < m->run_count; i++) {
+        mem_free(m->in_order[i]->event_hashes);
+        mem_free(m->in_order[i]->signals);
+        mem_free(m->in_order[i]);
+    }
+    mem_free(m->in_order);
+    struct request_model *request;
+    for (size_t i = 0; (request = map_next(&m->requests, &i));)
+        mem_free(request);
+    map_done(&m->runs);
+    map_done(&m->latest);
+    map_done(&m->requests);
+}
+
+void *model_grow(void *items, size_t count, size_t *cap, size_t item_size) {
+    if (count < *cap)
+        return items;
+    *cap = *cap ? *cap * 2 : 16;
+    void *p = mem_resize(items, *cap * item_size);
+    ensure(p);
+    return p;
+}
+
+struct run_model *model_find(const struct model *m, const char *run_id) {
+    return map_get(&m->runs, str_of(run_id));
+}
+
+struct run_model *model_meet(struct model *m, const char *run_id, const char *workflow_id) {
+    struct run_model *run = model_find(m, run_id);
+    if (run)
+        return run;
+    run = mem_zalloc(sizeof(*run));
+    ensure(run && strlen(run_id) < sizeof(run->run_id) && strlen(workflow_id) < sizeof(run->workflow_id));
+    memcpy(run->run_id, run_id, strlen(run_id));
+    memcpy(run->workflow_id, workflow_id, strlen(workflow_id));
+    run->older = map_remove(&m->latest, str_of(workflow_id));
+    ensure(map_put(&m->latest, str_of(run->workflow_id), run) == 0);
+    ensure(map_put(&m->runs, str_of(run->run_id), run) == 0);
+    m->in_order = model_grow(m->in_order, m->run_count, &m->run_cap, sizeof(*m->in_order));
+    m->in_order[m->run_count++] = run;
+    return run;
+}
+
+struct request_model *model_request(struct world *w, const char *workflow_id, bool is_signal) {
+    struct request_model *request = mem_zalloc(sizeof(*request));
+    ensure(request && strlen(workflow_id) < sizeof(request->workflow_id));
+    snprintf(request->id, sizeof(request->id), "%s-%" PRIu64, is_signal ? "signal" : "start", w->next_id++);
+    memcpy(request->workflow_id, workflow_id, strlen(workflow_id));
+    request->is_signal = is_signal;
+    ensure(map_put(&w->model.requests, str_of(request->id), request) == 0);
+    return request;
+}
+
+struct request_model *model_find_request(const struct model *m, struct str id) {
+    return map_get(&m->requests, id);
+}
+
+void model_add_signal(struct run_model *run, struct request_model *signal) {
+    run->signals =
+        model_grow(run->signals, run->signal_count, &run->signal_cap, sizeof(struct request_model *));
+    run->signals[run->signal_count++] = signal;
+}

@@ -1,0 +1,100 @@
+/* What the outside world knows about the server's runs, and what it was promised.
+ *
+ * Every answer feeds the model; every answer is compared with it. A run's
+ * history is known as one hash for each event, so that a later read must
+ * repeat it byte for byte. Promises are acknowledged calls: whatever crash
+ * comes, their effect must be found later. */
+#pragma once
+
+#include "base/map.h"
+#include "base/str.h"
+#include "base/uuid.h"
+
+struct rpc;
+struct world;
+
+#define MODEL_ACTIVITIES_MAX 32
+#define MODEL_TIMERS_MAX 32
+#define MODEL_ID_MAX 40
+
+/* A request id that a client sends with a start or a signal, as often as it likes. */
+struct request_model {
+    char id[MODEL_ID_MAX];
+    char workflow_id[MODEL_ID_MAX];
+    struct run_model *run; /* start: the run it made. signal: where it was sent, NULL for the current run */
+    uint64_t program;
+    int reuse_policy;
+    int conflict_policy;
+    uint32_t recorded_count; /* signal: events that carry it */
+    bool is_signal;
+    bool is_acked;
+    int64_t acked_us;
+};
+
+struct activity_model {
+    int64_t scheduled_event_id;
+    int32_t close_type; /* event type, 0 while open */
+    int32_t failed_attempt; /* the highest whose failure was acknowledged */
+    bool completion_acked;
+    bool cancel_acked;
+    char acked_result[32];
+    char recorded_result[32];
+};
+
+struct timer_model {
+    int64_t started_event_id;
+    int64_t due_us; /* by the wall clock in history */
+    bool is_done;
+};
+
+struct run_model {
+    char run_id[UUID_TEXT_LEN + 1];
+    char workflow_id[MODEL_ID_MAX];
+    struct request_model *request; /* that made it; known once event 1 was seen or the start acknowledged */
+    struct run_model *older; /* the run of the same workflow id that was met before */
+    uint64_t *event_hashes;
+    size_t event_count;
+    size_t event_cap;
+    int32_t last_type;
+    int32_t close_type; /* event type, 0 while not known to be closed */
+    bool buffer_dropped; /* closed from outside while a workflow task was started */
+    bool superseded; /* a newer run of the same workflow id was acknowledged */
+    bool start_acked;
+    bool cancel_acked;
+    bool cancel_recorded;
+    bool terminate_acked;
+    bool audit_wanted;
+    bool is_audited; /* in the calm phase */
+    int64_t length_told; /* longest history that a describe spoke of */
+    int64_t scheduled_task; /* event id of an open WorkflowTaskScheduled, 0 if none */
+    int64_t started_task; /* the same for Started */
+    int64_t completed_task; /* started event id of the last completed workflow task */
+    int64_t completed_task_acked; /* highest started event id whose completion was acknowledged */
+    uint32_t signals_acked;
+    bool query_was_stale; /* an answer did not know of an acknowledged signal */
+    struct request_model **signals;
+    size_t signal_count;
+    size_t signal_cap;
+    struct activity_model activities[MODEL_ACTIVITIES_MAX];
+    struct timer_model timers[MODEL_TIMERS_MAX];
+};
+
+struct model {
+    struct map runs; /* by run id */
+    struct map latest; /* by workflow id: the run met last */
+    struct map requests; /* by request id */
+    struct run_model **in_order;
+    size_t run_count;
+    size_t run_cap;
+};
+
+void model_init(struct model *m);
+void model_done(struct model *m);
+struct run_model *model_find(const struct model *m, const char *run_id);
+/* Finds or adds. */
+struct run_model *model_meet(struct model *m, const char *run_id, const char *workflow_id);
+struct request_model *model_request(struct world *w, const char *workflow_id, bool is_signal);
+struct request_model *model_find_request(const struct model *m, struct str id);
+void model_add_signal(struct run_model *run, struct request_model *signal);
+/* Grows a vector so that it holds one more. */
+void *model_grow(void *items, size_t count, size_t *cap, size_t item_size);

@@ -1,0 +1,29 @@
+/* How rough a simulated world is: the rate of each fault, and how many take part.
+ *
+ * `calm` has no faults; the others switch on a part of faults.def. `swarm`
+ * draws its own mix for each seed and leaves whole kinds out, so that the
+ * seeds differ in what they can find. */
+#pragma once
+
+#include "base/rng.h"
+
+enum fault {
+#define FAULT(name, usual) FAULT_##name,
+#include "faults.def"
+#undef FAULT
+    FAULT_COUNT,
+};
+
+#define PROFILE_NAMES "swarm calm crash clock network worker"
+
+struct profile {
+    uint32_t one_in[FAULT_COUNT]; /* 0: never */
+    unsigned client_count;
+    unsigned worker_count;
+    size_t resident_runs_max;
+    unsigned store_lag; /* how many steps in so many leave the store waiting */
+};
+
+const char *fault_name(enum fault f);
+/* ERR_NOT_FOUND when there is no profile of that name. */
+int profile_draw(struct profile *p, const char *name, struct rng *r) must_check;

@@ -1,0 +1,104 @@
+/* The workflows of the simulated world: small programs made from a number.
+ *
+ * A program is a list of stages: run activities, sleep, wait for signals, race
+ * an activity against a timer, leave a marker. Its state comes from history
+ * events alone, so any worker can rebuild it from the whole history or carry on
+ * from where it was. A history that does not fit the program is a bug of the
+ * server (G5), which program_apply() reports. */
+#pragma once
+
+#include "command.pb-c.h"
+#include "history.pb-c.h"
+#include "model.h"
+
+struct arena;
+
+#define PROGRAM_STAGES_MAX 6
+#define PROGRAM_PENDING_MAX 4
+#define PROGRAM_COMMANDS_MAX 16
+#define PROGRAM_END_SIGNAL "end" /* lets every wait for signals pass */
+
+/* What a start request carries as its input. */
+struct program_input {
+    char request_id[MODEL_ID_MAX];
+    uint64_t program;
+};
+
+enum stage_kind { STAGE_ACTIVITIES, STAGE_TIMER, STAGE_SIGNALS, STAGE_RACE, STAGE_MARKER, STAGE_KIND_COUNT };
+
+struct stage {
+    enum stage_kind kind;
+    uint32_t count; /* activities, signals */
+    uint32_t time_ms; /* timers */
+};
+
+enum pending_kind { PENDING_ACTIVITY, PENDING_TIMER };
+
+struct pending {
+    enum pending_kind kind;
+    uint32_t number;
+    int64_t event_id; /* that scheduled or started it; 0 until seen */
+    bool is_done;
+    bool cancel_sent;
+};
+
+struct expected {
+    int32_t event_type;
+    uint32_t number;
+};
+
+/* Flat, so that it is copied by assignment. */
+struct program {
+    char run_id[UUID_TEXT_LEN + 1];
+    uint64_t seed;
+    struct stage stages[PROGRAM_STAGES_MAX];
+    uint32_t stage_count;
+    uint32_t at;
+    bool is_entered; /* the commands of stage `at` were given */
+    bool is_over;
+    bool heeds_cancel;
+    bool fails;
+    bool cancel_requested;
+    bool end_signal;
+    uint32_t signals;
+    uint32_t signals_used;
+    uint32_t next_number;
+    struct pending pending[PROGRAM_PENDING_MAX];
+    uint32_t pending_count;
+    struct expected expected[PROGRAM_COMMANDS_MAX]; /* events that the last commands must leave */
+    uint32_t expected_count;
+    int64_t last_event_id;
+    int64_t activated_for; /* started event id of the last workflow task that ran */
+};
+
+/* A command before it becomes a message. */
+struct intent {
+    int32_t command_type;
+    uint32_t number;
+    int64_t event_id; /* what it cancels */
+    uint32_t time_ms;
+};
+
+struct intents {
+    struct intent items[PROGRAM_COMMANDS_MAX];
+    uint32_t count;
+};
+
+/* What an activity does, decided by program and number, sent as its input. */
+struct activity_plan {
+    uint32_t fails; /* so many attempts fail before one succeeds */
+    uint32_t work_ms; /* how long an attempt takes */
+    uint32_t heartbeat_ms; /* heartbeat timeout, 0 for none */
+};
+
+uint32_t program_number(const char *id); /* "a12", "t12" -> 12; UINT32_MAX for anything else */
+int program_input_parse(const char *text, struct program_input *ret) must_check;
+void program_init(struct program *p, const char *run_id);
+/* The next event. Gives NULL, or says in what way the event does not fit the program. */
+const char *program_apply(struct program *p, const History__HistoryEvent *e);
+/* Runs the program as far as the events allow. */
+void program_activate(struct program *p, int64_t started_event_id, struct intents *ret);
+struct activity_plan program_activity(const struct program *p, uint32_t number);
+int activity_plan_parse(const char *text, struct activity_plan *ret) must_check;
+/* The message for an intent, in the arena. */
+Command__Command *program_command(const struct program *p, const struct intent *intent, struct arena *a);

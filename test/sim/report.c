@@ -1,0 +1,75 @@
+/* One line for each world. The same seed prints the same line, byte for byte. */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/str.h"
+
+void report_fill(struct report *rep, const struct world *w) {
+    *rep = (struct report){
+        .seed = w->cfg.seed,
+        .steps = w->step,
+        .sim_us = w->now.mono.us,
+        .hash = w->trace.hash,
+        .tally = w->tally,
+        .ok = !w->failure.is_set,
+    };
+    if (!rep->ok) {
+        snprintf(rep->check, sizeof(rep->check), "%s", w->failure.check);
+        snprintf(rep->detail, sizeof(rep->detail), "%s", w->failure.detail);
+    }
+}
+
+void report_add(struct report *total, const struct report *rep) {
+    total->steps += rep->steps;
+    total->sim_us += rep->sim_us;
+    total->tally.calls += rep->tally.calls;
+    total->tally.oks += rep->tally.oks;
+    total->tally.unknown += rep->tally.unknown;
+    total->tally.starts += rep->tally.starts;
+    total->tally.completed += rep->tally.completed;
+    total->tally.signals += rep->tally.signals;
+    total->tally.activities += rep->tally.activities;
+    total->tally.queries += rep->tally.queries;
+    for (int f = 0; f < FAULT_COUNT; f++)
+        total->tally.faults[f] += rep->tally.faults[f];
+}
+
+void report_print_tally(const struct report *rep) {
+    const struct tally *t = &rep->tally;
+    uint64_t crashes =
+        t->faults[FAULT_crash] + t->faults[FAULT_crash_after_reply] + t->faults[FAULT_crash_unannounced];
+    printf("steps=%" PRIu64 " sim_time=%" PRId64 ".%06" PRId64 "s calls=%" PRIu64 " ok=%" PRIu64
+           " unknown=%" PRIu64 " starts=%" PRIu64 " completed=%" PRIu64 " signals=%" PRIu64
+           " activities=%" PRIu64 " queries=%" PRIu64 " crashes=%" PRIu64 " faults={",
+           rep->steps, rep->sim_us / USEC_PER_SEC, rep->sim_us % USEC_PER_SEC, t->calls, t->oks, t->unknown,
+           t->starts, t->completed, t->signals, t->activities, t->queries, crashes);
+    const char *comma = "";
+    for (int f = 0; f < FAULT_COUNT; f++) {
+        if (t->faults[f] == 0)
+            continue;
+        printf("%s%s=%" PRIu64, comma, fault_name((enum fault)f), t->faults[f]);
+        comma = ",";
+    }
+    printf("}");
+}
+
+static void report_print_failure(const struct report *rep, const struct world_config *cfg,
+                                 const char *plant) {
+    printf("FAIL seed=%" PRIu64 " steps=%" PRIu64
+           " profile=%s plant=%s check=%s detail=%s; reproduce: build/sim --seed %" PRIu64 " --steps %" PRIu64
+           " --profile %s%s%s --trace\n",
+           rep->seed, cfg->steps, cfg->profile, plant ? plant : "none", rep->check, rep->detail, rep->seed,
+           cfg->steps, cfg->profile, plant ? " --plant " : "", plant ? plant : "");
+}
+
+void report_print(const struct report *rep, const struct world_config *cfg, const char *plant) {
+    if (!rep->ok) {
+        report_print_failure(rep, cfg, plant);
+        return;
+    }
+    printf("seed=%" PRIu64 " ", rep->seed);
+    report_print_tally(rep);
+    printf(" hash=%016" PRIx64 " ok\n", rep->hash);
+}

@@ -1,0 +1,127 @@
+/* What a task must look like at the moment the server gives it away: its run is open, its number is new, its
+ * history fits what everyone else has read. */
+#include "task_checker.h"
+
+#include <inttypes.h>
+
+#include "history.h"
+#include "names.h"
+#include "program.h"
+#include "rpc.h"
+#include "wire/encode.h"
+
+#define TASK_HISTORY_FIELD 8 /* of PollWorkflowTaskQueueResponse */
+#define NEXT_TASK_FIELD 1 /* of RespondWorkflowTaskCompletedResponse */
+
+/* A closed run has no tasks. */
+static void check_task_of_open_run(struct world *w, const struct run_model *run, const char *what) {
+    if (run->close_type)
+        world_fail(w, "task_of_open_run", "%s task of run=%s, which closed with type=%" PRId32, what,
+                   run->run_id, run->close_type);
+}
+
+/* G8: a workflow task whose completion was acknowledged is not handed out again. */
+static void check_task_is_new(struct world *w, const struct run_model *run, int64_t started_event_id) {
+    if (started_event_id <= run->completed_task_acked)
+        world_fail(w, "task_is_new", "run=%s task %" PRId64 " is handed out, task %" PRId64 " was completed",
+                   run->run_id, started_event_id, run->completed_task_acked);
+}
+
+/* G5: the slice begins at the start or after the last completed task, and ends with the task's own start. */
+static void check_task_history(struct world *w, const struct run_model *run,
+                               const Ws__PollWorkflowTaskQueueResponse *m, const struct glimpse *g) {
+    if (g->count == 0 || (g->first_id != 1 && g->first_id != m->previous_started_event_id + 1))
+        world_fail(w, "task_history", "run=%s begins at %" PRId64 ", previous task %" PRId64, run->run_id,
+                   g->first_id, m->previous_started_event_id);
+    if (m->next_page_token.len == 0 && g->last_id != m->started_event_id)
+        world_fail(w, "task_history", "run=%s ends at %" PRId64 ", task started %" PRId64, run->run_id,
+                   g->last_id, m->started_event_id);
+    bool all_known = (int64_t)run->event_count >= m->started_event_id - 2;
+    if (all_known && m->previous_started_event_id != run->completed_task)
+        world_fail(w, "task_history", "run=%s previous task %" PRId64 ", last completed %" PRId64,
+                   run->run_id, m->previous_started_event_id, run->completed_task);
+}
+
+static struct run_model *task_run(struct world *w, const Common__WorkflowExecution *execution) {
+    if (!execution || strlen(execution->run_id) != UUID_TEXT_LEN) {
+        world_fail(w, "task_names_run", "run id '%s'", execution ? execution->run_id : "");
+        return NULL;
+    }
+    return model_meet(&w->model, execution->run_id, execution->workflow_id);
+}
+
+static void on_workflow_task(struct world *w, const Ws__PollWorkflowTaskQueueResponse *m, struct str bytes) {
+    if (m->task_token.len == 0)
+        return;
+    struct run_model *run = task_run(w, m->workflow_execution);
+    if (!run)
+        return;
+    if (m->query) {
+        history_see(w, run, bytes, TASK_HISTORY_FIELD, 0);
+        return;
+    }
+    check_task_of_open_run(w, run, "workflow");
+    check_task_is_new(w, run, m->started_event_id);
+    /* The start of a task is not durable by itself; for a retried task neither is its schedule. */
+    struct glimpse g = history_see(w, run, bytes, TASK_HISTORY_FIELD, m->attempt > 1 ? 2 : 1);
+    check_task_history(w, run, m, &g);
+}
+
+/* G4: attempts are numbered upwards, and an activity that ended is not handed out again. */
+static void check_attempt_is_new(struct world *w, const struct run_model *run,
+                                 const Ws__PollActivityTaskQueueResponse *m) {
+    uint32_t n = program_number(m->activity_id);
+    if (n >= MODEL_ACTIVITIES_MAX) {
+        world_fail(w, "attempt_is_new", "run=%s activity id '%s'", run->run_id, m->activity_id);
+        return;
+    }
+    const struct activity_model *a = &run->activities[n];
+    if (a->completion_acked || a->cancel_acked || a->close_type)
+        world_fail(w, "attempt_is_new", "run=%s activity=%s is handed out, but it ended", run->run_id,
+                   m->activity_id);
+    if (m->attempt <= a->failed_attempt)
+        world_fail(w, "attempt_is_new",
+                   "run=%s activity=%s attempt=%" PRId32 ", but attempt %" PRId32 " failed", run->run_id,
+                   m->activity_id, m->attempt, a->failed_attempt);
+    if (!m->scheduled_time || !m->current_attempt_scheduled_time || !m->started_time)
+        world_fail(w, "attempt_is_new", "run=%s activity=%s lacks a time", run->run_id, m->activity_id);
+}
+
+static void on_activity_task(struct world *w, const Ws__PollActivityTaskQueueResponse *m) {
+    if (m->task_token.len == 0)
+        return;
+    struct run_model *run = task_run(w, m->workflow_execution);
+    if (!run)
+        return;
+    check_task_of_open_run(w, run, "activity");
+    check_attempt_is_new(w, run, m);
+}
+
+/* G8: the same workflow task is not completed twice. */
+static void check_completed_once(struct rpc *r) {
+    struct run_model *run = r->subject.run;
+    if (r->subject.started_event_id <= run->completed_task_acked)
+        world_fail(r->w, "completed_once", "run=%s task %" PRId64 " is acknowledged again", run->run_id,
+                   r->subject.started_event_id);
+    run->completed_task_acked = MAX(run->completed_task_acked, r->subject.started_event_id);
+}
+
+static void on_completion(struct rpc *r) {
+    check_completed_once(r);
+    const Ws__RespondWorkflowTaskCompletedResponse *m = (const void *)r->response;
+    struct str rest = buf_str(&r->reply);
+    struct wire_field f;
+    bool ok;
+    while (m->workflow_task && wire_next_field(&rest, &f, &ok))
+        if (f.number == NEXT_TASK_FIELD)
+            on_workflow_task(r->w, m->workflow_task, f.content);
+}
+
+void checker_on_task(struct rpc *r) {
+    if (r->kind == RPC_complete_workflow_task)
+        on_completion(r);
+    else if (r->kind == RPC_poll_workflow_task)
+        on_workflow_task(r->w, (const void *)r->response, buf_str(&r->reply));
+    else
+        on_activity_task(r->w, (const void *)r->response);
+}

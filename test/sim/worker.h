@@ -1,0 +1,44 @@
+/* Workers: they poll for workflow and activity tasks and do what the programs say.
+ *
+ * A worker has pollers for the shared queue and for its own sticky queue, and a
+ * cache of the runs that it has worked on. It may die and come back with an
+ * empty cache and another sticky queue. */
+#pragma once
+
+#include "program.h"
+#include "world.h"
+
+#define WORKER_QUEUE "work"
+#define WORKER_CACHE_MAX 24
+
+struct activity_slot;
+struct workflow_slot;
+
+struct worker {
+    struct world *w;
+    unsigned index;
+    unsigned life; /* counts rebirths */
+    bool is_alive;
+    bool is_sticky; /* whether it caches runs at all */
+    bool returns_new; /* asks for the next task with the answer to the last */
+    char name[32];
+    char sticky_queue[40];
+    struct program cache[WORKER_CACHE_MAX];
+    unsigned cache_next;
+    struct workflow_slot *workflow_slots;
+    unsigned workflow_slot_count;
+    struct activity_slot *activity_slots;
+    unsigned activity_slot_count;
+    struct happening rebirth;
+    struct rpc *goodbye;
+};
+
+struct worker *workers_new(struct world *w);
+void workers_free(struct world *w);
+void workers_kill_one(struct world *w);
+void workers_revive(struct world *w); /* all of them, for the calm phase */
+
+/* The cached program of a run, NULL when the worker does not have it. */
+struct program *worker_recall(struct worker *worker, const char *run_id);
+void worker_remember(struct worker *worker, const struct program *p);
+void worker_forget(struct worker *worker, const char *run_id);

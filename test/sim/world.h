@@ -1,0 +1,81 @@
+/* A simulated world: one server, its clients and workers, a clock, one source of chance.
+ *
+ * One thread. Everything that will happen is a happening on the agenda, a
+ * waiting store operation, or a deadline of the engine; each step takes one of
+ * them, chosen by the seed. The world ends with a calm phase: no more faults,
+ * nothing new is started, and whatever is open must come to its end. */
+#pragma once
+
+#include "agenda.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "model.h"
+#include "profile.h"
+#include "server.h"
+#include "trace.h"
+
+struct auditor;
+struct client;
+struct worker;
+
+struct tally {
+    uint64_t calls; /* made */
+    uint64_t oks; /* answered OK */
+    uint64_t unknown; /* whose outcome the caller never learned */
+    uint64_t starts;
+    uint64_t completed; /* runs seen closed, whatever the end */
+    uint64_t signals;
+    uint64_t activities;
+    uint64_t queries;
+    uint64_t faults[FAULT_COUNT];
+};
+
+struct failure {
+    bool is_set;
+    const char *check;
+    char detail[512];
+};
+
+struct world_config {
+    uint64_t seed;
+    uint64_t steps;
+    const char *profile;
+    uint32_t planted_bug;
+    bool trace;
+};
+
+struct world {
+    struct world_config cfg;
+    struct rng rng;
+    struct profile profile;
+    struct now now;
+    int64_t wall_latest_us; /* the latest wall time so far; jumps may lead back */
+    struct heap agenda;
+    uint64_t step;
+    uint64_t idle_turns; /* engine wake-ups in a row at one moment */
+    bool is_calm;
+    struct trace trace;
+    struct tally tally;
+    struct failure failure;
+    struct server server;
+    struct model model;
+    struct client *clients;
+    struct worker *workers;
+    struct auditor *auditor;
+    uint64_t next_id;
+};
+
+int world_new(const struct world_config *cfg,
+              struct world **ret) must_check; /* ERR_NOT_FOUND: no such profile */
+/* Runs to the end or to the first failed check; true when all checks held. */
+bool world_run(struct world *w);
+void world_free(struct world *w);
+
+void world_at(struct world *w, struct happening *h, int64_t delay_us);
+void world_not(struct world *w, struct happening *h); /* takes it off the agenda, if it is there */
+/* Whether this fault happens now; counted when it does. */
+bool world_fault(struct world *w, enum fault f);
+/* A delay between min and max, in microseconds, more often short than long. */
+int64_t world_delay(struct world *w, int64_t min_us, int64_t max_us);
+/* Remembers the first failure; the world stops at the end of the step. */
+void world_fail(struct world *w, const char *check, const char *fmt, ...) printf_like(3, 4);

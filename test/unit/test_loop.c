@@ -1,0 +1,189 @@
+/* The loop and the clocks. */
+#include "host/loop.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+struct probe {
+    struct loop *loop;
+    struct timer *timer;
+    int fired;
+    int turns;
+    int wakes;
+    int signals;
+    char order[8];
+    size_t order_len;
+    int64_t fired_us;
+};
+
+static void stop_on_fire(void *ctx) {
+    struct probe *p = ctx;
+    p->fired++;
+    p->fired_us = host_now().mono.us;
+    loop_stop(p->loop);
+}
+
+static void count_turn(void *ctx) {
+    ((struct probe *)ctx)->turns++;
+}
+
+TEST(clocks_advance) {
+    struct now a = host_now();
+    struct now b = host_now();
+    CHECK(b.mono.us >= a.mono.us);
+    CHECK(a.wall.us > INT64_C(1600000000) * USEC_PER_SEC);
+    CHECK(host_entropy() != host_entropy());
+}
+
+TEST(timer_never_fires_early) {
+    struct probe p = {0};
+    if (CHECK_INT(loop_new(&p.loop), 0) && CHECK_INT(timer_new(p.loop, stop_on_fire, &p, &p.timer), 0)) {
+        for (int64_t delay_us = 1; delay_us < 9000; delay_us += 1777) {
+            int64_t begin_us = host_now().mono.us;
+            timer_set(p.timer, delay_us);
+            CHECK_INT(loop_run(p.loop), 0);
+            CHECK(p.fired_us - begin_us >= delay_us);
+        }
+        CHECK_INT(p.fired, 6);
+    }
+    timer_free(p.timer);
+    loop_free(p.loop);
+}
+
+TEST(timer_set_again_replaces_and_clear_forgets) {
+    struct probe p = {0};
+    struct timer *other = NULL;
+    if (CHECK_INT(loop_new(&p.loop), 0) && CHECK_INT(timer_new(p.loop, stop_on_fire, &p, &p.timer), 0) &&
+        CHECK_INT(timer_new(p.loop, stop_on_fire, &p, &other), 0)) {
+        timer_set(other, 0);
+        timer_clear(other);
+        timer_set(p.timer, CLOCK_NEVER);
+        timer_set(p.timer, -5); /* in the past: now */
+        CHECK_INT(loop_run(p.loop), 0);
+        CHECK_INT(p.fired, 1);
+    }
+    timer_free(other);
+    timer_free(p.timer);
+    loop_free(p.loop);
+}
+
+struct letter {
+    struct probe *probe;
+    char name;
+};
+
+static void append_letter(void *ctx) {
+    struct letter *l = ctx;
+    l->probe->order[l->probe->order_len++] = l->name;
+    if (l->probe->order_len == 3)
+        loop_stop(l->probe->loop);
+}
+
+TEST(timers_fire_in_order_of_time) {
+    struct probe p = {0};
+    struct letter letters[3] = {{&p, 'c'}, {&p, 'a'}, {&p, 'b'}};
+    const int64_t delays_us[3] = {6000, 0, 3000};
+    struct timer *timers[3] = {0};
+    bool ok = CHECK_INT(loop_new(&p.loop), 0);
+    for (int i = 0; ok && i < 3; i++)
+        ok = CHECK_INT(timer_new(p.loop, append_letter, &letters[i], &timers[i]), 0);
+    for (int i = 0; ok && i < 3; i++)
+        timer_set(timers[i], delays_us[i]);
+    if (ok) {
+        CHECK_INT(loop_run(p.loop), 0);
+        CHECK_STR(p.order, "abc");
+    }
+    for (int i = 0; i < 3; i++)
+        timer_free(timers[i]);
+    loop_free(p.loop);
+}
+
+TEST(turn_hook_runs_after_each_turn) {
+    struct probe p = {0};
+    if (CHECK_INT(loop_new(&p.loop), 0) && CHECK_INT(timer_new(p.loop, stop_on_fire, &p, &p.timer), 0)) {
+        loop_on_turn(p.loop, count_turn, &p);
+        timer_set(p.timer, 0);
+        CHECK_INT(loop_run(p.loop), 0);
+        CHECK(p.turns >= 1);
+        int before = p.turns;
+        timer_set(p.timer, 0);
+        CHECK_INT(loop_run(p.loop), 0);
+        CHECK(p.turns > before);
+    }
+    timer_free(p.timer);
+    loop_free(p.loop);
+}
+
+TEST(stop_before_run_returns_at_once) {
+    struct probe p = {0};
+    if (CHECK_INT(loop_new(&p.loop), 0)) {
+        loop_on_turn(p.loop, count_turn, &p);
+        loop_stop(p.loop);
+        CHECK_INT(loop_run(p.loop), 0);
+        CHECK_INT(p.turns, 0);
+    }
+    loop_free(p.loop);
+}
+
+static void count_wake(void *ctx) {
+    struct probe *p = ctx;
+    p->wakes++;
+    loop_stop(p->loop);
+}
+
+static void *wake_many_times(void *loop) {
+    for (int i = 0; i < 1000; i++)
+        loop_wake(loop);
+    return NULL;
+}
+
+TEST(wake_from_another_thread) {
+    struct probe p = {0};
+    if (CHECK_INT(loop_new(&p.loop), 0) && CHECK_INT(loop_on_wake(p.loop, count_wake, &p), 0)) {
+        pthread_t thread;
+        CHECK_INT(pthread_create(&thread, NULL, wake_many_times, p.loop), 0);
+        CHECK_INT(loop_run(p.loop), 0);
+        CHECK_INT(pthread_join(thread, NULL), 0);
+        CHECK(p.wakes >= 1);
+        /* None of those that came after the stop is forgotten. */
+        int before = p.wakes;
+        loop_wake(p.loop);
+        CHECK_INT(loop_run(p.loop), 0);
+        CHECK_INT(p.wakes, before + 1);
+    }
+    loop_free(p.loop);
+}
+
+static void count_signal(void *ctx) {
+    struct probe *p = ctx;
+    p->signals++;
+    loop_stop(p->loop);
+}
+
+TEST(stop_signals_arrive_on_the_loop) {
+    struct probe p = {0};
+    if (CHECK_INT(loop_new(&p.loop), 0) && CHECK_INT(loop_on_stop_signal(p.loop, count_signal, &p), 0)) {
+        const int signals[] = {SIGTERM, SIGINT, SIGTERM};
+        for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+            CHECK_INT(raise(signals[i]), 0);
+            CHECK_INT(loop_run(p.loop), 0);
+            CHECK_INT(p.signals, i + 1);
+        }
+    }
+    loop_free(p.loop);
+}
+
+TEST(writing_to_a_closed_pipe_is_only_an_error) {
+    struct probe p = {0};
+    int ends[2];
+    if (CHECK_INT(loop_new(&p.loop), 0) && CHECK_INT(pipe2(ends, O_CLOEXEC), 0)) {
+        close(ends[0]);
+        CHECK_INT(write(ends[1], "x", 1), -1); /* without the loop's care, SIGPIPE would end us here */
+        close(ends[1]);
+    }
+    loop_free(p.loop);
+}

@@ -1,0 +1,553 @@
+/* The SQLite file: opened again, refused when it should be, and durable when the process dies.
+ *
+ * Permission bits do not stop root, who may run this, so "unwritable" is tried
+ * with a directory that is missing and with a directory in place of the file. */
+#include "store_fixture.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/rng.h"
+
+static struct uuid id(uint8_t last) {
+    return (struct uuid){{[15] = last}};
+}
+
+static struct write *add(struct commit *c, enum write_kind kind) {
+    static struct write nowhere; /* when the arena is exhausted */
+    struct write *w = batch_add(&c->batch, kind);
+    if (!w)
+        w = &nowhere;
+    w->namespace_id = id(1);
+    w->run_id = id(2);
+    return w;
+}
+
+/* A history of rows 1, 2, … with one event each. */
+static void add_event(struct commit *c, int64_t event_id, struct str body) {
+    struct write *w = add(c, WRITE_HISTORY);
+    w->first_event_id = w->last_event_id = event_id;
+    w->body = body;
+}
+
+static int read_history(struct store *s, size_t *ret_count) {
+    struct question q;
+    struct buf text;
+    buf_init(&text, FIXTURE_TEXT_MAX);
+    question_init(&q, READ_HISTORY, &text);
+    q.read.namespace_id = id(1);
+    q.read.run_id = id(2);
+    q.read.last_event_id = INT64_MAX;
+    int rc = question_ask(&q, s);
+    *ret_count = q.row_count;
+    buf_done(&text);
+    return rc;
+}
+
+static void fill(struct fixture *f, int64_t from, int64_t to, struct str body) {
+    struct commit c;
+    commit_init(&c);
+    for (int64_t i = from; i <= to; i++)
+        add_event(&c, i, body);
+    fixture_commit(f, &c);
+    batch_done(&c.batch);
+}
+
+static char page[4096]; /* zeroes */
+
+/* ---- a store that is closed and opened again ---- */
+
+TEST(sqlite_file_keeps_what_was_committed) {
+    struct fixture f;
+    size_t count = 0;
+    fixture_init(&f, BACKEND_FILE);
+    for (int round = 0; round < 3 && CHECK(f.store != NULL); round++) {
+        CHECK_INT(read_history(f.store, &count), 0);
+        CHECK_INT(count, round * 5);
+        fill(&f, round * 5 + 1, round * 5 + 5, STR("x"));
+        fixture_close(&f);
+        fixture_reopen(&f);
+    }
+    fixture_done(&f);
+}
+
+TEST(sqlite_files_are_private) {
+    static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
+    struct fixture f;
+    fixture_init(&f, BACKEND_FILE);
+    if (CHECK(f.store != NULL)) {
+        for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+            struct stat st;
+            char name[FIXTURE_PATH_MAX + 32];
+            (void)snprintf(name, sizeof name, "%s%s", f.path, suffixes[i]);
+            if (CHECK_INT(stat(name, &st), 0))
+                CHECK_INT(st.st_mode & 0777, 0600);
+        }
+    }
+    fixture_done(&f);
+}
+
+TEST(sqlite_close_leaves_one_file_and_its_lock) {
+    struct fixture f;
+    struct stat st;
+    char name[FIXTURE_PATH_MAX + 32];
+    fixture_init(&f, BACKEND_FILE);
+    if (CHECK(f.store != NULL))
+        fill(&f, 1, 3, STR("x"));
+    fixture_close(&f);
+    (void)snprintf(name, sizeof name, "%s-wal", f.path);
+    CHECK(stat(name, &st) < 0);
+    (void)snprintf(name, sizeof name, "%s-shm", f.path);
+    CHECK(stat(name, &st) < 0);
+    fixture_done(&f);
+}
+
+TEST(sqlite_memory_stores_are_apart_and_leave_no_file) {
+    struct fixture a, b;
+    size_t count = 9;
+    fixture_init(&a, BACKEND_MEMORY);
+    fixture_init(&b, BACKEND_MEMORY);
+    if (CHECK(a.store && b.store)) {
+        fill(&a, 1, 3, STR("x"));
+        CHECK_INT(read_history(b.store, &count), 0);
+        CHECK_INT(count, 0);
+        CHECK_INT(read_history(a.store, &count), 0);
+        CHECK_INT(count, 3);
+    }
+    CHECK_INT(access(a.path, F_OK), -1);
+    CHECK_INT(access(":memory:", F_OK), -1);
+    fixture_done(&a);
+    fixture_done(&b);
+}
+
+/* The log is moved into the file as it grows, not only at the end. */
+TEST(sqlite_log_does_not_grow_without_end) {
+    struct fixture f;
+    struct commit c;
+    struct stat st;
+    off_t largest = 0;
+    char name[FIXTURE_PATH_MAX + 32];
+    fixture_init(&f, BACKEND_FILE);
+    commit_init(&c);
+    (void)snprintf(name, sizeof name, "%s-wal", f.path);
+    for (int round = 0; round < 120 && CHECK(f.store != NULL); round++) {
+        for (uint8_t run = 0; run < 100; run++) {
+            struct write *w = add(&c, WRITE_EXECUTION);
+            w->run_id = id(run);
+            w->status = round; /* a row that stays the same would not be written */
+            w->body = str_bytes(page, 3000);
+        }
+        fixture_commit(&f, &c); /* 400 KiB of pages */
+        CHECK_INT(stat(name, &st), 0);
+        largest = MAX(largest, st.st_size);
+    }
+    CHECK(largest > (1 << 20));
+    CHECK(largest < (16 << 20));
+    batch_done(&c.batch);
+    fixture_done(&f);
+}
+
+/* ---- files that are refused ---- */
+
+static void check_refused(struct fixture *f, const char *path, int code, const char *word) {
+    struct err e = {0};
+    CHECK_INT(fixture_try_open(f, path, &e), code);
+    CHECK_INT(e.code, code);
+    if (!CHECK(strstr(e.text, word) != NULL))
+        printf("# the text is: %s\n", e.text);
+    CHECK(!f->store);
+}
+
+TEST(sqlite_refuses_what_is_no_file) {
+    struct fixture f;
+    char path[FIXTURE_PATH_MAX + 32];
+    fixture_prepare(&f, BACKEND_FILE);
+    (void)snprintf(path, sizeof path, "%s/missing/rondo.db", f.directory);
+    check_refused(&f, path, ERR_STORE_IO, "does not exist");
+    check_refused(&f, f.directory, ERR_STORE_IO, "is a directory");
+    check_refused(&f, "/dev/null", ERR_STORE_IO, "not a regular file");
+    check_refused(&f, "", ERR_STORE_IO, "No data file");
+    check_refused(&f, "/dev/null/rondo.db", ERR_STORE_IO, "Cannot");
+    fixture_done(&f);
+}
+
+static void write_file(const char *path, const void *bytes, size_t n, off_t at) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    CHECK(fd >= 0 && pwrite(fd, bytes, n, at) == (ssize_t)n);
+    if (fd >= 0)
+        close(fd);
+}
+
+TEST(sqlite_refuses_what_is_no_database) {
+    struct fixture f;
+    fixture_prepare(&f, BACKEND_FILE);
+    write_file(f.path, "short", 5, 0);
+    check_refused(&f, f.path, ERR_STORE_CORRUPT, "not a Rondo data file");
+    write_file(f.path, page, sizeof page, 0);
+    check_refused(&f, f.path, ERR_STORE_CORRUPT, "not a Rondo data file");
+    write_file(f.path, "SQLite format 3", 16, 0); /* the rest is zeroes */
+    check_refused(&f, f.path, ERR_STORE_CORRUPT, "damaged");
+    fixture_done(&f);
+}
+
+TEST(sqlite_accepts_an_empty_file) {
+    struct fixture f;
+    fixture_prepare(&f, BACKEND_FILE);
+    write_file(f.path, "", 0, 0);
+    fixture_reopen(&f);
+    CHECK(f.store != NULL);
+    fixture_done(&f);
+}
+
+TEST(sqlite_refuses_a_file_that_was_cut_short) {
+    struct fixture f;
+    struct stat st;
+    fixture_init(&f, BACKEND_FILE);
+    if (CHECK(f.store != NULL))
+        fill(&f, 1, 100, str_bytes(page, 2000));
+    fixture_close(&f);
+    CHECK_INT(stat(f.path, &st), 0);
+    CHECK_INT(truncate(f.path, st.st_size / 2), 0);
+    check_refused(&f, f.path, ERR_STORE_CORRUPT, "cut short");
+    fixture_done(&f);
+}
+
+TEST(sqlite_read_reports_damage) {
+    struct fixture f;
+    struct stat st;
+    size_t count = 0;
+    char garbage[sizeof page];
+    memset(garbage, 0xee, sizeof garbage);
+    fixture_init(&f, BACKEND_FILE);
+    if (CHECK(f.store != NULL))
+        fill(&f, 1, 300, str_bytes(page, 2000));
+    fixture_close(&f);
+    CHECK_INT(stat(f.path, &st), 0);
+    for (off_t at = sizeof page * 20; at < st.st_size; at += sizeof page)
+        write_file(f.path, garbage, sizeof garbage, at);
+    fixture_reopen(&f);
+    if (CHECK(f.store != NULL))
+        CHECK_INT(read_history(f.store, &count), ERR_STORE_CORRUPT);
+    CHECK(count < 300);
+    fixture_done(&f);
+}
+
+static void run_sql(const char *path, const char *sql) {
+    sqlite3 *db = NULL;
+    CHECK_INT(sqlite3_open(path, &db), SQLITE_OK);
+    CHECK_INT(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static uint64_t hash_file(const char *path) {
+    uint64_t h = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    uint8_t bytes[4096];
+    CHECK(fd >= 0);
+    for (ssize_t n; fd >= 0 && (n = read(fd, bytes, sizeof bytes)) > 0;)
+        for (ssize_t i = 0; i < n; i++)
+            h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
+    if (fd >= 0)
+        close(fd);
+    return h;
+}
+
+TEST(sqlite_refuses_a_newer_schema_and_leaves_it_alone) {
+    struct fixture f;
+    fixture_init(&f, BACKEND_FILE);
+    CHECK(f.store != NULL);
+    fixture_close(&f);
+    run_sql(f.path, "PRAGMA user_version = 99");
+    uint64_t before = hash_file(f.path);
+    check_refused(&f, f.path, ERR_STORE_NEWER, "schema 99");
+    check_refused(&f, f.path, ERR_STORE_NEWER, "Upgrade rondo");
+    CHECK(hash_file(f.path) == before);
+    run_sql(f.path, "PRAGMA user_version = 1");
+    fixture_reopen(&f);
+    CHECK(f.store != NULL);
+    fixture_done(&f);
+}
+
+TEST(sqlite_refuses_the_database_of_another_program) {
+    struct fixture f;
+    fixture_prepare(&f, BACKEND_FILE);
+    run_sql(f.path, "CREATE TABLE t (x); INSERT INTO t VALUES (1)");
+    uint64_t before = hash_file(f.path);
+    check_refused(&f, f.path, ERR_STORE_CORRUPT, "another program");
+    CHECK(hash_file(f.path) == before);
+    fixture_done(&f);
+}
+
+TEST(sqlite_refuses_a_database_with_tables_missing) {
+    struct fixture f;
+    fixture_init(&f, BACKEND_FILE);
+    CHECK(f.store != NULL);
+    fixture_close(&f);
+    run_sql(f.path, "DROP TABLE history");
+    check_refused(&f, f.path, ERR_STORE_IO, "no such table: history");
+    fixture_done(&f);
+}
+
+/* ---- two servers on one file ---- */
+
+TEST(sqlite_second_store_on_a_file_is_refused) {
+    struct fixture f, second;
+    char pid[32], alias[FIXTURE_PATH_MAX + 32];
+    fixture_init(&f, BACKEND_FILE);
+    fixture_prepare(&second, BACKEND_FILE);
+    (void)snprintf(pid, sizeof pid, "process %ld", (long)getpid());
+    (void)snprintf(alias, sizeof alias, "%s/alias.db", second.directory);
+    if (CHECK(f.store != NULL)) {
+        check_refused(&second, f.path, ERR_STORE_LOCKED, pid);
+        CHECK_INT(symlink(f.path, alias), 0);
+        check_refused(&second, alias, ERR_STORE_LOCKED, "in use by another server");
+        fill(&f, 1, 3, STR("the first one still works"));
+    }
+    fixture_close(&f);
+    CHECK_INT(fixture_try_open(&second, alias, NULL), 0); /* the lock went with its owner */
+    fixture_close(&second);
+    (void)unlink(alias);
+    fixture_done(&second);
+    fixture_done(&f);
+}
+
+/* Runs body in a process of its own and returns how that ended. */
+static int in_child(void (*body)(struct fixture *f, int out), struct fixture *f, int *ret_in,
+                    pid_t *ret_pid) {
+    int ends[2];
+    if (!CHECK(pipe(ends) == 0))
+        return -1;
+    (void)fflush(stdout);
+    *ret_pid = fork();
+    if (*ret_pid == 0) {
+        close(ends[0]);
+        body(f, ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    *ret_in = ends[0];
+    return CHECK(*ret_pid > 0) ? 0 : -1;
+}
+
+static void hold_the_lock(struct fixture *f, int out) {
+    fixture_reopen(f);
+    ensure(f->store);
+    ensure(write(out, "x", 1) == 1);
+    for (;;)
+        pause();
+}
+
+TEST(sqlite_lock_of_a_dead_process_is_free) {
+    struct fixture f;
+    pid_t pid;
+    int in;
+    char byte;
+    fixture_prepare(&f, BACKEND_FILE);
+    if (in_child(hold_the_lock, &f, &in, &pid) == 0) {
+        CHECK_INT(read(in, &byte, 1), 1);
+        check_refused(&f, f.path, ERR_STORE_LOCKED, "in use by another server");
+        kill(pid, SIGKILL);
+        CHECK_INT(waitpid(pid, NULL, 0), pid);
+        close(in);
+        fixture_reopen(&f);
+        CHECK(f.store != NULL);
+    }
+    fixture_done(&f);
+}
+
+/* ---- commits that fail end the process ---- */
+
+#define FATAL_EXIT 42
+
+static void on_fatal(void *ctx, const char *text) {
+    ensure(write(*(int *)ctx, text, strlen(text)) > 0);
+    _exit(FATAL_EXIT);
+}
+
+static struct store *open_fatal(struct fixture *f, int *out) {
+    struct err e = {0};
+    struct sqlite_options o = {
+        .path = f->path, .wake = fixture_wake, .wake_ctx = f, .fatal = on_fatal, .fatal_ctx = out};
+    ensure(sqlite_store_open(&o, &f->store, &e) == 0);
+    return f->store;
+}
+
+/* The disk is "full": files may not grow beyond what they are now. */
+static void commit_to_a_full_disk(struct fixture *f, int out) {
+    struct rlimit limit = {64 << 10, 64 << 10};
+    (void)open_fatal(f, &out);
+    fill(f, 1, 1, STR("announced"));
+    (void)signal(SIGXFSZ, SIG_IGN);
+    ensure(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    fill(f, 2, 200, str_bytes(page, sizeof page));
+}
+
+static void commit_an_event_twice(struct fixture *f, int out) {
+    (void)open_fatal(f, &out);
+    fill(f, 1, 1, STR("announced"));
+    fill(f, 1, 1, STR("again"));
+}
+
+static void check_fatal(void (*body)(struct fixture *f, int out), const char *word) {
+    struct fixture f;
+    pid_t pid;
+    int in, status = 0;
+    char text[ERR_TEXT_MAX] = "";
+    size_t count = 0;
+    fixture_prepare(&f, BACKEND_FILE);
+    if (in_child(body, &f, &in, &pid) == 0) {
+        CHECK(read(in, text, sizeof text - 1) > 0);
+        if (!CHECK(strstr(text, word) != NULL))
+            printf("# the text is: %s\n", text);
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        CHECK(WIFEXITED(status));
+        CHECK_INT(WEXITSTATUS(status), FATAL_EXIT);
+        close(in);
+        fixture_reopen(&f);
+        if (CHECK(f.store != NULL))
+            CHECK_INT(read_history(f.store, &count), 0);
+        CHECK_INT(count, 1);
+    }
+    fixture_done(&f);
+}
+
+TEST(sqlite_full_disk_is_fatal) {
+    check_fatal(commit_to_a_full_disk, "Cannot use");
+}
+TEST(sqlite_history_cannot_be_overwritten) {
+    check_fatal(commit_an_event_twice, "UNIQUE");
+}
+
+static void abort_without_a_hook(struct fixture *f, int out) {
+    struct rlimit no_core = {0, 0};
+    ensure(setrlimit(RLIMIT_CORE, &no_core) == 0);
+    (void)signal(SIGABRT, SIG_DFL); /* a sanitizer may have its own */
+    fixture_reopen(f);
+    ensure(f->store && write(out, "x", 1) == 1);
+    fill(f, 1, 1, STR("announced"));
+    fill(f, 1, 1, STR("again"));
+}
+
+TEST(sqlite_failed_commit_aborts_without_a_hook) {
+    struct fixture f;
+    pid_t pid;
+    int in, status = 0;
+    fixture_prepare(&f, BACKEND_FILE);
+    if (in_child(abort_without_a_hook, &f, &in, &pid) == 0) {
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+        close(in);
+    }
+    fixture_done(&f);
+}
+
+/* ---- kill -9 ---- */
+
+#define CRASH_ROUNDS 20
+#define CRASH_UNDER_WAY 3
+#define CRASH_ANNOUNCED_MAX 60
+
+/* Batch n appends event n and writes n into the execution: both or neither are there. */
+struct numbered {
+    struct commit commit;
+    int64_t number;
+};
+
+static void numbered_commit(struct fixture *f, struct numbered *n, int64_t number) {
+    batch_clear(&n->commit.batch);
+    n->number = number;
+    n->commit.is_done = false;
+    add_event(&n->commit, number, str_bytes(page, (size_t)(number * 97 % 2500)));
+    add(&n->commit, WRITE_EXECUTION)->body = str_bytes(&n->number, sizeof n->number);
+    store_commit(f->store, &n->commit.batch);
+}
+
+struct last_number {
+    struct read read;
+    int64_t number;
+};
+
+static void last_number_row(struct read *r, const struct row *row) {
+    struct last_number *l = container_of(r, struct last_number, read);
+    if (CHECK_INT(row->body.n, sizeof l->number))
+        memcpy(&l->number, row->body.p, sizeof l->number);
+}
+
+static void last_number_done(struct read *r unused_arg, int rc) {
+    CHECK_INT(rc, 0);
+}
+
+static int64_t read_last_number(struct store *s) {
+    struct last_number l = {.read = {.kind = READ_EXECUTION,
+                                     .namespace_id = id(1),
+                                     .run_id = id(2),
+                                     .row = last_number_row,
+                                     .done = last_number_done}};
+    store_read(s, &l.read);
+    return l.number;
+}
+
+/* Commits for ever, telling which numbers were announced. */
+static void commit_until_killed(struct fixture *f, int out) {
+    static struct numbered batches[CRASH_UNDER_WAY];
+    fixture_reopen(f);
+    ensure(f->store);
+    int64_t next = read_last_number(f->store) + 1;
+    for (size_t i = 0; i < CRASH_UNDER_WAY; i++) {
+        commit_init(&batches[i].commit);
+        numbered_commit(f, &batches[i], next++);
+    }
+    for (size_t i = 0;; i = (i + 1) % CRASH_UNDER_WAY) {
+        fixture_wait(f, &batches[i].commit);
+        if (write(out, &batches[i].number, sizeof batches[i].number) < 0)
+            _exit(1); /* the parent is gone */
+        numbered_commit(f, &batches[i], next++);
+    }
+}
+
+static int64_t kill_after(int in, pid_t pid, uint64_t announcements) {
+    int64_t number = 0, announced = 0;
+    for (uint64_t i = 0; read(in, &number, sizeof number) == sizeof number; i++) {
+        CHECK(i == 0 || number == announced + 1);
+        announced = number;
+        if (i == announcements)
+            kill(pid, SIGKILL);
+    }
+    return announced;
+}
+
+static void crash_round(struct fixture *f, struct rng *rng) {
+    pid_t pid;
+    int in;
+    size_t count = 0;
+    if (in_child(commit_until_killed, f, &in, &pid) < 0)
+        return;
+    int64_t announced = kill_after(in, pid, rng_below(rng, CRASH_ANNOUNCED_MAX));
+    CHECK_INT(waitpid(pid, NULL, 0), pid);
+    close(in);
+    fixture_reopen(f);
+    if (!CHECK(f->store != NULL))
+        return;
+    int64_t last = read_last_number(f->store);
+    CHECK(announced > 0);
+    CHECK(last >= announced);
+    CHECK(last <= announced + 2 * CRASH_UNDER_WAY); /* no more were under way */
+    CHECK_INT(read_history(f->store, &count), 0);
+    CHECK_INT(count, last);
+    fixture_close(f);
+}
+
+TEST(sqlite_kill_loses_nothing_that_was_announced) {
+    struct fixture f;
+    struct rng rng;
+    rng_init(&rng, 9);
+    fixture_prepare(&f, BACKEND_FILE);
+    for (int round = 0; round < CRASH_ROUNDS; round++)
+        crash_round(&f, &rng);
+    fixture_done(&f);
+}

@@ -1,0 +1,216 @@
+/* When the SQLite store syncs: before each announcement, once for a group, and never in memory.
+ *
+ * A VFS in front of SQLite's own sees every sync of a file: it counts them,
+ * holds one back, or lets it fail. */
+#include "store_fixture.h"
+
+#include <pthread.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+
+#define SYNC_BATCHES 40
+#define FATAL_EXIT 42
+
+/* Written by the test and by the store's thread. */
+struct spy {
+    sqlite3_vfs vfs;
+    sqlite3_vfs *real;
+    sqlite3_io_methods methods[2]; /* the real ones, but for xSync; of other files, of databases */
+    int (*real_sync)(sqlite3_file *, int);
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int sync_count;
+    bool is_held; /* syncs wait */
+    bool has_caught; /* one does */
+    bool is_failing;
+};
+
+static struct spy spy = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static int spy_sync(sqlite3_file *file, int flags) {
+    pthread_mutex_lock(&spy.lock);
+    spy.sync_count++;
+    spy.has_caught = true;
+    pthread_cond_broadcast(&spy.changed);
+    while (spy.is_held)
+        pthread_cond_wait(&spy.changed, &spy.lock);
+    bool is_failing = spy.is_failing;
+    pthread_mutex_unlock(&spy.lock);
+    return is_failing ? SQLITE_IOERR_FSYNC : spy.real_sync(file, flags);
+}
+
+static int spy_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags) {
+    int rc = spy.real->xOpen(vfs, name, file, flags, ret_flags);
+    if (rc != SQLITE_OK || !file->pMethods)
+        return rc;
+    sqlite3_io_methods *methods = &spy.methods[(flags & SQLITE_OPEN_MAIN_DB) != 0];
+    pthread_mutex_lock(&spy.lock);
+    *methods = *file->pMethods;
+    spy.real_sync = methods->xSync;
+    methods->xSync = spy_sync;
+    file->pMethods = methods;
+    pthread_mutex_unlock(&spy.lock);
+    return rc;
+}
+
+static void spy_begin(void) {
+    if (!spy.real)
+        spy.real = sqlite3_vfs_find(NULL);
+    spy.vfs = *spy.real;
+    spy.vfs.zName = "spy";
+    spy.vfs.pNext = NULL;
+    spy.vfs.xOpen = spy_open;
+    ensure(sqlite3_vfs_register(&spy.vfs, 1) == SQLITE_OK);
+}
+
+static void spy_end(void) {
+    sqlite3_vfs_unregister(&spy.vfs);
+}
+
+static int spy_count(void) {
+    pthread_mutex_lock(&spy.lock);
+    int count = spy.sync_count;
+    pthread_mutex_unlock(&spy.lock);
+    return count;
+}
+
+static void spy_set(bool is_held, bool is_failing) {
+    pthread_mutex_lock(&spy.lock);
+    spy.is_held = is_held;
+    spy.is_failing = is_failing;
+    spy.has_caught = false;
+    pthread_cond_broadcast(&spy.changed);
+    pthread_mutex_unlock(&spy.lock);
+}
+
+static void spy_wait_caught(void) {
+    pthread_mutex_lock(&spy.lock);
+    while (!spy.has_caught)
+        pthread_cond_wait(&spy.changed, &spy.lock);
+    pthread_mutex_unlock(&spy.lock);
+}
+
+static void add_namespace(struct commit *c, uint8_t n) {
+    struct write *w = batch_add(&c->batch, WRITE_NAMESPACE);
+    if (w)
+        w->namespace_id = (struct uuid){{n}};
+}
+
+TEST(every_commit_is_synced_before_it_is_announced) {
+    struct fixture f;
+    struct commit c;
+    spy_begin();
+    fixture_init(&f, BACKEND_FILE);
+    commit_init(&c);
+    for (uint8_t i = 1; i <= SYNC_BATCHES && CHECK(f.store != NULL); i++) {
+        int before = spy_count();
+        add_namespace(&c, i);
+        fixture_commit(&f, &c);
+        CHECK(spy_count() > before);
+    }
+    batch_done(&c.batch);
+    fixture_done(&f);
+    spy_end();
+}
+
+TEST(a_commit_is_not_announced_while_its_sync_is_under_way) {
+    struct fixture f;
+    struct commit c;
+    spy_begin();
+    fixture_init(&f, BACKEND_FILE);
+    commit_init(&c);
+    if (CHECK(f.store != NULL)) {
+        add_namespace(&c, 1);
+        spy_set(true, false);
+        store_commit(f.store, &c.batch);
+        spy_wait_caught();
+        store_collect(f.store);
+        CHECK(!c.is_done);
+        spy_set(false, false);
+        fixture_wait(&f, &c);
+        CHECK(c.is_done);
+    }
+    batch_done(&c.batch);
+    fixture_done(&f);
+    spy_end();
+}
+
+/* While the first one syncs, the others gather; then one sync is enough for all of them. */
+TEST(waiting_batches_share_a_sync) {
+    struct fixture f;
+    struct commit commits[SYNC_BATCHES];
+    spy_begin();
+    fixture_init(&f, BACKEND_FILE);
+    for (size_t i = 0; i < SYNC_BATCHES; i++) {
+        commit_init(&commits[i]);
+        add_namespace(&commits[i], (uint8_t)(i + 1));
+    }
+    if (CHECK(f.store != NULL)) {
+        int before = spy_count();
+        spy_set(true, false);
+        store_commit(f.store, &commits[0].batch);
+        spy_wait_caught();
+        for (size_t i = 1; i < SYNC_BATCHES; i++)
+            store_commit(f.store, &commits[i].batch);
+        spy_set(false, false);
+        fixture_wait(&f, &commits[SYNC_BATCHES - 1]);
+        for (size_t i = 0; i < SYNC_BATCHES; i++)
+            CHECK(commits[i].is_done);
+        CHECK_INT(spy_count() - before, 2);
+    }
+    for (size_t i = 0; i < SYNC_BATCHES; i++)
+        batch_done(&commits[i].batch);
+    fixture_done(&f);
+    spy_end();
+}
+
+TEST(memory_is_never_synced) {
+    struct fixture f;
+    struct commit c;
+    spy_begin();
+    int before = spy_count();
+    fixture_init(&f, BACKEND_MEMORY);
+    commit_init(&c);
+    for (uint8_t i = 1; i <= SYNC_BATCHES && CHECK(f.store != NULL); i++) {
+        add_namespace(&c, i);
+        fixture_commit(&f, &c);
+    }
+    batch_done(&c.batch);
+    fixture_done(&f);
+    CHECK_INT(spy_count(), before);
+    spy_end();
+}
+
+static void on_fatal(void *ctx unused_arg, const char *text unused_arg) {
+    _exit(FATAL_EXIT);
+}
+
+static noreturn_fn void commit_with_failing_sync(struct fixture *f) {
+    struct err e = {0};
+    struct commit c;
+    struct sqlite_options o = {.path = f->path, .wake = fixture_wake, .wake_ctx = f, .fatal = on_fatal};
+    ensure(sqlite_store_open(&o, &f->store, &e) == 0);
+    commit_init(&c);
+    add_namespace(&c, 1);
+    fixture_commit(f, &c);
+    spy_set(false, true);
+    add_namespace(&c, 2);
+    fixture_commit(f, &c); /* must not return */
+    _exit(0);
+}
+
+TEST(a_failed_sync_ends_the_process) {
+    struct fixture f;
+    int status = 0;
+    spy_begin();
+    fixture_prepare(&f, BACKEND_FILE);
+    (void)fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        commit_with_failing_sync(&f);
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), FATAL_EXIT);
+    fixture_done(&f);
+    spy_end();
+}

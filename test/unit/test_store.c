@@ -1,0 +1,687 @@
+/* Every store gives the same answers: the simulator's, an SQLite file, SQLite in memory.
+ *
+ * First by hand, small cases with known answers; then by chance: one seed makes
+ * a long mix of writes and reads, and the transcripts of all stores must be
+ * the same, byte for byte. What only one store can do is in test_mem_store.c
+ * and test_sqlite_store.c. */
+#include "store_fixture.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+static struct uuid id(uint8_t last) {
+    return (struct uuid){{[15] = last}};
+}
+
+static const char *backend_name(enum backend b) {
+    static const char *const names[] = {"mem", "file", ":memory:"};
+    return names[b];
+}
+
+/* ---- batches ---- */
+
+TEST(batch_keeps_order_and_starts_over) {
+    struct batch b;
+    batch_init(&b, 1 << 16);
+    for (int round = 0; round < 2; round++) {
+        struct write *first = batch_add(&b, WRITE_NAMESPACE), *second = batch_add(&b, WRITE_HISTORY);
+        if (CHECK(first && second)) {
+            CHECK(b.first == first && first->next == second && !second->next);
+            CHECK_INT(b.count, 2);
+            CHECK_INT(second->kind, WRITE_HISTORY);
+            CHECK_INT(first->due_us, CLOCK_NEVER);
+            CHECK_INT(first->close_us, CLOCK_NEVER);
+        }
+        batch_clear(&b);
+        CHECK(!b.first);
+        CHECK_INT(b.count, 0);
+    }
+    batch_done(&b);
+}
+
+TEST(batch_add_says_when_the_arena_is_exhausted) {
+    struct batch b;
+    batch_init(&b, 3 * sizeof(struct write));
+    size_t added = 0;
+    while (added < 10 && batch_add(&b, WRITE_CURRENT))
+        added++;
+    CHECK(added < 10);
+    CHECK_INT(b.count, added);
+    CHECK(arena_failed(&b.arena));
+    batch_clear(&b);
+    CHECK(!arena_failed(&b.arena));
+    batch_done(&b);
+}
+
+TEST(store_close_accepts_null) {
+    store_close(NULL);
+    CHECK(true);
+}
+
+/* ---- small cases, for each store ---- */
+
+struct kase {
+    struct fixture f;
+    struct commit c;
+    struct buf text;
+};
+
+static bool case_init(struct kase *k, enum backend backend) {
+    fixture_init(&k->f, backend);
+    commit_init(&k->c);
+    buf_init(&k->text, FIXTURE_TEXT_MAX);
+    if (k->f.store)
+        return true;
+    printf("# %s: not opened\n", backend_name(backend));
+    return CHECK(false);
+}
+
+static void case_done(struct kase *k) {
+    fixture_done(&k->f);
+    batch_done(&k->c.batch);
+    buf_done(&k->text);
+}
+
+static void for_each_store(void (*body)(struct kase *k)) {
+    for (int b = 0; b < BACKEND_COUNT; b++) {
+        struct kase k;
+        if (case_init(&k, (enum backend)b))
+            body(&k);
+        case_done(&k);
+    }
+}
+
+static struct write *add(struct kase *k, enum write_kind kind, struct uuid namespace_id, struct uuid run_id) {
+    static struct write nowhere; /* when the arena is exhausted; the commit is then incomplete */
+    struct write *w = batch_add(&k->c.batch, kind);
+    if (!w)
+        w = &nowhere;
+    w->namespace_id = namespace_id;
+    w->run_id = run_id;
+    return w;
+}
+
+static void add_history(struct kase *k, uint8_t run, int64_t first, int64_t last, struct str body) {
+    struct write *w = add(k, WRITE_HISTORY, id(1), id(run));
+    w->first_event_id = first;
+    w->last_event_id = last;
+    w->body = body;
+}
+
+static void add_execution(struct kase *k, uint8_t namespace, uint8_t run, int64_t due_us, int64_t close_us,
+                          bool is_ready) {
+    struct write *w = add(k, WRITE_EXECUTION, id(namespace), id(run));
+    w->workflow_id = STR("w");
+    w->body = STR("state");
+    w->due_us = due_us;
+    w->close_us = close_us;
+    w->is_ready = is_ready;
+}
+
+static void commit(struct kase *k) {
+    fixture_commit(&k->f, &k->c);
+}
+
+static void check_answer(struct kase *k, struct question *q, const char *want) {
+    buf_clear(&k->text);
+    q->text = &k->text;
+    q->done_count = 0;
+    CHECK_INT(question_ask(q, k->f.store), 0);
+    if (!CHECK_SLICE(str_bytes(k->text.len ? (const char *)k->text.data : "", k->text.len), str_of(want)))
+        printf("# in %s\n", backend_name(k->f.backend));
+}
+
+static void namespaces_body(struct kase *k) {
+    struct question q;
+    question_init(&q, READ_NAMESPACES, &k->text);
+    check_answer(k, &q, "");
+    struct write *w = add(k, WRITE_NAMESPACE, id(2), id(0));
+    w->name = STR("two");
+    w->body = STR("b");
+    w = add(k, WRITE_NAMESPACE, id(1), id(0));
+    w->name = STR("one");
+    commit(k);
+    check_answer(k, &q,
+                 " 000000000001 - '' 'one' '' never never - 0 0\n"
+                 " 000000000002 - '' 'two' 'b' never never - 0 0\n");
+    w = add(k, WRITE_NAMESPACE, id(2), id(0));
+    w->name = STR("two");
+    w->body = STR("c");
+    commit(k);
+    check_answer(k, &q,
+                 " 000000000001 - '' 'one' '' never never - 0 0\n"
+                 " 000000000002 - '' 'two' 'c' never never - 0 0\n");
+}
+TEST(namespaces_are_inserted_and_replaced) {
+    for_each_store(namespaces_body);
+}
+
+static void current_body(struct kase *k) {
+    struct question q;
+    question_init(&q, READ_CURRENT, &k->text);
+    q.read.namespace_id = id(1);
+    q.read.workflow_id = STR("w");
+    check_answer(k, &q, "");
+    add(k, WRITE_CURRENT, id(1), id(7))->workflow_id = STR("w");
+    add(k, WRITE_CURRENT, id(2), id(8))->workflow_id = STR("w");
+    add(k, WRITE_CURRENT, id(1), id(9))->workflow_id = STR("wx");
+    commit(k);
+    check_answer(k, &q, " 000000000001 000000000007 'w' '' '' never never - 0 0\n");
+    add(k, WRITE_CURRENT, id(1), id(10))->workflow_id = STR("w");
+    commit(k);
+    check_answer(k, &q, " 000000000001 00000000000a 'w' '' '' never never - 0 0\n");
+    add(k, WRITE_CURRENT_GONE, id(1), id(0))->workflow_id = STR("w");
+    commit(k);
+    check_answer(k, &q, "");
+    q.read.namespace_id = id(2);
+    check_answer(k, &q, " 000000000002 000000000008 'w' '' '' never never - 0 0\n");
+    q.read.namespace_id = id(1);
+    q.read.workflow_id = STR("wx");
+    check_answer(k, &q, " 000000000001 000000000009 'wx' '' '' never never - 0 0\n");
+}
+TEST(current_run_is_replaced_and_removed) {
+    for_each_store(current_body);
+}
+
+static void execution_body(struct kase *k) {
+    struct question q;
+    question_init(&q, READ_EXECUTION, &k->text);
+    q.read.namespace_id = id(1);
+    q.read.run_id = id(5);
+    check_answer(k, &q, "");
+    add_execution(k, 1, 5, 77, CLOCK_NEVER, true);
+    add_execution(k, 1, 6, CLOCK_NEVER, CLOCK_NEVER, false);
+    commit(k);
+    check_answer(k, &q, " 000000000001 000000000005 'w' '' 'state' 77 never ready 0 0\n");
+    add_execution(k, 1, 5, CLOCK_NEVER, 99, false);
+    commit(k);
+    check_answer(k, &q, " 000000000001 000000000005 'w' '' 'state' never 99 - 0 0\n");
+}
+TEST(execution_is_inserted_and_replaced) {
+    for_each_store(execution_body);
+}
+
+static void gone_body(struct kase *k) {
+    static const struct {
+        uint8_t run;
+        const char *execution;
+        const char *history;
+    } left[] = {
+        {4, " 000000000001 000000000004 'w' '' 'state' 1 never - 0 0\n",
+         " 000000000001 000000000004 '' '' 'a' never never - 1 2\n"
+         " 000000000001 000000000004 '' '' 'b' never never - 3 3\n"},
+        {5, "", ""},
+        {6, " 000000000001 000000000006 'w' '' 'state' 1 never - 0 0\n",
+         " 000000000001 000000000006 '' '' 'a' never never - 1 2\n"
+         " 000000000001 000000000006 '' '' 'b' never never - 3 3\n"},
+    };
+    struct question execution, history;
+    for (size_t i = 0; i < ARRAY_LEN(left); i++) {
+        add_execution(k, 1, left[i].run, 1, CLOCK_NEVER, false);
+        add_history(k, left[i].run, 1, 2, STR("a"));
+        add_history(k, left[i].run, 3, 3, STR("b"));
+    }
+    add(k, WRITE_EXECUTION_GONE, id(1), id(5));
+    commit(k);
+    question_init(&execution, READ_EXECUTION, &k->text);
+    question_init(&history, READ_HISTORY, &k->text);
+    execution.read.namespace_id = history.read.namespace_id = id(1);
+    history.read.last_event_id = INT64_MAX;
+    for (size_t i = 0; i < ARRAY_LEN(left); i++) {
+        execution.read.run_id = history.read.run_id = id(left[i].run);
+        check_answer(k, &execution, left[i].execution);
+        check_answer(k, &history, left[i].history);
+    }
+    add_history(k, 5, 1, 9, STR("again")); /* a removed history may begin anew */
+    commit(k);
+    history.read.run_id = id(5);
+    check_answer(k, &history, " 000000000001 000000000005 '' '' 'again' never never - 1 9\n");
+}
+TEST(removing_a_run_takes_its_history_and_no_other) {
+    for_each_store(gone_body);
+}
+
+/* Rows 1-3, 4-4, 5-9, 10-12 of ten bytes each; which of them answer? */
+static void history_body(struct kase *k) {
+    static const struct {
+        int64_t first, last;
+        size_t bytes_max;
+        const char *rows;
+    } cases[] = {
+        {1, 12, 0, "1 4 5 10"},
+        {1, INT64_MAX, 0, "1 4 5 10"},
+        {1, 1, 0, "1"},
+        {3, 3, 0, "1"},
+        {2, 4, 0, "1 4"},
+        {4, 4, 0, "4"},
+        {5, 5, 0, "5"},
+        {7, 8, 0, "5"},
+        {9, 10, 0, "5 10"},
+        {13, 20, 0, ""},
+        {12, 20, 0, "10"},
+        {INT64_MIN, 0, 0, ""},
+        {0, 1, 0, "1"},
+        {1, 12, 1, "1"},
+        {1, 12, 10, "1"},
+        {1, 12, 11, "1 4"},
+        {1, 12, 20, "1 4"},
+        {6, INT64_MAX, 10, "5"},
+        {6, INT64_MAX, 11, "5 10"},
+        {1, 12, 1000, "1 4 5 10"},
+        {INT64_MIN, INT64_MAX, 0, "1 4 5 10"},
+    };
+    add_history(k, 8, 1, 100, STR("another run"));
+    add_history(k, 9, 10, 12, STR("0123456789"));
+    add_history(k, 9, 1, 3, STR("0123456789"));
+    add_history(k, 9, 4, 4, STR("0123456789"));
+    add_history(k, 9, 5, 9, STR("0123456789"));
+    add_history(k, 10, 1, 100, STR("another run"));
+    commit(k);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct question q;
+        char want[400] = "", rows[20];
+        (void)snprintf(rows, sizeof rows, "%s", cases[i].rows);
+        for (char *row = strtok(rows, " "); row; row = strtok(NULL, " ")) {
+            static const char *const last[] = {[1] = "3", [4] = "4", [5] = "9", [10] = "12"};
+            size_t n = strlen(want);
+            (void)snprintf(want + n, sizeof want - n,
+                           " 000000000001 000000000009 '' '' '0123456789' never never - %s %s\n", row,
+                           last[strtol(row, NULL, 10)]);
+        }
+        question_init(&q, READ_HISTORY, &k->text);
+        q.read.namespace_id = id(1);
+        q.read.run_id = id(9);
+        q.read.first_event_id = cases[i].first;
+        q.read.last_event_id = cases[i].last;
+        q.read.bytes_max = cases[i].bytes_max;
+        check_answer(k, &q, want);
+    }
+}
+TEST(history_answers_with_the_rows_that_overlap) {
+    for_each_store(history_body);
+}
+
+static void due_body(struct kase *k) {
+    struct question q;
+    add_execution(k, 2, 1, 50, CLOCK_NEVER, false);
+    add_execution(k, 1, 1, CLOCK_NEVER, CLOCK_NEVER, false); /* waits for nothing */
+    add_execution(k, 1, 2, CLOCK_NEVER, CLOCK_NEVER, true);
+    add_execution(k, 1, 3, 0, CLOCK_NEVER, false);
+    add_execution(k, 1, 4, 60, 55, true); /* closed */
+    add_execution(k, 1, 5, 70, CLOCK_NEVER, true);
+    commit(k);
+    question_init(&q, READ_DUE, &k->text);
+    check_answer(k, &q,
+                 " 000000000001 000000000002 'w' '' '' never never ready 0 0\n"
+                 " 000000000001 000000000003 'w' '' '' 0 never - 0 0\n"
+                 " 000000000001 000000000005 'w' '' '' 70 never ready 0 0\n"
+                 " 000000000002 000000000001 'w' '' '' 50 never - 0 0\n");
+    add_execution(k, 1, 2, CLOCK_NEVER, CLOCK_NEVER, false);
+    add_execution(k, 1, 3, 5, 6, false);
+    add_execution(k, 1, 1, 8, CLOCK_NEVER, false);
+    add(k, WRITE_EXECUTION_GONE, id(2), id(1));
+    commit(k);
+    check_answer(k, &q,
+                 " 000000000001 000000000001 'w' '' '' 8 never - 0 0\n"
+                 " 000000000001 000000000005 'w' '' '' 70 never ready 0 0\n");
+}
+TEST(due_answers_with_open_runs_that_have_something_to_do) {
+    for_each_store(due_body);
+}
+
+static void closed_body(struct kase *k) {
+    struct question q;
+    add_execution(k, 1, 1, CLOCK_NEVER, 30, false);
+    add_execution(k, 1, 2, 9, 10, true);
+    add_execution(k, 2, 3, CLOCK_NEVER, 20, false);
+    add_execution(k, 1, 4, CLOCK_NEVER, 20, false);
+    add_execution(k, 1, 5, CLOCK_NEVER, CLOCK_NEVER, false);
+    commit(k);
+    question_init(&q, READ_CLOSED, &k->text);
+    q.read.before_us = 30;
+    q.read.limit = 10;
+    check_answer(k, &q,
+                 " 000000000001 000000000002 'w' '' '' never 10 - 0 0\n"
+                 " 000000000001 000000000004 'w' '' '' never 20 - 0 0\n"
+                 " 000000000002 000000000003 'w' '' '' never 20 - 0 0\n");
+    q.read.limit = 2;
+    check_answer(k, &q,
+                 " 000000000001 000000000002 'w' '' '' never 10 - 0 0\n"
+                 " 000000000001 000000000004 'w' '' '' never 20 - 0 0\n");
+    q.read.limit = 0;
+    check_answer(k, &q, "");
+    q.read.limit = SIZE_MAX;
+    q.read.before_us = CLOCK_NEVER;
+    q.read.namespace_id = id(1);
+    check_answer(k, &q,
+                 " 000000000001 000000000002 'w' '' '' never 10 - 0 0\n"
+                 " 000000000001 000000000004 'w' '' '' never 20 - 0 0\n"
+                 " 000000000001 000000000001 'w' '' '' never 30 - 0 0\n");
+    q.read.before_us = 10;
+    check_answer(k, &q, "");
+}
+TEST(closed_answers_oldest_first) {
+    for_each_store(closed_body);
+}
+
+/* ---- callbacks ---- */
+
+#define ORDER_BATCHES 50
+
+struct ordered {
+    struct batch batch;
+    int number;
+};
+
+struct order_log {
+    int numbers[ORDER_BATCHES];
+    int count;
+};
+
+static void ordered_done(struct batch *b) {
+    struct order_log *log = b->owner;
+    log->numbers[log->count++] = container_of(b, struct ordered, batch)->number;
+}
+
+static void order_body(struct kase *k) {
+    struct ordered batches[ORDER_BATCHES];
+    struct order_log log = {.count = 0};
+    for (int i = 0; i < ORDER_BATCHES; i++) {
+        batches[i].number = i;
+        batch_init(&batches[i].batch, 1 << 12);
+        batches[i].batch.done = ordered_done;
+        batches[i].batch.owner = &log;
+        struct write *w = i % 7 ? batch_add(&batches[i].batch, WRITE_NAMESPACE) : NULL; /* some are empty */
+        if (w)
+            w->namespace_id = id((uint8_t)i);
+        store_commit(k->f.store, &batches[i].batch);
+    }
+    while (log.count < ORDER_BATCHES)
+        fixture_turn(&k->f);
+    for (int i = 0; i < ORDER_BATCHES; i++) {
+        CHECK_INT(log.numbers[i], i);
+        batch_done(&batches[i].batch);
+    }
+}
+TEST(batches_are_announced_in_order) {
+    for_each_store(order_body);
+}
+
+struct chain {
+    struct batch batch;
+    struct store *store;
+    int left;
+};
+
+static void chain_done(struct batch *b) {
+    struct chain *c = container_of(b, struct chain, batch);
+    if (c->left-- > 0)
+        store_commit(c->store, b);
+}
+
+static void chain_body(struct kase *k) {
+    struct chain c = {.store = k->f.store, .left = 20};
+    batch_init(&c.batch, 1 << 12);
+    c.batch.done = chain_done;
+    struct write *w = batch_add(&c.batch, WRITE_NAMESPACE);
+    if (w)
+        w->namespace_id = id(1);
+    store_commit(k->f.store, &c.batch);
+    fixture_close(&k->f);
+    CHECK_INT(c.left, -1);
+    batch_done(&c.batch);
+}
+TEST(close_waits_for_what_done_commits_too) {
+    for_each_store(chain_body);
+}
+
+/* A row's callback asks the same kind of question again, and commits. */
+struct nested {
+    struct question outer;
+    struct question inner;
+    struct kase *k;
+    bool has_asked;
+};
+
+static void nested_row(struct read *r, const struct row *row) {
+    struct nested *n = container_of(container_of(r, struct question, read), struct nested, outer);
+    question_row(r, row);
+    if (n->has_asked)
+        return;
+    n->has_asked = true;
+    add(n->k, WRITE_NAMESPACE, id(9), id(0))->name = STR("late");
+    store_commit(n->k->f.store, &n->k->c.batch);
+    store_read(n->k->f.store, &n->inner.read);
+}
+
+static void nested_body(struct kase *k) {
+    struct nested n = {.k = k};
+    struct buf inner_text;
+    buf_init(&inner_text, FIXTURE_TEXT_MAX);
+    add(k, WRITE_NAMESPACE, id(1), id(0))->name = STR("one");
+    add(k, WRITE_NAMESPACE, id(2), id(0))->name = STR("two");
+    commit(k);
+    k->c.is_done = false;
+    question_init(&n.outer, READ_NAMESPACES, &k->text);
+    question_init(&n.inner, READ_NAMESPACES, &inner_text);
+    n.outer.read.row = nested_row;
+    CHECK_INT(question_ask(&n.outer, k->f.store), 0);
+    CHECK_INT(n.outer.row_count, 2);
+    CHECK_INT(n.inner.done_count, 1);
+    CHECK_INT(n.inner.rc, 0);
+    CHECK(n.inner.row_count == 2 || n.inner.row_count == 3);
+    fixture_wait(&k->f, &k->c);
+    buf_done(&inner_text);
+}
+TEST(a_row_may_read_and_commit) {
+    for_each_store(nested_body);
+}
+
+/* ---- by chance ---- */
+
+#define CHANCE_STEPS 2000
+#define CHANCE_NAMESPACES 3
+#define CHANCE_RUNS 12
+#define CHANCE_UNDER_WAY 3
+#define CHANCE_BODY_MAX 3000
+#define CHANCE_BODY_LARGE 20000
+
+struct chance {
+    struct fixture f;
+    struct rng rng;
+    struct commit commits[CHANCE_UNDER_WAY];
+    size_t commit_count;
+    int64_t next_event_id[CHANCE_NAMESPACES][CHANCE_RUNS];
+    struct buf text;
+    char *bytes; /* CHANCE_BODY_LARGE random ones */
+};
+
+static struct str chance_workflow_id(struct chance *x) {
+    static const char nul[] = "a\0b";
+    const struct str ids[] = {STR(""),
+                              STR("a"),
+                              STR("a "),
+                              STR("A"),
+                              STR("ab"),
+                              STR("\xc3\xa9"),
+                              {nul, sizeof nul - 1},
+                              STR("a-longer-workflow-id")};
+    return ids[rng_below(&x->rng, ARRAY_LEN(ids))];
+}
+
+static struct str chance_body(struct chance *x) {
+    size_t max = rng_chance(&x->rng, 20) ? CHANCE_BODY_LARGE : CHANCE_BODY_MAX;
+    size_t n = rng_chance(&x->rng, 10) ? 0 : (size_t)rng_below(&x->rng, max);
+    return str_bytes(x->bytes + rng_below(&x->rng, CHANCE_BODY_LARGE - n + 1), n);
+}
+
+static int64_t chance_time(struct chance *x) {
+    return rng_chance(&x->rng, 3) ? CLOCK_NEVER : (int64_t)rng_below(&x->rng, 100);
+}
+
+static void chance_write(struct chance *x, struct batch *b) {
+    size_t namespace = (size_t)rng_below(&x->rng, CHANCE_NAMESPACES);
+    size_t run = (size_t)rng_below(&x->rng, CHANCE_RUNS);
+    struct write *w = batch_add(b, (enum write_kind)rng_below(&x->rng, WRITE_HISTORY + 1));
+    if (!w)
+        return;
+    if (w->kind == WRITE_EXECUTION_GONE && !rng_chance(&x->rng, 4))
+        w->kind = WRITE_HISTORY; /* let histories grow */
+    w->namespace_id = id((uint8_t)(namespace + 1));
+    w->run_id = id((uint8_t)(run + 1));
+    w->workflow_id = chance_workflow_id(x);
+    w->name = chance_workflow_id(x);
+    w->body = chance_body(x);
+    w->due_us = chance_time(x);
+    w->close_us = chance_time(x);
+    w->status = (int32_t)rng_below(&x->rng, 8);
+    w->is_ready = rng_chance(&x->rng, 4);
+    int64_t *next = &x->next_event_id[namespace][run];
+    if (w->kind == WRITE_EXECUTION_GONE)
+        *next = 1;
+    if (w->kind != WRITE_HISTORY)
+        return;
+    w->first_event_id = *next;
+    w->last_event_id = *next + (int64_t)rng_below(&x->rng, 5);
+    *next = w->last_event_id + 1 + (int64_t)rng_chance(&x->rng, 8); /* sometimes a gap */
+}
+
+static void chance_settle(struct chance *x) {
+    for (size_t i = 0; i < x->commit_count; i++) {
+        fixture_wait(&x->f, &x->commits[i]);
+        batch_clear(&x->commits[i].batch);
+    }
+    x->commit_count = 0;
+}
+
+static void chance_commit(struct chance *x) {
+    if (x->commit_count == CHANCE_UNDER_WAY)
+        chance_settle(x);
+    struct commit *c = &x->commits[x->commit_count++];
+    c->is_done = false;
+    for (size_t n = 1 + (size_t)rng_below(&x->rng, 6); n; n--)
+        chance_write(x, &c->batch);
+    store_commit(x->f.store, &c->batch);
+}
+
+static void chance_ask(struct chance *x, struct question *q) {
+    buf_printf(&x->text, "read %d\n", (int)q->read.kind);
+    CHECK_INT(question_ask(q, x->f.store), 0);
+}
+
+static void chance_read(struct chance *x) {
+    struct question q;
+    chance_settle(x);
+    question_init(&q, (enum read_kind)rng_below(&x->rng, READ_CLOSED + 1), &x->text);
+    q.read.namespace_id = id((uint8_t)(1 + rng_below(&x->rng, CHANCE_NAMESPACES)));
+    q.read.run_id = id((uint8_t)(1 + rng_below(&x->rng, CHANCE_RUNS)));
+    q.read.workflow_id = chance_workflow_id(x);
+    q.read.first_event_id = (int64_t)rng_below(&x->rng, 40);
+    q.read.last_event_id = (int64_t)rng_below(&x->rng, 60);
+    q.read.bytes_max = rng_chance(&x->rng, 2) ? (size_t)rng_below(&x->rng, 9000) : 0;
+    q.read.before_us = (int64_t)rng_below(&x->rng, 110);
+    q.read.limit = (size_t)rng_below(&x->rng, 12);
+    if (q.read.kind == READ_CLOSED && rng_chance(&x->rng, 2))
+        q.read.namespace_id = id(0);
+    chance_ask(x, &q);
+}
+
+/* Everything there is. */
+static void chance_dump(struct chance *x) {
+    struct question q;
+    chance_settle(x);
+    question_init(&q, READ_NAMESPACES, &x->text);
+    chance_ask(x, &q);
+    question_init(&q, READ_DUE, &x->text);
+    chance_ask(x, &q);
+    question_init(&q, READ_CLOSED, &x->text);
+    q.read.limit = SIZE_MAX;
+    q.read.before_us = CLOCK_NEVER;
+    chance_ask(x, &q);
+    for (uint8_t n = 1; n <= CHANCE_NAMESPACES; n++) {
+        for (uint8_t run = 1; run <= CHANCE_RUNS; run++) {
+            question_init(&q, READ_EXECUTION, &x->text);
+            q.read.namespace_id = id(n);
+            q.read.run_id = id(run);
+            q.read.last_event_id = INT64_MAX;
+            chance_ask(x, &q);
+            q.read.kind = READ_HISTORY;
+            q.done_count = 0;
+            chance_ask(x, &q);
+        }
+    }
+}
+
+/* One store's transcript for one seed; *ret_reopened is what it holds after closing and opening. */
+static struct buf chance_run(enum backend backend, uint64_t seed, struct buf *ret_reopened) {
+    struct chance x = {0};
+    fixture_init(&x.f, backend);
+    rng_init(&x.rng, seed);
+    buf_init(&x.text, FIXTURE_TEXT_MAX);
+    x.bytes = mem_alloc(CHANCE_BODY_LARGE);
+    for (size_t i = 0; x.bytes && i < CHANCE_BODY_LARGE; i++)
+        x.bytes[i] = (char)rng_u64(&x.rng);
+    for (size_t i = 0; i < CHANCE_UNDER_WAY; i++)
+        commit_init(&x.commits[i]);
+    for (size_t i = 0; i < CHANCE_NAMESPACES * CHANCE_RUNS; i++)
+        x.next_event_id[i / CHANCE_RUNS][i % CHANCE_RUNS] = 1;
+    if (CHECK(x.f.store && x.bytes)) {
+        for (int i = 0; i < CHANCE_STEPS; i++)
+            rng_chance(&x.rng, 2) ? chance_commit(&x) : chance_read(&x);
+        chance_settle(&x);
+        struct buf before = x.text;
+        buf_init(&x.text, FIXTURE_TEXT_MAX);
+        if (backend != BACKEND_MEMORY) {
+            fixture_close(&x.f);
+            fixture_reopen(&x.f);
+        }
+        if (CHECK(x.f.store))
+            chance_dump(&x);
+        *ret_reopened = x.text;
+        x.text = before;
+    }
+    for (size_t i = 0; i < CHANCE_UNDER_WAY; i++)
+        batch_done(&x.commits[i].batch);
+    mem_free(x.bytes);
+    fixture_done(&x.f);
+    return x.text;
+}
+
+static void check_same(const struct buf *got, const struct buf *want, enum backend backend, uint64_t seed) {
+    size_t same = 0, line = 0;
+    while (same < got->len && same < want->len && got->data[same] == want->data[same]) {
+        same++;
+        if (want->data[same - 1] == '\n')
+            line = same;
+    }
+    if (CHECK(got->len == want->len && same == got->len))
+        return;
+    printf("# seed %" PRIu64 ", %s differs from mem:\n# mem:%.*s\n# got:%.*s\n", seed, backend_name(backend),
+           (int)strcspn((const char *)want->data + line, "\n"), (const char *)want->data + line,
+           (int)strcspn((const char *)got->data + line, "\n"), (const char *)got->data + line);
+}
+
+static void check_seed(uint64_t seed) {
+    struct buf want_reopened = {0}, want = chance_run(BACKEND_MEM, seed, &want_reopened);
+    CHECK(want.len > CHANCE_STEPS * 10);
+    CHECK(want_reopened.len > 1000);
+    for (int b = BACKEND_FILE; b < BACKEND_COUNT; b++) {
+        struct buf reopened = {0}, got = chance_run((enum backend)b, seed, &reopened);
+        check_same(&got, &want, (enum backend)b, seed);
+        check_same(&reopened, &want_reopened, (enum backend)b, seed);
+        buf_done(&got);
+        buf_done(&reopened);
+    }
+    buf_done(&want);
+    buf_done(&want_reopened);
+}
+
+TEST(all_stores_answer_alike_seed_1) {
+    check_seed(1);
+}
+TEST(all_stores_answer_alike_seed_2) {
+    check_seed(2);
+}
+TEST(all_stores_answer_alike_seed_3) {
+    check_seed(3);
+}

@@ -1,0 +1,33 @@
+"""enums.proto -> names.h: EVENT_TYPE_TIMER_FIRED for protobuf-c's E__EVENT_TYPE__EVENT_TYPE_TIMER_FIRED."""
+import re
+import sys
+
+
+def upper_snake(camel):
+    """protobuf-c's own rule: an underscore before each upper-case letter that follows a lower-case one."""
+    out = ""
+    was_upper = True
+    for ch in camel:
+        if ch.isupper():
+            if not was_upper:
+                out += "_"
+            was_upper = True
+        else:
+            was_upper = False
+        out += ch.upper()
+    return out
+
+
+def main(source, target):
+    enum = None
+    lines = ["/* Made by tools/enum_names.py. */", "#pragma once", '#include "enums.pb-c.h"']
+    for line in open(source, encoding="utf-8"):
+        if m := re.match(r"enum (\w+) {", line):
+            enum = upper_snake(m[1])
+        elif m := re.match(r"\s+([A-Z]\w+) = -?\d+", line):
+            lines.append(f"#define {m[1]} E__{enum}__{m[1]}")
+    with open(target, "w", encoding="utf-8") as out:
+        out.write("\n".join(lines) + "\n")
+
+
+main(sys.argv[1], sys.argv[2])
