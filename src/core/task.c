@@ -11,6 +11,10 @@ bool task_is_started(const State__Execution *st) {
     return st->task && st->task->started_event_id != 0;
 }
 
+bool task_owes_start(const State__Execution *st) {
+    return task_is_started(st) && st->task->is_scheduled_written && !st->task->is_started_written;
+}
+
 bool task_is_transient(const State__WorkflowTask *t) {
     return t->attempt > 1;
 }

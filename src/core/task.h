@@ -27,6 +27,8 @@ struct task_pick {
 int task_start(struct step *s, const struct task_pick *pick) must_check;
 /* The worker never got it: back to scheduled, if the start left no trace yet. */
 void task_give_back(struct step *s, int64_t scheduled_event_id, int64_t started_us);
+/* Whether the history lacks the started event of an ordinary task that is with a worker. */
+bool task_owes_start(const State__Execution *st);
 /* Writes the events of a started task that are still owed to the history. */
 void task_write_started(struct step *s);
 /* The sticky worker is gone: offer the task on the normal queue. */

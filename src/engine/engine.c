@@ -40,8 +40,7 @@ static void fire_due(struct engine *e) {
 static void fire_deadlines(struct engine *e) {
     for (struct heap_node *n; (n = heap_top(&e->deadlines)) && n->key <= e->now.mono.us;) {
         struct op *op = container_of(n, struct op, deadline);
-        if (!op->query)
-            list_remove(&op->link);
+        list_remove(&op->link);
         heap_remove(&e->deadlines, n);
         op->expire(op);
     }
@@ -76,14 +75,25 @@ void engine_cancel(struct engine *e unused_arg, struct call *c) {
     op_finish(op);
 }
 
+/* Ends waits as if their time were up: polls and history readers get an empty answer. */
+static void expire_list(struct list *l) {
+    for (struct list *n; (n = list_pop(l));) {
+        struct op *op = container_of(n, struct op, link);
+        op->expire(op);
+    }
+}
+
 void engine_drain(struct engine *e) {
     struct queue *q;
+    struct run *run;
     e->is_draining = true;
-    for (size_t i = 0; (q = map_next(&e->queues, &i));) {
-        for (struct list *n; (n = list_pop(&q->pollers));) {
-            struct op *op = container_of(n, struct op, link);
-            op->expire(op);
-        }
+    for (size_t i = 0; (q = map_next(&e->queues, &i));)
+        expire_list(&q->pollers);
+    for (size_t i = 0; (run = map_next(&e->runs, &i));) {
+        run_pin(run);
+        if (run->body)
+            expire_list(&run->body->readers);
+        run_unpin(e, run);
     }
 }
 
@@ -99,6 +109,12 @@ struct recovery {
     struct engine *e;
     struct buf rows; /* struct restored */
 };
+
+static void recovery_free(struct engine *e) {
+    if (e->recovery)
+        buf_done(&e->recovery->rows);
+    mem_free(take(&e->recovery));
+}
 
 static void recovery_end(struct engine *e, int rc, const char *text) {
     struct err err = {0};
@@ -153,8 +169,7 @@ static void due_done(struct read *r, int rc) {
         errand_start(e, go_offer, &all[i].key, NULL);
     }
     log_emit(e->log, LOG_recovered, log_int("open_runs", (int64_t)n));
-    buf_done(&rec->rows);
-    mem_free(rec);
+    recovery_free(e);
     if (rc < 0)
         recovery_end(e, rc, "The open runs cannot be read from the store.");
     else if (--e->restoring == 0)
@@ -173,7 +188,7 @@ static void namespaces_done(struct read *r, int rc) {
         if (!space_find(e, *name))
             rc = space_create(e, *name, e->cfg.retention_us);
     if (rc < 0) {
-        mem_free(rec);
+        recovery_free(e);
         recovery_end(e, rc, "The namespaces cannot be read from the store.");
         return;
     }
@@ -208,6 +223,8 @@ int engine_new(const struct engine_config *cfg, struct now now,
     buf_init(&e->image, ENGINE_IMAGE_BYTES);
     list_init(&e->recent);
     list_init(&e->errands);
+    list_init(&e->page_reads);
+    e->recovery = rec;
     e->soon_end = &e->soon;
     rec->e = e;
     buf_init(&rec->rows, SIZE_MAX);
@@ -250,12 +267,27 @@ static void fail_body_waiters(struct body *b) {
     }
 }
 
+/* The store is closed: what it has not answered it never will. */
+static void fail_page_reads(struct engine *e) {
+    for (struct list *n; (n = list_pop(&e->page_reads));) {
+        struct page_read *pr = container_of(n, struct page_read, link);
+        struct op *op = pr->op;
+        mem_free(pr);
+        if (!op)
+            continue;
+        op->page_read = NULL;
+        err_std(&op->err, ERR_UNAVAILABLE);
+        op_fail(op);
+    }
+}
+
 static void fail_calls(struct engine *e) {
     struct queue *q;
     struct run *run;
     struct current *c;
     for (size_t i = 0; (q = map_next(&e->queues, &i));)
         fail_list(&q->pollers);
+    fail_page_reads(e);
     fail_group(e->flight);
     fail_group(e->open);
     for (size_t i = 0; (c = map_next(&e->currents, &i));)
@@ -296,7 +328,10 @@ void engine_free(struct engine *e) {
         return;
     e->is_ready = false;
     fail_calls(e);
+    heap_done(&e->due); /* while its nodes still exist */
+    heap_done(&e->deadlines);
     free_contents(e);
+    recovery_free(e);
     group_free(e->open);
     group_free(e->flight);
     group_free(e->spare);
@@ -305,8 +340,6 @@ void engine_free(struct engine *e) {
     map_done(&e->currents);
     map_done(&e->queues);
     map_done(&e->queries);
-    heap_done(&e->due);
-    heap_done(&e->deadlines);
     buf_done(&e->image);
     mem_free(e);
 }

@@ -89,7 +89,8 @@ struct current {
 /* Its own object, because the op may be gone before the store answers. */
 struct page_read {
     struct read read;
-    struct op *op; /* NULL: nobody waits any more */
+    struct op *op;    /* NULL: nobody waits any more */
+    struct list link; /* in engine.page_reads */
 };
 
 struct op {
@@ -175,6 +176,8 @@ struct engine {
     struct buf image; /* scratch for packing a state */
     struct pending_effect *soon; /* effects of quiet steps, done at the next flush */
     struct pending_effect **soon_end;
+    struct list page_reads;
+    struct recovery *recovery; /* while starting */
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
 };

@@ -77,6 +77,7 @@ static void page_row(struct read *r, const struct row *row) {
 static void page_done(struct read *r, int rc) {
     struct page_read *pr = r->owner;
     struct op *op = pr->op;
+    list_remove(&pr->link);
     mem_free(pr);
     if (!op)
         return;
@@ -104,6 +105,7 @@ static int read_page(struct op *op, const struct events_want *w) {
     op->page_wanted = w->from;
     op->page_read = pr;
     pr->op = op;
+    list_append(&op->e->page_reads, &pr->link);
     pr->read = (struct read){.kind = READ_HISTORY,
                              .namespace_id = op->run->key.namespace_id,
                              .run_id = op->run->key.run_id,

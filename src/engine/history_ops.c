@@ -64,6 +64,10 @@ static void reply_nothing_yet(struct op *op) {
 }
 
 static void wait_for_events(struct op *op) {
+    if (op->e->is_draining) {
+        reply_nothing_yet(op);
+        return;
+    }
     int64_t until =
         op_deadline(op, ENGINE_HISTORY_WAIT_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
     op_park(op, &op->run->body->readers, until, reply_nothing_yet);
@@ -169,7 +173,7 @@ static int reader_begin(struct op *op, const Ws__GetWorkflowExecutionHistoryRequ
 static int write_owed_start(struct op *op) {
     const State__Execution *st = op->run->body->st;
     struct step s;
-    if (!task_is_started(st) || !st->task->is_scheduled_written || st->task->is_started_written)
+    if (!task_owes_start(st))
         return 0;
     op_step_begin(op, &s);
     task_write_started(&s);

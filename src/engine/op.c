@@ -49,6 +49,8 @@ void op_finish(struct op *op) {
     buf_done(&op->page);
     if (op->page_read)
         op->page_read->op = NULL;
+    if (op->query && op->query->poll == op)
+        op->query->poll = NULL; /* the query goes on without the poll that carried it */
     op->call->op = NULL;
 }
 

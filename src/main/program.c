@@ -149,7 +149,7 @@ static int help_words(int argc, char *const *argv, char *help, char *words[HELP_
 int program_main(int argc, char *const *argv) {
     char help[] = "--help";
     char *words[HELP_WORDS_MAX];
-    if (argc > 2 && streq(argv[1], "help")) {
+    if (argc > 1 && streq(argv[1], "help")) {
         argc = help_words(argc, argv, help, words);
         argv = words;
     }

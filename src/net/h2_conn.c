@@ -21,8 +21,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- the socket ---- */
-
 /* Bytes moved, 0 when it would block (or nothing came and *ret_eof), negative when it is dead. */
 static ssize_t socket_read(int fd, void *space, size_t size, bool *ret_eof) {
     ssize_t n = recv(fd, space, size, 0);
@@ -52,8 +50,6 @@ static void socket_tune(int fd) {
     socket_option(fd, IPPROTO_TCP, TCP_KEEPCNT, LIMIT_KEEPALIVE_PROBES);
 }
 
-/* ---- the end ---- */
-
 void conn_free(struct h2_conn *c) {
     struct h2_server *s = c->server;
     if (!c->is_over)
@@ -81,8 +77,6 @@ static void conn_linger(struct h2_conn *c) {
     c->linger_us = host_now().mono.us;
 }
 
-/* ---- writing ---- */
-
 static int conn_arm_write(struct h2_conn *c) {
     return event_add(&c->write_event, NULL) < 0 ? ERR_NO_MEMORY : 0;
 }
@@ -92,6 +86,7 @@ static void conn_count_written(struct h2_conn *c, size_t n) {
     c->written += n;
     if (n)
         c->progress_us = host_now().mono.us;
+    bucket_refund(&c->ignored, (int64_t)n / LIMIT_IGNORED_BYTES_REFUND);
     bucket_refund(&c->glitches, (int64_t)(c->written / LIMIT_GLITCH_REFUND_BYTES - before));
 }
 
@@ -192,8 +187,6 @@ static void conn_on_writable(evutil_socket_t unused_arg fd, short unused_arg wha
     conn_flush(ctx);
 }
 
-/* ---- reading ---- */
-
 /* nghttp2 gave up in the middle of the input. */
 static void conn_input_failed(struct h2_conn *c, int error) {
     if (error == NGHTTP2_ERR_BAD_CLIENT_MAGIC) {
@@ -205,6 +198,16 @@ static void conn_input_failed(struct h2_conn *c, int error) {
     else if (error == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS)
         c->abuse = "continuations";
     conn_fail(c, c->abuse ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_INTERNAL_ERROR);
+}
+
+/* nghttp2 skips what it does not know without a word; the difference tells. */
+static void conn_count_ignored(struct h2_conn *c, int64_t bytes) {
+    int64_t ignored = bytes - c->useful_bytes;
+    c->useful_bytes = 0;
+    if (ignored <= 0)
+        bucket_refund(&c->ignored, -ignored);
+    else if (!bucket_take(&c->ignored, ignored, c->read_us) && !c->abuse)
+        c->abuse = "ignored_bytes";
 }
 
 static void conn_on_readable(evutil_socket_t fd, short unused_arg what, void *ctx) {
@@ -224,12 +227,11 @@ static void conn_on_readable(evutil_socket_t fd, short unused_arg what, void *ct
         conn_input_failed(c, (int)used);
         return;
     }
+    conn_count_ignored(c, n);
     conn_settle(c);
     conn_dispatch(c);
     server_mark_dirty(s, c);
 }
-
-/* ---- time ---- */
 
 static bool is_past(int64_t since_us, int64_t limit_us, int64_t now_us) {
     return since_us != 0 && now_us - since_us > limit_us;
@@ -291,8 +293,6 @@ void conn_begin_drain(struct h2_conn *c) {
     server_mark_dirty(c->server, c);
 }
 
-/* ---- the beginning ---- */
-
 static int conn_watch(struct h2_conn *c) {
     struct event_base *base = loop_base(c->server->loop);
     if (event_assign(&c->read_event, base, c->fd, EV_READ | EV_PERSIST, conn_on_readable, c) < 0 ||
@@ -313,6 +313,7 @@ static void conn_init(struct h2_conn *c, struct h2_server *s, int fd, const char
         list_init(lists[i]);
     bucket_init(&c->glitches, LIMIT_GLITCH_BURST, LIMIT_GLITCH_PER_SEC, now_us);
     bucket_init(&c->resets, LIMIT_RESET_BURST, LIMIT_RESET_PER_SEC, now_us);
+    bucket_init(&c->ignored, LIMIT_IGNORED_BYTES_BURST, LIMIT_IGNORED_BYTES_PER_SEC, now_us);
     c->opened_us = c->read_us = c->progress_us = now_us;
 }
 

@@ -96,6 +96,8 @@ struct h2_conn {
 
     struct bucket glitches;
     struct bucket resets;
+    struct bucket ignored;
+    int64_t useful_bytes; /* of the current read: headers and bodies */
     const char *abuse; /* which limit was broken, once one was */
 
     int64_t opened_us;

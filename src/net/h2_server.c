@@ -57,8 +57,6 @@ static void server_on_flush(evutil_socket_t unused_arg fd, short unused_arg what
     }
 }
 
-/* ---- time ---- */
-
 static void server_arm_sweep(struct h2_server *s) {
     if (s->is_sweeping)
         return;
@@ -84,8 +82,6 @@ static void server_on_sweep(void *ctx) {
     if (s->conn_count || s->accept_again_us)
         server_arm_sweep(s);
 }
-
-/* ---- listening ---- */
 
 static void peer_format(const struct sockaddr *addr, char text[static PEER_TEXT_MAX]) {
     char host[INET6_ADDRSTRLEN] = "?";
@@ -192,8 +188,6 @@ static int server_listen(struct h2_server *s, const char *address, struct err *r
     server_learn_port(s);
     return 0;
 }
-
-/* ---- life ---- */
 
 static size_t connections_possible(void) {
     struct rlimit files;

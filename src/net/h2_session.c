@@ -8,7 +8,7 @@
 
 /* Above our own account of resets, which sees more and logs; nghttp2's is the second fence. */
 #define RESET_FENCE 2
-#define INVALID_FRAME_COST 10
+#define FRAME_HEAD_BYTES 9
 #define HEADER_FIELD_COST 32 /* RFC 9113, 6.5.2: what a field counts besides its bytes */
 
 static int session_abuse(struct h2_conn *c, const char *limit) {
@@ -45,6 +45,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     if (c->abuse)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     c->headers_us = c->read_us;
+    c->useful_bytes += FRAME_HEAD_BYTES + (int64_t)frame->hd.length;
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
     struct h2_request_state *r = stream_new(c, frame->hd.stream_id);
@@ -72,7 +73,9 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 }
 
 static int on_data_chunk(nghttp2_session *session, uint8_t unused_arg flags, int32_t stream_id,
-                         const uint8_t *data, size_t len, void unused_arg *user) {
+                         const uint8_t *data, size_t len, void *user) {
+    struct h2_conn *c = user;
+    c->useful_bytes += FRAME_HEAD_BYTES + (int64_t)len;
     struct h2_request_state *r = session_stream(session, stream_id);
     if (!r)
         return nghttp2_session_consume(session, stream_id, len) == 0 ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -119,7 +122,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 
 static int on_invalid_frame(nghttp2_session unused_arg *session, const nghttp2_frame unused_arg *frame,
                             int unused_arg lib_error_code, void *user) {
-    return session_glitch(user, INVALID_FRAME_COST);
+    return session_glitch(user, 1);
 }
 
 static bool ends_stream(const nghttp2_frame *frame) {

@@ -51,8 +51,6 @@ struct h2_request_state *stream_new(struct h2_conn *c, int32_t stream_id) {
     return r;
 }
 
-/* ---- window ---- */
-
 static bool conn_has_room(const struct h2_conn *c) {
     return c->body_bytes < LIMIT_CONN_BODY_BYTES;
 }
@@ -129,8 +127,6 @@ static void stream_free(struct h2_request_state *r) {
     arena_done(&r->req.arena);
     mem_free(r);
 }
-
-/* ---- the request comes in ---- */
 
 static int stream_grow_headers(struct h2_request_state *r) {
     size_t capacity = r->header_capacity ? r->header_capacity * 2 : LIMIT_HEADERS_INITIAL;
@@ -252,8 +248,6 @@ struct str h2_request_header(const struct h2_request *req, const char *name) {
     return (struct str){NULL, 0};
 }
 
-/* ---- the response goes out ---- */
-
 static nghttp2_nv nv_of(struct str name, struct str value) {
     /* nghttp2 only reads through these; its type has no const. */
     return (nghttp2_nv){(uint8_t *)(uintptr_t)name.p, (uint8_t *)(uintptr_t)value.p, name.n, value.n,
@@ -352,8 +346,6 @@ void stream_response_whole(struct h2_request_state *r) {
     if (!r->is_remote_done)
         stream_reset(r, NGHTTP2_NO_ERROR);
 }
-
-/* ---- the end ---- */
 
 void stream_closed(struct h2_request_state *r) {
     struct h2_conn *c = r->req.conn;

@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "engine/engine.h"
 #include "serve/reply.h"
-#include "wire/encode.h"
 #include "wire/grpc.h"
 #include "wire/guard.h"
 

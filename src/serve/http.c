@@ -8,7 +8,7 @@
 #include "wire/grpc.h"
 
 #define HTTP_FORBIDDEN 403
-#define HTTP_NOT_FOUND_ 404
+#define HTTP_NOT_FOUND 404
 #define HTTP_NOT_ALLOWED 405
 #define HTTP_UNAVAILABLE 503
 
@@ -49,7 +49,7 @@ static void on_request(void *ctx, const struct http1_request *q, struct http1_re
         answer_error(resp, HTTP_FORBIDDEN, GRPC_PERMISSION_DENIED,
                      "The Host header names neither this address nor localhost.");
     else
-        answer_error(resp, HTTP_NOT_FOUND_, GRPC_NOT_FOUND, "There is nothing at this path.");
+        answer_error(resp, HTTP_NOT_FOUND, GRPC_NOT_FOUND, "There is nothing at this path.");
 }
 
 struct http1_handler http_handler(struct http *h) {

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { run, serve, temporaryDirectory } from './rondo.mjs';
+import { launch, run, serve, temporaryDirectory } from './rondo.mjs';
 
 const dev = ['server', 'start-dev', '--port', '0', '--ui-port', '0'];
 
@@ -148,8 +148,7 @@ test('SIGTERM and SIGINT end a server with 0, also with idle connections open', 
       return connect(Number(port), host).on('error', () => {});
     });
     await Promise.all(idle.map((socket) => once(socket, 'connect')));
-    server.proc.kill(signal);
-    assert.deepEqual(await server.ended, { code: 0, signal: null });
+    assert.deepEqual(await server.stop(signal), { code: 0, signal: null });
     assert.match(server.stderr(), /server_stopping/);
     assert.match(server.stderr(), /server_stopped/);
     idle.forEach((socket) => socket.destroy());
@@ -161,8 +160,7 @@ test('the data file is there after a stop and serves again', async (t) => {
   const args = ['server', '--grpc', '127.0.0.1:0', '--http', 'off'];
   for (let round = 0; round < 2; round++) {
     const server = await serve(t, args, { cwd: directory });
-    server.proc.kill('SIGTERM');
-    assert.equal((await server.ended).code, 0);
+    assert.equal((await server.stop()).code, 0);
     assert.ok(existsSync(join(directory, 'rondo.db')));
   }
 });
@@ -225,9 +223,11 @@ test('start-dev takes what SDK test environments pass, and what it ignores it sa
   ]);
   assert.equal(server.http, null);
   assert.equal(server.data, ':memory:');
+  await server.stop();
   assert.equal(server.stderr(), '');
   const noisy = await serve(t, [...dev, '--log-format', 'json', '--metrics-port', '9', '--sqlite-pragma', 'a=b',
     '--dynamic-config-value', 'history.maximum=1', '--color', 'never', '--env', 'x', '--command-timeout', '5s']);
+  await noisy.stop();
   const ignored = noisy.stderr().trimEnd().split('\n').map((line) => JSON.parse(line));
   assert.deepEqual(ignored.map((line) => [line.event, line.flag]), [
     ['setting_ignored', 'dynamic-config-value'],
@@ -261,14 +261,24 @@ test('settings come from flag, then environment, then default', async (t) => {
   const fromEnv = await serve(t, ['server'], { env });
   assert.equal(fromEnv.data, ':memory:');
   assert.equal(fromEnv.http, null);
+  await fromEnv.stop();
   assert.equal(fromEnv.stderr(), '');
   const flagged = await serve(t, ['server', '--http', '127.0.0.1:0'], { env });
   assert.match(flagged.http, /^127\.0\.0\.1:[1-9]\d*$/);
 });
 
-test('the banner for people goes to stdout, and -o none leaves it out', async (t) => {
-  const quiet = await run(['version', '-o', 'none']);
-  assert.deepEqual([quiet.code, quiet.stdout], [0, '']);
-  const { version } = await serve(t, dev);
+test('where the server listens is told to people, to programs, or to nobody', async (t) => {
+  const { version, grpc, http } = await serve(t, dev);
   assert.match(version, /^\d+\.\d+\.\d+$/);
+  for (const address of [grpc, http]) assert.match(address, /^127\.0\.0\.1:[1-9]\d*$/);
+  const text = launch(dev);
+  t.after(() => text.proc.kill('SIGKILL'));
+  await once(text.proc.stdout, 'data');
+  const lines = [/^Rondo \d/, /^Server: +127\.0\.0\.1:\d+$/, /^HTTP: +http:\/\/127\.0\.0\.1:\d+$/, /^Data: +in memory/];
+  text.stdout().trimEnd().split('\n').forEach((line, i) => assert.match(line, lines[i]));
+  const silent = launch([...dev, '-o', 'none', '--log-level', 'info']);
+  t.after(() => silent.proc.kill('SIGKILL'));
+  while (!silent.stderr().includes('server_ready')) await once(silent.proc.stderr, 'data');
+  await silent.stop();
+  assert.equal(silent.stdout(), '');
 });

@@ -32,10 +32,9 @@ async function start(t, args = []) {
 }
 
 function open(session, path, headers = {}, body = frame()) {
-  const stream = session.request({
-    ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...headers,
-  });
-  stream.end(body);
+  const all = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...headers };
+  const stream = session.request(all, { endStream: all[':method'] === 'GET' });
+  if (all[':method'] !== 'GET') stream.end(body);
   return stream;
 }
 
@@ -121,7 +120,7 @@ test('what is not a gRPC request gets an HTTP status', async (t) => {
   assert.equal(await status({ 'content-type': 'application/json' }, '{}'), 415);
   assert.equal(await status({ 'content-type': 'application/grpc+json' }, '{}'), 415);
   assert.equal(await status({ 'content-type': 'application/grpcx' }), 415);
-  assert.equal(await status({ ':method': 'GET' }, undefined), 405);
+  assert.equal(await status({ ':method': 'GET' }), 405);
   assert.equal((await call(session, systemInfo, { 'content-type': 'application/grpc+proto' })).status, 0);
   assert.equal((await call(session, systemInfo, { 'content-type': 'application/grpc; x=y' })).status, 0);
 });
@@ -175,9 +174,9 @@ test('parked polls are answered empty when the server stops', async (t) => {
   const polls = Array.from({ length: 300 }, () => call(server.session, poll, { 'grpc-timeout': '60S' }, pollRequest));
   // Requests of one connection are read in order, so all polls are parked when this is answered.
   assert.equal((await call(server.session, systemInfo)).status, 0);
-  server.proc.kill('SIGTERM');
+  const stopped = server.stop();
   for (const got of await Promise.all(polls)) assert.equal(got.status, 0);
-  assert.equal((await server.ended).code, 0);
+  assert.equal((await stopped).code, 0);
 });
 
 test('a cancelled poll leaves the connection usable', async (t) => {
@@ -187,6 +186,36 @@ test('a cancelled poll leaves the connection usable', async (t) => {
   for (const stream of streams) stream.close(http2.constants.NGHTTP2_CANCEL);
   await Promise.all(streams.map((stream) => stream.closed || once(stream, 'close')));
   assert.equal((await call(session, systemInfo)).status, 0);
+});
+
+test('a task whose answer was never taken is offered again', async (t) => {
+  const { session, grpc } = await start(t);
+  const startRequest = [field(1, 'default'), field(2, 'lost-and-found'), field(3, field(1, 'kind')), field(4, field(1, 'q'))];
+  const started = await call(session, `/${workflowService}/StartWorkflowExecution`, {}, frame(Buffer.concat(startRequest)));
+  assert.equal(started.status, 0, started.message);
+  const request = frame(Buffer.concat([field(1, 'default'), field(2, field(1, 'q'))]));
+  // A window of zero bytes: the server may send headers, but not the message with the task.
+  const closed = http2.connect(`http://${grpc}`, { settings: { initialWindowSize: 0 } }).on('error', () => {});
+  await once(closed, 'remoteSettings');
+  const stream = open(closed, poll, { 'grpc-timeout': '60S' }, request).on('error', () => {});
+  await once(stream, 'response');
+  closed.destroy();
+  const got = await call(session, poll, { 'grpc-timeout': '8S' }, request);
+  assert.equal(got.status, 0);
+  assert.ok(got.body.includes('lost-and-found'));
+});
+
+test('a second signal does not wait for a client that takes nothing', async (t) => {
+  const server = await start(t, ['--log-level', 'info']);
+  const stuck = http2.connect(`http://${server.grpc}`, { settings: { initialWindowSize: 0 } }).on('error', () => {});
+  t.after(() => stuck.destroy());
+  await once(stuck, 'remoteSettings');
+  await once(open(stuck, systemInfo).on('error', () => {}), 'response');
+  const begin = process.hrtime.bigint();
+  server.proc.kill('SIGTERM');
+  while (!server.stderr().includes('server_stopping')) await once(server.proc.stderr, 'data');
+  assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  assert.ok(process.hrtime.bigint() - begin < 8_000_000_000n, 'it waited for its grace period of 10 s');
 });
 
 test('health', async (t) => {

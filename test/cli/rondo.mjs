@@ -14,11 +14,16 @@ function collect(stream) {
   return () => Buffer.concat(chunks).toString();
 }
 
-function launch(args, { env = {}, cwd } = {}) {
+export function launch(args, { env = {}, cwd } = {}) {
   const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('RONDO_')));
   const proc = spawn(bin, args, { cwd, env: { ...clean, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(proc, 'close').then(([code, signal]) => ({ code, signal }));
-  return { proc, ended, stdout: collect(proc.stdout), stderr: collect(proc.stderr) };
+  // Everything that was printed is there once it has ended.
+  const stop = (signal = 'SIGTERM') => {
+    proc.kill(signal);
+    return ended;
+  };
+  return { proc, ended, stop, stdout: collect(proc.stdout), stderr: collect(proc.stderr) };
 }
 
 // Runs to the end: { code, stdout, stderr }.

@@ -31,7 +31,10 @@ describe('retries', { concurrency: 16, timeout: 120_000 }, () => {
     assert.equal(await handle.result(), 3);
 
     const ran = attempts.get(handle.workflowId);
-    assert.deepEqual(ran.map(({ attempt }) => attempt), [1, 2, 3]);
+    assert.deepEqual(
+      ran.map(({ attempt }) => attempt),
+      [1, 2, 3]
+    );
     assert.ok(ran[1].at - ran[0].at >= 195, `first retry after ${ran[1].at - ran[0].at} ms`);
     assert.ok(ran[2].at - ran[1].at >= 395, `second retry after ${ran[2].at - ran[1].at} ms`);
 

@@ -165,7 +165,10 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
 test('500 workflows at once', { timeout: 120_000 }, async () => {
   const names = Array.from({ length: 500 }, (_, index) => `guest ${index}`);
   const results = await Promise.all(names.map((name) => world.execute('hello', [name])));
-  assert.deepEqual(results, names.map((name) => `Hello, ${name}!`));
+  assert.deepEqual(
+    results,
+    names.map((name) => `Hello, ${name}!`)
+  );
 });
 
 replayAll(world);

@@ -54,10 +54,7 @@ describe('workflow ids', { concurrency: 16, timeout: 120_000 }, () => {
     );
     const error = await failure(world.service.startWorkflowExecution(rawStart(workflowId, randomUUID())));
     assert.equal(error.code, status.ALREADY_EXISTS);
-    assert.equal(
-      error.details,
-      `Workflow execution is already running. WorkflowId: ${workflowId}, RunId: ${runId}.`
-    );
+    assert.equal(error.details, `Workflow execution is already running. WorkflowId: ${workflowId}, RunId: ${runId}.`);
     const { details } = proto.google.rpc.Status.decode(error.metadata.get('grpc-status-details-bin')[0]);
     assert.match(details[0].type_url, /\/temporal\.api\.errordetails\.v1\.WorkflowExecutionAlreadyStartedFailure$/);
     const detail = WorkflowExecutionAlreadyStartedFailure.decode(details[0].value);

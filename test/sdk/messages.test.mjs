@@ -232,9 +232,7 @@ describe('queries', { concurrency: 16, timeout: 120_000 }, () => {
   test('with no worker there', async () => {
     const taskQueue = `nobody-${randomUUID()}`;
     const handle = await world.start('collect', [], { taskQueue });
-    const error = await failure(
-      world.client.withDeadline(Date.now() + 1000, () => handle.query('seen'))
-    );
+    const error = await failure(world.client.withDeadline(Date.now() + 1000, () => handle.query('seen')));
     assert.equal(error.cause.code, status.DEADLINE_EXCEEDED);
     await handle.terminate('nobody came');
   });
@@ -310,10 +308,7 @@ describe('termination', { concurrency: 16, timeout: 120_000 }, () => {
     await handle.terminate('now');
     opened.ring(handle.workflowId);
     assert.equal((await failure(handle.result())).message, 'now');
-    assert.deepEqual((await eventNames(handle)).slice(-2), [
-      'WORKFLOW_TASK_FAILED',
-      'WORKFLOW_EXECUTION_TERMINATED',
-    ]);
+    assert.deepEqual((await eventNames(handle)).slice(-2), ['WORKFLOW_TASK_FAILED', 'WORKFLOW_EXECUTION_TERMINATED']);
   });
 
   test('of no workflow', async () => {

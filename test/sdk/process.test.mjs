@@ -5,27 +5,25 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attempts } from './lib/activities.mjs';
 import { Server, freePort } from './lib/server.mjs';
-import { World } from './lib/world.mjs';
+import { inNewWorld } from './lib/world.mjs';
 
 describe('a server process', { timeout: 120_000 }, () => {
   test('stops on SIGTERM while polls and long polls are parked', async () => {
-    const world = new World();
-    await world.open();
-    const handle = await world.start('forever');
-    await handle.query('seen');
-    const result = handle.result().catch((error) => error);
-    await sleep(500);
+    await inNewWorld(async (world) => {
+      const handle = await world.start('forever');
+      await handle.query('seen');
+      const result = handle.result().catch((error) => error);
+      await sleep(500);
 
-    const before = Date.now();
-    assert.equal(await world.server.stop(), 0);
-    assert.ok(Date.now() - before < 10_000, `${Date.now() - before} ms`);
+      const before = Date.now();
+      assert.equal(await world.server.stop(), 0);
+      assert.ok(Date.now() - before < 10_000, `${Date.now() - before} ms`);
 
-    // Its workers and clients get over it.
-    await world.server.launch();
-    await handle.terminate('the end');
-    assert.equal((await result).message, 'the end');
-    await world.runs.replay(world.client);
-    await world.close();
+      // Its workers and clients get over it.
+      await world.server.launch();
+      await handle.terminate('the end');
+      assert.equal((await result).message, 'the end');
+    });
   });
 
   test('stops on SIGINT', async () => {
@@ -35,18 +33,20 @@ describe('a server process', { timeout: 120_000 }, () => {
   });
 
   test('is one of two that share nothing', async () => {
-    const worlds = [new World(), new World()];
-    await Promise.all(worlds.map((world) => world.open()));
     const workflowId = 'same id, same queue, two servers';
-    const handles = await Promise.all(
-      worlds.map((world, index) => world.start('hello', [`server ${index}`], { workflowId }))
-    );
-    const results = await Promise.all(handles.map((handle) => handle.result()));
-    assert.deepEqual(results, ['Hello, server 0!', 'Hello, server 1!']);
-    assert.equal(attempts.get(workflowId).length, 2);
-    assert.notEqual(handles[0].firstExecutionRunId, handles[1].firstExecutionRunId);
-    for (const world of worlds) await world.runs.replay(world.client);
-    await Promise.all(worlds.map((world) => world.close()));
+    async function hello(world, name) {
+      const handle = await world.start('hello', [name], { workflowId });
+      assert.equal(await handle.result(), `Hello, ${name}!`);
+      return handle.firstExecutionRunId;
+    }
+    await inNewWorld(async (one) => {
+      await inNewWorld(async (other) => {
+        const runIds = await Promise.all([hello(one, 'one'), hello(other, 'other')]);
+        assert.equal(new Set(runIds).size, 2);
+        assert.deepEqual(new Set(attempts.get(workflowId).map(({ runId }) => runId)), new Set(runIds));
+        assert.equal(attempts.get(workflowId).length, 2);
+      });
+    });
   });
 
   test('does not open a data file that another one has open', async () => {

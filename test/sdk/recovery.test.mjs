@@ -10,21 +10,9 @@ import { fileURLToPath } from 'node:url';
 import { status } from '@grpc/grpc-js';
 import { attempts } from './lib/activities.mjs';
 import { eventName, eventNames, eventsNamed } from './lib/history.mjs';
-import { World, eventually, openWorld, replayAll } from './lib/world.mjs';
+import { eventually, inNewWorld, openWorld, replayAll } from './lib/world.mjs';
 
 const upTo = (count) => Array.from({ length: count }, (_, index) => index);
-
-// Runs `body` in a world of its own and replays what it left behind.
-async function inNewWorld(body) {
-  const world = new World();
-  await world.open();
-  try {
-    await body(world);
-    await world.runs.replay(world.client);
-  } finally {
-    await world.close();
-  }
-}
 
 describe('a worker', { timeout: 120_000 }, () => {
   const world = openWorld();

@@ -90,6 +90,7 @@ static void on_activity_answer(struct rpc *r) {
         return;
     }
     r->w->tally.activities++;
+    a->acked_us = r->w->now.mono.us;
     if (r->kind == RPC_cancel_activity) {
         a->cancel_acked = true;
         return;
@@ -135,10 +136,12 @@ static void check_query(struct rpc *r) {
 static void on_history(struct rpc *r) {
     const Ws__GetWorkflowExecutionHistoryRequest *q = r->request;
     struct run_model *run = r->subject.run;
-    struct glimpse g = history_see(r->w, run, buf_str(&r->reply), HISTORY_FIELD, 0);
+    int64_t provisional_id = r->subject.provisional_id ? r->subject.provisional_id : HISTORY_ALL_DURABLE;
+    struct glimpse g = history_see(r->w, run, buf_str(&r->reply), HISTORY_FIELD, provisional_id);
     if (q->history_event_filter_type == HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT && g.count > 1)
         world_fail(r->w, "close_event_alone", "run=%s %zu events", run->run_id, g.count);
-    run->length_told = MAX(run->length_told, g.last_id);
+    if (g.last_id < provisional_id)
+        run->length_told = MAX(run->length_told, g.last_id);
 }
 
 void checker_on_ok(struct rpc *r) {
@@ -155,10 +158,10 @@ void checker_on_ok(struct rpc *r) {
         on_signal(r);
         break;
     case RPC_request_cancel:
-        run->cancel_acked = true;
+        run->cancel_acked_us = r->w->now.mono.us;
         break;
     case RPC_terminate_workflow:
-        run->terminate_acked = true;
+        run->terminate_acked_us = r->w->now.mono.us;
         break;
     case RPC_complete_activity:
     case RPC_fail_activity:
@@ -228,10 +231,10 @@ void checker_on_error(struct rpc *r) {
 }
 
 /* G8, G9: acknowledged signals are in the history, once. */
-static void check_signals_kept(struct world *w, const struct run_model *run) {
+static void check_signals_kept(struct world *w, const struct run_model *run, int64_t began_us) {
     for (size_t i = 0; i < run->signal_count; i++) {
         const struct request_model *signal = run->signals[i];
-        if (signal->is_acked && signal->recorded_count != 1)
+        if (signal->is_acked && signal->acked_us < began_us && signal->recorded_count != 1)
             world_fail(w, "signals_kept", "run=%s signal=%s acknowledged, recorded %" PRIu32 " times",
                        run->run_id, signal->id, signal->recorded_count);
     }
@@ -240,13 +243,13 @@ static void check_signals_kept(struct world *w, const struct run_model *run) {
 }
 
 /* G4, G8: an acknowledged end of an activity is in the history, with its result. */
-static void check_activities_kept(struct world *w, const struct run_model *run) {
+static void check_activities_kept(struct world *w, const struct run_model *run, int64_t began_us) {
     for (uint32_t i = 0; i < MODEL_ACTIVITIES_MAX; i++) {
         const struct activity_model *a = &run->activities[i];
         bool is_kept = !a->completion_acked || (a->close_type == EVENT_TYPE_ACTIVITY_TASK_COMPLETED &&
                                                 streq(a->acked_result, a->recorded_result));
         bool is_cancel_kept = !a->cancel_acked || a->close_type == EVENT_TYPE_ACTIVITY_TASK_CANCELED;
-        if (!is_kept || !is_cancel_kept)
+        if (a->acked_us < began_us && (!is_kept || !is_cancel_kept))
             world_fail(w, "activities_kept",
                        "run=%s activity=%" PRIu32 " result '%s' acknowledged, recorded '%s' type=%" PRId32,
                        run->run_id, i, a->acked_result, a->recorded_result, a->close_type);
@@ -254,21 +257,24 @@ static void check_activities_kept(struct world *w, const struct run_model *run) 
 }
 
 /* G8: an acknowledged terminate, cancel or workflow task completion is in the history. */
-static void check_changes_kept(struct world *w, const struct run_model *run, bool is_settled) {
-    if (run->terminate_acked && run->close_type != EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
+static void check_changes_kept(struct world *w, const struct run_model *run, int64_t began_us,
+                               bool is_settled) {
+    if (run->terminate_acked_us && run->terminate_acked_us < began_us &&
+        run->close_type != EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
         world_fail(w, "terminate_kept", "run=%s close type=%" PRId32, run->run_id, run->close_type);
-    if (run->completed_task < run->completed_task_acked)
+    if (run->completed_task < run->completed_task_acked && run->completed_task_acked_us < began_us)
         world_fail(w, "completion_kept", "run=%s task %" PRId64 " acknowledged, last recorded %" PRId64,
                    run->run_id, run->completed_task_acked, run->completed_task);
-    if (is_settled && run->cancel_acked && !run->cancel_recorded && !run->close_type)
+    if (is_settled && run->cancel_acked_us && run->cancel_acked_us < began_us && !run->cancel_recorded &&
+        !run->close_type)
         world_fail(w, "cancel_kept", "run=%s", run->run_id);
 }
 
-void checker_promises(struct world *w, struct run_model *run, bool is_settled) {
-    check_changes_kept(w, run, is_settled);
+void checker_promises(struct world *w, struct run_model *run, int64_t began_us, bool is_settled) {
+    check_changes_kept(w, run, began_us, is_settled);
     if ((is_settled || run->close_type) && !run->buffer_dropped) {
-        check_signals_kept(w, run);
-        check_activities_kept(w, run);
+        check_signals_kept(w, run, began_us);
+        check_activities_kept(w, run, began_us);
     }
 }
 

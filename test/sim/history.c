@@ -34,6 +34,7 @@ static void history_learn(struct world *w, struct run_model *run, struct str byt
         world_fail(w, "history_decodes", "run=%s event=%zu: %s", run->run_id, run->event_count + 1, e.text);
     else
         history_apply(w, run, (const History__HistoryEvent *)event);
+    trace_note(w, "event run=%s id=%zu type=%d", run->run_id, run->event_count + 1, run->last_type);
     arena_done(&arena);
     run->event_hashes = model_grow(run->event_hashes, run->event_count, &run->event_cap, sizeof(uint64_t));
     run->event_hashes[run->event_count++] = hash;
@@ -56,18 +57,7 @@ static void check_history_contiguous(struct world *w, const struct run_model *ru
                    id, expected);
 }
 
-static void history_see_event(struct world *w, struct run_model *run, struct glimpse *g, struct str bytes) {
-    int64_t id = event_id_of(bytes);
-    if (g->count == 0)
-        g->first_id = id;
-    else
-        check_history_contiguous(w, run, id, g->last_id + 1);
-    g->count++;
-    g->last_id = id;
-    if (id < 1) {
-        check_history_contiguous(w, run, id, 1);
-        return;
-    }
+static void history_see_event(struct world *w, struct run_model *run, struct str bytes, int64_t id) {
     uint64_t hash = trace_hash_of(bytes.p, bytes.n);
     if ((size_t)id <= run->event_count)
         check_history_append_only(w, run, id, hash);
@@ -75,37 +65,30 @@ static void history_see_event(struct world *w, struct run_model *run, struct gli
         history_learn(w, run, bytes, hash);
 }
 
-/* Calls see() for each event of the answer, or only counts them when it is NULL. */
-static size_t history_walk(struct world *w, struct run_model *run, struct str answer, uint32_t field,
-                           size_t limit, struct glimpse *g) {
-    struct wire_field outer, inner;
-    bool ok;
-    size_t count = 0;
-    while (wire_next_field(&answer, &outer, &ok)) {
-        if (outer.number != field)
-            continue;
-        struct str events = outer.content;
-        while (wire_next_field(&events, &inner, &ok)) {
-            if (inner.number != 1)
-                continue;
-            if (g && count < limit && !w->failure.is_set)
-                history_see_event(w, run, g, inner.content);
-            else if (g) {
-                g->count++;
-                g->last_id = event_id_of(inner.content);
-                if (g->count == 1)
-                    g->first_id = g->last_id;
-            }
-            count++;
-        }
-    }
-    return count;
+static void history_count_event(struct world *w, struct run_model *run, struct glimpse *g, int64_t id) {
+    if (g->count == 0)
+        g->first_id = id;
+    if (g->count > 0 || id < 1)
+        check_history_contiguous(w, run, id, g->last_id + 1);
+    g->count++;
+    g->last_id = id;
 }
 
 struct glimpse history_see(struct world *w, struct run_model *run, struct str answer, uint32_t field,
-                           size_t provisional) {
+                           int64_t provisional_id) {
     struct glimpse g = {0};
-    size_t count = history_walk(w, run, answer, field, 0, NULL);
-    history_walk(w, run, answer, field, count > provisional ? count - provisional : 0, &g);
+    struct wire_field outer, inner;
+    bool ok;
+    while (wire_next_field(&answer, &outer, &ok)) {
+        struct str events = outer.content;
+        while (outer.number == field && wire_next_field(&events, &inner, &ok)) {
+            int64_t id = event_id_of(inner.content);
+            history_count_event(w, run, &g, id);
+            if (!w->failure.is_set && id < provisional_id)
+                history_see_event(w, run, inner.content, id);
+        }
+    }
+    trace_note(w, "history run=%s events %" PRId64 "..%" PRId64 " known=%zu", run->run_id, g.first_id,
+               g.last_id, run->event_count);
     return g;
 }

@@ -13,7 +13,8 @@ struct glimpse {
 };
 
 /* Compares the events in field `field` of packed answer bytes with what is known of the run, and learns
- * what is new and follows on. The last `provisional` events may still change (a workflow task that was
+ * what is new and follows on. Events from provisional_id on may still change (a workflow task that was
  * handed out, but whose start is not durable) and are only counted. */
 struct glimpse history_see(struct world *w, struct run_model *run, struct str answer, uint32_t field,
-                           size_t provisional);
+                           int64_t provisional_id);
+#define HISTORY_ALL_DURABLE INT64_MAX

@@ -208,6 +208,7 @@ static void check_begins_with_start(struct world *w, const struct run_model *run
 }
 
 void history_apply(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
+    run->last_type = (int32_t)e->event_type;
     check_begins_with_start(w, run, e);
     check_closed_stays_closed(w, run, e);
     check_task_order(w, run, e);

@@ -37,6 +37,7 @@ struct activity_model {
     int32_t failed_attempt; /* the highest whose failure was acknowledged */
     bool completion_acked;
     bool cancel_acked;
+    int64_t acked_us;
     char acked_result[32];
     char recorded_result[32];
 };
@@ -60,9 +61,9 @@ struct run_model {
     bool buffer_dropped; /* closed from outside while a workflow task was started */
     bool superseded; /* a newer run of the same workflow id was acknowledged */
     bool start_acked;
-    bool cancel_acked;
     bool cancel_recorded;
-    bool terminate_acked;
+    int64_t cancel_acked_us; /* 0: not */
+    int64_t terminate_acked_us;
     bool audit_wanted;
     bool is_audited; /* in the calm phase */
     int64_t length_told; /* longest history that a describe spoke of */
@@ -70,6 +71,7 @@ struct run_model {
     int64_t started_task; /* the same for Started */
     int64_t completed_task; /* started event id of the last completed workflow task */
     int64_t completed_task_acked; /* highest started event id whose completion was acknowledged */
+    int64_t completed_task_acked_us;
     uint32_t signals_acked;
     bool query_was_stale; /* an answer did not know of an acknowledged signal */
     struct request_model **signals;

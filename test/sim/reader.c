@@ -16,8 +16,9 @@
 static void reading_describe(struct reading *g);
 static void reading_page(struct reading *g, ProtobufCBinaryData token);
 
-static void reading_begin(struct world *w unused_arg, struct happening *h) {
+static void reading_begin(struct world *w, struct happening *h) {
     struct reading *g = container_of(h, struct reading, again);
+    g->began_us = w->now.mono.us;
     if (g->kind == READING_DESCRIBE || g->kind == READING_AUDIT)
         reading_describe(g);
     else
@@ -108,7 +109,7 @@ static void reading_finish(struct reading *g) {
     if (g->kind == READING_HISTORY || g->kind == READING_AUDIT)
         check_history_read(g);
     if (g->kind == READING_AUDIT && !g->w->failure.is_set)
-        checker_promises(g->w, g->run, g->is_settled);
+        checker_promises(g->w, g->run, g->began_us, g->is_settled);
     reading_end(g);
 }
 

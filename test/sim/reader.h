@@ -19,6 +19,7 @@ struct reading {
     struct run_model *run;
     enum reading_kind kind;
     unsigned tries_left;
+    int64_t began_us; /* the first call of the chain */
     bool is_settled; /* describe saw no started workflow task */
     bool was_superseded; /* when the reading of the history began */
     size_t known_events; /* then */

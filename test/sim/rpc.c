@@ -134,7 +134,8 @@ static void rpc_on_reply(struct call *c, const ProtobufCMessage *message, struct
     wire_encode(&r->reply, message);
     buf_add(&r->reply, tail.p, tail.n);
     ensure(buf_ok(&r->reply));
-    trace_note(w, "%s ok %zu bytes", rpc_name(r->kind), r->reply.len);
+    trace_note(w, "%s ok run=%s %zu bytes", rpc_name(r->kind), r->subject.run ? r->subject.run->run_id : "",
+               r->reply.len);
     trace_bytes(&w->trace, r->reply.data, r->reply.len);
     struct err e;
     r->outcome = RPC_OK;
@@ -154,7 +155,8 @@ static void rpc_on_fail(struct call *c, const struct err *e) {
     if (w->server.is_dying)
         return;
     ensure(r->outcome == RPC_OPEN);
-    trace_note(w, "%s failed %s: %s", rpc_name(r->kind), err_name(e->code), e->text);
+    trace_note(w, "%s failed run=%s %s: %s", rpc_name(r->kind), r->subject.run ? r->subject.run->run_id : "",
+               err_name(e->code), e->text);
     r->err = *e;
     r->err.failure = NULL;
     bool is_unclear = e->code == ERR_UNAVAILABLE || e->code == ERR_MAYBE || e->code == ERR_DEADLINE;
@@ -167,7 +169,7 @@ static void rpc_give_up(struct world *w, struct happening *h) {
     struct rpc *r = container_of(h, struct rpc, give_up);
     if (r->call.deadline.us == CLOCK_NEVER && w->now.mono.us - r->sent_us >= RPC_UNBOUNDED_MAX_US)
         world_fail(w, "call_ends", "%s without a deadline is still open", rpc_name(r->kind));
-    trace_note(w, "%s given up", rpc_name(r->kind));
+    trace_note(w, "%s given up run=%s", rpc_name(r->kind), r->subject.run ? r->subject.run->run_id : "");
     engine_cancel(w->server.engine, &r->call);
     list_remove(&r->link);
     r->outcome = RPC_UNKNOWN;
@@ -209,11 +211,10 @@ void rpc_send(struct rpc *r, const void *request, int64_t timeout_us) {
         world_at(w, &r->delivery, world_delay(w, USEC_PER_MS, 100 * USEC_PER_MS));
         return;
     }
-    trace_note(w, "%s sent", rpc_name(r->kind));
+    trace_note(w, "%s sent run=%s", rpc_name(r->kind), r->subject.run ? r->subject.run->run_id : "");
     if (r->subject.run) {
         r->subject.known_events = r->subject.run->event_count;
         r->subject.known_signals = r->subject.run->signals_acked;
-        r->subject.superseded = r->subject.run->superseded;
     }
     list_append(&w->server.open, &r->link);
     world_at(w, &r->give_up, rpc_patience(r, timeout_us));

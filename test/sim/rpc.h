@@ -31,9 +31,9 @@ struct rpc_subject {
     uint32_t activity; /* number of the activity */
     int32_t attempt;
     int64_t started_event_id; /* of the workflow task that is answered */
+    int64_t provisional_id; /* history: the first event that may still change, 0 if none may */
     size_t known_events; /* of the run, when the call was sent */
     uint32_t known_signals; /* acknowledged, when the call was sent */
-    bool superseded; /* when the call was sent */
     char result[32];
     bool is_bad; /* wrong on purpose */
 };

@@ -50,6 +50,10 @@ static struct run_model *task_run(struct world *w, const Common__WorkflowExecuti
     return model_meet(&w->model, execution->run_id, execution->workflow_id);
 }
 
+int64_t task_provisional_id(const Ws__PollWorkflowTaskQueueResponse *m) {
+    return m->started_event_id - (m->attempt > 1 ? 1 : 0);
+}
+
 static void on_workflow_task(struct world *w, const Ws__PollWorkflowTaskQueueResponse *m, struct str bytes) {
     if (m->task_token.len == 0)
         return;
@@ -57,13 +61,14 @@ static void on_workflow_task(struct world *w, const Ws__PollWorkflowTaskQueueRes
     if (!run)
         return;
     if (m->query) {
-        history_see(w, run, bytes, TASK_HISTORY_FIELD, 0);
+        history_see(w, run, bytes, TASK_HISTORY_FIELD, HISTORY_ALL_DURABLE);
         return;
     }
+    trace_note(w, "workflow task run=%s previous=%" PRId64 " started=%" PRId64 " attempt=%" PRId32,
+               run->run_id, m->previous_started_event_id, m->started_event_id, m->attempt);
     check_task_of_open_run(w, run, "workflow");
     check_task_is_new(w, run, m->started_event_id);
-    /* The start of a task is not durable by itself; for a retried task neither is its schedule. */
-    struct glimpse g = history_see(w, run, bytes, TASK_HISTORY_FIELD, m->attempt > 1 ? 2 : 1);
+    struct glimpse g = history_see(w, run, bytes, TASK_HISTORY_FIELD, task_provisional_id(m));
     check_task_history(w, run, m, &g);
 }
 
@@ -93,6 +98,8 @@ static void on_activity_task(struct world *w, const Ws__PollActivityTaskQueueRes
     struct run_model *run = task_run(w, m->workflow_execution);
     if (!run)
         return;
+    trace_note(w, "activity task run=%s activity=%s attempt=%" PRId32, run->run_id, m->activity_id,
+               m->attempt);
     check_task_of_open_run(w, run, "activity");
     check_attempt_is_new(w, run, m);
 }
@@ -104,6 +111,7 @@ static void check_completed_once(struct rpc *r) {
         world_fail(r->w, "completed_once", "run=%s task %" PRId64 " is acknowledged again", run->run_id,
                    r->subject.started_event_id);
     run->completed_task_acked = MAX(run->completed_task_acked, r->subject.started_event_id);
+    run->completed_task_acked_us = r->w->now.mono.us;
 }
 
 static void on_completion(struct rpc *r) {

@@ -13,6 +13,7 @@
 #include "names.h"
 #include "request.h"
 #include "rpc.h"
+#include "task_checker.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 #include "worker.h"
@@ -167,6 +168,8 @@ static void slot_fetch(struct workflow_slot *s, ProtobufCBinaryData token) {
     q->execution = make_execution(&r->arena, s->run->workflow_id, s->run->run_id);
     q->next_page_token = make_bytes(&r->arena, token);
     r->subject.run = s->run;
+    if (token.len > 0 && !s->task->query && s->fetch_until == INT64_MAX)
+        r->subject.provisional_id = task_provisional_id(s->task);
     rpc_send(r, q, ANSWER_TIMEOUT_US);
 }
 

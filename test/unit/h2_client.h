@@ -19,11 +19,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "harness.h"
 #include "net/h2_int.h"
 
 #define CALLS_MAX 1100
 #define GUARD_US (20 * USEC_PER_SEC)
+#define GUARD_FAULT_US (20 * USEC_PER_MS) /* --torture: what was refused memory may never happen */
 #define CLIENT_SPACE 65536
 
 enum rig_mode { MODE_ECHO, MODE_TRAILERS, MODE_PARK, MODE_PARK_RELEASED, MODE_LARGE };
@@ -40,6 +42,7 @@ struct call {
     const uint8_t *send;
     size_t send_len;
     size_t send_at;
+    size_t hold_at; /* the body pauses here; 0: it does not */
 };
 
 struct rig {
@@ -48,6 +51,7 @@ struct rig {
     struct timer *guard;
     bool (*until)(struct rig *);
     bool is_stuck;
+    bool has_fault;
     /* the handler */
     enum rig_mode mode;
     struct h2_request *parked[CALLS_MAX];
@@ -65,7 +69,8 @@ struct rig {
     nghttp2_session *session;
     struct event *read_event;
     struct event *write_event;
-    struct buf out;
+    uint8_t out[2 * CLIENT_SPACE];
+    size_t out_len;
     bool is_eof;
     bool has_goaway;
     uint32_t goaway_code;
@@ -77,8 +82,6 @@ struct rig {
     size_t closed_count;
     uint8_t space[CLIENT_SPACE];
 };
-
-/* ---- the handler ---- */
 
 static const struct h2_header rig_headers[] = {{STR("content-type"), STR("application/grpc")}};
 static const struct h2_header rig_trailers[] = {{STR("grpc-status"), STR("0")}};
@@ -137,7 +140,7 @@ static void rig_on_request(void *ctx, struct h2_request *r) {
 static void rig_on_cancel(void *ctx, struct h2_request unused_arg *r) {
     struct rig *rig = ctx;
     rig->cancel_count++;
-    if (rig->answer_on_cancel) {
+    if (rig->answer_on_cancel && rig->answer_on_cancel <= rig->parked_count) {
         struct h2_request *other = rig->parked[rig->answer_on_cancel - 1];
         rig->answer_on_cancel = 0;
         rig_answer(other, STR("too late"));
@@ -161,8 +164,6 @@ static inline void rig_answer_parked(struct rig *rig) {
         rig_answer(rig->parked[i], STR("12345"));
     rig->parked_count = 0;
 }
-
-/* ---- the client ---- */
 
 static struct call *client_call_of(struct rig *rig, int32_t id) {
     for (size_t i = 0; i < rig->call_count; i++)
@@ -232,29 +233,36 @@ static void client_end(struct rig *rig) {
     rig->fd = -1;
 }
 
+static void client_put(struct rig *rig, const void *data, size_t len) {
+    ensure(len <= sizeof(rig->out) - rig->out_len);
+    memcpy(rig->out + rig->out_len, data, len);
+    rig->out_len += len;
+}
+
 /* All that the session has to say, in few writes: what tests submit together arrives together. */
 static void client_pull(struct rig *rig) {
     const uint8_t *chunk;
     ssize_t n = 1;
-    while (rig->session && n > 0 && rig->out.len < CLIENT_SPACE) {
+    while (rig->session && n > 0 && rig->out_len < CLIENT_SPACE) {
         n = nghttp2_session_mem_send(rig->session, &chunk);
         if (n > 0)
-            buf_add(&rig->out, chunk, (size_t)n);
+            client_put(rig, chunk, (size_t)n);
     }
 }
 
 static void client_pump(struct rig *rig) {
     while (rig->fd >= 0) {
         client_pull(rig);
-        if (!rig->out.len)
+        if (!rig->out_len)
             return;
-        ssize_t sent = send(rig->fd, rig->out.data, rig->out.len, MSG_NOSIGNAL);
+        ssize_t sent = send(rig->fd, rig->out, rig->out_len, MSG_NOSIGNAL);
         if (sent < 0) {
             if (errno == EAGAIN)
                 event_add(rig->write_event, NULL);
             return; /* a dead socket shows up when reading */
         }
-        buf_drop_front(&rig->out, (size_t)sent);
+        rig->out_len -= (size_t)sent;
+        memmove(rig->out, rig->out + sent, rig->out_len);
     }
 }
 
@@ -316,7 +324,10 @@ static ssize_t client_read_body(nghttp2_session unused_arg *session, int32_t unu
                                 size_t length, uint32_t *flags, nghttp2_data_source *source,
                                 void unused_arg *user) {
     struct call *call = source->ptr;
-    size_t n = MIN(length, call->send_len - call->send_at);
+    if (call->hold_at && call->send_at == call->hold_at)
+        return NGHTTP2_ERR_DEFERRED;
+    size_t end = call->hold_at ? call->hold_at : call->send_len;
+    size_t n = MIN(length, end - call->send_at);
     memcpy(space, call->send + call->send_at, n);
     call->send_at += n;
     if (call->send_at == call->send_len)
@@ -330,18 +341,23 @@ static nghttp2_nv client_nv(const char *name, const char *value) {
 }
 
 /* The body must stay in place until the call is over. */
-static inline struct call *rig_call(struct rig *rig, const char *path, const void *body, size_t len) {
+static inline struct call *rig_call_held(struct rig *rig, const char *path, const void *body, size_t len,
+                                         size_t hold_at) {
     struct call *call = &rig->calls[rig->call_count++];
     nghttp2_nv nv[] = {client_nv(":method", "POST"),     client_nv(":path", path),
                        client_nv(":scheme", "http"),     client_nv(":authority", "test"),
                        client_nv("te", "trailers"),      client_nv("content-type", "application/grpc"),
                        client_nv("x-test", "some value")};
     nghttp2_data_provider source = {.source.ptr = call, .read_callback = client_read_body};
-    *call = (struct call){.send = body, .send_len = len};
+    *call = (struct call){.send = body, .send_len = len, .hold_at = hold_at};
     buf_init(&call->got, 64u << 20);
     call->id = nghttp2_submit_request(rig->session, NULL, nv, ARRAY_LEN(nv), len ? &source : NULL, call);
     client_pump(rig);
     return call;
+}
+
+static inline struct call *rig_call(struct rig *rig, const char *path, const void *body, size_t len) {
+    return rig_call_held(rig, path, body, len, 0);
 }
 
 static inline void rig_reset(struct rig *rig, const struct call *call) {
@@ -349,11 +365,9 @@ static inline void rig_reset(struct rig *rig, const struct call *call) {
 }
 
 static inline void client_send_raw(struct rig *rig, const void *data, size_t len) {
-    buf_add(&rig->out, data, len);
+    client_put(rig, data, len);
     client_pump(rig);
 }
-
-/* ---- the rig ---- */
 
 static void rig_on_guard(void *ctx) {
     struct rig *rig = ctx;
@@ -361,9 +375,16 @@ static void rig_on_guard(void *ctx) {
     loop_stop(rig->loop);
 }
 
+static void rig_arm_guard(struct rig *rig) {
+    rig->has_fault = fault_fired();
+    timer_set(rig->guard, rig->has_fault ? GUARD_FAULT_US : GUARD_US);
+}
+
 static void rig_on_turn(void *ctx) {
     struct rig *rig = ctx;
     rig->body_bytes_peak = MAX(rig->body_bytes_peak, rig->server->body_bytes);
+    if (!rig->has_fault && fault_fired())
+        rig_arm_guard(rig);
     if (rig->until(rig) || rig->fd < 0)
         loop_stop(rig->loop);
 }
@@ -373,7 +394,7 @@ static inline void rig_run(struct rig *rig, bool (*until)(struct rig *)) {
         return;
     rig->until = until;
     client_pump(rig);
-    timer_set(rig->guard, GUARD_US);
+    rig_arm_guard(rig);
     CHECK_INT(loop_run(rig->loop), 0);
     timer_clear(rig->guard);
     CHECK(!rig->is_stuck);
@@ -385,7 +406,6 @@ static inline bool rig_open(struct rig *rig, enum rig_mode mode) {
     memset(rig, 0, sizeof(*rig));
     rig->fd = -1;
     rig->mode = mode;
-    buf_init(&rig->out, 64u << 20);
     if (!CHECK_INT(loop_new(&rig->loop), 0) ||
         !CHECK_INT(timer_new(rig->loop, rig_on_guard, rig, &rig->guard), 0) ||
         !CHECK_INT(h2_server_new(rig->loop, "127.0.0.1:0", &handler, NULL, &rig->server, &err), 0))
@@ -407,24 +427,22 @@ static inline void rig_stop(struct rig *rig) {
     nghttp2_session_del(rig->session);
     for (size_t i = 0; i < rig->call_count; i++)
         buf_done(&rig->calls[i].got);
-    buf_done(&rig->out);
     timer_free(rig->guard);
     loop_free(rig->loop);
 }
-
-/* ---- conditions ---- */
 
 static inline bool calls_done(struct rig *rig) {
     return rig->closed_count == rig->call_count;
 }
 
-static inline bool outcomes_known(struct rig *rig) {
-    return rig->request_count && rig->sent_count + rig->cancel_count + rig->lost_count == rig->request_count;
-}
-
 /* Also when some were reset before they were whole, as happens under --torture. */
 static inline bool requests_arrived(struct rig *rig) {
     return rig->request_count + rig->closed_count >= rig->call_count;
+}
+
+static inline bool outcomes_known(struct rig *rig) {
+    return requests_arrived(rig) &&
+           rig->sent_count + rig->cancel_count + rig->lost_count == rig->request_count;
 }
 
 static inline bool client_ended(struct rig *rig) {

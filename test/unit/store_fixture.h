@@ -22,6 +22,15 @@
 
 enum backend { BACKEND_MEM, BACKEND_FILE, BACKEND_MEMORY, BACKEND_COUNT };
 
+static inline const char *backend_name(enum backend b) {
+    static const char *const names[] = {"mem", "file", ":memory:"};
+    return names[b];
+}
+
+static inline struct uuid id(uint8_t last) {
+    return (struct uuid){{[15] = last}};
+}
+
 struct fixture {
     enum backend backend;
     struct store *store; /* NULL when it could not be opened */

@@ -4,7 +4,7 @@
 #define MIB (1u << 20)
 
 TEST(request_and_response) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_ECHO)) {
         struct call *call = rig_call(&rig, "/pkg.Service/Method", "hello", 5);
         rig_run(&rig, calls_done);
@@ -24,7 +24,7 @@ TEST(request_and_response) {
 }
 
 TEST(empty_body_puts_trailers_into_first_headers) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_TRAILERS)) {
         struct call *call = rig_call(&rig, "/x", "hello", 5);
         rig_run(&rig, calls_done);
@@ -37,7 +37,7 @@ TEST(empty_body_puts_trailers_into_first_headers) {
 }
 
 TEST(request_without_body) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_TRAILERS)) {
         struct call *call = rig_call(&rig, "/x", NULL, 0);
         rig_run(&rig, calls_done);
@@ -55,7 +55,7 @@ TEST(absent_header_is_null) {
 }
 
 TEST(many_headers_are_kept) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_TRAILERS)) {
         char names[60][8];
         nghttp2_nv nv[65] = {client_nv(":method", "GET"), client_nv(":path", "/"),
@@ -80,7 +80,7 @@ static bool one_cancelled(struct rig *rig) {
 }
 
 TEST(reset_cancels_a_waiting_request) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_PARK)) {
         struct call *parked = rig_call(&rig, "/x", "12345", 5);
         rig_run(&rig, requests_arrived);
@@ -105,14 +105,14 @@ static bool server_saw_end(struct rig *rig) {
 static void rig_vanish(struct rig *rig) {
     client_end(rig);
     rig->until = server_saw_end;
-    timer_set(rig->guard, GUARD_US);
+    rig_arm_guard(rig);
     while (!server_saw_end(rig) && !rig->is_stuck)
         CHECK_INT(loop_run(rig->loop), 0);
     CHECK(!rig->is_stuck);
 }
 
 TEST(closed_connection_cancels_all_waiting_requests) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_PARK)) {
         for (int i = 0; i < 3; i++)
             (void)rig_call(&rig, "/x", "12345", 5);
@@ -126,7 +126,7 @@ TEST(closed_connection_cancels_all_waiting_requests) {
 }
 
 TEST(answer_to_a_request_whose_stream_just_closed_is_lost) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_PARK)) {
         struct call *first = rig_call(&rig, "/x", "12345", 5);
         struct call *second = rig_call(&rig, "/x", "12345", 5);
@@ -147,7 +147,7 @@ static bool headers_came(struct rig *rig) {
 }
 
 TEST(reset_before_all_was_sent_is_lost) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_open(&rig, MODE_ECHO)) {
         client_greet(&rig, 3); /* three bytes of five may come */
         struct call *call = rig_call(&rig, "/x", "12345", 5);
@@ -161,7 +161,7 @@ TEST(reset_before_all_was_sent_is_lost) {
 }
 
 TEST(closed_connection_loses_unsent_answers) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_open(&rig, MODE_ECHO)) {
         client_greet(&rig, 0);
         for (int i = 0; i < 3; i++)
@@ -175,7 +175,7 @@ TEST(closed_connection_loses_unsent_answers) {
 }
 
 TEST(freeing_the_server_settles_every_request) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_open(&rig, MODE_PARK)) {
         client_greet(&rig, 0);
         for (int i = 0; i < 4; i++)
@@ -193,7 +193,7 @@ TEST(freeing_the_server_settles_every_request) {
 }
 
 TEST(oversize_body_is_answered_before_its_end) {
-    static struct rig rig;
+    struct rig rig;
     static const uint8_t body[5 * MIB];
     if (rig_start(&rig, MODE_ECHO)) {
         struct call *call = rig_call(&rig, "/x", body, sizeof(body));
@@ -214,7 +214,7 @@ TEST(oversize_body_is_answered_before_its_end) {
 }
 
 TEST(largest_body_is_not_oversize) {
-    static struct rig rig;
+    struct rig rig;
     static const uint8_t body[4 * MIB + 5];
     if (rig_start(&rig, MODE_TRAILERS)) {
         struct call *call = rig_call(&rig, "/x", body, sizeof(body));
@@ -232,8 +232,8 @@ static void fill_pattern(uint8_t *p, size_t n) {
 }
 
 TEST(small_windows_carry_large_bodies_both_ways) {
-    static struct rig rig;
-    static uint8_t body[MIB];
+    struct rig rig;
+    uint8_t body[MIB];
     fill_pattern(body, sizeof(body));
     if (rig_open(&rig, MODE_ECHO)) {
         client_greet(&rig, 1000);
@@ -249,7 +249,7 @@ TEST(small_windows_carry_large_bodies_both_ways) {
 }
 
 TEST(five_hundred_parked_streams_are_answered) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_PARK)) {
         for (int i = 0; i < 500; i++)
             (void)rig_call(&rig, "/poll", "12345", 5);
@@ -280,7 +280,7 @@ static bool is_idle(struct rig *rig) {
 }
 
 TEST(drain_answers_what_waits_and_then_is_idle) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_PARK)) {
         struct call *parked = rig_call(&rig, "/poll", "12345", 5);
         rig_run(&rig, requests_arrived);
@@ -304,7 +304,7 @@ TEST(drain_answers_what_waits_and_then_is_idle) {
 }
 
 TEST(request_that_crosses_the_drain_notice_is_taken) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_PARK)) {
         (void)rig_call(&rig, "/a", "12345", 5);
         rig_run(&rig, requests_arrived);
@@ -321,7 +321,7 @@ TEST(request_that_crosses_the_drain_notice_is_taken) {
 }
 
 TEST(drain_without_connections_is_idle_at_once) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_start(&rig, MODE_ECHO)) {
         (void)rig_call(&rig, "/a", "12345", 5);
         rig_run(&rig, calls_done);
@@ -337,7 +337,7 @@ TEST(drain_without_connections_is_idle_at_once) {
 }
 
 TEST(http1_request_gets_a_plain_close) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_open(&rig, MODE_ECHO)) {
         static const char get[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
         client_send_raw(&rig, get, sizeof(get) - 1);
@@ -350,7 +350,7 @@ TEST(http1_request_gets_a_plain_close) {
 }
 
 TEST(taken_port_is_refused_with_a_text) {
-    static struct rig rig;
+    struct rig rig;
     if (rig_open(&rig, MODE_ECHO)) {
         char address[32];
         struct h2_handler handler = {0};
@@ -366,7 +366,7 @@ TEST(taken_port_is_refused_with_a_text) {
 }
 
 TEST(addresses_without_a_port_are_refused) {
-    static struct rig rig;
+    struct rig rig;
     static const char *const bad[] = {"localhost", "localhost:", "no.such.host.invalid:1",
                                       "127.0.0.1:70000x"};
     if (rig_open(&rig, MODE_ECHO)) {

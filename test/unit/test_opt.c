@@ -200,6 +200,16 @@ TEST(opt_too_many_options_are_refused) {
     check_problem(&p, "more than 512 options; see prog alpha --help");
 }
 
+static void check_help_text(const char *text) {
+    for (size_t i = 0; i < ARRAY_LEN(alpha_opts); i++)
+        CHECK(strstr(text, alpha_opts[i].name) && strstr(text, alpha_opts[i].help));
+    CHECK(strstr(text, "Usage: prog alpha [flags]") != NULL);
+    CHECK(strstr(text, "  -p, --port PORT\n") != NULL);
+    CHECK(strstr(text, "Default: 7233") && strstr(text, "Environment: T_PORT"));
+    CHECK(strstr(text, "alpha beta         The second") != NULL);
+    CHECK(strstr(text, "# One\n  prog alpha --port 1\n") != NULL);
+}
+
 TEST(opt_help_survives_mistakes_and_lists_everything) {
     struct parsed p;
     struct buf out;
@@ -209,15 +219,8 @@ TEST(opt_help_survives_mistakes_and_lists_everything) {
     buf_init(&out, 8192);
     opt_help(&p.args, &out);
     buf_add_u8(&out, 0);
-    REQUIRE(buf_ok(&out));
-    const char *text = (const char *)out.data;
-    for (size_t i = 0; i < ARRAY_LEN(alpha_opts); i++)
-        CHECK(strstr(text, alpha_opts[i].name) && strstr(text, alpha_opts[i].help));
-    CHECK(strstr(text, "Usage: prog alpha [flags]") != NULL);
-    CHECK(strstr(text, "  -p, --port PORT\n") != NULL);
-    CHECK(strstr(text, "Default: 7233") && strstr(text, "Environment: T_PORT"));
-    CHECK(strstr(text, "alpha beta         The second") != NULL);
-    CHECK(strstr(text, "# One\n  prog alpha --port 1\n") != NULL);
+    if (CHECK(buf_ok(&out)))
+        check_help_text((const char *)out.data);
     buf_done(&out);
     buf_done(&p.problem);
 }

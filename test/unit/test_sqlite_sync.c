@@ -93,7 +93,7 @@ static void spy_wait_caught(void) {
 static void add_namespace(struct commit *c, uint8_t n) {
     struct write *w = batch_add(&c->batch, WRITE_NAMESPACE);
     if (w)
-        w->namespace_id = (struct uuid){{n}};
+        w->namespace_id = id(n);
 }
 
 TEST(every_commit_is_synced_before_it_is_announced) {
@@ -119,8 +119,8 @@ TEST(a_commit_is_not_announced_while_its_sync_is_under_way) {
     spy_begin();
     fixture_init(&f, BACKEND_FILE);
     commit_init(&c);
-    if (CHECK(f.store != NULL)) {
-        add_namespace(&c, 1);
+    add_namespace(&c, 1);
+    if (CHECK(f.store && c.batch.count)) {
         spy_set(true, false);
         store_commit(f.store, &c.batch);
         spy_wait_caught();
@@ -145,7 +145,7 @@ TEST(waiting_batches_share_a_sync) {
         commit_init(&commits[i]);
         add_namespace(&commits[i], (uint8_t)(i + 1));
     }
-    if (CHECK(f.store != NULL)) {
+    if (CHECK(f.store && commits[0].batch.count)) {
         int before = spy_count();
         spy_set(true, false);
         store_commit(f.store, &commits[0].batch);

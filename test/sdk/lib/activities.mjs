@@ -56,7 +56,7 @@ export async function stallsAfterHeartbeat(details) {
 
 export async function heartbeatsFor(ms) {
   const { attempt } = noteAttempt();
-  for (const end = Date.now() + ms; Date.now() < end; ) {
+  for (const end = Date.now() + ms; Date.now() < end;) {
     heartbeat(Date.now());
     await sleep(50);
   }

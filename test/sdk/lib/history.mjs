@@ -9,8 +9,7 @@ import { Worker } from '@temporalio/worker';
 import { workflowBundle } from './bundle.mjs';
 
 const { EventType } = proto.temporal.api.enums.v1;
-const { StartWorkflowExecutionRequest, StartWorkflowExecutionResponse } =
-  proto.temporal.api.workflowservice.v1;
+const { StartWorkflowExecutionRequest, StartWorkflowExecutionResponse } = proto.temporal.api.workflowservice.v1;
 const START = '/temporal.api.workflowservice.v1.WorkflowService/StartWorkflowExecution';
 
 const PREFIX = 'EVENT_TYPE_';
@@ -28,11 +27,7 @@ const ACTIVITY_CLOSING = new Set([
   'ACTIVITY_TASK_CANCELED',
 ]);
 const TIMER_CLOSING = new Set(['TIMER_FIRED', 'TIMER_CANCELED']);
-const TASK_CLOSING = new Set([
-  'WORKFLOW_TASK_COMPLETED',
-  'WORKFLOW_TASK_FAILED',
-  'WORKFLOW_TASK_TIMED_OUT',
-]);
+const TASK_CLOSING = new Set(['WORKFLOW_TASK_COMPLETED', 'WORKFLOW_TASK_FAILED', 'WORKFLOW_TASK_TIMED_OUT']);
 
 export class Runs {
   constructor() {

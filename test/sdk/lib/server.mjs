@@ -12,8 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Connection } from '@temporalio/client';
 
-export const BINARY =
-  process.env.RONDO_BIN ?? fileURLToPath(new URL('../../../build/rondo', import.meta.url));
+export const BINARY = process.env.RONDO_BIN ?? fileURLToPath(new URL('../../../build/rondo', import.meta.url));
 
 const READY_MS = 20_000;
 const STOP_MS = 20_000;

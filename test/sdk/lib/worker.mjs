@@ -30,6 +30,7 @@ export class RunningWorker {
       workflowBundle: await workflowBundle(),
       activities: activityFunctions,
       sinks: gateSinks,
+      shutdownForceTime: '20s',
       ...options,
     });
     self.finished = self.worker.run();

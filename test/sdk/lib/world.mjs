@@ -69,6 +69,18 @@ export function replayAll(world) {
   });
 }
 
+// Runs `body` in a world of its own and replays what it left behind.
+export async function inNewWorld(body) {
+  const world = new World();
+  await world.open();
+  try {
+    await body(world);
+    await world.runs.replay(world.client);
+  } finally {
+    await world.close();
+  }
+}
+
 // Resolves to the error that the promise must end with.
 export async function failure(promise) {
   try {

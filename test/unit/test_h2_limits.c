@@ -1,0 +1,448 @@
+/* What a peer may cost: every limit of net/limits.def that can be reached from outside. */
+#include "h2_client.h"
+
+#define MIB (1u << 20)
+
+TEST(bucket_gives_burst_then_rate) {
+    struct bucket b;
+    bucket_init(&b, 3, 10, 1000);
+    CHECK(bucket_take(&b, 2, 1000));
+    CHECK(!bucket_take(&b, 2, 1000));
+    CHECK(bucket_take(&b, 1, 1000));
+    CHECK(!bucket_take(&b, 1, 1000 + 99999));
+    CHECK(bucket_take(&b, 1, 1000 + 100000));
+    CHECK(!bucket_take(&b, 1, 1000 + 100000));
+    bucket_refund(&b, 100);
+    CHECK_INT(b.tokens, 3);
+}
+
+TEST(bucket_full_for_long_holds_no_more_than_burst) {
+    struct bucket b;
+    bucket_init(&b, 5, 100, 0);
+    CHECK(bucket_take(&b, 5, 3600 * USEC_PER_SEC));
+    CHECK(!bucket_take(&b, 1, 3600 * USEC_PER_SEC));
+}
+
+/* A request whose fields are `count` copies of one header; HPACK sends the second and later ones as one byte.
+ */
+static void send_repeated_header(struct rig *rig, size_t count, size_t value_len) {
+    char value[3000];
+    nghttp2_nv nv[100];
+    uint8_t frame[9 + 16384];
+    nghttp2_hd_deflater *deflater;
+    ensure(value_len < sizeof(value) && count + 4 <= ARRAY_LEN(nv));
+    memset(value, 'v', value_len);
+    value[value_len] = '\0';
+    nv[0] = client_nv(":method", "POST");
+    nv[1] = client_nv(":path", "/");
+    nv[2] = client_nv(":scheme", "http");
+    nv[3] = client_nv(":authority", "test");
+    for (size_t i = 0; i < count; i++)
+        nv[4 + i] = client_nv("x", value);
+    client_pump(rig);
+    if (!CHECK_INT(nghttp2_hd_deflate_new(&deflater, 4096), 0))
+        return;
+    ssize_t n = nghttp2_hd_deflate_hd(deflater, frame + 9, sizeof(frame) - 9, nv, count + 4);
+    nghttp2_hd_deflate_del(deflater);
+    if (!CHECK(n > 0))
+        return;
+    const uint8_t head[9] = {0, (uint8_t)(n >> 8), (uint8_t)n, NGHTTP2_HEADERS, 0x5, 0, 0, 0, 1};
+    memcpy(frame, head, sizeof(head));
+    client_send_raw(rig, frame, (size_t)n + sizeof(head));
+}
+
+TEST(large_header_list_is_answered_with_431) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_TRAILERS)) {
+        char value[9000];
+        memset(value, 'v', sizeof(value) - 1);
+        value[sizeof(value) - 1] = '\0';
+        nghttp2_nv nv[] = {client_nv(":method", "POST"), client_nv(":path", "/"),
+                           client_nv(":scheme", "http"), client_nv(":authority", "test"),
+                           client_nv("a", value),        client_nv("b", value)};
+        struct call *call = &rig.calls[rig.call_count++];
+        call->id = nghttp2_submit_request(rig.session, NULL, nv, ARRAY_LEN(nv), NULL, call);
+        rig_run(&rig, calls_done);
+        CHECK_INT(call->status, 431);
+        CHECK_INT(rig.request_count, 0);
+        struct call *next = rig_call(&rig, "/", "12345", 5);
+        rig_run(&rig, calls_done);
+        CHECK_INT(next->status, 200);
+    }
+    rig_stop(&rig);
+}
+
+TEST(header_bomb_closes_the_connection) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_TRAILERS)) {
+        send_repeated_header(&rig, 30, 2900);
+        rig_run(&rig, client_ended);
+        CHECK(rig.has_goaway);
+        CHECK_INT(rig.goaway_code, NGHTTP2_ENHANCE_YOUR_CALM);
+        CHECK_INT(rig.request_count, 0);
+    }
+    rig_stop(&rig);
+}
+
+static void sweep_after(struct rig *rig, int64_t delay_us) {
+    server_sweep(rig->server, host_now().mono.us + delay_us + 1);
+}
+
+static bool is_connected(struct rig *rig) {
+    return rig->server->conn_count == 1;
+}
+
+static bool is_greeted(struct rig *rig) {
+    return rig_conn(rig) && rig_conn(rig)->is_greeted;
+}
+
+TEST(silent_connection_is_closed) {
+    struct rig rig;
+    if (rig_open(&rig, MODE_ECHO)) {
+        rig_run(&rig, is_connected);
+        sweep_after(&rig, LIMIT_HANDSHAKE_US / 2);
+        CHECK_INT(rig.server->conn_count, 1);
+        sweep_after(&rig, LIMIT_HANDSHAKE_US);
+        rig_run(&rig, client_ended);
+        CHECK(rig.is_eof);
+    }
+    rig_stop(&rig);
+}
+
+static bool has_headers_begun(struct rig *rig) {
+    return rig_conn(rig) && rig_conn(rig)->headers_us;
+}
+
+TEST(unfinished_headers_close_the_connection) {
+    struct rig rig;
+    static const uint8_t begun[] = {0, 0, 1, NGHTTP2_HEADERS, 0, 0, 0, 0, 1, 0x83};
+    if (rig_start(&rig, MODE_ECHO)) {
+        rig_run(&rig, is_greeted);
+        client_send_raw(&rig, begun, sizeof(begun));
+        rig_run(&rig, has_headers_begun);
+        sweep_after(&rig, LIMIT_HEADERS_US);
+        rig_run(&rig, client_ended);
+        CHECK_INT(rig.goaway_code, NGHTTP2_ENHANCE_YOUR_CALM);
+        CHECK_INT(rig.request_count, 0);
+    }
+    rig_stop(&rig);
+}
+
+static bool body_begun(struct rig *rig) {
+    return rig->server->body_bytes > 0;
+}
+
+TEST(paused_body_resets_its_stream_only) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARK)) {
+        struct call *parked = rig_call(&rig, "/a", "12345", 5);
+        rig_run(&rig, requests_arrived);
+        if (rig.parked_count)
+            h2_release_body(rig.parked[0]);
+        struct call *paused = rig_call(&rig, "/b", NULL, 0);
+        rig_run(&rig, requests_arrived);
+        CHECK_INT(rig.parked_count, 2);
+
+        struct call *slow = rig_call_held(&rig, "/c", "12345", 5, 2);
+        rig_run(&rig, body_begun);
+        sweep_after(&rig, LIMIT_BODY_GAP_US / 2);
+        CHECK(!slow->is_closed);
+        sweep_after(&rig, LIMIT_BODY_GAP_US);
+        rig_run(&rig, requests_arrived);
+        CHECK(slow->is_closed);
+        CHECK_INT(slow->code, NGHTTP2_CANCEL);
+        CHECK_INT(rig.server->body_bytes, 0);
+        rig_answer_parked(&rig);
+        rig_run(&rig, calls_done);
+        CHECK_INT(parked->status, 200);
+        CHECK_INT(paused->status, 200);
+        CHECK_INT(rig.request_count, 2);
+    }
+    rig_stop(&rig);
+}
+
+TEST(idle_connection_is_closed_politely) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_ECHO)) {
+        (void)rig_call(&rig, "/", "12345", 5);
+        rig_run(&rig, calls_done);
+        rig_run(&rig, outcomes_known);
+        sweep_after(&rig, LIMIT_IDLE_US);
+        rig_run(&rig, client_ended);
+        CHECK(rig.has_goaway);
+        CHECK_INT(rig.goaway_code, NGHTTP2_NO_ERROR);
+    }
+    rig_stop(&rig);
+}
+
+TEST(parked_poll_outlives_every_time_limit) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARK)) {
+        struct call *call = rig_call(&rig, "/poll", "12345", 5);
+        rig_run(&rig, requests_arrived);
+        sweep_after(&rig, 10 * (int64_t)LIMIT_IDLE_US);
+        rig_answer_parked(&rig);
+        rig_run(&rig, calls_done);
+        CHECK_INT(call->status, 200);
+    }
+    rig_stop(&rig);
+}
+
+TEST(peer_that_takes_no_answer_is_closed) {
+    struct rig rig;
+    if (rig_open(&rig, MODE_ECHO)) {
+        client_greet(&rig, 0);
+        (void)rig_call(&rig, "/", "12345", 5);
+        rig_run(&rig, requests_arrived);
+        sweep_after(&rig, LIMIT_STALL_US / 2);
+        CHECK_INT(rig.lost_count, 0);
+        sweep_after(&rig, LIMIT_STALL_US);
+        CHECK_INT(rig.lost_count, 1);
+        rig_run(&rig, client_ended);
+        CHECK_INT(rig.goaway_code, NGHTTP2_ENHANCE_YOUR_CALM);
+    }
+    rig_stop(&rig);
+}
+
+TEST(lingering_connection_is_closed_in_the_end) {
+    struct rig rig;
+    if (rig_open(&rig, MODE_ECHO)) {
+        rig_run(&rig, is_connected);
+        sweep_after(&rig, LIMIT_HANDSHAKE_US);
+        CHECK_INT(rig.server->conn_count, 1); /* our side is shut, theirs is not */
+        sweep_after(&rig, LIMIT_LINGER_US);
+        CHECK_INT(rig.server->conn_count, 0);
+    }
+    rig_stop(&rig);
+}
+
+static bool client_sent_all(struct rig *rig) {
+    return rig->out_len == 0;
+}
+
+static bool pongs_came(struct rig *rig) {
+    return rig->pong_count >= 200;
+}
+
+TEST(keepalive_pings_are_answered) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_ECHO)) {
+        for (int i = 0; i < 200; i++)
+            nghttp2_submit_ping(rig.session, NGHTTP2_FLAG_NONE, NULL);
+        rig_run(&rig, pongs_came);
+        CHECK_INT(rig.pong_count, 200);
+        struct call *call = rig_call(&rig, "/", "12345", 5);
+        rig_run(&rig, calls_done);
+        CHECK_INT(call->status, 200);
+        CHECK(!rig.has_goaway);
+    }
+    rig_stop(&rig);
+}
+
+/* The same frame over and over, until the server has enough. */
+static void flood_with(struct rig *rig, const uint8_t *frame, size_t len, size_t count) {
+    uint8_t batch[CLIENT_SPACE];
+    size_t in_batch = sizeof(batch) / len;
+    for (size_t i = 0; i < in_batch; i++)
+        memcpy(batch + i * len, frame, len);
+    for (size_t sent = 0; sent < count && rig->fd >= 0; sent += in_batch) {
+        client_send_raw(rig, batch, in_batch * len);
+        rig_run(rig, client_sent_all);
+    }
+    rig_run(rig, client_ended);
+    CHECK(rig->is_eof);
+}
+
+TEST(floods_of_small_frames_close_the_connection) {
+    struct rig rig;
+    static const struct {
+        uint8_t frame[9 + 8];
+        bool confuses_client; /* it gets answers that it did not ask for, and reads no further */
+    } floods[] = {
+        {{0, 0, 8, NGHTTP2_PING}, false},
+        {{0, 0, 0, NGHTTP2_SETTINGS}, true},
+        {{0, 0, 5, NGHTTP2_PRIORITY, 0, 0, 0, 0, 9, 0, 0, 0, 0, 1}, false},
+        {{0, 0, 0, NGHTTP2_DATA, 0, 0, 0, 0, 1}, false}, /* neither bytes nor an end */
+        {{0, 0, 1, NGHTTP2_DATA, 0, 0, 0, 0, 1}, false}, /* bytes one by one */
+        {{0, 0, 4, NGHTTP2_WINDOW_UPDATE, 0, 0, 0, 0, 0, 0, 0, 0, 1}, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(floods); i++) {
+        if (rig_start(&rig, MODE_ECHO)) {
+            (void)rig_call_held(&rig, "/", "12345", 5, 2);
+            rig_run(&rig, is_greeted);
+            flood_with(&rig, floods[i].frame, 9u + floods[i].frame[2], 2 * LIMIT_GLITCH_BURST);
+            CHECK(floods[i].confuses_client || rig.goaway_code == NGHTTP2_ENHANCE_YOUR_CALM);
+            CHECK_INT(rig.request_count, 0);
+        }
+        rig_stop(&rig);
+    }
+}
+
+TEST(floods_of_unknown_frames_close_the_connection) {
+    struct rig rig;
+    static const uint8_t frame[9 + 16384] = {0, 0x40, 0, 0x77};
+    if (rig_start(&rig, MODE_ECHO)) {
+        rig_run(&rig, is_greeted);
+        flood_with(&rig, frame, sizeof(frame), 2 * LIMIT_IGNORED_BYTES_BURST / sizeof(frame));
+        CHECK_INT(rig.goaway_code, NGHTTP2_ENHANCE_YOUR_CALM);
+    }
+    rig_stop(&rig);
+}
+
+TEST(few_unknown_frames_are_ignored) {
+    struct rig rig;
+    static const uint8_t frame[9] = {0, 0, 0, 0x77};
+    if (rig_start(&rig, MODE_ECHO)) {
+        rig_run(&rig, is_greeted);
+        client_send_raw(&rig, frame, sizeof(frame));
+        struct call *call = rig_call(&rig, "/", "12345", 5);
+        rig_run(&rig, calls_done);
+        CHECK_INT(call->status, 200);
+    }
+    rig_stop(&rig);
+}
+
+TEST(worker_that_stops_may_reset_all_its_polls) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARK)) {
+        for (int i = 0; i < LIMIT_STREAMS_MAX; i++)
+            (void)rig_call(&rig, "/poll", "12345", 5);
+        rig_run(&rig, requests_arrived);
+        CHECK_INT(rig.parked_count, LIMIT_STREAMS_MAX);
+        for (size_t i = 0; i < rig.call_count; i++)
+            rig_reset(&rig, &rig.calls[i]);
+        rig_run(&rig, outcomes_known);
+        CHECK_INT(rig.cancel_count, LIMIT_STREAMS_MAX);
+        rig.mode = MODE_ECHO;
+        struct call *next = rig_call(&rig, "/", "12345", 5);
+        rig_run(&rig, calls_done);
+        CHECK_INT(next->status, 200);
+    }
+    rig_stop(&rig);
+}
+
+TEST(rapid_reset_closes_the_connection) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARK)) {
+        nghttp2_nv nv[] = {client_nv(":method", "POST"), client_nv(":path", "/c"),
+                           client_nv(":scheme", "http"), client_nv(":authority", "t")};
+        rig_run(&rig, is_greeted);
+        for (int i = 0; i < 2 * LIMIT_RESET_BURST; i++) {
+            int32_t id = nghttp2_submit_request(rig.session, NULL, nv, ARRAY_LEN(nv), NULL, NULL);
+            client_pump(&rig);
+            nghttp2_submit_rst_stream(rig.session, NGHTTP2_FLAG_NONE, id, NGHTTP2_CANCEL);
+            client_pump(&rig);
+        }
+        rig_run(&rig, client_ended);
+        CHECK(rig.is_eof);
+        CHECK_INT(rig.goaway_code, NGHTTP2_ENHANCE_YOUR_CALM);
+        CHECK_INT(rig.cancel_count, rig.request_count);
+    }
+    rig_stop(&rig);
+}
+
+TEST(many_large_bodies_are_bounded_and_all_arrive) {
+    struct rig rig;
+    static const uint8_t body[3 * MIB];
+    enum { COUNT = 30 };
+    if (rig_start(&rig, MODE_TRAILERS)) {
+        for (int i = 0; i < COUNT; i++)
+            (void)rig_call(&rig, "/", body, sizeof(body));
+        rig_run(&rig, calls_done);
+        CHECK_INT(rig.request_count, COUNT);
+        CHECK_INT(rig.closed_count, COUNT);
+        for (size_t i = 0; i < rig.call_count; i++)
+            CHECK_INT(rig.calls[i].status, 200);
+        size_t bound = LIMIT_CONN_BODY_BYTES + LIMIT_BODY_BYTES_MAX + COUNT * LIMIT_STREAM_WINDOW_BYTES +
+                       LIMIT_WIDE_STREAMS_MAX * LIMIT_WIDE_WINDOW_BYTES;
+        CHECK(rig.body_bytes_peak > 0);
+        CHECK(rig.body_bytes_peak <= bound);
+        CHECK_INT(rig.server->body_bytes, 0);
+    }
+    rig_stop(&rig);
+}
+
+static bool some_parked_or_done(struct rig *rig) {
+    return rig->parked_count > 0 || calls_done(rig);
+}
+
+TEST(bodies_held_by_the_handler_hold_back_others_until_answered) {
+    struct rig rig;
+    static const uint8_t body[3 * MIB];
+    enum { COUNT = 20 };
+    if (rig_start(&rig, MODE_PARK)) {
+        for (int i = 0; i < COUNT; i++)
+            (void)rig_call(&rig, "/", body, sizeof(body));
+        while (!rig.is_stuck && rig.fd >= 0 && !calls_done(&rig)) {
+            rig_run(&rig, some_parked_or_done);
+            rig_answer_parked(&rig);
+        }
+        CHECK_INT(rig.request_count, COUNT);
+        CHECK(rig.body_bytes_peak < COUNT * sizeof(body));
+    }
+    rig_stop(&rig);
+}
+
+TEST(released_bodies_hold_nothing_back) {
+    struct rig rig;
+    static const uint8_t body[3 * MIB];
+    enum { COUNT = 10 };
+    if (rig_start(&rig, MODE_PARK_RELEASED)) {
+        for (int i = 0; i < COUNT; i++)
+            (void)rig_call(&rig, "/", body, sizeof(body));
+        rig_run(&rig, requests_arrived);
+        CHECK_INT(rig.parked_count, COUNT);
+        CHECK_INT(rig.server->body_bytes, 0);
+    }
+    rig_stop(&rig);
+}
+
+TEST(full_server_refuses_streams_that_can_be_retried) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_ECHO)) {
+        rig.server->body_bytes = LIMIT_SERVER_BODY_BYTES_MAX - 3; /* as if others held it */
+        struct call *refused = rig_call(&rig, "/", "12345", 5);
+        struct call *fits = rig_call(&rig, "/", "123", 3);
+        rig_run(&rig, calls_done);
+        CHECK_INT(refused->code, NGHTTP2_REFUSED_STREAM);
+        CHECK_INT(fits->status, 200);
+        CHECK_INT(rig.request_count, 1);
+        rig.server->body_bytes = 0;
+    }
+    rig_stop(&rig);
+}
+
+static bool twenty_arrived(struct rig *rig) {
+    return rig_conn(rig) && rig_conn(rig)->request_count == 20;
+}
+
+TEST(slow_reader_holds_back_its_own_requests) {
+    struct rig rig;
+    if (rig_open(&rig, MODE_LARGE)) {
+        client_greet(&rig, 0);
+        rig.large_bytes = 4 * MIB;
+        for (int i = 0; i < 20; i++)
+            (void)rig_call(&rig, "/", "12345", 5);
+        rig_run(&rig, twenty_arrived);
+        CHECK_INT(rig.request_count, 4); /* 16 MiB of answers wait; the other requests do too */
+        nghttp2_settings_entry open[] = {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, MIB}};
+        nghttp2_submit_settings(rig.session, NGHTTP2_FLAG_NONE, open, 1);
+        rig_run(&rig, calls_done);
+        size_t whole = 0;
+        for (size_t i = 0; i < rig.call_count; i++)
+            whole += rig.calls[i].got.len == rig.large_bytes && streq(rig.calls[i].grpc_status, "0");
+        CHECK_INT(whole, 20);
+    }
+    rig_stop(&rig);
+}
+
+TEST(too_many_connections_are_closed_at_accept) {
+    struct rig rig;
+    if (rig_open(&rig, MODE_ECHO)) {
+        rig.server->conn_max = 0;
+        rig_run(&rig, client_ended);
+        CHECK(rig.is_eof);
+        CHECK_INT(rig.server->conn_count, 0);
+    }
+    rig_stop(&rig);
+}

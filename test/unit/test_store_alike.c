@@ -1,0 +1,213 @@
+/* Every store gives the same answers, by chance: one seed makes a long mix of writes and reads,
+ * and the transcripts of all stores must be the same, byte for byte. */
+#include "store_fixture.h"
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+#define CHANCE_STEPS 2000
+#define CHANCE_NAMESPACES 3
+#define CHANCE_RUNS 12
+#define CHANCE_UNDER_WAY 3
+#define CHANCE_BODY_MAX 3000
+#define CHANCE_BODY_LARGE 20000
+
+struct chance {
+    struct fixture f;
+    struct rng rng;
+    struct commit commits[CHANCE_UNDER_WAY];
+    size_t commit_count;
+    int64_t next_event_id[CHANCE_NAMESPACES][CHANCE_RUNS];
+    struct buf text;
+    char *bytes; /* CHANCE_BODY_LARGE random ones */
+};
+
+static struct str chance_workflow_id(struct chance *x) {
+    static const char nul[] = "a\0b";
+    const struct str ids[] = {STR(""),
+                              STR("a"),
+                              STR("a "),
+                              STR("A"),
+                              STR("ab"),
+                              STR("\xc3\xa9"),
+                              {nul, sizeof nul - 1},
+                              STR("a-longer-workflow-id")};
+    return ids[rng_below(&x->rng, ARRAY_LEN(ids))];
+}
+
+static struct str chance_body(struct chance *x) {
+    size_t max = rng_chance(&x->rng, 20) ? CHANCE_BODY_LARGE : CHANCE_BODY_MAX;
+    size_t n = rng_chance(&x->rng, 10) ? 0 : (size_t)rng_below(&x->rng, max);
+    return str_bytes(x->bytes + rng_below(&x->rng, CHANCE_BODY_LARGE - n + 1), n);
+}
+
+static int64_t chance_time(struct chance *x) {
+    return rng_chance(&x->rng, 3) ? CLOCK_NEVER : (int64_t)rng_below(&x->rng, 100);
+}
+
+static void chance_write(struct chance *x, struct batch *b) {
+    size_t namespace = (size_t)rng_below(&x->rng, CHANCE_NAMESPACES);
+    size_t run = (size_t)rng_below(&x->rng, CHANCE_RUNS);
+    struct write *w = batch_add(b, (enum write_kind)rng_below(&x->rng, WRITE_HISTORY + 1));
+    if (!w)
+        return;
+    if (w->kind == WRITE_EXECUTION_GONE && !rng_chance(&x->rng, 4))
+        w->kind = WRITE_HISTORY; /* let histories grow */
+    w->namespace_id = id((uint8_t)(namespace + 1));
+    w->run_id = id((uint8_t)(run + 1));
+    w->workflow_id = chance_workflow_id(x);
+    w->name = chance_workflow_id(x);
+    w->body = chance_body(x);
+    w->due_us = chance_time(x);
+    w->close_us = chance_time(x);
+    w->status = (int32_t)rng_below(&x->rng, 8);
+    w->is_ready = rng_chance(&x->rng, 4);
+    int64_t *next = &x->next_event_id[namespace][run];
+    if (w->kind == WRITE_EXECUTION_GONE)
+        *next = 1;
+    if (w->kind != WRITE_HISTORY)
+        return;
+    w->first_event_id = *next;
+    w->last_event_id = *next + (int64_t)rng_below(&x->rng, 5);
+    *next = w->last_event_id + 1 + (int64_t)rng_chance(&x->rng, 8); /* sometimes a gap */
+}
+
+static void chance_settle(struct chance *x) {
+    for (size_t i = 0; i < x->commit_count; i++) {
+        fixture_wait(&x->f, &x->commits[i]);
+        batch_clear(&x->commits[i].batch);
+    }
+    x->commit_count = 0;
+}
+
+static void chance_commit(struct chance *x) {
+    if (x->commit_count == CHANCE_UNDER_WAY)
+        chance_settle(x);
+    struct commit *c = &x->commits[x->commit_count++];
+    c->is_done = false;
+    for (size_t n = 1 + (size_t)rng_below(&x->rng, 6); n; n--)
+        chance_write(x, &c->batch);
+    store_commit(x->f.store, &c->batch);
+}
+
+static void chance_ask(struct chance *x, struct question *q) {
+    buf_printf(&x->text, "read %d\n", (int)q->read.kind);
+    CHECK_INT(question_ask(q, x->f.store), 0);
+}
+
+static void chance_read(struct chance *x) {
+    struct question q;
+    chance_settle(x);
+    question_init(&q, (enum read_kind)rng_below(&x->rng, READ_CLOSED + 1), &x->text);
+    q.read.namespace_id = id((uint8_t)(1 + rng_below(&x->rng, CHANCE_NAMESPACES)));
+    q.read.run_id = id((uint8_t)(1 + rng_below(&x->rng, CHANCE_RUNS)));
+    q.read.workflow_id = chance_workflow_id(x);
+    q.read.first_event_id = (int64_t)rng_below(&x->rng, 40);
+    q.read.last_event_id = (int64_t)rng_below(&x->rng, 60);
+    q.read.bytes_max = rng_chance(&x->rng, 2) ? (size_t)rng_below(&x->rng, 9000) : 0;
+    q.read.before_us = (int64_t)rng_below(&x->rng, 110);
+    q.read.limit = (size_t)rng_below(&x->rng, 12);
+    if (q.read.kind == READ_CLOSED && rng_chance(&x->rng, 2))
+        q.read.namespace_id = id(0);
+    chance_ask(x, &q);
+}
+
+/* Everything there is. */
+static void chance_dump(struct chance *x) {
+    struct question q;
+    chance_settle(x);
+    question_init(&q, READ_NAMESPACES, &x->text);
+    chance_ask(x, &q);
+    question_init(&q, READ_DUE, &x->text);
+    chance_ask(x, &q);
+    question_init(&q, READ_CLOSED, &x->text);
+    q.read.limit = SIZE_MAX;
+    q.read.before_us = CLOCK_NEVER;
+    chance_ask(x, &q);
+    for (uint8_t n = 1; n <= CHANCE_NAMESPACES; n++) {
+        for (uint8_t run = 1; run <= CHANCE_RUNS; run++) {
+            question_init(&q, READ_EXECUTION, &x->text);
+            q.read.namespace_id = id(n);
+            q.read.run_id = id(run);
+            q.read.last_event_id = INT64_MAX;
+            chance_ask(x, &q);
+            q.read.kind = READ_HISTORY;
+            q.done_count = 0;
+            chance_ask(x, &q);
+        }
+    }
+}
+
+/* One store's transcript for one seed; *ret_reopened is what it holds after closing and opening. */
+static struct buf chance_run(enum backend backend, uint64_t seed, struct buf *ret_reopened) {
+    struct chance x = {0};
+    fixture_init(&x.f, backend);
+    rng_init(&x.rng, seed);
+    buf_init(&x.text, FIXTURE_TEXT_MAX);
+    x.bytes = mem_alloc(CHANCE_BODY_LARGE);
+    for (size_t i = 0; x.bytes && i < CHANCE_BODY_LARGE; i++)
+        x.bytes[i] = (char)rng_u64(&x.rng);
+    for (size_t i = 0; i < CHANCE_UNDER_WAY; i++)
+        commit_init(&x.commits[i]);
+    for (size_t i = 0; i < CHANCE_NAMESPACES * CHANCE_RUNS; i++)
+        x.next_event_id[i / CHANCE_RUNS][i % CHANCE_RUNS] = 1;
+    if (CHECK(x.f.store && x.bytes)) {
+        for (int i = 0; i < CHANCE_STEPS; i++)
+            rng_chance(&x.rng, 2) ? chance_commit(&x) : chance_read(&x);
+        chance_settle(&x);
+        struct buf before = x.text;
+        buf_init(&x.text, FIXTURE_TEXT_MAX);
+        if (backend != BACKEND_MEMORY) {
+            fixture_close(&x.f);
+            fixture_reopen(&x.f);
+        }
+        if (CHECK(x.f.store))
+            chance_dump(&x);
+        *ret_reopened = x.text;
+        x.text = before;
+    }
+    for (size_t i = 0; i < CHANCE_UNDER_WAY; i++)
+        batch_done(&x.commits[i].batch);
+    mem_free(x.bytes);
+    fixture_done(&x.f);
+    return x.text;
+}
+
+static void check_same(const struct buf *got, const struct buf *want, enum backend backend, uint64_t seed) {
+    size_t same = 0, line = 0;
+    while (same < got->len && same < want->len && got->data[same] == want->data[same]) {
+        same++;
+        if (want->data[same - 1] == '\n')
+            line = same;
+    }
+    if (CHECK(got->len == want->len && same == got->len))
+        return;
+    printf("# seed %" PRIu64 ", %s differs from mem:\n# mem:%.*s\n# got:%.*s\n", seed, backend_name(backend),
+           (int)strcspn((const char *)want->data + line, "\n"), (const char *)want->data + line,
+           (int)strcspn((const char *)got->data + line, "\n"), (const char *)got->data + line);
+}
+
+static void check_seed(uint64_t seed) {
+    struct buf want_reopened = {0}, want = chance_run(BACKEND_MEM, seed, &want_reopened);
+    CHECK(want.len > CHANCE_STEPS * 10);
+    CHECK(want_reopened.len > 1000);
+    for (int b = BACKEND_FILE; b < BACKEND_COUNT; b++) {
+        struct buf reopened = {0}, got = chance_run((enum backend)b, seed, &reopened);
+        check_same(&got, &want, (enum backend)b, seed);
+        check_same(&reopened, &want_reopened, (enum backend)b, seed);
+        buf_done(&got);
+        buf_done(&reopened);
+    }
+    buf_done(&want);
+    buf_done(&want_reopened);
+}
+
+TEST(all_stores_answer_alike_seed_1) {
+    check_seed(1);
+}
+TEST(all_stores_answer_alike_seed_2) {
+    check_seed(2);
+}
+TEST(all_stores_answer_alike_seed_3) {
+    check_seed(3);
+}
