@@ -42,7 +42,7 @@ static int refuse(struct step *s, E__WorkflowTaskFailedCause cause, const char *
     return err_set(s->err, ERR_INVALID, "%s", text);
 }
 
-/* ---- scheduling ---- */
+/* scheduling */
 
 struct timeouts {
     int64_t schedule_to_close;
@@ -171,7 +171,7 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
     return 0;
 }
 
-/* ---- with a worker ---- */
+/* with a worker */
 
 int activity_start(struct step *s, int64_t scheduled_event_id, const char *identity, const char *request_id) {
     State__Activity *a = activity_find(s->st, scheduled_event_id);
@@ -207,7 +207,7 @@ int activity_heartbeat(struct step *s, State__Activity *a, Common__Payloads *det
     return 0;
 }
 
-/* ---- the end ---- */
+/* the end */
 
 /* The start that was not worth an event until now. Returns its id, 0 when it is buffered. */
 static int64_t write_started(struct step *s, State__Activity *a) {
@@ -283,7 +283,7 @@ int activity_request_cancel(struct step *s, int64_t completed_event_id, int64_t 
     return 0;
 }
 
-/* ---- retries ---- */
+/* retries */
 
 static int64_t expires_us(const State__Activity *a) {
     return a->schedule_to_close_us ? usec_add(a->first_scheduled_us, a->schedule_to_close_us) : CLOCK_NEVER;
@@ -365,7 +365,7 @@ int activity_fail(struct step *s, State__Activity *a, Failure__Failure *failure,
     return 0;
 }
 
-/* ---- time ---- */
+/* time */
 
 static const char *timeout_text(E__TimeoutType type) {
     switch ((int)type) {

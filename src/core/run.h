@@ -8,7 +8,7 @@
 #include "core/step.h"
 #include "workflowservice.pb-c.h"
 
-/* ---- the life of a run ---- */
+/* the life of a run */
 
 /* Rules for a start request that need no state: required fields, lengths, durations, policies. */
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, struct err *err) must_check;
@@ -31,14 +31,14 @@ bool run_is_open(const State__Execution *st);
 /* Ends the run: whatever was pending is dropped. The closing event is already written. */
 void run_close(struct step *s, E__WorkflowExecutionStatus status);
 
-/* ---- requests from outside ---- */
+/* requests from outside */
 
 int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req) must_check;
 int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionRequest *req) must_check;
 int run_terminate(struct step *s, const char *reason, Common__Payloads *details, const char *identity,
                   Common__Link **links, size_t link_count) must_check;
 
-/* ---- time ---- */
+/* time */
 
 int64_t run_due_us(const State__Execution *st); /* the next deadline by the wall clock, or CLOCK_NEVER */
 int run_tick(struct step *s) must_check; /* does everything that is due by s->now */

@@ -6,7 +6,7 @@
 #include "core/task.h"
 #include "core/validate.h"
 
-/* ---- the rules ---- */
+/* the rules */
 
 static int validate_durations(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
     if (!pb_duration_valid(r->workflow_execution_timeout))
@@ -72,7 +72,7 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, struct err *e
     return rc == 0 ? validate_not_yet(r, err) : rc;
 }
 
-/* ---- the birth ---- */
+/* the birth */
 
 static int64_t cap_duration(int64_t us) {
     const int64_t century = LIMIT_DURATION_DAYS * INT64_C(86400) * USEC_PER_SEC;
@@ -179,7 +179,7 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
     return 0;
 }
 
-/* ---- when the id is taken ---- */
+/* when the id is taken */
 
 static int already_started(struct err *err, const State__Execution *current, const char *text) {
     int rc = err_set(err, ERR_ALREADY_STARTED, "%s WorkflowId: %s, RunId: %s.", text, current->workflow_id,

@@ -41,7 +41,7 @@ static bool change_activity(struct op *op, const ProtobufCBinaryData *token_byte
     return rc == 0;
 }
 
-/* ---- heartbeat ---- */
+/* heartbeat */
 
 static int step_heartbeat(struct step *s, State__Activity *a, const void *req) {
     return activity_heartbeat(s, a, ((const Ws__RecordActivityTaskHeartbeatRequest *)req)->details);
@@ -66,7 +66,7 @@ void engine_heartbeat_activity(struct engine *e, struct call *c,
         op_start(op);
 }
 
-/* ---- completed ---- */
+/* completed */
 
 static int step_complete(struct step *s, State__Activity *a, const void *req) {
     const Ws__RespondActivityTaskCompletedRequest *r = req;
@@ -88,7 +88,7 @@ void engine_complete_activity(struct engine *e, struct call *c,
         op_start(op);
 }
 
-/* ---- failed ---- */
+/* failed */
 
 static int step_fail(struct step *s, State__Activity *a, const void *req) {
     const Ws__RespondActivityTaskFailedRequest *r = req;
@@ -111,7 +111,7 @@ void engine_fail_activity(struct engine *e, struct call *c, const Ws__RespondAct
         op_start(op);
 }
 
-/* ---- cancelled ---- */
+/* cancelled */
 
 static int step_cancel(struct step *s, State__Activity *a, const void *req) {
     const Ws__RespondActivityTaskCanceledRequest *r = req;

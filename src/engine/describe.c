@@ -1,7 +1,6 @@
 /* DescribeWorkflowExecution: the state of a run, as it is now, in the words of the API. */
 #include "core/activity.h"
 #include "core/retry.h"
-#include "core/task.h"
 #include "core/validate.h"
 #include "engine/copy.h"
 #include "engine/engine_int.h"
@@ -36,7 +35,7 @@ static Workflow__WorkflowExecutionInfo *describe_info(struct arena *a, const Sta
     i->close_time = response_time(a, st->close_us);
     i->execution_time = response_time(a, st->execution_us);
     i->status = (E__WorkflowExecutionStatus)st->status;
-    i->history_length = st->next_event_id - 1 + (task_owes_start(st) ? 1 : 0);
+    i->history_length = st->next_event_id - 1;
     i->history_size_bytes = st->history_bytes;
     i->state_transition_count = st->transition_count;
     i->memo = copy_or_null(a, st->memo);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "engine/engine_int.h"
 
-/* ---- time ---- */
+/* time */
 
 static void go_tick(struct op *op) {
     const struct run_key *key = op->req;
@@ -64,7 +64,7 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
     return wait;
 }
 
-/* ---- calls that end early ---- */
+/* calls that end early */
 
 void engine_cancel(struct engine *e unused_arg, struct call *c) {
     struct op *op = c->op;
@@ -97,7 +97,7 @@ void engine_drain(struct engine *e) {
     }
 }
 
-/* ---- start ---- */
+/* start */
 
 struct restored { /* what recovery reads of a run; the rest is loaded when it is needed */
     struct run_key key;
@@ -235,7 +235,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     return 0;
 }
 
-/* ---- the end ---- */
+/* the end */
 
 static void fail_list(struct list *l) {
     for (struct list *n; (n = list_pop(l));) {

@@ -81,6 +81,7 @@ struct current {
     struct str key; /* namespace id, workflow id; allocated behind the struct */
     struct uuid run_id;
     enum current_state state;
+    bool is_resuming; /* its waiters are being started: must stay */
     struct list waiters;
     struct read read;
     struct engine *e;
@@ -182,7 +183,7 @@ struct engine {
     size_t restoring; /* errands that rebuild queues at start */
 };
 
-/* ---- ops ---- */
+/* ops */
 
 struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(struct op *op));
 void op_start(struct op *op); /* go(), or an error when the engine is not ready */
@@ -201,7 +202,7 @@ int op_out_of_memory(struct op *op);
 /* A call of the engine's own: runs go with a fresh arena, freed at its end. */
 void errand_start(struct engine *e, void (*go)(struct op *op), const struct run_key *key, void *extra);
 
-/* ---- spaces ---- */
+/* spaces */
 
 struct space *space_find(struct engine *e, const char *name);
 struct space *space_by_id(struct engine *e, struct uuid id);
@@ -209,7 +210,7 @@ int op_need_space(struct op *op, const char *name, struct space **ret) must_chec
 int space_add(struct engine *e, struct str body) must_check;
 int space_create(struct engine *e, const char *name, int64_t retention_us) must_check;
 
-/* ---- runs ---- */
+/* runs */
 
 struct run *run_get(struct engine *e, struct run_key key,
                     struct space *space); /* makes a stub; NULL: no memory */
@@ -228,7 +229,7 @@ int current_set(struct engine *e, struct space *space, const char *workflow_id,
 void body_free(struct body *b);
 struct body *body_new(void);
 
-/* ---- steps ---- */
+/* steps */
 
 /* A step on op->run: begin, call core, end. */
 void op_step_begin(struct op *op, struct step *s);
@@ -240,7 +241,7 @@ void run_undo(struct engine *e, struct run *run);
 /* A step of the engine's own that may be lost (nothing is promised by it). */
 void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s, void *arg), void *arg);
 
-/* ---- groups ---- */
+/* groups */
 
 struct group *group_open(struct engine *e); /* the open group; NULL: no memory */
 int group_add_run(struct engine *e, struct run *run) must_check;
@@ -250,7 +251,7 @@ void run_effect(struct engine *e, struct run *run, const struct effect *fx);
 /* After a commit: tell readers and queries of this run. */
 void readers_wake(struct engine *e, struct run *run);
 
-/* ---- events ---- */
+/* events */
 
 int tape_append(struct tape *t, struct str events, int64_t first_id) must_check;
 void tape_trim(struct body *b);
@@ -268,7 +269,7 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
 /* The events of a started task that are not in the history yet, packed; may be empty. */
 int virtual_events(struct op *op, struct str *ret, int64_t *ret_next) must_check;
 
-/* ---- queues ---- */
+/* queues */
 
 enum task_kind { TASK_WORKFLOW, TASK_ACTIVITY, TASK_QUERY };
 
@@ -306,7 +307,7 @@ void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
 /* Everything in this run that a worker could be doing. */
 void offer_all(struct engine *e, struct run *run);
 
-/* ---- queries ---- */
+/* queries */
 
 enum query_state { QUERY_BUFFERED, QUERY_ATTACHED, QUERY_QUEUED, QUERY_WITH_WORKER };
 
@@ -326,7 +327,7 @@ void queries_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp);
 void queries_answer(struct engine *e, struct run *run, const Ws__RespondWorkflowTaskCompletedRequest *req);
 void query_lost(struct engine *e, struct query *q); /* the worker that had it is gone */
 
-/* ---- tokens ---- */
+/* tokens */
 
 ProtobufCBinaryData token_for_task(struct arena *a, const State__Execution *st);
 ProtobufCBinaryData token_for_activity(struct arena *a, const State__Execution *st,

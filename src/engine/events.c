@@ -57,7 +57,7 @@ void tape_trim(struct body *b) {
     t->first_id = keep;
 }
 
-/* ---- from the store ---- */
+/* from the store */
 
 /* A stored row may begin before the wanted event and end after what was asked. */
 static void page_row(struct read *r, const struct row *row) {
@@ -147,13 +147,19 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
         return ret->p || !ret->n ? 0 : op_out_of_memory(op);
     }
     if (op->page_next && op->page_wanted == w->from) {
+        if (op->page_next == t->first_id) { /* the store's part reaches the tape: one answer for both */
+            buf_add_str(&op->page, buf_str(&t->bytes));
+            op->page_next = t->next_id;
+        }
+        if (!buf_ok(&op->page))
+            return op_out_of_memory(op);
         *ret = cut(buf_str(&op->page), op->page_first, w, ret_next);
         return 0;
     }
     return read_page(op, w);
 }
 
-/* ---- events that are owed ---- */
+/* events that are owed */
 
 int virtual_events(struct op *op, struct str *ret, int64_t *ret_next) {
     const State__Execution *st = op->run->body->st;

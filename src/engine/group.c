@@ -67,7 +67,7 @@ int group_add_run(struct engine *e, struct run *run) {
     return 0;
 }
 
-/* ---- sealing ---- */
+/* sealing */
 
 /* Whether a worker could be doing something for it now: what recovery must offer again. */
 static bool run_is_ready(const State__Execution *st) {
@@ -144,7 +144,7 @@ void engine_flush(struct engine *e) {
     store_commit(e->store, &g->batch);
 }
 
-/* ---- after the commit ---- */
+/* after the commit */
 
 static void answer(struct op *op) {
     if (op->reply)

@@ -19,7 +19,7 @@ struct reader {
     bool waits;
 };
 
-/* ---- waking ---- */
+/* waking */
 
 void readers_wake(struct engine *e, struct run *run) {
     struct list all;
@@ -33,7 +33,7 @@ void readers_wake(struct engine *e, struct run *run) {
     }
 }
 
-/* ---- answering ---- */
+/* answering */
 
 static void history_reply(struct op *op, struct str events, const ProtobufCBinaryData *token) {
     Ws__GetWorkflowExecutionHistoryResponse *r =
@@ -136,7 +136,7 @@ static int reader_page(struct op *op, struct reader *rd) {
     return 0;
 }
 
-/* ---- the call ---- */
+/* the call */
 
 static int read_token(struct op *op, const Ws__GetWorkflowExecutionHistoryRequest *req, struct reader *rd) {
     ProtobufCMessage *m;
@@ -191,8 +191,11 @@ static void go_history(struct op *op) {
     if (rc == 0)
         rc = op_need_execution(op, space, req->execution, NULL);
     struct reader *rd = op->extra;
-    if (rc == 0 && strempty(req->execution->run_id)) /* stay with this run, also when another follows it */
-        req->execution->run_id = op->run->body->st->run_id;
+    if (rc == 0 && strempty(req->execution->run_id)) { /* stay with this run, also when another follows it */
+        req->execution->run_id = arena_strdup(op->call->arena, op->run->body->st->run_id);
+        if (!req->execution->run_id)
+            rc = op_out_of_memory(op);
+    }
     /* Only the first call of a reader asks for it: a worker that pages must not write. */
     if (rc == 0 && !rd->last && !rd->is_close_only && !op->page_next)
         rc = write_owed_start(op);
@@ -202,7 +205,7 @@ static void go_history(struct op *op) {
         op_fail(op);
 }
 
-/* ---- from the end ---- */
+/* from the end */
 
 /* The events of `bytes` in reverse, newest first, as far as they fit. */
 static int reverse_events(struct op *op, struct str bytes, int64_t count, struct str *ret,

@@ -41,12 +41,14 @@ void op_pin(struct op *op, struct run *run) {
     if (op->run)
         run_unpin(op->e, op->run);
     op->run = run;
+    op->page_next = 0; /* a page that was read belongs to the run before */
 }
 
 void op_finish(struct op *op) {
     op_unpark(op);
     op_pin(op, NULL);
     buf_done(&op->page);
+    task_free(take(&op->task));
     if (op->page_read)
         op->page_read->op = NULL;
     if (op->query && op->query->poll == op)
@@ -133,7 +135,7 @@ int op_out_of_memory(struct op *op) {
     return err_std(&op->err, ERR_NO_MEMORY);
 }
 
-/* ---- errands ---- */
+/* errands */
 
 struct errand {
     struct call call;

@@ -24,7 +24,7 @@ struct poll {
 
 static void poll_wait(struct op *op);
 
-/* ---- giving back ---- */
+/* giving back */
 
 static void give_back(struct step *s, void *arg) {
     const struct poll *p = arg;
@@ -78,10 +78,25 @@ void engine_task_lost(struct engine *e, struct str task_token) {
     pb_free(t);
 }
 
-/* ---- answering ---- */
+/* answering */
+
+/* While events were read the task may have ended: there is nothing left to hand over. */
+static bool still_has_task(const struct op *op) {
+    const struct poll *p = op->extra;
+    const State__Execution *st = op->run->body->st;
+    if (p->kind == TASK_WORKFLOW)
+        return task_is_started(st) && st->task->scheduled_event_id == p->scheduled_event_id &&
+               st->task->started_us == p->started_us;
+    const State__Activity *a = activity_find(st, p->scheduled_event_id);
+    return a && a->attempt == p->attempt && a->started_us == p->started_us;
+}
 
 static void go_answer_task(struct op *op) {
     struct poll *p = op->extra;
+    if (!still_has_task(op)) {
+        poll_wait(op);
+        return;
+    }
     Ws__PollWorkflowTaskQueueResponse *resp;
     struct str history;
     int rc = task_response(op, p->is_sticky, &resp, &history);
@@ -97,6 +112,10 @@ static void go_answer_task(struct op *op) {
 
 static void go_answer_activity(struct op *op) {
     struct poll *p = op->extra;
+    if (!still_has_task(op)) {
+        poll_wait(op);
+        return;
+    }
     Ws__PollActivityTaskQueueResponse *resp;
     int rc = activity_response(op, p->scheduled_event_id, &resp);
     if (rc == ERR_WAIT)
@@ -114,7 +133,6 @@ static void go_answer_query(struct op *op) {
     Ws__PollWorkflowTaskQueueResponse *resp;
     struct str history;
     if (!op->query) { /* its caller went away while the history was read */
-        op->go = poll_wait;
         poll_wait(op);
         return;
     }
@@ -129,7 +147,7 @@ static void go_answer_query(struct op *op) {
     op_reply_durable(op, &resp->base, history);
 }
 
-/* ---- matching ---- */
+/* matching */
 
 static int start_workflow_task(struct op *op, const char *request_id) {
     struct poll *p = op->extra;
@@ -215,7 +233,7 @@ void poll_dispatch(struct op *op, struct task *t) {
     op->go(op);
 }
 
-/* ---- waiting ---- */
+/* waiting */
 
 static void poll_empty(struct op *op) {
     static const Ws__PollWorkflowTaskQueueResponse no_task = WS__POLL_WORKFLOW_TASK_QUEUE_RESPONSE__INIT;
@@ -226,6 +244,7 @@ static void poll_empty(struct op *op) {
 static void poll_wait(struct op *op) {
     struct queue *q = op->queue;
     struct engine *e = op->e;
+    ((struct poll *)op->extra)->is_started = false;
     op_pin(op, NULL);
     op->go = poll_wait;
     op->drop = poll_drop;

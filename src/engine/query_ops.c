@@ -18,7 +18,7 @@
 /* One attempt to get through, and how often a failing workflow is asked before we say so. */
 #define QUERY_TASK_ATTEMPTS_MAX 3
 
-/* ---- ending ---- */
+/* Ending. What a worker answered while completing a task is told when that completion is durable. */
 
 /* Leaves whatever the query waits in; the op is ended by the caller. */
 static void query_unlink(struct engine *e, struct query *q) {
@@ -50,10 +50,18 @@ static void query_expire(struct op *op) {
 
 static void query_reply(struct query *q, Common__Payloads *result) {
     struct op *op = q->op;
-    Ws__QueryWorkflowResponse resp = WS__QUERY_WORKFLOW_RESPONSE__INIT;
+    Ws__QueryWorkflowResponse *resp = arena_new(op->call->arena, Ws__QueryWorkflowResponse);
     query_drop(op);
-    resp.query_result = result;
-    op_reply(op, &resp.base, (struct str){NULL, 0});
+    if (resp) {
+        ws__query_workflow_response__init(resp);
+        resp->query_result = payloads_copy(op->call->arena, result);
+    }
+    if (arena_failed(op->call->arena)) {
+        (void)op_out_of_memory(op);
+        op_fail(op);
+        return;
+    }
+    op_reply_durable(op, &resp->base, (struct str){NULL, 0});
 }
 
 static void query_fail(struct query *q, const char *text, const Failure__Failure *failure) {
@@ -65,10 +73,10 @@ static void query_fail(struct query *q, const char *text, const Failure__Failure
         op->err.failure = packed.data;
         op->err.failure_len = packed.len;
     }
-    op_fail(op);
+    op_fail_durable(op);
 }
 
-/* ---- asking directly ---- */
+/* asking directly */
 
 static void query_wait(struct query *q, int64_t until) {
     struct op *op = q->op;
@@ -137,7 +145,7 @@ void query_lost(struct engine *e, struct query *q) {
     query_queue(e, q, false);
 }
 
-/* ---- riding on a workflow task ---- */
+/* riding on a workflow task */
 
 static bool has_pending_task(const State__Execution *st) {
     return run_is_open(st) && (st->task || st->last_started_event_id == 0);
@@ -168,7 +176,9 @@ void queries_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp) {
     struct list *queries = &poll->run->body->queries;
     size_t n = 0;
     list_for(queries, l) n++;
-    if (!n)
+    /* With events buffered behind this task the answer could be older than something acknowledged
+     * before the query: then it waits for the next task. */
+    if (!n || poll->run->body->st->n_buffered)
         return;
     resp->queries = arena_array(a, Ws__PollWorkflowTaskQueueResponse__QueriesEntry *, n);
     list_for(queries, l) {
@@ -209,7 +219,7 @@ void queries_answer(struct engine *e unused_arg, struct run *run,
     queries_detach(run); /* what was not answered waits for the next task, or is asked directly */
 }
 
-/* ---- the two calls ---- */
+/* the two calls */
 
 static bool is_rejected(const State__Execution *st, E__QueryRejectCondition condition) {
     switch ((int)condition) {

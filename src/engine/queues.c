@@ -8,7 +8,7 @@
 #include "core/task.h"
 #include "engine/engine_int.h"
 
-/* ---- finding ---- */
+/* finding */
 
 static void queue_key(struct buf *b, const struct space *space, bool is_activity, const char *name) {
     buf_add(b, space->id.b, sizeof(space->id));
@@ -70,7 +70,7 @@ bool queue_has_worker(const struct engine *e, const struct queue *q) {
             e->now.mono.us - q->last_poll_us < ENGINE_STICKY_IDLE_MS * USEC_PER_MS);
 }
 
-/* ---- tasks ---- */
+/* tasks */
 
 void task_free(struct task *t) {
     if (t && t->query)
@@ -143,7 +143,7 @@ void offer_all(struct engine *e, struct run *run) {
         offer_activity_task(e, run, st->activities[i]->scheduled_event_id);
 }
 
-/* ---- a worker says goodbye ---- */
+/* a worker says goodbye */
 
 /* Tasks on its sticky queue go to the normal queue now instead of after a timeout. */
 static void go_unstick(struct op *op) {

@@ -190,8 +190,7 @@ int activity_response(struct op *op, int64_t scheduled_event_id, Ws__PollActivit
     if (rc < 0)
         return rc;
     const State__Activity *act = activity_find(op->run->body->st, scheduled_event_id);
-    if (!act || !act->started_us) /* it ended while the event was read */
-        return err_set(&op->err, ERR_UNAVAILABLE, "The activity ended meanwhile, poll again.");
+    ensure(act && act->started_us);
     Ws__PollActivityTaskQueueResponse *r = arena_new(a, Ws__PollActivityTaskQueueResponse);
     Common__WorkflowExecution *ex = arena_new(a, Common__WorkflowExecution);
     Common__WorkflowType *type = arena_new(a, Common__WorkflowType);

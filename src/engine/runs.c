@@ -7,7 +7,7 @@
 #include "engine/engine_int.h"
 #include "wire/guard.h"
 
-/* ---- bodies ---- */
+/* bodies */
 
 struct body *body_new(void) {
     struct body *b = mem_zalloc(sizeof(*b));
@@ -30,7 +30,7 @@ void body_free(struct body *b) {
     mem_free(b);
 }
 
-/* ---- stubs ---- */
+/* stubs */
 
 static struct str run_key_str(const struct run_key *k) {
     return str_bytes(k, sizeof(*k));
@@ -79,7 +79,7 @@ void run_pin(struct run *run) {
     run->pins++;
 }
 
-/* ---- letting go ---- */
+/* letting go */
 
 static struct str current_key(struct arena *a, const struct space *space, const char *workflow_id) {
     size_t n = strlen(workflow_id);
@@ -101,7 +101,7 @@ static void forget_current(struct engine *e, struct run *run) {
     arena_init(&a, 64 << 10);
     struct str key = current_key(&a, run->space, run->body->st->workflow_id);
     struct current *c = key.p ? map_get(&e->currents, key) : NULL;
-    if (c && c->state == CURRENT_KNOWN && uuid_eq(c->run_id, run->key.run_id) && list_empty(&c->waiters))
+    if (c && c->state == CURRENT_KNOWN && !c->is_resuming && uuid_eq(c->run_id, run->key.run_id))
         current_free(e, c);
     arena_done(&a);
 }
@@ -149,7 +149,7 @@ void run_unpin(struct engine *e, struct run *run) {
         drop_excess(e);
 }
 
-/* ---- loading ---- */
+/* loading */
 
 static void resume(struct list *waiters) {
     struct list all;
@@ -217,12 +217,20 @@ int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
     return ERR_WAIT;
 }
 
-/* ---- which run a workflow id means ---- */
+/* which run a workflow id means */
 
 static void current_row(struct read *r, const struct row *row) {
     struct current *c = r->owner;
     c->run_id = row->run_id;
     c->state = CURRENT_KNOWN;
+}
+
+/* A known one lives as long as its run's body does: until then the run is loaded or being loaded. */
+static bool current_is_needed(struct engine *e, const struct current *c) {
+    struct run_key key = {.run_id = c->run_id};
+    memcpy(key.namespace_id.b, c->key.p, sizeof(key.namespace_id));
+    const struct run *run = map_get(&e->runs, run_key_str(&key));
+    return c->state == CURRENT_KNOWN && run && (run->body || run->is_loading);
 }
 
 static void current_done(struct read *r, int rc) {
@@ -234,8 +242,10 @@ static void current_done(struct read *r, int rc) {
     }
     if (c->state == CURRENT_LOADING)
         c->state = CURRENT_NONE;
+    c->is_resuming = true;
     resume(&c->waiters);
-    if (c->state == CURRENT_NONE && list_empty(&c->waiters))
+    c->is_resuming = false;
+    if (!current_is_needed(e, c))
         current_free(e, c);
 }
 

@@ -10,7 +10,7 @@
 
 #define COMPLETED_TASK_FIELD 1 /* RespondWorkflowTaskCompletedResponse.workflow_task */
 
-/* ---- completed ---- */
+/* completed */
 
 /* The next task rides in the answer to this one. */
 static void go_answer_with_task(struct op *op) {
@@ -19,7 +19,14 @@ static void go_answer_with_task(struct op *op) {
     Ws__PollWorkflowTaskQueueResponse *task;
     struct str history;
     struct buf inner, outer;
-    int rc = task_response(op, op->run->body->st->task->is_sticky, &task, &history);
+    const State__WorkflowTask *now = op->run->body->st->task;
+    const State__WorkflowTask *begun = op->extra;
+    if (!now || now->scheduled_event_id != begun->scheduled_event_id ||
+        now->started_us != begun->started_us) {
+        op_reply_durable(op, &resp.base, (struct str){NULL, 0}); /* it ended while events were read */
+        return;
+    }
+    int rc = task_response(op, now->is_sticky, &task, &history);
     if (rc == ERR_WAIT)
         return;
     buf_init(&inner, SIZE_MAX);
@@ -84,6 +91,11 @@ static void go_complete(struct op *op) {
     }
     queries_answer(op->e, op->run, req);
     if (done.is_new_started) {
+        op->extra = arena_dup(op->call->arena, op->run->body->st->task, sizeof(State__WorkflowTask));
+        if (!op->extra) {
+            op_reply_durable(op, &resp.base, (struct str){NULL, 0});
+            return;
+        }
         op->go = go_answer_with_task;
         go_answer_with_task(op);
         return;
@@ -98,7 +110,7 @@ void engine_complete_workflow_task(struct engine *e, struct call *c,
         op_start(op);
 }
 
-/* ---- failed ---- */
+/* failed */
 
 static void go_fail(struct op *op) {
     static const Ws__RespondWorkflowTaskFailedResponse resp = WS__RESPOND_WORKFLOW_TASK_FAILED_RESPONSE__INIT;

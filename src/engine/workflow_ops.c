@@ -4,7 +4,7 @@
 #include "core/validate.h"
 #include "engine/engine_int.h"
 
-/* ---- start ---- */
+/* start */
 
 static Common__Link *event_link(struct op *op, const struct space *space, const State__Execution *st) {
     struct arena *a = op->call->arena;
@@ -187,7 +187,7 @@ void engine_start_workflow(struct engine *e, struct call *c, const Ws__StartWork
         op_start(op);
 }
 
-/* ---- signal, cancel, terminate ---- */
+/* signal, cancel, terminate */
 
 /* What the three have in common: find the run, step, answer when it is durable. */
 static int find_for_change(struct op *op, const char *namespace_name, const Common__WorkflowExecution *ex,

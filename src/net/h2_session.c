@@ -17,8 +17,8 @@ static int session_abuse(struct h2_conn *c, const char *limit) {
     return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-static int session_glitch(struct h2_conn *c, int64_t cost) {
-    return bucket_take(&c->glitches, cost, c->read_us) ? 0 : session_abuse(c, "glitches");
+static int session_glitch(struct h2_conn *c) {
+    return bucket_take(&c->glitches, 1, c->read_us) ? 0 : session_abuse(c, "glitches");
 }
 
 static struct h2_request_state *session_stream(nghttp2_session *session, int32_t stream_id) {
@@ -34,9 +34,9 @@ static int on_begin_frame(nghttp2_session unused_arg *session, const nghttp2_fra
     case NGHTTP2_DATA:
         if (hd->length >= LIMIT_GLITCH_TINY_BYTES || (hd->flags & NGHTTP2_FLAG_END_STREAM))
             return 0;
-        return session_glitch(c, 1);
+        return session_glitch(c);
     default:
-        return session_glitch(c, 1);
+        return session_glitch(c);
     }
 }
 
@@ -122,7 +122,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 
 static int on_invalid_frame(nghttp2_session unused_arg *session, const nghttp2_frame unused_arg *frame,
                             int unused_arg lib_error_code, void *user) {
-    return session_glitch(user, 1);
+    return session_glitch(user);
 }
 
 static bool ends_stream(const nghttp2_frame *frame) {

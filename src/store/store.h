@@ -25,7 +25,7 @@
 
 struct store;
 
-/* ---- writes ---- */
+/* writes */
 
 enum write_kind {
     WRITE_NAMESPACE,      /* insert or replace */
@@ -71,7 +71,7 @@ void batch_init(struct batch *b, size_t budget);
 void batch_clear(struct batch *b); /* empty, memory kept */
 void batch_done(struct batch *b);
 
-/* ---- reads ---- */
+/* reads */
 
 /* The keys of the question are in the row too; what is not named is empty (times: CLOCK_NEVER). */
 enum read_kind {
@@ -116,7 +116,7 @@ struct read {
     struct list link; /* for the store */
 };
 
-/* ---- the interface ---- */
+/* the interface */
 
 struct store_ops {
     void (*commit)(struct store *s, struct batch *b);

@@ -43,6 +43,7 @@ static void trim_sanitizer(void) {
 
 static noreturn_fn void victim_exec(const char *binary, const char *grpc, const char *http) {
     trim_sanitizer();
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO); /* our own output is TAP */
     execl(binary, binary, "server", "--data", ":memory:", "--grpc", grpc, "--http", http, "--log-level",
           "error", (char *)NULL);
     perror(binary);

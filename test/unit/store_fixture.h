@@ -107,7 +107,7 @@ static inline void fixture_turn(struct fixture *f) {
     store_collect(f->store);
 }
 
-/* ---- batches ---- */
+/* batches */
 
 struct commit {
     struct batch batch;
@@ -137,7 +137,7 @@ static inline void fixture_commit(struct fixture *f, struct commit *c) {
     batch_clear(&c->batch);
 }
 
-/* ---- reads ---- */
+/* reads */
 
 /* Writes its rows to `text`, one line for each. */
 struct question {

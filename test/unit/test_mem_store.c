@@ -3,10 +3,6 @@
 
 #include "base/fault.h"
 
-static struct uuid id(uint8_t last) {
-    return (struct uuid){{[15] = last}};
-}
-
 struct world {
     struct mem_disk *disk;
     struct store *store;

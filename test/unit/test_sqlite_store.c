@@ -14,10 +14,6 @@
 
 #include "base/rng.h"
 
-static struct uuid id(uint8_t last) {
-    return (struct uuid){{[15] = last}};
-}
-
 static struct write *add(struct commit *c, enum write_kind kind) {
     static struct write nowhere; /* when the arena is exhausted */
     struct write *w = batch_add(&c->batch, kind);
@@ -60,7 +56,7 @@ static void fill(struct fixture *f, int64_t from, int64_t to, struct str body) {
 
 static char page[4096]; /* zeroes */
 
-/* ---- a store that is closed and opened again ---- */
+/* a store that is closed and opened again */
 
 TEST(sqlite_file_keeps_what_was_committed) {
     struct fixture f;
@@ -152,7 +148,7 @@ TEST(sqlite_log_does_not_grow_without_end) {
     fixture_done(&f);
 }
 
-/* ---- files that are refused ---- */
+/* files that are refused */
 
 static void check_refused(struct fixture *f, const char *path, int code, const char *word) {
     struct err e = {0};
@@ -293,7 +289,7 @@ TEST(sqlite_refuses_a_database_with_tables_missing) {
     fixture_done(&f);
 }
 
-/* ---- two servers on one file ---- */
+/* two servers on one file */
 
 TEST(sqlite_second_store_on_a_file_is_refused) {
     struct fixture f, second;
@@ -360,7 +356,7 @@ TEST(sqlite_lock_of_a_dead_process_is_free) {
     fixture_done(&f);
 }
 
-/* ---- commits that fail end the process ---- */
+/* commits that fail end the process */
 
 #define FATAL_EXIT 42
 
@@ -446,7 +442,7 @@ TEST(sqlite_failed_commit_aborts_without_a_hook) {
     fixture_done(&f);
 }
 
-/* ---- kill -9 ---- */
+/* kill -9 */
 
 #define CRASH_ROUNDS 20
 #define CRASH_UNDER_WAY 3

@@ -4,7 +4,7 @@
  * only one store can do is in test_mem_store.c and test_sqlite_store.c. */
 #include "store_fixture.h"
 
-/* ---- batches ---- */
+/* batches */
 
 TEST(batch_keeps_order_and_starts_over) {
     struct batch b;
@@ -44,7 +44,7 @@ TEST(store_close_accepts_null) {
     CHECK(true);
 }
 
-/* ---- small cases, for each store ---- */
+/* small cases, for each store */
 
 struct kase {
     struct fixture f;
@@ -352,7 +352,7 @@ TEST(closed_answers_oldest_first) {
     for_each_store(closed_body);
 }
 
-/* ---- callbacks ---- */
+/* callbacks */
 
 #define ORDER_BATCHES 50
 

@@ -13,7 +13,7 @@
 #define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME UINT64_C(0x100000001b3)
 
-/* ---- writes ---- */
+/* writes */
 
 static void write_namespace(struct mem_disk *d, const struct write *w) {
     struct row r = {.namespace_id = w->namespace_id, .name = w->name, .body = w->body};
@@ -93,7 +93,7 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w) {
     ensure(!"a write has a kind");
 }
 
-/* ---- reads ---- */
+/* reads */
 
 static bool is_due(const struct row *r) {
     return r->close_us == CLOCK_NEVER && (r->due_us != CLOCK_NEVER || r->is_ready);
@@ -190,7 +190,7 @@ void mem_disk_query(const struct mem_disk *d, const struct read *r, struct mem_t
     }
 }
 
-/* ---- the disk ---- */
+/* the disk */
 
 struct mem_disk *mem_disk_new(void) {
     return mem_zalloc(sizeof(struct mem_disk));

@@ -17,7 +17,7 @@ void *mem_disk_alloc(void *old, size_t size) {
     return p;
 }
 
-/* ---- keys ---- */
+/* keys */
 
 static void put_be64(uint8_t *p, uint64_t v) {
     for (int i = 0; i < 8; i++)
@@ -51,7 +51,7 @@ int mem_key_compare(const struct mem_key *a, const struct mem_key *b) {
     return c ? c : (a->tail.n > b->tail.n) - (a->tail.n < b->tail.n);
 }
 
-/* ---- rows ---- */
+/* rows */
 
 static struct str copy_slice(char **at, struct str s) {
     char *p = *at;
@@ -75,7 +75,7 @@ struct mem_row *mem_row_new(const struct row *r, int32_t status) {
     return row;
 }
 
-/* ---- tables ---- */
+/* tables */
 
 size_t mem_table_seek(const struct mem_table *t, const struct mem_key *key) {
     size_t low = 0, high = t->count;

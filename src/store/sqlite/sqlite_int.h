@@ -20,7 +20,7 @@
 #include "base/list.h"
 #include "store/sqlite/sqlite_store.h"
 
-/* ---- the file ---- */
+/* the file */
 
 struct sqlite_file {
     char *path; /* absolute, links resolved; or ":memory:" */
@@ -31,13 +31,13 @@ struct sqlite_file {
 int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr) must_check;
 void sqlite_file_close(struct sqlite_file *f); /* after the connections */
 
-/* ---- the schema ---- */
+/* the schema */
 
 /* Refuses what is not ours or newer than we are, before anything is written; then
  * switches to WAL and migrates forward. */
 int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, struct err *reterr) must_check;
 
-/* ---- the writer ---- */
+/* the writer */
 
 enum writer_stmt {
     WRITER_BEGIN,
@@ -76,7 +76,7 @@ void sqlite_writer_add(struct sqlite_writer *w, struct batch *b);
 void sqlite_writer_collect(struct sqlite_writer *w);
 void sqlite_writer_stop(struct sqlite_writer *w); /* writes and announces everything first */
 
-/* ---- the reader ---- */
+/* the reader */
 
 enum reader_stmt {
     READER_NAMESPACES,
@@ -101,7 +101,7 @@ int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const char *path,
 void sqlite_reader_read(struct sqlite_reader *rd, struct read *r);
 void sqlite_reader_stop(struct sqlite_reader *rd);
 
-/* ---- the connection ---- */
+/* the connection */
 
 int sqlite_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt **ret,
                    struct err *reterr) must_check;

@@ -37,7 +37,7 @@ static const char *const reader_sql[READER_STMT_COUNT] = {
                           " WHERE close_us < ?1 ORDER BY close_us, namespace_id, run_id LIMIT ?2",
 };
 
-/* ---- columns ---- */
+/* columns */
 
 /* False when the column is not an id: then the file is damaged, whatever its pages say. */
 static bool column_uuid(sqlite3_stmt *st, int at, struct uuid *ret) {
@@ -95,7 +95,7 @@ static bool row_fill(struct row *row, sqlite3_stmt *st, const struct read *r) {
     return false;
 }
 
-/* ---- statements ---- */
+/* statements */
 
 static enum reader_stmt statement_for(const struct read *r) {
     switch (r->kind) {
@@ -149,7 +149,7 @@ static void bind_keys(sqlite3_stmt *st, const struct read *r) {
     }
 }
 
-/* ---- a read ---- */
+/* a read */
 
 static int read_failed(struct sqlite_reader *rd, const char *text) {
     struct err e = {0};

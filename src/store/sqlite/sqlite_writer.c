@@ -48,7 +48,7 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
                        " VALUES (?1, ?2, ?3, ?4, ?5)",
 };
 
-/* ---- one write ---- */
+/* one write */
 
 /* The values stay in the batch until the statement has run, so nothing is copied. Binding
  * fails only for an index out of range or a value beyond a gigabyte; the step then finds
@@ -144,7 +144,7 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     return false;
 }
 
-/* ---- a group ---- */
+/* a group */
 
 static noreturn_fn void fail(struct sqlite_writer *w, const char *what) {
     struct err e = {0};
@@ -189,7 +189,7 @@ static void checkpoint(struct sqlite_writer *w, int every_pages) {
     w->checkpoint_at = w->wal_pages;
 }
 
-/* ---- the thread ---- */
+/* the thread */
 
 static void move_all(struct list *from, struct list *to) {
     for (struct list *n; (n = list_pop(from));)
@@ -260,7 +260,7 @@ int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, const char *path,
     return spawn(w, reterr);
 }
 
-/* ---- the loop's side ---- */
+/* the loop's side */
 
 void sqlite_writer_add(struct sqlite_writer *w, struct batch *b) {
     pthread_mutex_lock(&w->lock);
