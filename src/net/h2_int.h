@@ -45,6 +45,7 @@ struct h2_request_state {
     bool is_closed; /* nghttp2 has forgotten the stream */
     bool is_remote_done;
     bool is_response_whole; /* its last frame has left nghttp2 */
+    bool has_headers; /* all of them; later ones are trailers, which are counted and dropped */
     bool is_header_overflow;
     bool is_refused; /* we reset it; what still comes is dropped */
 

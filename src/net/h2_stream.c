@@ -141,8 +141,8 @@ static int stream_grow_headers(struct h2_request_state *r) {
 }
 
 int stream_add_header(struct h2_request_state *r, struct str name, struct str value) {
-    if (r->phase != REQUEST_RECEIVING || r->is_header_overflow)
-        return 0;
+    if (r->has_headers || r->is_header_overflow)
+        return 0; /* what comes after the body could not be told from headers */
     struct str copy = {arena_strndup(&r->req.arena, value.p, value.n), value.n};
     if (!copy.p)
         return ERR_NO_MEMORY;
@@ -165,6 +165,7 @@ int stream_add_header(struct h2_request_state *r, struct str name, struct str va
 static int stream_submit(struct h2_request_state *r, const struct h2_response *resp);
 
 int stream_headers_done(struct h2_request_state *r) {
+    r->has_headers = true;
     if (r->phase != REQUEST_RECEIVING || !r->is_header_overflow)
         return 0;
     struct h2_response too_large = {.status = 431};
@@ -231,7 +232,8 @@ void stream_reset(struct h2_request_state *r, uint32_t code) {
 
 void conn_dispatch(struct h2_conn *c) {
     struct h2_server *s = c->server;
-    while (!list_empty(&c->ready) && !c->is_over && c->response_bytes < LIMIT_RESPONSE_BYTES_HELD) {
+    while (!list_empty(&c->ready) && !c->is_over && !c->abuse &&
+           c->response_bytes < LIMIT_RESPONSE_BYTES_HELD) {
         struct h2_request_state *r = request_of(list_pop(&c->ready));
         list_append(&c->open, &r->link);
         stream_set_phase(r, REQUEST_WAITING);

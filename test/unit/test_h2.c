@@ -192,6 +192,48 @@ TEST(freeing_the_server_settles_every_request) {
     rig_stop(&rig);
 }
 
+TEST(answer_with_unsendable_trailers_is_lost) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARK)) {
+        struct call *call = rig_call(&rig, "/x", "12345", 5);
+        rig_run(&rig, requests_arrived);
+        char huge[100000];
+        memset(huge, 'h', sizeof(huge));
+        struct h2_header trailer = {STR("grpc-status-details-bin"), {huge, sizeof(huge)}};
+        struct h2_response resp = {.status = 200, .trailers = &trailer, .trailer_count = 1};
+        buf_init(&resp.body, 16);
+        if (rig.parked_count)
+            h2_respond(rig.parked[0], &resp);
+        rig_run(&rig, calls_done);
+        rig_run(&rig, outcomes_known);
+        CHECK_INT(call->code, NGHTTP2_INTERNAL_ERROR);
+        CHECK_INT(rig.lost_count, 1);
+    }
+    rig_stop(&rig);
+}
+
+TEST(request_trailers_are_not_headers) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARK)) {
+        nghttp2_nv nv[] = {client_nv(":method", "POST"), client_nv(":path", "/"),
+                           client_nv(":scheme", "http"), client_nv(":authority", "test")};
+        nghttp2_nv late[] = {client_nv("x-test", "too late")};
+        struct call *call = &rig.calls[rig.call_count++];
+        *call = (struct call){.send = (const uint8_t *)"12345", .send_len = 5, .hold_at = 4};
+        nghttp2_data_provider source = {.source.ptr = call, .read_callback = client_read_body};
+        call->id = nghttp2_submit_request(rig.session, NULL, nv, ARRAY_LEN(nv), &source, call);
+        client_pump(&rig);
+        nghttp2_submit_trailer(rig.session, call->id, late, ARRAY_LEN(late));
+        rig_run(&rig, requests_arrived);
+        CHECK_INT(rig.request_count, 1);
+        CHECK_STR(rig.seen_header, "");
+        rig_answer_parked(&rig);
+        rig_run(&rig, calls_done);
+        CHECK_INT(call->status, 200);
+    }
+    rig_stop(&rig);
+}
+
 TEST(oversize_body_is_answered_before_its_end) {
     struct rig rig;
     static const uint8_t body[5 * MIB];

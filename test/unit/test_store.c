@@ -106,8 +106,12 @@ static void add_execution(struct kase *k, uint8_t namespace, uint8_t run, int64_
     w->is_ready = is_ready;
 }
 
+/* A batch that could not be filled (an allocation was made to fail) ends the case: nothing is
+ * committed from there on. */
 static void commit(struct kase *k) {
-    fixture_commit(&k->f, &k->c);
+    k->is_broken |= arena_failed(&k->c.batch.arena);
+    if (!k->is_broken)
+        fixture_commit(&k->f, &k->c);
 }
 
 static void check_answer(struct kase *k, struct question *q, const char *want) {
@@ -458,7 +462,8 @@ static void nested_body(struct kase *k) {
     CHECK_INT(n.inner.done_count, 1);
     CHECK_INT(n.inner.rc, 0);
     CHECK(n.inner.row_count == 2 || n.inner.row_count == 3);
-    fixture_wait(&k->f, &k->c);
+    if (n.has_asked)
+        fixture_wait(&k->f, &k->c);
     buf_done(&inner_text);
 }
 TEST(a_row_may_read_and_commit) {
