@@ -10,6 +10,8 @@
 #include "core/retry.h"
 #include "core/task.h"
 
+#define RETRY_TOO_LATE_TEXT                                                                                  \
+    "Not enough time to schedule next retry before activity ScheduleToClose timeout, giving up retrying"
 #define GONE_TEXT "invalid activityID or activity already timed out or invoking workflow is completed"
 
 State__Activity *activity_find(const State__Execution *st, int64_t scheduled_event_id) {
@@ -297,14 +299,22 @@ static int64_t next_delay_us(const State__Activity *a, const Failure__Failure *f
     return retry_backoff_us(&plan, a->attempt);
 }
 
+static bool is_deadline(const Failure__Failure *f) {
+    return f->failure_info_case == FAILURE__FAILURE__FAILURE_INFO_TIMEOUT_FAILURE_INFO &&
+           (f->timeout_failure_info->timeout_type == TIMEOUT_TYPE_SCHEDULE_TO_START ||
+            f->timeout_failure_info->timeout_type == TIMEOUT_TYPE_SCHEDULE_TO_CLOSE);
+}
+
 /* IN_PROGRESS with *ret_at_us when there is another attempt, else why not. */
 static E__RetryState judge_retry(struct step *s, const State__Activity *a, const Failure__Failure *f,
                                  int64_t *ret_at_us) {
     struct retry_plan plan = retry_plan(a->retry_policy);
-    if (!retry_allows(a->retry_policy, f))
-        return RETRY_STATE_NON_RETRYABLE_FAILURE;
     if (a->cancel_requested_event_id)
         return RETRY_STATE_CANCEL_REQUESTED;
+    if (is_deadline(f))
+        return RETRY_STATE_TIMEOUT;
+    if (!retry_allows(a->retry_policy, f))
+        return RETRY_STATE_NON_RETRYABLE_FAILURE;
     if (plan.maximum_attempts > 0 && a->attempt >= plan.maximum_attempts)
         return RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED;
     *ret_at_us = usec_add(s->now.us, next_delay_us(a, f));
@@ -414,6 +424,8 @@ int64_t activity_due_us(const State__Activity *a) {
     return a->is_offered ? due : MIN(due, a->scheduled_us);
 }
 
+/* The two deadlines of waiting end the activity for good; so does a retry that would come too late,
+ * which is told as a schedule-to-close timeout with the last real failure behind it. */
 static int time_out(struct step *s, State__Activity *a, E__TimeoutType type) {
     int64_t at_us = 0;
     Failure__Failure *f = failure_timeout(s, timeout_text(type), type, a->heartbeat_details, NULL);
@@ -424,18 +436,12 @@ static int time_out(struct step *s, State__Activity *a, E__TimeoutType type) {
         begin_retry(s, a, f, at_us);
         return 0;
     }
-    if (type == TIMEOUT_TYPE_SCHEDULE_TO_CLOSE)
-        state = RETRY_STATE_TIMEOUT;
-    if (type == TIMEOUT_TYPE_SCHEDULE_TO_CLOSE || type == TIMEOUT_TYPE_SCHEDULE_TO_START)
-        f->cause = a->last_failure;
-    if (state == RETRY_STATE_TIMEOUT && type != TIMEOUT_TYPE_SCHEDULE_TO_CLOSE) {
-        f = failure_timeout(s,
-                            "Not enough time to schedule next retry before activity ScheduleToClose timeout, "
-                            "giving up retrying",
-                            TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, a->heartbeat_details, f);
-        if (!f)
-            return err_std(s->err, ERR_NO_MEMORY);
-    }
+    if (state == RETRY_STATE_TIMEOUT && type != TIMEOUT_TYPE_SCHEDULE_TO_START)
+        f = failure_timeout(s, RETRY_TOO_LATE_TEXT, TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, a->heartbeat_details,
+                            NULL);
+    if (!f)
+        return err_std(s->err, ERR_NO_MEMORY);
+    f->cause = a->last_failure;
     write_timed_out(s, a, f, state);
     return 0;
 }

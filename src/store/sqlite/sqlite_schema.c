@@ -145,6 +145,7 @@ static int schema_migrate(sqlite3 *db, const char *path, const struct migration 
 }
 
 int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, struct err *reterr) {
+    ensure(migrations[ARRAY_LEN(migrations) - 1].version == STORE_SCHEMA_VERSION);
     int64_t version = 0;
     int rc = schema_identify(db, f->path, &version, reterr);
     if (rc == 0)

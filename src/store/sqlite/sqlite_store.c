@@ -52,8 +52,15 @@ int sqlite_error(sqlite3 *db, const char *path, struct err *reterr) {
     switch (rc & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
+    case SQLITE_ERROR: /* a table or column is missing: our statements are right */
         return err_set(reterr, ERR_STORE_CORRUPT, "%s is damaged: %s. Restore it from a backup.", path,
                        sqlite3_errmsg(db));
+    case SQLITE_CONSTRAINT:
+        return err_set(reterr, ERR_STORE_IO,
+                       "%s refuses a write: %s. This is a bug in rondo; please report it.", path,
+                       sqlite3_errmsg(db));
+    case SQLITE_FULL:
+        return err_set(reterr, ERR_STORE_IO, "The disk of %s is full. Make room, then start again.", path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return err_set(reterr, ERR_STORE_LOCKED, "%s is locked by another program. Close that one first.",
