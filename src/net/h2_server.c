@@ -159,7 +159,7 @@ static int server_bind(struct h2_server *s, const struct addrinfo *found) {
 }
 
 static void server_learn_port(struct h2_server *s) {
-    struct sockaddr_storage bound;
+    struct sockaddr_storage bound = {0};
     socklen_t len = sizeof(bound);
     if (getsockname(evconnlistener_get_fd(s->listener), (struct sockaddr *)&bound, &len) < 0)
         return;

@@ -226,7 +226,7 @@ static void remove_files(const char *directory) {
 }
 
 int main(int argc, char **argv) {
-    static struct bench x;
+    struct bench *x = mem_zalloc(sizeof *x);
     const char *where = argc > 1 ? argv[1] : ".";
     double seconds = argc > 2 ? strtod(argv[2], NULL) : 2.0;
     bool is_memory = streq(where, ":memory:");
@@ -237,9 +237,12 @@ int main(int argc, char **argv) {
             die("cannot make a directory there");
         (void)snprintf(path, sizeof path, "%s/bench.db", directory);
     }
-    bench_open(&x, path);
-    run_all(&x, seconds);
-    bench_close(&x);
+    if (!x)
+        die("no memory");
+    bench_open(x, path);
+    run_all(x, seconds);
+    bench_close(x);
+    mem_free(x);
     if (!is_memory)
         remove_files(directory);
     return 0;

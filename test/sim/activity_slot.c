@@ -58,7 +58,8 @@ static void slot_take(struct activity_slot *s, const Ws__PollActivityTaskQueueRe
     }
     memcpy(s->token, m->task_token.data, m->task_token.len);
     s->token_len = m->task_token.len;
-    s->run = model_meet(&w->model, m->workflow_execution->run_id, m->workflow_execution->workflow_id);
+    s->run = model_meet_in(&w->model, s->worker->namespace_name, m->workflow_execution->run_id,
+                           m->workflow_execution->workflow_id);
     s->attempt = m->attempt;
     s->is_cancelled = false;
     s->work_until_us = w->now.mono.us + s->plan.work_ms * USEC_PER_MS;
@@ -89,7 +90,7 @@ static void slot_poll(struct world *w, struct happening *h) {
     struct rpc *r = s->rpc = rpc_new(w, RPC_poll_activity_task, s, slot_polled);
     Ws__PollActivityTaskQueueRequest *q =
         MAKE(&r->arena, Ws__PollActivityTaskQueueRequest, ws__poll_activity_task_queue_request__init);
-    q->namespace_ = make_text(&r->arena, "default");
+    q->namespace_ = make_text(&r->arena, "%s", s->worker->namespace_name);
     q->identity = make_text(&r->arena, "%s", s->worker->name);
     q->task_queue = make_queue(&r->arena, WORKER_QUEUE, NULL);
     rpc_send(r, q, world_delay(w, 3 * USEC_PER_SEC, 70 * USEC_PER_SEC));
@@ -102,7 +103,7 @@ static ProtobufCBinaryData slot_token(struct activity_slot *s, struct arena *a) 
 static const void *slot_completion(struct activity_slot *s, struct arena *a) {
     Ws__RespondActivityTaskCompletedRequest *q =
         MAKE(a, Ws__RespondActivityTaskCompletedRequest, ws__respond_activity_task_completed_request__init);
-    q->namespace_ = make_text(a, "default");
+    q->namespace_ = make_text(a, "%s", s->worker->namespace_name);
     q->identity = make_text(a, "%s", s->worker->name);
     q->task_token = slot_token(s, a);
     q->result = make_payloads(a, s->result);
@@ -112,7 +113,7 @@ static const void *slot_completion(struct activity_slot *s, struct arena *a) {
 static const void *slot_failure(struct activity_slot *s, struct arena *a) {
     Ws__RespondActivityTaskFailedRequest *q =
         MAKE(a, Ws__RespondActivityTaskFailedRequest, ws__respond_activity_task_failed_request__init);
-    q->namespace_ = make_text(a, "default");
+    q->namespace_ = make_text(a, "%s", s->worker->namespace_name);
     q->identity = make_text(a, "%s", s->worker->name);
     q->task_token = slot_token(s, a);
     q->failure = make_failure(a, "this attempt fails", s->plan.work_ms % 7 == 0);
@@ -122,7 +123,7 @@ static const void *slot_failure(struct activity_slot *s, struct arena *a) {
 static const void *slot_cancellation(struct activity_slot *s, struct arena *a) {
     Ws__RespondActivityTaskCanceledRequest *q =
         MAKE(a, Ws__RespondActivityTaskCanceledRequest, ws__respond_activity_task_canceled_request__init);
-    q->namespace_ = make_text(a, "default");
+    q->namespace_ = make_text(a, "%s", s->worker->namespace_name);
     q->identity = make_text(a, "%s", s->worker->name);
     q->task_token = slot_token(s, a);
     return q;
@@ -188,11 +189,13 @@ static void slot_heartbeat(struct activity_slot *s) {
     struct rpc *r = s->rpc = rpc_new(s->worker->w, RPC_heartbeat_activity, s, slot_heartbeat_ended);
     Ws__RecordActivityTaskHeartbeatRequest *q = MAKE(&r->arena, Ws__RecordActivityTaskHeartbeatRequest,
                                                      ws__record_activity_task_heartbeat_request__init);
-    q->namespace_ = make_text(&r->arena, "default");
+    q->namespace_ = make_text(&r->arena, "%s", s->worker->namespace_name);
     q->identity = make_text(&r->arena, "%s", s->worker->name);
     q->task_token = slot_token(s, &r->arena);
-    q->details = make_payloads(&r->arena, "still here");
     r->subject.run = s->run;
+    r->subject.activity = s->number;
+    r->subject.beat = s->worker->w->next_id++;
+    q->details = make_payloads(&r->arena, make_text(&r->arena, "beat-%" PRIu64, r->subject.beat));
     rpc_send(r, q, ANSWER_TIMEOUT_US);
 }
 

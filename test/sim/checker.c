@@ -121,8 +121,12 @@ static void check_describe(struct rpc *r) {
 static void check_query(struct rpc *r) {
     struct run_model *run = r->subject.run;
     const Ws__QueryWorkflowResponse *m = (const void *)r->response;
-    if (m->query_rejected)
+    if (m->query_rejected) {
+        const Ws__QueryWorkflowRequest *q = r->request;
+        if (q->query_reject_condition == QUERY_REJECT_CONDITION_UNSPECIFIED)
+            world_fail(r->w, "query", "run=%s rejected without a condition", run->run_id);
         return;
+    }
     char text[96], run_id[UUID_TEXT_LEN + 1];
     uint32_t signals;
     payload_text(m->query_result, text, sizeof(text));
@@ -168,6 +172,9 @@ void checker_on_ok(struct rpc *r) {
     case RPC_cancel_activity:
         on_activity_answer(r);
         break;
+    case RPC_heartbeat_activity:
+        run->activities[r->subject.activity].heartbeat_acked = r->subject.beat;
+        break;
     case RPC_describe_workflow:
         check_describe(r);
         break;
@@ -176,6 +183,9 @@ void checker_on_ok(struct rpc *r) {
         break;
     case RPC_get_history:
         on_history(r);
+        break;
+    case RPC_get_history_reverse:
+        history_compare(r->w, run, buf_str(&r->reply), HISTORY_FIELD);
         break;
     case RPC_poll_workflow_task:
     case RPC_poll_activity_task:
@@ -206,7 +216,8 @@ static void check_acknowledged_start_kept(struct rpc *r) {
     bool names_run = r->kind == RPC_describe_workflow || r->kind == RPC_get_history ||
                      r->kind == RPC_signal_workflow || r->kind == RPC_request_cancel ||
                      r->kind == RPC_terminate_workflow || r->kind == RPC_query_workflow;
-    if (names_run && run && r->err.code == ERR_NOT_FOUND && (run->start_acked || run->event_count > 0))
+    if (names_run && run && !r->subject.by_chain && r->err.code == ERR_NOT_FOUND &&
+        (run->start_acked || run->event_count > 0))
         world_fail(r->w, "acknowledged_start_kept",
                    "%s does not find run=%s (acknowledged=%d, events known=%zu)", rpc_name(r->kind),
                    run->run_id, run->start_acked, run->event_count);
@@ -218,8 +229,10 @@ static void check_refused_by_other(struct rpc *r) {
     if (request->run && streq(request->run->run_id, r->err.run_id.s))
         world_fail(r->w, "refused_by_other", "request=%s is refused because of run=%s, which it made",
                    request->id, r->err.run_id.s);
-    if (request->conflict_policy == WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING &&
-        request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
+    bool ends_running = request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING ||
+                        (request->conflict_policy == WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING &&
+                         request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE);
+    if (ends_running)
         world_fail(r->w, "id_policy", "request=%s would end the running one, but is refused", request->id);
 }
 

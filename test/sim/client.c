@@ -17,6 +17,7 @@
 #define CALM_TRIES 1000000
 #define THINK_US (120 * USEC_PER_MS)
 #define RECENT_RUNS 40
+#define PADDING_BYTES_MAX (150 << 10)
 
 /* A workflow id that a client starts again and again. */
 struct id_slot {
@@ -55,9 +56,9 @@ static void client_send(struct client *c, struct errand *e) {
 
 static void client_choose_policies(struct client *c, struct request_model *request) {
     static const int reuse[] = {
-        WORKFLOW_ID_REUSE_POLICY_UNSPECIFIED, WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-        WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
-        WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE};
+        WORKFLOW_ID_REUSE_POLICY_UNSPECIFIED,      WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+        WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,  WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+        WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING};
     static const int conflict[] = {WORKFLOW_ID_CONFLICT_POLICY_UNSPECIFIED, WORKFLOW_ID_CONFLICT_POLICY_FAIL,
                                    WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
                                    WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING};
@@ -67,6 +68,13 @@ static void client_choose_policies(struct client *c, struct request_model *reque
     if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE &&
         request->conflict_policy == WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING)
         request->conflict_policy = WORKFLOW_ID_CONFLICT_POLICY_FAIL;
+    if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING)
+        request->conflict_policy = WORKFLOW_ID_CONFLICT_POLICY_UNSPECIFIED;
+}
+
+/* Now and then an input is large, so that histories outgrow pages and caches. */
+static uint32_t client_choose_padding(struct client *c) {
+    return rng_chance(&c->w->rng, 40) ? (uint32_t)rng_below(&c->w->rng, PADDING_BYTES_MAX) : 0;
 }
 
 /* A new start, or, now and then, the last one of this workflow id once more. */
@@ -78,6 +86,7 @@ static void client_start(struct client *c) {
     if (!slot->request || !rng_chance(&c->w->rng, 6)) {
         slot->request = model_request(c->w, slot->workflow_id, false);
         slot->request->program = rng_u64(&c->w->rng);
+        slot->request->padding = client_choose_padding(c);
         client_choose_policies(c, slot->request);
     }
     struct errand *e = errand_new(c->w, ERRAND_START, TRIES);
@@ -100,6 +109,7 @@ static void client_signal(struct client *c, struct run_model *run) {
     struct errand *e = errand_new(c->w, ERRAND_SIGNAL, TRIES);
     e->workflow_id = run->workflow_id;
     e->request = model_request(c->w, run->workflow_id, true);
+    e->request->padding = client_choose_padding(c);
     e->signal_name = "poke";
     if (!by_id_only) {
         e->run = e->request->run = run;
@@ -111,7 +121,10 @@ static void client_signal(struct client *c, struct run_model *run) {
 static void client_ask(struct client *c, enum errand_kind kind, struct run_model *run) {
     struct errand *e = errand_new(c->w, kind, kind == ERRAND_BAD ? 0 : TRIES);
     e->workflow_id = run->workflow_id;
-    e->run = run;
+    e->run = kind == ERRAND_BAD ? NULL : run;
+    e->by_chain = (kind == ERRAND_CANCEL || kind == ERRAND_TERMINATE) && rng_chance(&c->w->rng, 3);
+    e->query_fails = kind == ERRAND_QUERY && rng_chance(&c->w->rng, 10);
+    e->only_open = kind == ERRAND_QUERY && !e->query_fails && rng_chance(&c->w->rng, 10);
     client_send(c, e);
 }
 
@@ -138,10 +151,12 @@ static void client_choose(struct client *c) {
             DO_QUERY,
             DO_DESCRIBE,
             DO_HISTORY,
+            DO_REVERSE,
+            DO_TAIL,
             DO_CLOSE
         } what;
-    } choices[] = {{30, DO_START}, {26, DO_SIGNAL},  {3, DO_CANCEL},   {2, DO_TERMINATE},
-                   {10, DO_QUERY}, {8, DO_DESCRIBE}, {16, DO_HISTORY}, {5, DO_CLOSE}};
+    } choices[] = {{30, DO_START},   {26, DO_SIGNAL},  {3, DO_CANCEL},  {2, DO_TERMINATE}, {10, DO_QUERY},
+                   {8, DO_DESCRIBE}, {10, DO_HISTORY}, {3, DO_REVERSE}, {4, DO_TAIL},      {4, DO_CLOSE}};
     unsigned roll = (unsigned)rng_below(&c->w->rng, 100);
     size_t i = 0;
     while (roll >= choices[i].weight)
@@ -161,6 +176,10 @@ static void client_choose(struct client *c) {
         client_read(c, run, READING_DESCRIBE);
     else if (choices[i].what == DO_HISTORY)
         client_read(c, run, READING_HISTORY);
+    else if (choices[i].what == DO_REVERSE)
+        client_read(c, run, READING_REVERSE);
+    else if (choices[i].what == DO_TAIL)
+        client_read(c, run, READING_TAIL);
     else
         client_read(c, run, READING_CLOSE);
 }
@@ -186,7 +205,8 @@ struct client *clients_new(struct world *w) {
         c->act.run = client_act;
         list_init(&c->errands);
         for (unsigned k = 0; k < IDS_PER_CLIENT; k++)
-            snprintf(c->slots[k].workflow_id, sizeof(c->slots[k].workflow_id), "w%u-%u", i, k);
+            snprintf(c->slots[k].workflow_id, sizeof(c->slots[k].workflow_id), "%s/w%u-%u",
+                     i % 2 ? "other" : "default", i / 2, k);
         world_at(w, &c->act, world_delay(w, 0, THINK_US));
     }
     return clients;

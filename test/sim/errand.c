@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "bad_request.h"
 #include "base/mem.h"
 #include "names.h"
 #include "program.h"
@@ -74,18 +75,23 @@ static const void *errand_start(struct errand *e, struct arena *a) {
         MAKE(a, Ws__StartWorkflowExecutionRequest, ws__start_workflow_execution_request__init);
     struct rng r; /* repeats must be the same request */
     rng_init(&r, request->program);
-    q->namespace_ = make_text(a, "default");
-    q->workflow_id = make_text(a, "%s", request->workflow_id);
+    q->namespace_ = make_namespace(a, request->workflow_id);
+    q->workflow_id = make_workflow_id(a, request->workflow_id);
     q->workflow_type = MAKE(a, Common__WorkflowType, common__workflow_type__init);
     q->workflow_type->name = make_text(a, "program");
     q->task_queue = make_queue(a, WORKER_QUEUE, NULL);
-    q->input = make_payloads(a, make_text(a, "%s %016" PRIx64, request->id, request->program));
+    q->input = make_padded_payloads(a, make_text(a, "%s %016" PRIx64, request->id, request->program),
+                                    request->padding);
     q->identity = make_text(a, "client");
     q->request_id = make_text(a, "%s", request->id);
     q->workflow_id_reuse_policy = (E__WorkflowIdReusePolicy)request->reuse_policy;
     q->workflow_id_conflict_policy = (E__WorkflowIdConflictPolicy)request->conflict_policy;
     if (rng_chance(&r, 8))
         q->workflow_run_timeout = make_duration(a, (20 + (int64_t)rng_below(&r, 600)) * USEC_PER_SEC);
+    if (rng_chance(&r, 8))
+        q->workflow_execution_timeout = make_duration(a, (20 + (int64_t)rng_below(&r, 600)) * USEC_PER_SEC);
+    if (rng_chance(&r, 10))
+        q->workflow_start_delay = make_duration(a, (int64_t)rng_below(&r, 20 * USEC_PER_SEC));
     if (rng_chance(&r, 3))
         q->workflow_task_timeout = make_duration(a, (1 + (int64_t)rng_below(&r, 15)) * USEC_PER_SEC);
     return q;
@@ -94,10 +100,10 @@ static const void *errand_start(struct errand *e, struct arena *a) {
 static const void *errand_signal(struct errand *e, struct arena *a) {
     Ws__SignalWorkflowExecutionRequest *q =
         MAKE(a, Ws__SignalWorkflowExecutionRequest, ws__signal_workflow_execution_request__init);
-    q->namespace_ = make_text(a, "default");
+    q->namespace_ = make_namespace(a, e->workflow_id);
     q->workflow_execution = make_execution(a, e->workflow_id, e->run ? e->run->run_id : NULL);
     q->signal_name = make_text(a, "%s", e->signal_name);
-    q->input = make_payloads(a, e->request->id);
+    q->input = make_padded_payloads(a, e->request->id, e->request->padding);
     q->identity = make_text(a, "client");
     q->request_id = make_text(a, "%s", e->request->id);
     return q;
@@ -106,8 +112,10 @@ static const void *errand_signal(struct errand *e, struct arena *a) {
 static const void *errand_cancel(struct errand *e, struct arena *a) {
     Ws__RequestCancelWorkflowExecutionRequest *q = MAKE(a, Ws__RequestCancelWorkflowExecutionRequest,
                                                         ws__request_cancel_workflow_execution_request__init);
-    q->namespace_ = make_text(a, "default");
-    q->workflow_execution = make_execution(a, e->workflow_id, e->run->run_id);
+    q->namespace_ = make_namespace(a, e->workflow_id);
+    q->workflow_execution = make_execution(a, e->workflow_id, e->by_chain ? NULL : e->run->run_id);
+    if (e->by_chain)
+        q->first_execution_run_id = make_text(a, "%s", e->run->run_id);
     q->identity = make_text(a, "client");
     return q;
 }
@@ -115,34 +123,22 @@ static const void *errand_cancel(struct errand *e, struct arena *a) {
 static const void *errand_terminate(struct errand *e, struct arena *a) {
     Ws__TerminateWorkflowExecutionRequest *q =
         MAKE(a, Ws__TerminateWorkflowExecutionRequest, ws__terminate_workflow_execution_request__init);
-    q->namespace_ = make_text(a, "default");
-    q->workflow_execution = make_execution(a, e->workflow_id, e->run->run_id);
+    q->namespace_ = make_namespace(a, e->workflow_id);
+    q->workflow_execution = make_execution(a, e->workflow_id, e->by_chain ? NULL : e->run->run_id);
+    if (e->by_chain)
+        q->first_execution_run_id = make_text(a, "%s", e->run->run_id);
     q->reason = make_text(a, "a client asked for it");
     return q;
 }
 
 static const void *errand_query(struct errand *e, struct arena *a) {
     Ws__QueryWorkflowRequest *q = MAKE(a, Ws__QueryWorkflowRequest, ws__query_workflow_request__init);
-    q->namespace_ = make_text(a, "default");
+    q->namespace_ = make_namespace(a, e->workflow_id);
     q->execution = make_execution(a, e->workflow_id, e->run->run_id);
     q->query = MAKE(a, Query__WorkflowQuery, query__workflow_query__init);
-    q->query->query_type = make_text(a, "state");
-    return q;
-}
-
-/* Bytes that are a token of the right shape, for a task that never was. */
-static const void *errand_bad(struct arena *a) {
-    static const char shape[] = "\x0a\x24"
-                                "00000000-0000-4000-8000-000000000000"
-                                "\x12\x04none\x1a\x24"
-                                "00000000-0000-4000-8000-000000000001"
-                                "\x20\x05\x28\x01";
-    Ws__RespondActivityTaskCompletedRequest *q =
-        MAKE(a, Ws__RespondActivityTaskCompletedRequest, ws__respond_activity_task_completed_request__init);
-    q->namespace_ = make_text(a, "default");
-    q->task_token.len = sizeof(shape) - 1;
-    q->task_token.data = arena_dup(a, shape, sizeof(shape) - 1);
-    ensure(q->task_token.data);
+    q->query->query_type = make_text(a, "%s", e->query_fails ? PROGRAM_UNKNOWN_QUERY : "state");
+    if (e->only_open)
+        q->query_reject_condition = QUERY_REJECT_CONDITION_NOT_OPEN;
     return q;
 }
 
@@ -153,8 +149,11 @@ static void errand_send(struct errand *e, size_t place) {
         [ERRAND_QUERY] = RPC_query_workflow,  [ERRAND_BAD] = RPC_complete_activity,
     };
     struct rpc *r = rpc_new(e->w, kinds[e->kind], e, errand_ended);
-    r->subject = (struct rpc_subject){
-        .run = e->run, .request = e->request, .workflow_id = e->workflow_id, .is_bad = e->kind == ERRAND_BAD};
+    r->subject = (struct rpc_subject){.run = e->run,
+                                      .request = e->request,
+                                      .workflow_id = e->workflow_id,
+                                      .by_chain = e->by_chain,
+                                      .is_bad = e->kind == ERRAND_BAD || e->query_fails};
     e->calls[place] = r;
     const void *request = NULL;
     switch (e->kind) {
@@ -174,7 +173,7 @@ static void errand_send(struct errand *e, size_t place) {
         request = errand_query(e, &r->arena);
         break;
     case ERRAND_BAD:
-        request = errand_bad(&r->arena);
+        request = bad_request(e->w, &r->arena, &r->kind);
         break;
     }
     bool may_omit_deadline = e->kind == ERRAND_QUERY;

@@ -14,6 +14,9 @@ struct errand {
     struct run_model *run; /* NULL: by workflow id only */
     struct request_model *request;
     const char *signal_name;
+    bool by_chain; /* cancel, terminate: by the first run's id */
+    bool query_fails; /* asks for what the program does not know */
+    bool only_open; /* query: to be rejected when the run is closed */
     unsigned tries_left;
     struct rpc *calls[ERRAND_CALLS_MAX]; /* under way at the same time */
     bool is_settled; /* one of them got a definite answer */

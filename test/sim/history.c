@@ -92,3 +92,16 @@ struct glimpse history_see(struct world *w, struct run_model *run, struct str an
                g.last_id, run->event_count);
     return g;
 }
+
+void history_compare(struct world *w, const struct run_model *run, struct str answer, uint32_t field) {
+    struct wire_field outer, inner;
+    bool ok;
+    while (wire_next_field(&answer, &outer, &ok)) {
+        struct str events = outer.content;
+        while (outer.number == field && wire_next_field(&events, &inner, &ok)) {
+            int64_t id = event_id_of(inner.content);
+            if (id >= 1 && (size_t)id <= run->event_count)
+                check_history_append_only(w, run, id, trace_hash_of(inner.content.p, inner.content.n));
+        }
+    }
+}

@@ -18,3 +18,5 @@ struct glimpse {
 struct glimpse history_see(struct world *w, struct run_model *run, struct str answer, uint32_t field,
                            int64_t provisional_id);
 #define HISTORY_ALL_DURABLE INT64_MAX
+/* Only compares, in whatever order the events come. */
+void history_compare(struct world *w, const struct run_model *run, struct str answer, uint32_t field);

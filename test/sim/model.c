@@ -60,6 +60,13 @@ struct run_model *model_meet(struct model *m, const char *run_id, const char *wo
     return run;
 }
 
+struct run_model *model_meet_in(struct model *m, const char *namespace_name, const char *run_id,
+                                const char *workflow_id) {
+    char id[MODEL_ID_MAX];
+    snprintf(id, sizeof(id), "%s/%s", namespace_name, workflow_id);
+    return model_meet(m, run_id, id);
+}
+
 struct request_model *model_request(struct world *w, const char *workflow_id, bool is_signal) {
     struct request_model *request = mem_zalloc(sizeof(*request));
     ensure(request && strlen(workflow_id) < sizeof(request->workflow_id));

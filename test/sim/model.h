@@ -20,9 +20,10 @@ struct world;
 /* A request id that a client sends with a start or a signal, as often as it likes. */
 struct request_model {
     char id[MODEL_ID_MAX];
-    char workflow_id[MODEL_ID_MAX];
+    char workflow_id[MODEL_ID_MAX]; /* "namespace/id", as everywhere here */
     struct run_model *run; /* start: the run it made. signal: where it was sent, NULL for the current run */
     uint64_t program;
+    uint32_t padding; /* bytes of ballast in its input */
     int reuse_policy;
     int conflict_policy;
     uint32_t recorded_count; /* signal: events that carry it */
@@ -38,6 +39,7 @@ struct activity_model {
     bool completion_acked;
     bool cancel_acked;
     int64_t acked_us;
+    uint64_t heartbeat_acked; /* the number in the last acknowledged heartbeat */
     char acked_result[32];
     char recorded_result[32];
 };
@@ -95,6 +97,9 @@ void model_done(struct model *m);
 struct run_model *model_find(const struct model *m, const char *run_id);
 /* Finds or adds. */
 struct run_model *model_meet(struct model *m, const char *run_id, const char *workflow_id);
+/* The same, by the two names that the API has. */
+struct run_model *model_meet_in(struct model *m, const char *namespace_name, const char *run_id,
+                                const char *workflow_id);
 struct request_model *model_request(struct world *w, const char *workflow_id, bool is_signal);
 struct request_model *model_find_request(const struct model *m, struct str id);
 void model_add_signal(struct run_model *run, struct request_model *signal);

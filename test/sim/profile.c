@@ -32,7 +32,7 @@ static const struct {
      4},
     {"worker",
      BIT(worker_died) | BIT(answer_late) | BIT(answer_twice) | BIT(answer_missing) | BIT(task_failed) |
-         BIT(cache_lost) | BIT(task_lost),
+         BIT(bad_command) | BIT(cache_lost) | BIT(task_lost),
      4},
 };
 
@@ -43,7 +43,7 @@ const char *fault_name(enum fault f) {
 static void profile_draw_size(struct profile *p, struct rng *r) {
     static const size_t residents[] = {0, 1, 4, 32, 1024};
     p->client_count = 1 + (unsigned)rng_below(r, 4);
-    p->worker_count = 1 + (unsigned)rng_below(r, 4);
+    p->worker_count = 2 + (unsigned)rng_below(r, 4); /* at least one for each namespace */
     p->resident_runs_max = residents[rng_below(r, ARRAY_LEN(residents))];
     p->store_lag = 1 + (unsigned)rng_below(r, 6);
 }

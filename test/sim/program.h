@@ -17,6 +17,7 @@ struct arena;
 #define PROGRAM_PENDING_MAX 4
 #define PROGRAM_COMMANDS_MAX 16
 #define PROGRAM_END_SIGNAL "end" /* lets every wait for signals pass */
+#define PROGRAM_UNKNOWN_QUERY "unknown"
 
 /* What a start request carries as its input. */
 struct program_input {

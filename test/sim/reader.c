@@ -12,15 +12,19 @@
 
 #define READ_TIMEOUT_US (10 * USEC_PER_SEC)
 #define LONG_POLL_TIMEOUT_US (30 * USEC_PER_SEC)
+#define TAIL_PAGES_MAX 8
 
 static void reading_describe(struct reading *g);
 static void reading_page(struct reading *g, ProtobufCBinaryData token);
+static void reading_page_back(struct reading *g, ProtobufCBinaryData token);
 
 static void reading_begin(struct world *w, struct happening *h) {
     struct reading *g = container_of(h, struct reading, again);
     g->began_us = w->now.mono.us;
     if (g->kind == READING_DESCRIBE || g->kind == READING_AUDIT)
         reading_describe(g);
+    else if (g->kind == READING_REVERSE)
+        reading_page_back(g, (ProtobufCBinaryData){0});
     else
         reading_page(g, (ProtobufCBinaryData){0});
 }
@@ -86,7 +90,7 @@ static void reading_describe(struct reading *g) {
     struct rpc *r = g->rpc = rpc_new(g->w, RPC_describe_workflow, g, reading_described);
     Ws__DescribeWorkflowExecutionRequest *q =
         MAKE(&r->arena, Ws__DescribeWorkflowExecutionRequest, ws__describe_workflow_execution_request__init);
-    q->namespace_ = make_text(&r->arena, "default");
+    q->namespace_ = make_namespace(&r->arena, g->run->workflow_id);
     q->execution = make_execution(&r->arena, g->run->workflow_id, g->run->run_id);
     r->subject.run = g->run;
     rpc_send(r, q, READ_TIMEOUT_US);
@@ -106,8 +110,11 @@ static void check_history_read(struct reading *g) {
 
 static void reading_finish(struct reading *g) {
     g->is_complete = true;
-    if (g->kind == READING_HISTORY || g->kind == READING_AUDIT)
+    if (g->kind == READING_HISTORY || g->kind == READING_AUDIT || g->kind == READING_TAIL)
         check_history_read(g);
+    if (g->kind == READING_TAIL && !g->run->close_type)
+        world_fail(g->w, "tail_ends_with_close", "run=%s is open after %" PRId64 " events", g->run->run_id,
+                   g->next_id - 1);
     if (g->kind == READING_AUDIT && !g->w->failure.is_set)
         checker_promises(g->w, g->run, g->began_us, g->is_settled);
     reading_end(g);
@@ -129,10 +136,12 @@ static void reading_got_page(struct rpc *r) {
     const Ws__GetWorkflowExecutionHistoryResponse *m = (const void *)r->response;
     if (g->kind != READING_CLOSE)
         reading_count_page(g, m);
-    if (m->next_page_token.len > 0)
-        reading_page(g, m->next_page_token);
-    else
+    if (m->next_page_token.len == 0)
         reading_finish(g);
+    else if (g->kind == READING_TAIL && g->pages_left-- == 0)
+        reading_end(g);
+    else
+        reading_page(g, m->next_page_token);
 }
 
 static void reading_page(struct reading *g, ProtobufCBinaryData token) {
@@ -140,20 +149,70 @@ static void reading_page(struct reading *g, ProtobufCBinaryData token) {
     struct rpc *r = g->rpc = rpc_new(w, RPC_get_history, g, reading_got_page);
     Ws__GetWorkflowExecutionHistoryRequest *q = MAKE(&r->arena, Ws__GetWorkflowExecutionHistoryRequest,
                                                      ws__get_workflow_execution_history_request__init);
-    q->namespace_ = make_text(&r->arena, "default");
+    q->namespace_ = make_namespace(&r->arena, g->run->workflow_id);
     q->execution = make_execution(&r->arena, g->run->workflow_id, g->run->run_id);
     q->next_page_token = make_bytes(&r->arena, token);
     bool is_close = g->kind == READING_CLOSE;
     q->history_event_filter_type =
         is_close ? HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT : HISTORY_EVENT_FILTER_TYPE_ALL_EVENT;
-    q->wait_new_event = is_close;
+    q->wait_new_event = is_close || g->kind == READING_TAIL;
     q->maximum_page_size = rng_chance(&w->rng, 2) ? 0 : 1 + (int32_t)rng_below(&w->rng, 20);
     r->subject.run = g->run;
     if (token.len == 0) {
         g->known_events = MAX(g->run->event_count, (size_t)g->run->length_told);
         g->was_superseded = g->run->superseded;
         g->next_id = 1;
+        g->pages_left = TAIL_PAGES_MAX;
     }
-    bool has_deadline = !is_close || rng_chance(&w->rng, 2);
-    rpc_send(r, q, !has_deadline ? CLOCK_NEVER : is_close ? LONG_POLL_TIMEOUT_US : READ_TIMEOUT_US);
+    bool has_deadline = !q->wait_new_event || rng_chance(&w->rng, 2);
+    rpc_send(r, q, !has_deadline ? CLOCK_NEVER : q->wait_new_event ? LONG_POLL_TIMEOUT_US : READ_TIMEOUT_US);
+}
+
+/* G5: from the end the history is the same, down to its first event. */
+static void reading_count_page_back(struct reading *g,
+                                    const Ws__GetWorkflowExecutionHistoryReverseResponse *m) {
+    size_t count = m->history ? m->history->n_events : 0;
+    if (g->next_id == 0 && count > 0) {
+        g->next_id = m->history->events[0]->event_id;
+        if (g->next_id < (int64_t)g->known_events)
+            world_fail(g->w, "history_never_shrinks", "run=%s ends with %" PRId64 ", %zu were known",
+                       g->run->run_id, g->next_id, g->known_events);
+    }
+    for (size_t i = 0; i < count; i++, g->next_id--)
+        if (m->history->events[i]->event_id != g->next_id)
+            world_fail(g->w, "history_contiguous",
+                       "run=%s has event %" PRId64 " where %" PRId64 " belongs, backwards", g->run->run_id,
+                       m->history->events[i]->event_id, g->next_id);
+    if (m->next_page_token.len == 0 && g->next_id != 0)
+        world_fail(g->w, "history_contiguous", "run=%s ends at %" PRId64 ", backwards", g->run->run_id,
+                   g->next_id + 1);
+}
+
+static void reading_got_page_back(struct rpc *r) {
+    struct reading *g = r->owner;
+    if (!reading_goes_on(g, r))
+        return;
+    const Ws__GetWorkflowExecutionHistoryReverseResponse *m = (const void *)r->response;
+    reading_count_page_back(g, m);
+    if (m->next_page_token.len > 0 && !g->w->failure.is_set)
+        reading_page_back(g, m->next_page_token);
+    else
+        reading_end(g);
+}
+
+static void reading_page_back(struct reading *g, ProtobufCBinaryData token) {
+    struct rpc *r = g->rpc = rpc_new(g->w, RPC_get_history_reverse, g, reading_got_page_back);
+    Ws__GetWorkflowExecutionHistoryReverseRequest *q =
+        MAKE(&r->arena, Ws__GetWorkflowExecutionHistoryReverseRequest,
+             ws__get_workflow_execution_history_reverse_request__init);
+    q->namespace_ = make_namespace(&r->arena, g->run->workflow_id);
+    q->execution = make_execution(&r->arena, g->run->workflow_id, g->run->run_id);
+    q->next_page_token = make_bytes(&r->arena, token);
+    q->maximum_page_size = rng_chance(&g->w->rng, 2) ? 0 : 1 + (int32_t)rng_below(&g->w->rng, 20);
+    r->subject.run = g->run;
+    if (token.len == 0) {
+        g->known_events = MAX(g->run->event_count, (size_t)g->run->length_told);
+        g->next_id = 0;
+    }
+    rpc_send(r, q, READ_TIMEOUT_US);
 }

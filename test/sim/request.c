@@ -26,21 +26,43 @@ ProtobufCBinaryData make_bytes(struct arena *a, ProtobufCBinaryData from) {
     return copy;
 }
 
+char *make_namespace(struct arena *a, const char *workflow_id) {
+    const char *slash = strchr(workflow_id, '/');
+    ensure(slash);
+    return make_text(a, "%.*s", (int)(slash - workflow_id), workflow_id);
+}
+
+char *make_workflow_id(struct arena *a, const char *workflow_id) {
+    const char *slash = strchr(workflow_id, '/');
+    ensure(slash);
+    return make_text(a, "%s", slash + 1);
+}
+
 Common__Payloads *make_payloads(struct arena *a, const char *text) {
+    return make_padded_payloads(a, text, 0);
+}
+
+Common__Payloads *make_padded_payloads(struct arena *a, const char *text, size_t padding) {
     Common__Payload *payload = MAKE(a, Common__Payload, common__payload__init);
     payload->data = make_bytes(
         a, (ProtobufCBinaryData){.len = strlen(text), .data = (uint8_t *)make_text(a, "%s", text)});
     Common__Payloads *payloads = MAKE(a, Common__Payloads, common__payloads__init);
-    payloads->payloads = arena_array(a, Common__Payload *, 1);
+    payloads->payloads = arena_array(a, Common__Payload *, 2);
     ensure(payloads->payloads);
     payloads->payloads[payloads->n_payloads++] = payload;
+    if (padding > 0) {
+        payload = MAKE(a, Common__Payload, common__payload__init);
+        payload->data = (ProtobufCBinaryData){.len = padding, .data = arena_zalloc(a, padding)};
+        ensure(payload->data.data);
+        payloads->payloads[payloads->n_payloads++] = payload;
+    }
     return payloads;
 }
 
 Common__WorkflowExecution *make_execution(struct arena *a, const char *workflow_id, const char *run_id) {
     Common__WorkflowExecution *execution =
         MAKE(a, Common__WorkflowExecution, common__workflow_execution__init);
-    execution->workflow_id = make_text(a, "%s", workflow_id);
+    execution->workflow_id = make_workflow_id(a, workflow_id);
     if (run_id)
         execution->run_id = make_text(a, "%s", run_id);
     return execution;

@@ -14,7 +14,12 @@
     })
 
 char *make_text(struct arena *a, const char *fmt, ...) printf_like(2, 3);
+/* The world writes "namespace/id" where the API has two fields. */
+char *make_namespace(struct arena *a, const char *workflow_id);
+char *make_workflow_id(struct arena *a, const char *workflow_id);
+/* One payload with the text; when padding is not 0, a second one of so many bytes. */
 Common__Payloads *make_payloads(struct arena *a, const char *text);
+Common__Payloads *make_padded_payloads(struct arena *a, const char *text, size_t padding);
 Common__WorkflowExecution *make_execution(struct arena *a, const char *workflow_id, const char *run_id);
 Google__Protobuf__Duration *make_duration(struct arena *a, int64_t us);
 Taskqueue__TaskQueue *make_queue(struct arena *a, const char *name, const char *sticky_for);

@@ -35,6 +35,8 @@ struct rpc_subject {
     size_t known_events; /* of the run, when the call was sent */
     uint32_t known_signals; /* acknowledged, when the call was sent */
     char result[32];
+    uint64_t beat; /* number of the heartbeat */
+    bool by_chain; /* named by its first run: the current run is meant */
     bool is_bad; /* wrong on purpose */
 };
 

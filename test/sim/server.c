@@ -62,7 +62,7 @@ static void server_on_ready(void *ctx, int rc, const struct err *e) {
 }
 
 void server_start(struct world *w) {
-    static const char *const namespaces[] = {"default", NULL};
+    static const char *const namespaces[] = {"default", "other", NULL};
     struct server *s = &w->server;
     ensure(s->state == SERVER_DOWN);
     s->epoch++;

@@ -3,8 +3,10 @@
 #include "task_checker.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "history.h"
+#include "history_rules.h"
 #include "names.h"
 #include "program.h"
 #include "rpc.h"
@@ -42,22 +44,24 @@ static void check_task_history(struct world *w, const struct run_model *run,
                    run->run_id, m->previous_started_event_id, run->completed_task);
 }
 
-static struct run_model *task_run(struct world *w, const Common__WorkflowExecution *execution) {
+static struct run_model *task_run(struct world *w, const char *namespace_name,
+                                  const Common__WorkflowExecution *execution) {
     if (!execution || strlen(execution->run_id) != UUID_TEXT_LEN) {
         world_fail(w, "task_names_run", "run id '%s'", execution ? execution->run_id : "");
         return NULL;
     }
-    return model_meet(&w->model, execution->run_id, execution->workflow_id);
+    return model_meet_in(&w->model, namespace_name, execution->run_id, execution->workflow_id);
 }
 
 int64_t task_provisional_id(const Ws__PollWorkflowTaskQueueResponse *m) {
     return m->started_event_id - (m->attempt > 1 ? 1 : 0);
 }
 
-static void on_workflow_task(struct world *w, const Ws__PollWorkflowTaskQueueResponse *m, struct str bytes) {
+static void on_workflow_task(struct world *w, const char *namespace_name,
+                             const Ws__PollWorkflowTaskQueueResponse *m, struct str bytes) {
     if (m->task_token.len == 0)
         return;
-    struct run_model *run = task_run(w, m->workflow_execution);
+    struct run_model *run = task_run(w, namespace_name, m->workflow_execution);
     if (!run)
         return;
     if (m->query) {
@@ -92,16 +96,32 @@ static void check_attempt_is_new(struct world *w, const struct run_model *run,
         world_fail(w, "attempt_is_new", "run=%s activity=%s lacks a time", run->run_id, m->activity_id);
 }
 
-static void on_activity_task(struct world *w, const Ws__PollActivityTaskQueueResponse *m) {
+/* G8: the next attempt gets the details of the last heartbeat that was acknowledged, or later ones. */
+static void check_heartbeat_kept(struct world *w, const struct run_model *run,
+                                 const Ws__PollActivityTaskQueueResponse *m) {
+    uint32_t n = program_number(m->activity_id);
+    char text[32];
+    uint64_t beat = 0;
+    payload_text(m->heartbeat_details, text, sizeof(text));
+    (void)sscanf(text, "beat-%" SCNu64, &beat); /* no details: beat 0 */
+    if (n < MODEL_ACTIVITIES_MAX && beat < run->activities[n].heartbeat_acked)
+        world_fail(w, "heartbeat_kept",
+                   "run=%s activity=%s has beat %" PRIu64 ", %" PRIu64 " was acknowledged", run->run_id,
+                   m->activity_id, beat, run->activities[n].heartbeat_acked);
+}
+
+static void on_activity_task(struct world *w, const char *namespace_name,
+                             const Ws__PollActivityTaskQueueResponse *m) {
     if (m->task_token.len == 0)
         return;
-    struct run_model *run = task_run(w, m->workflow_execution);
+    struct run_model *run = task_run(w, namespace_name, m->workflow_execution);
     if (!run)
         return;
     trace_note(w, "activity task run=%s activity=%s attempt=%" PRId32, run->run_id, m->activity_id,
                m->attempt);
     check_task_of_open_run(w, run, "activity");
     check_attempt_is_new(w, run, m);
+    check_heartbeat_kept(w, run, m);
 }
 
 /* G8: the same workflow task is not completed twice. */
@@ -116,20 +136,23 @@ static void check_completed_once(struct rpc *r) {
 
 static void on_completion(struct rpc *r) {
     check_completed_once(r);
+    const Ws__RespondWorkflowTaskCompletedRequest *q = r->request;
     const Ws__RespondWorkflowTaskCompletedResponse *m = (const void *)r->response;
     struct str rest = buf_str(&r->reply);
     struct wire_field f;
     bool ok;
     while (m->workflow_task && wire_next_field(&rest, &f, &ok))
         if (f.number == NEXT_TASK_FIELD)
-            on_workflow_task(r->w, m->workflow_task, f.content);
+            on_workflow_task(r->w, q->namespace_, m->workflow_task, f.content);
 }
 
 void checker_on_task(struct rpc *r) {
     if (r->kind == RPC_complete_workflow_task)
         on_completion(r);
     else if (r->kind == RPC_poll_workflow_task)
-        on_workflow_task(r->w, (const void *)r->response, buf_str(&r->reply));
+        on_workflow_task(r->w, ((const Ws__PollWorkflowTaskQueueRequest *)r->request)->namespace_,
+                         (const void *)r->response, buf_str(&r->reply));
     else
-        on_activity_task(r->w, (const void *)r->response);
+        on_activity_task(r->w, ((const Ws__PollActivityTaskQueueRequest *)r->request)->namespace_,
+                         (const void *)r->response);
 }

@@ -54,7 +54,7 @@ static void worker_say_goodbye(struct worker *worker) {
     struct rpc *r = worker->goodbye = rpc_new(worker->w, RPC_shutdown_worker, worker, worker_told);
     Ws__ShutdownWorkerRequest *q =
         MAKE(&r->arena, Ws__ShutdownWorkerRequest, ws__shutdown_worker_request__init);
-    q->namespace_ = make_text(&r->arena, "default");
+    q->namespace_ = make_text(&r->arena, "%s", worker->namespace_name);
     q->sticky_task_queue = make_text(&r->arena, "%s", worker->sticky_queue);
     q->identity = make_text(&r->arena, "%s", worker->name);
     q->reason = make_text(&r->arena, "graceful shutdown");
@@ -88,7 +88,7 @@ void workers_revive(struct world *w) {
 }
 
 static void worker_init(struct world *w, struct worker *worker, unsigned index) {
-    *worker = (struct worker){.w = w, .index = index};
+    *worker = (struct worker){.w = w, .index = index, .namespace_name = index % 2 ? "other" : "default"};
     worker->rebirth.run = worker_live;
     worker->is_sticky = !rng_chance(&w->rng, 4);
     worker->returns_new = rng_chance(&w->rng, 2);

@@ -21,6 +21,7 @@ struct worker {
     bool is_alive;
     bool is_sticky; /* whether it caches runs at all */
     bool returns_new; /* asks for the next task with the answer to the last */
+    const char *namespace_name;
     char name[32];
     char sticky_queue[40];
     struct program cache[WORKER_CACHE_MAX];

@@ -78,7 +78,7 @@ static void slot_poll(struct world *w, struct happening *h) {
     struct rpc *r = s->rpc = rpc_new(w, RPC_poll_workflow_task, s, slot_polled);
     Ws__PollWorkflowTaskQueueRequest *q =
         MAKE(&r->arena, Ws__PollWorkflowTaskQueueRequest, ws__poll_workflow_task_queue_request__init);
-    q->namespace_ = make_text(&r->arena, "default");
+    q->namespace_ = make_text(&r->arena, "%s", s->worker->namespace_name);
     q->identity = make_text(&r->arena, "%s", s->worker->name);
     q->task_queue = s->is_sticky ? make_queue(&r->arena, s->worker->sticky_queue, WORKER_QUEUE)
                                  : make_queue(&r->arena, WORKER_QUEUE, NULL);
@@ -164,7 +164,7 @@ static void slot_fetch(struct workflow_slot *s, ProtobufCBinaryData token) {
     struct rpc *r = s->rpc = rpc_new(s->worker->w, RPC_get_history, s, slot_fetched);
     Ws__GetWorkflowExecutionHistoryRequest *q = MAKE(&r->arena, Ws__GetWorkflowExecutionHistoryRequest,
                                                      ws__get_workflow_execution_history_request__init);
-    q->namespace_ = make_text(&r->arena, "default");
+    q->namespace_ = make_text(&r->arena, "%s", s->worker->namespace_name);
     q->execution = make_execution(&r->arena, s->run->workflow_id, s->run->run_id);
     q->next_page_token = make_bytes(&r->arena, token);
     r->subject.run = s->run;
@@ -194,7 +194,8 @@ static void slot_take(struct workflow_slot *s, const Ws__PollWorkflowTaskQueueRe
     ensure(buf_ok(&packed) && wire_decode(m->base.descriptor, buf_str(&packed), &s->arena, &copy, &e) == 0);
     buf_done(&packed);
     s->task = (Ws__PollWorkflowTaskQueueResponse *)copy;
-    s->run = model_meet(&w->model, m->workflow_execution->run_id, m->workflow_execution->workflow_id);
+    s->run = model_meet_in(&w->model, s->worker->namespace_name, m->workflow_execution->run_id,
+                           m->workflow_execution->workflow_id);
     const History__History *history = s->task->history;
     int64_t first_id = history && history->n_events > 0 ? history->events[0]->event_id : 0;
     s->fetch_until = INT64_MAX;
@@ -210,7 +211,11 @@ static void slot_take(struct workflow_slot *s, const Ws__PollWorkflowTaskQueueRe
     }
 }
 
-static Common__Payloads *slot_query_answer(const struct workflow_slot *s, struct arena *a) {
+/* NULL: the program does not know this query. */
+static Common__Payloads *slot_query_answer(const struct workflow_slot *s, const Query__WorkflowQuery *query,
+                                           struct arena *a) {
+    if (streq(query->query_type, PROGRAM_UNKNOWN_QUERY))
+        return NULL;
     return make_payloads(a, make_text(a, "run=%s signals=%" PRIu32, s->run->run_id, s->program.signals));
 }
 
@@ -225,12 +230,19 @@ static void slot_answer_query(struct world *w, struct happening *h) {
     struct rpc *r = s->rpc = rpc_new(w, RPC_answer_query, s, slot_query_answered);
     Ws__RespondQueryTaskCompletedRequest *q =
         MAKE(&r->arena, Ws__RespondQueryTaskCompletedRequest, ws__respond_query_task_completed_request__init);
-    q->namespace_ = make_text(&r->arena, "default");
+    q->namespace_ = make_text(&r->arena, "%s", s->worker->namespace_name);
     q->task_token = make_bytes(&r->arena, s->task->task_token);
-    q->completed_type = QUERY_RESULT_TYPE_ANSWERED;
-    q->query_result = slot_query_answer(s, &r->arena);
+    q->query_result = slot_query_answer(s, s->task->query, &r->arena);
+    q->completed_type = q->query_result ? QUERY_RESULT_TYPE_ANSWERED : QUERY_RESULT_TYPE_FAILED;
+    q->error_message = make_text(&r->arena, "%s", q->query_result ? "" : "unknown query");
     rpc_send(r, q, ANSWER_TIMEOUT_US);
 }
+
+/* How a task is answered. */
+struct manner {
+    bool wants_more; /* asks for another task at once */
+    bool is_bad; /* has a command that must be refused, and all others with it */
+};
 
 static void slot_add_query_results(struct workflow_slot *s, struct arena *a,
                                    Ws__RespondWorkflowTaskCompletedRequest *q) {
@@ -242,25 +254,30 @@ static void slot_add_query_results(struct workflow_slot *s, struct arena *a,
                  ws__respond_workflow_task_completed_request__query_results_entry__init);
         entry->key = make_text(a, "%s", s->task->queries[i]->key);
         entry->value = MAKE(a, Query__WorkflowQueryResult, query__workflow_query_result__init);
-        entry->value->result_type = QUERY_RESULT_TYPE_ANSWERED;
-        entry->value->answer = slot_query_answer(s, a);
+        entry->value->answer = slot_query_answer(s, s->task->queries[i]->value, a);
+        entry->value->result_type =
+            entry->value->answer ? QUERY_RESULT_TYPE_ANSWERED : QUERY_RESULT_TYPE_FAILED;
+        entry->value->error_message = make_text(a, "%s", entry->value->answer ? "" : "unknown query");
         q->query_results[q->n_query_results++] = entry;
     }
 }
 
 static Ws__RespondWorkflowTaskCompletedRequest *slot_completion(struct workflow_slot *s, struct arena *a,
-                                                                bool wants_more) {
+                                                                struct manner manner) {
+    static const struct intent senseless = {.command_type = COMMAND_TYPE_CANCEL_TIMER, .number = UINT32_MAX};
     struct worker *worker = s->worker;
     Ws__RespondWorkflowTaskCompletedRequest *q =
         MAKE(a, Ws__RespondWorkflowTaskCompletedRequest, ws__respond_workflow_task_completed_request__init);
-    q->namespace_ = make_text(a, "default");
+    q->namespace_ = make_text(a, "%s", s->worker->namespace_name);
     q->identity = make_text(a, "%s", worker->name);
     q->task_token = make_bytes(a, s->task->task_token);
-    q->commands = arena_array(a, Command__Command *, PROGRAM_COMMANDS_MAX);
+    q->commands = arena_array(a, Command__Command *, PROGRAM_COMMANDS_MAX + 1);
+    if (manner.is_bad)
+        q->commands[q->n_commands++] = program_command(&s->program, &senseless, a);
     for (uint32_t i = 0; i < s->intents.count; i++)
         q->commands[q->n_commands++] = program_command(&s->program, &s->intents.items[i], a);
     q->return_new_workflow_task = worker->returns_new;
-    q->force_create_new_workflow_task = wants_more;
+    q->force_create_new_workflow_task = manner.wants_more;
     if (worker->is_sticky) {
         q->sticky_attributes =
             MAKE(a, Taskqueue__StickyExecutionAttributes, taskqueue__sticky_execution_attributes__init);
@@ -296,7 +313,7 @@ static void slot_fail_task(struct workflow_slot *s) {
     struct rpc *r = s->rpc = rpc_new(s->worker->w, RPC_fail_workflow_task, s, slot_query_answered);
     Ws__RespondWorkflowTaskFailedRequest *q =
         MAKE(&r->arena, Ws__RespondWorkflowTaskFailedRequest, ws__respond_workflow_task_failed_request__init);
-    q->namespace_ = make_text(&r->arena, "default");
+    q->namespace_ = make_text(&r->arena, "%s", s->worker->namespace_name);
     q->identity = make_text(&r->arena, "%s", s->worker->name);
     q->task_token = make_bytes(&r->arena, s->task->task_token);
     q->cause = WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE;
@@ -307,11 +324,12 @@ static void slot_fail_task(struct workflow_slot *s) {
 }
 
 static struct rpc *slot_send_completion(struct workflow_slot *s, void (*ended)(struct rpc *r),
-                                        bool wants_more) {
+                                        struct manner manner) {
     struct rpc *r = rpc_new(s->worker->w, RPC_complete_workflow_task, s, ended);
     r->subject.run = s->run;
     r->subject.started_event_id = s->task->started_event_id;
-    rpc_send(r, slot_completion(s, &r->arena, wants_more), ANSWER_TIMEOUT_US);
+    r->subject.is_bad = manner.is_bad;
+    rpc_send(r, slot_completion(s, &r->arena, manner), ANSWER_TIMEOUT_US);
     return r;
 }
 
@@ -321,8 +339,9 @@ static void slot_answer(struct world *w, struct happening *h) {
         slot_fail_task(s);
         return;
     }
-    bool wants_more = !w->is_calm && s->intents.count == 0 && rng_chance(&w->rng, 20);
-    s->rpc = slot_send_completion(s, slot_completed, wants_more);
+    struct manner manner = {.is_bad = world_fault(w, FAULT_bad_command)};
+    manner.wants_more = !w->is_calm && s->intents.count == 0 && rng_chance(&w->rng, 20);
+    s->rpc = slot_send_completion(s, slot_completed, manner);
     if (!s->echo && world_fault(w, FAULT_answer_twice))
-        s->echo = slot_send_completion(s, slot_echo_ended, wants_more);
+        s->echo = slot_send_completion(s, slot_echo_ended, manner);
 }

@@ -137,13 +137,17 @@ static void rig_on_request(void *ctx, struct h2_request *r) {
     }
 }
 
-static void rig_on_cancel(void *ctx, struct h2_request unused_arg *r) {
+static void rig_on_cancel(void *ctx, struct h2_request *r) {
     struct rig *rig = ctx;
     rig->cancel_count++;
+    for (size_t i = 0; i < rig->parked_count; i++)
+        if (rig->parked[i] == r)
+            rig->parked[i] = NULL;
     if (rig->answer_on_cancel && rig->answer_on_cancel <= rig->parked_count) {
         struct h2_request *other = rig->parked[rig->answer_on_cancel - 1];
         rig->answer_on_cancel = 0;
-        rig_answer(other, STR("too late"));
+        if (other)
+            rig_answer(other, STR("too late"));
     }
 }
 
@@ -161,7 +165,8 @@ static inline void rig_on_idle(void *ctx) {
 
 static inline void rig_answer_parked(struct rig *rig) {
     for (size_t i = 0; i < rig->parked_count; i++)
-        rig_answer(rig->parked[i], STR("12345"));
+        if (rig->parked[i])
+            rig_answer(rig->parked[i], STR("12345"));
     rig->parked_count = 0;
 }
 

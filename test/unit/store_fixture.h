@@ -112,6 +112,7 @@ static inline void fixture_turn(struct fixture *f) {
 struct commit {
     struct batch batch;
     bool is_done;
+    struct write spare; /* what commit_add() gives when the arena is exhausted; goes nowhere */
 };
 
 static inline void commit_done(struct batch *b) {
@@ -122,6 +123,16 @@ static inline void commit_init(struct commit *c) {
     *c = (struct commit){0};
     batch_init(&c->batch, FIXTURE_BATCH_BUDGET);
     c->batch.done = commit_done;
+}
+
+static inline struct write *commit_add(struct commit *c, enum write_kind kind, struct uuid namespace_id,
+                                       struct uuid run_id) {
+    struct write *w = batch_add(&c->batch, kind);
+    if (!w)
+        w = &c->spare;
+    w->namespace_id = namespace_id;
+    w->run_id = run_id;
+    return w;
 }
 
 static inline void fixture_wait(struct fixture *f, const struct commit *c) {

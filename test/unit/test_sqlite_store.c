@@ -15,13 +15,7 @@
 #include "base/rng.h"
 
 static struct write *add(struct commit *c, enum write_kind kind) {
-    static struct write nowhere; /* when the arena is exhausted */
-    struct write *w = batch_add(&c->batch, kind);
-    if (!w)
-        w = &nowhere;
-    w->namespace_id = id(1);
-    w->run_id = id(2);
-    return w;
+    return commit_add(c, kind, id(1), id(2));
 }
 
 /* A history of rows 1, 2, … with one event each. */
@@ -54,7 +48,7 @@ static void fill(struct fixture *f, int64_t from, int64_t to, struct str body) {
     batch_done(&c.batch);
 }
 
-static char page[4096]; /* zeroes */
+static const char page[4096]; /* zeroes */
 
 /* a store that is closed and opened again */
 
@@ -500,7 +494,7 @@ static int64_t read_last_number(struct store *s) {
 
 /* Commits for ever, telling which numbers were announced. */
 static void commit_until_killed(struct fixture *f, int out) {
-    static struct numbered batches[CRASH_UNDER_WAY];
+    struct numbered batches[CRASH_UNDER_WAY];
     fixture_reopen(f);
     ensure(f->store);
     int64_t next = read_last_number(f->store) + 1;

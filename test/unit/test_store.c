@@ -80,13 +80,7 @@ static void for_each_store(void (*body)(struct kase *k)) {
 }
 
 static struct write *add(struct kase *k, enum write_kind kind, struct uuid namespace_id, struct uuid run_id) {
-    static struct write nowhere; /* when the arena is exhausted; the commit is then incomplete */
-    struct write *w = batch_add(&k->c.batch, kind);
-    if (!w)
-        w = &nowhere;
-    w->namespace_id = namespace_id;
-    w->run_id = run_id;
-    return w;
+    return commit_add(&k->c, kind, namespace_id, run_id);
 }
 
 static void add_history(struct kase *k, uint8_t run, int64_t first, int64_t last, struct str body) {

@@ -24,8 +24,8 @@ struct migration {
  * together lie together, whichever runs they belong to, so a group of commits touches few
  * pages. Run ids begin with the time, so the trees of keys grow at their end, too.
  *
- * executions_due holds all that READ_DUE answers: a start with a million open runs reads
- * this index, not their states. */
+ * executions_due holds all that READ_DUE looks at (so close_us too, which is NULL in it): a
+ * start with a million open runs reads this index, not their states. */
 static const struct migration migrations[] = {
     {1, "CREATE TABLE namespaces ("
         "  namespace_id BLOB NOT NULL PRIMARY KEY,"
@@ -45,7 +45,8 @@ static const struct migration migrations[] = {
         "  PRIMARY KEY (namespace_id, run_id)"
         ");"
 
-        "CREATE INDEX executions_due ON executions (namespace_id, run_id, due_us, ready, workflow_id)"
+        "CREATE INDEX executions_due"
+        "  ON executions (namespace_id, run_id, due_us, ready, workflow_id, close_us)"
         "  WHERE close_us IS NULL AND (due_us IS NOT NULL OR ready = 1);"
 
         "CREATE INDEX executions_closed ON executions (close_us, namespace_id, run_id)"
@@ -109,11 +110,12 @@ static int schema_identify(sqlite3 *db, const char *path, int64_t *ret_version, 
     return 0;
 }
 
-/* The log is what lets a commit be one sync of one file, with readers beside it. */
+/* The log is what lets a commit be one sync of one file, with readers beside it. Memory needs
+ * none: nothing is ever rolled back, since a failed write ends the process. */
 static int schema_use_log(sqlite3 *db, const struct sqlite_file *f, struct err *reterr) {
     sqlite3_stmt *st;
     if (f->is_memory)
-        return 0;
+        return sqlite_exec(db, f->path, "PRAGMA journal_mode = OFF", reterr);
     int rc = sqlite_prepare(db, f->path, "PRAGMA journal_mode = WAL", &st, reterr);
     if (rc < 0)
         return rc;
