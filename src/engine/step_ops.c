@@ -7,6 +7,7 @@
 
 void op_step_begin(struct op *op, struct step *s) {
     step_init(s, op->run->body->st, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
+    s->limits = &op->e->limits;
 }
 
 /* Copies effects to where they outlive the call. */

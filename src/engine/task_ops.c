@@ -12,6 +12,12 @@
 
 /* completed */
 
+/* What rides in the answer to a completion. */
+struct completion_answer {
+    State__WorkflowTask begun; /* the task that was started for the same worker */
+    struct str activities; /* packed */
+};
+
 /* The next task rides in the answer to this one. */
 static void go_answer_with_task(struct op *op) {
     static const Ws__RespondWorkflowTaskCompletedResponse resp =
@@ -20,10 +26,11 @@ static void go_answer_with_task(struct op *op) {
     struct str history;
     struct buf inner, outer;
     const State__WorkflowTask *now = op->run->body->st->task;
-    const State__WorkflowTask *begun = op->extra;
+    const struct completion_answer *answer = op->extra;
+    const State__WorkflowTask *begun = &answer->begun;
     if (!now || now->scheduled_event_id != begun->scheduled_event_id ||
         now->started_us != begun->started_us) {
-        op_reply_durable(op, &resp.base, (struct str){NULL, 0}); /* it ended while events were read */
+        op_reply_durable(op, &resp.base, answer->activities); /* it ended while events were read */
         return;
     }
     int rc = task_response(op, now->is_sticky, &task, &history);
@@ -35,6 +42,7 @@ static void go_answer_with_task(struct op *op) {
         wire_encode(&inner, &task->base);
         buf_add_str(&inner, history);
         wire_add_bytes_field(&outer, COMPLETED_TASK_FIELD, buf_str(&inner));
+        buf_add_str(&outer, answer->activities);
     }
     struct str tail = {NULL, 0};
     if (rc == 0 && buf_ok(&inner) && buf_ok(&outer))
@@ -42,7 +50,7 @@ static void go_answer_with_task(struct op *op) {
     buf_done(&inner);
     buf_done(&outer);
     /* Without memory the worker simply does not get the task here; it times out and is offered again. */
-    op_reply_durable(op, &resp.base, tail.p ? tail : (struct str){NULL, 0});
+    op_reply_durable(op, &resp.base, tail.p ? tail : answer->activities);
 }
 
 /* The completion was refused: undone, and the task is failed with the reason instead. */
@@ -90,17 +98,19 @@ static void go_complete(struct op *op) {
         return;
     }
     queries_answer(op->e, op->run, req);
+    struct str activities = eager_response(op, &done);
     if (done.is_new_started) {
-        op->extra = arena_dup(op->call->arena, op->run->body->st->task, sizeof(State__WorkflowTask));
+        struct completion_answer answer = {*op->run->body->st->task, activities};
+        op->extra = arena_dup(op->call->arena, &answer, sizeof(answer));
         if (!op->extra) {
-            op_reply_durable(op, &resp.base, (struct str){NULL, 0});
+            op_reply_durable(op, &resp.base, activities);
             return;
         }
         op->go = go_answer_with_task;
         go_answer_with_task(op);
         return;
     }
-    op_reply_durable(op, &resp.base, (struct str){NULL, 0});
+    op_reply_durable(op, &resp.base, activities);
 }
 
 void engine_complete_workflow_task(struct engine *e, struct call *c,

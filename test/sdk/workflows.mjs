@@ -168,3 +168,9 @@ export async function journey(steps, expected) {
   await condition(() => values.length >= expected);
   return { counted, values };
 }
+
+// `count` activities at once.
+export async function crowd(size) {
+  const numbers = Array.from({ length: size }, (_, index) => index);
+  return await Promise.all(numbers.map((number) => echo(number)));
+}
