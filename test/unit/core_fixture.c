@@ -5,8 +5,7 @@
  * one arena until core_done. */
 #include "core_fixture.h"
 
-#include <inttypes.h>
-
+#include "event_text.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 
@@ -74,25 +73,6 @@ static void restore(struct core *f) {
     f->s.st = f->st;
 }
 
-static void add_text(struct core *f, const History__HistoryEvent *ev) {
-    static const struct {
-        const char *prefix, *instead;
-    } words[] = {{"WORKFLOW_EXECUTION_", "RUN_"}, {"WORKFLOW_TASK_", "TASK_"}, {"ACTIVITY_TASK_", "ACTIVITY_"}};
-    const ProtobufCEnumValue *v =
-        protobuf_c_enum_descriptor_get_value(&e__event_type__descriptor, (int)ev->event_type);
-    const char *name = v ? v->name + strlen("EVENT_TYPE_") : "UNKNOWN";
-    if (f->text.len)
-        buf_add_u8(&f->text, ' ');
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        if (!str_starts(str_of(name), str_of(words[i].prefix)))
-            continue;
-        buf_add_cstr(&f->text, words[i].instead);
-        name += strlen(words[i].prefix);
-        break;
-    }
-    buf_printf(&f->text, "%s@%" PRId64, name, ev->event_id);
-}
-
 static void read_events(struct core *f, struct str bytes) {
     ProtobufCAllocator alloc = wire_arena_allocator(&f->arena);
     struct wire_field field;
@@ -101,7 +81,7 @@ static void read_events(struct core *f, struct str bytes) {
         History__HistoryEvent *ev =
             history__history_event__unpack(&alloc, field.content.n, (const uint8_t *)field.content.p);
         if (ev)
-            add_text(f, ev);
+            event_text(&f->text, ev);
     }
     CHECK(ok);
 }

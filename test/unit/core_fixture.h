@@ -9,8 +9,7 @@
  * state is packed and unpacked again, so every test also shows that the image holds all of it; after
  * an error the last image comes back. Pointers into f.st do not outlive a step.
  *
- * Event types lose their longest words: RUN_ is WORKFLOW_EXECUTION_, TASK_ is WORKFLOW_TASK_,
- * ACTIVITY_ is ACTIVITY_TASK_. Without memory (--torture) every call fails and does nothing. */
+ * Without memory (--torture) every call fails and does nothing. */
 #pragma once
 
 #include "core/activity.h"
