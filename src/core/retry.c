@@ -67,6 +67,13 @@ int64_t retry_backoff_us(const struct retry_plan *p, int32_t attempt) {
     return us >= (double)p->maximum_us ? p->maximum_us : (int64_t)us;
 }
 
+int64_t retry_delay_us(const struct retry_plan *p, int32_t attempt, const Failure__Failure *f) {
+    if (f->failure_info_case == FAILURE__FAILURE__FAILURE_INFO_APPLICATION_FAILURE_INFO &&
+        f->application_failure_info->next_retry_delay)
+        return pb_duration_us(f->application_failure_info->next_retry_delay);
+    return retry_backoff_us(p, attempt);
+}
+
 static bool type_is_listed(const Common__RetryPolicy *p, const char *type) {
     for (size_t i = 0; p && i < p->n_non_retryable_error_types; i++)
         if (streq(p->non_retryable_error_types[i], type))

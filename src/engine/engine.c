@@ -11,6 +11,8 @@ static void go_tick(struct op *op) {
     struct space *space = space_by_id(op->e, key->namespace_id);
     struct step s;
     int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    if (rc == 0)
+        rc = op_need_origin(op);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0) {
@@ -224,6 +226,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     list_init(&e->recent);
     list_init(&e->errands);
     list_init(&e->page_reads);
+    list_init(&e->retries);
     e->recovery = rec;
     e->soon_end = &e->soon;
     rec->e = e;
@@ -288,6 +291,7 @@ static void fail_calls(struct engine *e) {
     for (size_t i = 0; (q = map_next(&e->queues, &i));)
         fail_list(&q->pollers);
     fail_page_reads(e);
+    fail_list(&e->retries);
     fail_group(e->flight);
     fail_group(e->open);
     for (size_t i = 0; (c = map_next(&e->currents, &i));)

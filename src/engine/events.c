@@ -6,6 +6,7 @@
 #include "core/task.h"
 #include "engine/engine_int.h"
 #include "wire/encode.h"
+#include "wire/guard.h"
 
 int tape_append(struct tape *t, struct str events, int64_t first_id) {
     ensure_inv(I5, first_id == t->next_id);
@@ -159,7 +160,36 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
     return read_page(op, w);
 }
 
-/* events that are owed */
+int op_need_event(struct op *op, int64_t event_id, History__HistoryEvent **ret) {
+    struct events_want want = {.from = event_id, .until = event_id + 1, .events_max = 1, .bytes_max = 1};
+    ProtobufCAllocator alloc = wire_arena_allocator(op->call->arena);
+    struct wire_field f;
+    struct str bytes;
+    int64_t next;
+    bool ok = true;
+    int rc = op_need_events(op, &want, &bytes, &next);
+    if (rc < 0)
+        return rc;
+    ensure(wire_next_field(&bytes, &f, &ok) && ok);
+    *ret = history__history_event__unpack(&alloc, f.content.n, (const uint8_t *)f.content.p);
+    if (!*ret)
+        return op_out_of_memory(op);
+    ensure_inv(I5, (*ret)->event_id == event_id);
+    return 0;
+}
+
+int op_need_origin(struct op *op) {
+    const State__Execution *st = op->run->body->st;
+    History__HistoryEvent *first;
+    if (op->origin || (!st->retry_policy && strempty(st->cron_schedule)))
+        return 0;
+    int rc = op_need_event(op, 1, &first);
+    if (rc == 0)
+        op->origin = first->workflow_execution_started_event_attributes;
+    return rc;
+}
+
+/* Events that are owed */
 
 int virtual_events(struct op *op, struct str *ret, int64_t *ret_next) {
     const State__Execution *st = op->run->body->st;

@@ -96,6 +96,18 @@ void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail)
     list_append(&g->replies, &op->link);
 }
 
+void op_continue_durable(struct op *op, void (*go)(struct op *op)) {
+    struct group *g = group_of(op->e, op->run);
+    op->go = go;
+    if (!g) {
+        go(op);
+        return;
+    }
+    op->continues = true;
+    op_unpark(op);
+    list_append(&g->replies, &op->link);
+}
+
 void op_fail_durable(struct op *op) {
     struct group *g = group_of(op->e, op->run);
     if (!g) {

@@ -7,6 +7,8 @@
 
 void op_step_begin(struct op *op, struct step *s) {
     step_init(s, op->run->body->st, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
+    s->ctx.namespace_name = op->run->space->st->name;
+    s->ctx.origin = op->origin;
 }
 
 /* Copies effects to where they outlive the call. */
@@ -51,7 +53,10 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     run_set_due(e, run);
     if (!task_is_started(b->st))
         queries_detach(run);
-    ensure(keep_effects(e, run, s, is_durable) == 0); /* past the point where the step could be undone */
+    /* Past the point where the step could be undone. */
+    ensure(keep_effects(e, run, s, is_durable) == 0);
+    struct run *next = NULL;
+    ensure(!s->next || run_keep_new(e, run->space, s->next, &next) == 0);
     return 0;
 }
 
@@ -81,6 +86,7 @@ void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s
     struct step s;
     arena_init(&arena, ENGINE_ERRAND_BYTES);
     step_init(&s, run->body->st, e->now.wall, &e->rng, &arena, NULL);
+    s.ctx.namespace_name = run->space->st->name;
     fn(&s, arg);
     if (run_keep(e, run, &s, false) < 0)
         run_undo(e, run);
