@@ -1,12 +1,15 @@
 # The short way in. Meson and Ninja do the work; HACKING.md shows their own commands.
 BUILD      := build
 TEST_BUILD := build-test
+FUZZ_BUILD := build-fuzz
 ARGS       ?=
+TARGET     ?= guard
+SECONDS    ?= 60
 
 SANITIZE := -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all
 NPM_DONE := test/sdk/node_modules/.package-lock.json
 
-.PHONY: all run test unit bench deps clean help
+.PHONY: all run test unit bench fuzz deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -23,7 +26,7 @@ test: ## install what is missing, build with ASan and UBSan, run every test
 	@ninja -C $(TEST_BUILD)
 	@tools/run_tests.sh $(TEST_BUILD) $(ARGS)
 
-unit: $(TEST_BUILD)/build.ninja ## only the unit tests (ARGS="test_arena" for one)
+unit: $(TEST_BUILD)/build.ninja ## only the unit tests (ARGS=arena for one)
 	@ninja -C $(TEST_BUILD)
 	@tools/run_tests.sh $(TEST_BUILD) --suite unit $(ARGS)
 
@@ -33,11 +36,17 @@ bench: ## benchmarks: a table, and JSON lines in build/bench.json
 	@ninja -C $(BUILD) rondo bench
 	@test/bench/run.sh $(BUILD)
 
+fuzz: $(FUZZ_BUILD)/build.ninja ## fuzz one target (TARGET=grpc SECONDS=600); finds go to build-fuzz/
+	@ninja -C $(FUZZ_BUILD) test/fuzz_$(TARGET)
+	@mkdir -p $(FUZZ_BUILD)/corpus/$(TARGET)
+	$(FUZZ_BUILD)/test/fuzz_$(TARGET) -max_total_time=$(SECONDS) -max_len=65536 -print_final_stats=1 \
+		-artifact_prefix=$(FUZZ_BUILD)/ $(FUZZ_BUILD)/corpus/$(TARGET) test/fuzz/corpus/$(TARGET)
+
 deps: ## install the packages for building, testing and benchmarks
 	@tools/deps.sh build test bench
 
 clean: ## remove build output (not node_modules, not your data)
-	rm -rf $(BUILD) $(TEST_BUILD)
+	rm -rf $(BUILD) $(TEST_BUILD) $(FUZZ_BUILD)
 
 help: ## this text
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
@@ -49,6 +58,11 @@ $(BUILD)/build.ninja:
 $(TEST_BUILD)/build.ninja:
 	@tools/deps.sh --check build
 	meson setup $(TEST_BUILD) --buildtype=debug --optimization=1 $(SANITIZE)
+
+$(FUZZ_BUILD)/build.ninja:
+	@tools/deps.sh --check build test
+	CC=clang meson setup $(FUZZ_BUILD) --buildtype=debug --optimization=1 -Db_lundef=false \
+		-Db_sanitize=address,undefined -Dc_args='-fno-sanitize-recover=all -fsanitize=fuzzer-no-link'
 
 $(NPM_DONE): test/sdk/package-lock.json
 	@echo "npm: installing the packages of test/sdk"

@@ -155,7 +155,7 @@ static int run_tests(const struct options *o) {
         fflush(stdout);
     }
     printf("1..%d\n", passed + failed);
-    printf("%d passed, %d failed\n", passed, failed);
+    printf("# %d passed, %d failed\n", passed, failed);
     return passed > 0 && failed == 0 ? 0 : 1;
 }
 

@@ -6,13 +6,13 @@
  * event that ends the activity, with the time at which the last attempt began. */
 #include "core/activity.h"
 
+#include "core/activity_int.h"
 #include "core/failure.h"
 #include "core/retry.h"
 #include "core/task.h"
 
 #define RETRY_TOO_LATE_TEXT                                                                                  \
     "Not enough time to schedule next retry before activity ScheduleToClose timeout, giving up retrying"
-#define GONE_TEXT "invalid activityID or activity already timed out or invoking workflow is completed"
 
 State__Activity *activity_find(const State__Execution *st, int64_t scheduled_event_id) {
     for (size_t i = 0; i < st->n_activities; i++)
@@ -46,13 +46,6 @@ static int refuse(struct step *s, E__WorkflowTaskFailedCause cause, const char *
 
 /* scheduling */
 
-struct timeouts {
-    int64_t schedule_to_close;
-    int64_t schedule_to_start;
-    int64_t start_to_close;
-    int64_t heartbeat;
-};
-
 /* The shorter of two timeouts, of which 0 means "none". */
 static int64_t shorter(int64_t a, int64_t b) {
     if (a == 0 || b == 0)
@@ -60,8 +53,7 @@ static int64_t shorter(int64_t a, int64_t b) {
     return MIN(a, b);
 }
 
-/* Fills in what the worker left open, so that every attempt is bounded. */
-static bool normalise(struct timeouts *t, int64_t run_timeout) {
+bool activity_normalise(struct activity_timeouts *t, int64_t run_timeout) {
     if (t->schedule_to_close) {
         t->schedule_to_start = shorter(t->schedule_to_start, t->schedule_to_close);
         t->start_to_close = shorter(t->start_to_close, t->schedule_to_close);
@@ -111,7 +103,7 @@ static int validate(struct step *s, const Command__ScheduleActivityTaskCommandAt
 
 /* Adds the state of a scheduled activity; the event is written. */
 static void admit(struct step *s, int64_t event_id, const History__ActivityTaskScheduledEventAttributes *ev,
-                  const struct timeouts *t) {
+                  const struct activity_timeouts *t) {
     State__Activity *a = pb_new(&state__activity__descriptor, &s->failed);
     if (!a)
         return;
@@ -134,7 +126,7 @@ static void admit(struct step *s, int64_t event_id, const History__ActivityTaskS
 
 int activity_schedule(struct step *s, int64_t completed_event_id, const Command__Command *cmd) {
     const Command__ScheduleActivityTaskCommandAttributes *in = cmd->schedule_activity_task_command_attributes;
-    struct timeouts t = {
+    struct activity_timeouts t = {
         pb_duration_us(in->schedule_to_close_timeout),
         pb_duration_us(in->schedule_to_start_timeout),
         pb_duration_us(in->start_to_close_timeout),
@@ -143,7 +135,7 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
     int rc = validate(s, in);
     if (rc < 0)
         return rc;
-    if (!normalise(&t, s->st->run_timeout_us))
+    if (!activity_normalise(&t, s->st->run_timeout_us))
         return refuse(
             s, WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES,
             "A valid StartToClose or ScheduleToCloseTimeout is not set on ScheduleActivityTaskCommand.");
@@ -173,12 +165,24 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
     return 0;
 }
 
+void activity_offer_at(struct step *s, State__Activity *a, int64_t at_us) {
+    a->scheduled_us = at_us;
+    a->is_offered = at_us <= s->now.us;
+    if (a->is_offered)
+        step_effect(s, EFFECT_ACTIVITY_TASK, a->scheduled_event_id);
+}
+
 /* with a worker */
 
-int activity_start(struct step *s, int64_t scheduled_event_id, const char *identity, const char *request_id) {
+int32_t activity_attempt(const State__Activity *a) {
+    return a->counts_anew ? 1 : a->attempt;
+}
+
+int activity_start(struct step *s, int64_t scheduled_event_id, int32_t stamp, const char *identity,
+                   const char *request_id) {
     State__Activity *a = activity_find(s->st, scheduled_event_id);
-    if (!a || a->started_us || !a->is_offered)
-        return err_set(s->err, ERR_NOT_FOUND, GONE_TEXT);
+    if (!a || a->started_us || !a->is_offered || a->stamp != stamp)
+        return err_set(s->err, ERR_NOT_FOUND, ACTIVITY_GONE_TEXT);
     a->started_us = s->now.us;
     a->last_heartbeat_us = 0;
     pb_set_string(&a->identity, identity, &s->failed);
@@ -186,19 +190,37 @@ int activity_start(struct step *s, int64_t scheduled_event_id, const char *ident
     return 0;
 }
 
+void activity_forget_heartbeat(struct step *s, State__Activity *a) {
+    pb_set_message(&a->heartbeat_details, NULL, &s->failed);
+    a->last_heartbeat_us = 0;
+}
+
+void activity_end_reset(struct step *s, State__Activity *a) {
+    if (a->counts_anew)
+        a->stamp++; /* the attempts that follow have numbers that were there before */
+    if (a->forgets_heartbeat)
+        activity_forget_heartbeat(s, a);
+    a->is_reset = a->counts_anew = a->forgets_heartbeat = false;
+}
+
 void activity_give_back(struct step *s, int64_t scheduled_event_id, int32_t attempt, int64_t started_us) {
     State__Activity *a = activity_find(s->st, scheduled_event_id);
     if (!a || a->attempt != attempt || a->started_us != started_us)
         return;
     a->started_us = 0;
-    step_effect(s, EFFECT_ACTIVITY_TASK, scheduled_event_id);
+    a->attempt = activity_attempt(a);
+    activity_end_reset(s, a);
+    if (a->is_paused)
+        a->is_offered = false;
+    else
+        step_effect(s, EFFECT_ACTIVITY_TASK, scheduled_event_id);
 }
 
 int activity_check_token(struct step *s, const State__TaskToken *token, State__Activity **ret) {
     State__Activity *a = token->scheduled_event_id ? activity_find(s->st, token->scheduled_event_id)
                                                    : activity_find_id(s->st, token->activity_id);
-    if (!a || !a->started_us || a->attempt != token->attempt)
-        return err_set(s->err, ERR_NOT_FOUND, GONE_TEXT);
+    if (!a || !a->started_us || a->attempt != token->attempt || a->stamp != token->stamp)
+        return err_set(s->err, ERR_NOT_FOUND, ACTIVITY_GONE_TEXT);
     *ret = a;
     return 0;
 }
@@ -219,7 +241,7 @@ static int64_t write_started(struct step *s, State__Activity *a) {
     ev.scheduled_event_id = a->scheduled_event_id;
     ev.identity = a->identity;
     ev.request_id = a->request_id;
-    ev.attempt = a->attempt;
+    ev.attempt = activity_attempt(a);
     ev.last_failure = a->last_failure;
     struct event_extra extra = {.time_us = a->started_us};
     return step_event(s, EVENT_TYPE_ACTIVITY_TASK_STARTED, &ev, &extra);
@@ -307,25 +329,26 @@ static E__RetryState judge_retry(struct step *s, const State__Activity *a, const
         return RETRY_STATE_TIMEOUT;
     if (!retry_allows(a->retry_policy, f))
         return RETRY_STATE_NON_RETRYABLE_FAILURE;
-    if (plan.maximum_attempts > 0 && a->attempt >= plan.maximum_attempts)
+    if (a->is_paused)
+        return RETRY_STATE_IN_PROGRESS; /* what becomes of it is decided when it is unpaused */
+    if (plan.maximum_attempts > 0 && activity_attempt(a) >= plan.maximum_attempts)
         return RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED;
-    *ret_at_us = usec_add(s->now.us, retry_delay_us(&plan, a->attempt, f));
+    *ret_at_us = usec_add(s->now.us, retry_delay_us(&plan, activity_attempt(a), f));
     if (*ret_at_us > expires_us(a))
         return RETRY_STATE_TIMEOUT;
     return RETRY_STATE_IN_PROGRESS;
 }
 
 static void begin_retry(struct step *s, State__Activity *a, Failure__Failure *f, int64_t at_us) {
-    a->attempt++;
-    a->scheduled_us = at_us;
+    a->attempt = activity_attempt(a) + 1;
     a->started_us = 0;
-    a->is_offered = false;
     a->last_complete_us = s->now.us;
     pb_set_message(&a->last_failure, f, &s->failed);
-    if (at_us <= s->now.us) {
-        a->is_offered = true;
-        step_effect(s, EFFECT_ACTIVITY_TASK, a->scheduled_event_id);
-    }
+    activity_end_reset(s, a);
+    if (a->is_paused)
+        a->is_offered = false;
+    else
+        activity_offer_at(s, a, at_us);
 }
 
 static void write_timed_out(struct step *s, State__Activity *a, Failure__Failure *f, E__RetryState state) {
@@ -412,6 +435,8 @@ static int64_t first_deadline(const State__Activity *a, E__TimeoutType *ret_type
 
 int64_t activity_due_us(const State__Activity *a) {
     E__TimeoutType type;
+    if (a->is_paused)
+        return CLOCK_NEVER;
     int64_t due = first_deadline(a, &type);
     return a->is_offered ? due : MIN(due, a->scheduled_us);
 }

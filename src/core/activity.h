@@ -14,10 +14,12 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
 int activity_request_cancel(struct step *s, int64_t completed_event_id, int64_t scheduled_event_id,
                             bool *ret_cancelled) must_check;
 
-/* Hands it to a worker. ERR_NOT_FOUND when it is gone, taken or of another attempt. */
-int activity_start(struct step *s, int64_t scheduled_event_id, const char *identity,
+/* Hands it to a worker. ERR_NOT_FOUND when it is gone, taken, paused, or when this is not its last offer. */
+int activity_start(struct step *s, int64_t scheduled_event_id, int32_t stamp, const char *identity,
                    const char *request_id) must_check;
 void activity_give_back(struct step *s, int64_t scheduled_event_id, int32_t attempt, int64_t started_us);
+
+int32_t activity_attempt(const State__Activity *a); /* as clients count: from 1, again after a reset */
 
 /* The attempt that a token means, or ERR_NOT_FOUND. */
 int activity_check_token(struct step *s, const State__TaskToken *token, State__Activity **ret) must_check;

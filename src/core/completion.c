@@ -5,6 +5,7 @@
  * command is refused nothing of this may stay: the caller undoes the step and
  * fails the task with the cause that is left in s->task_failed_cause. */
 #include "core/command.h"
+#include "core/eager.h"
 #include "core/failure.h"
 #include "core/run.h"
 #include "core/task.h"
@@ -95,6 +96,9 @@ int task_complete(struct step *s, const State__TaskToken *token,
     update_sticky(s, req);
     rc = apply_commands(s, req, completed, &fx);
     if (rc < 0 || fx.is_closed)
+        return rc;
+    rc = eager_start(s, req, completed, out);
+    if (rc < 0)
         return rc;
     if (!step_flush_buffered(s) && !req->force_create_new_workflow_task && !fx.wakes_workflow)
         return 0;

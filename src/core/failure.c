@@ -1,6 +1,8 @@
 /* Builds the failures that stand in events which no worker wrote. */
 #include "core/failure.h"
 
+#include <string.h>
+
 static Failure__Failure *failure_new(struct step *s, const char *message) {
     Failure__Failure *f = arena_new(s->arena, Failure__Failure);
     char *text = arena_strdup(s->arena, message);
@@ -25,6 +27,50 @@ Failure__Failure *failure_server(struct step *s, const char *message) {
     f->failure_info_case = FAILURE__FAILURE__FAILURE_INFO_SERVER_FAILURE_INFO;
     f->server_failure_info = info;
     return f;
+}
+
+Failure__Failure *failure_final(struct step *s, const char *message) {
+    Failure__Failure *f = failure_server(s, message);
+    if (f)
+        f->server_failure_info->non_retryable = 1;
+    return f;
+}
+
+/* A prefix that ends where a character ends. */
+static char *cut_text(struct step *s, const char *text, size_t bytes_max) {
+    size_t n = strlen(text);
+    if (n > bytes_max)
+        for (n = bytes_max; n > 0 && ((uint8_t)text[n] & 0xc0) == 0x80; n--)
+            ;
+    return arena_strndup(s->arena, text, n);
+}
+
+static Failure__ApplicationFailureInfo *cut_application(struct step *s,
+                                                        const Failure__ApplicationFailureInfo *in,
+                                                        size_t bytes_max) {
+    Failure__ApplicationFailureInfo *info = arena_new(s->arena, Failure__ApplicationFailureInfo);
+    if (!info)
+        return NULL;
+    failure__application_failure_info__init(info);
+    info->type = cut_text(s, in->type, MIN(bytes_max, (size_t)LIMIT_ID_BYTES));
+    info->non_retryable = in->non_retryable;
+    return info;
+}
+
+Failure__Failure *failure_cut(struct step *s, const Failure__Failure *in, size_t message_bytes_max) {
+    Failure__Failure *f = arena_new(s->arena, Failure__Failure);
+    if (f) {
+        failure__failure__init(f);
+        f->message = cut_text(s, in->message, message_bytes_max);
+        f->source = cut_text(s, in->source, LIMIT_ID_BYTES);
+    }
+    if (f && in->failure_info_case == FAILURE__FAILURE__FAILURE_INFO_APPLICATION_FAILURE_INFO) {
+        f->failure_info_case = in->failure_info_case;
+        f->application_failure_info = cut_application(s, in->application_failure_info, message_bytes_max);
+    }
+    if (arena_failed(s->arena))
+        s->failed = true;
+    return s->failed ? NULL : f;
 }
 
 Failure__Failure *failure_timeout(struct step *s, const char *message, E__TimeoutType type,

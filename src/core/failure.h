@@ -6,5 +6,9 @@
 
 /* In the step's arena; NULL (and the step failed) when memory runs out. */
 Failure__Failure *failure_server(struct step *s, const char *message);
+/* The same, never to be retried. */
+Failure__Failure *failure_final(struct step *s, const char *message);
+/* What fits of a failure that is too large: kind, type, and about that much of the message. */
+Failure__Failure *failure_cut(struct step *s, const Failure__Failure *f, size_t message_bytes_max);
 Failure__Failure *failure_timeout(struct step *s, const char *message, E__TimeoutType type,
                                   Common__Payloads *last_heartbeat_details, Failure__Failure *cause);

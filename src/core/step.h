@@ -32,6 +32,12 @@ struct effect {
     int64_t event_id;
 };
 
+/* What an operator may set, beside the constants of limits.def. */
+struct core_limits {
+    size_t blob_bytes_max; /* one payload set; 0: LIMIT_BLOB_BYTES */
+    bool is_eager_activity_off;
+};
+
 #define STEP_EFFECTS_MAX 4096 /* more than one completion can cause: pending limits are below it */
 
 /* What a step may look up beside the state. */
@@ -49,6 +55,7 @@ struct step {
     struct rng *rng;
     struct arena *arena; /* scratch that outlives the step until its reply is sent */
     struct err *err;
+    const struct core_limits *limits; /* NULL: the defaults */
 
     struct buf events; /* History.events entries, packed */
     int64_t first_event_id; /* of `events`; 0 when there are none */
@@ -66,6 +73,10 @@ void step_init(struct step *s, State__Execution *st, struct wall now, struct rng
 void step_done(struct step *s);
 static inline bool step_failed(const struct step *s) {
     return s->failed || !buf_ok(&s->events);
+}
+
+static inline size_t step_blob_bytes_max(const struct step *s) {
+    return s->limits && s->limits->blob_bytes_max ? s->limits->blob_bytes_max : LIMIT_BLOB_BYTES;
 }
 
 void step_effect(struct step *s, enum effect_kind kind, int64_t event_id);

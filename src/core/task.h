@@ -47,6 +47,8 @@ struct completion {
     bool has_new_task; /* a further task was scheduled */
     bool is_new_started; /* and is handed to the same worker in the answer */
     bool is_heartbeat_over; /* the worker kept the task alive for too long: it was timed out instead */
+    int64_t *eager; /* scheduled event ids of the activities that the same worker gets; in the arena */
+    size_t eager_count;
 };
 /* The worker's answer. On ERR_INVALID with s->task_failed_cause set, undo and call task_fail. */
 int task_complete(struct step *s, const State__TaskToken *token,

@@ -1,5 +1,6 @@
 /* DescribeWorkflowExecution: the state of a run, as it is now, in the words of the API. */
 #include "core/activity.h"
+#include "core/activity_control.h"
 #include "core/retry.h"
 #include "core/validate.h"
 #include "engine/copy.h"
@@ -71,9 +72,26 @@ static Workflow__WorkflowExecutionConfig *describe_config(struct arena *a, const
 
 static E__PendingActivityState activity_state(const State__Activity *act) {
     if (!act->started_us)
-        return PENDING_ACTIVITY_STATE_SCHEDULED;
-    return act->cancel_requested_event_id ? PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
-                                          : PENDING_ACTIVITY_STATE_STARTED;
+        return act->is_paused ? PENDING_ACTIVITY_STATE_PAUSED : PENDING_ACTIVITY_STATE_SCHEDULED;
+    if (act->cancel_requested_event_id)
+        return PENDING_ACTIVITY_STATE_CANCEL_REQUESTED;
+    return act->is_paused ? PENDING_ACTIVITY_STATE_PAUSE_REQUESTED : PENDING_ACTIVITY_STATE_STARTED;
+}
+
+static Workflow__PendingActivityInfo__PauseInfo *describe_pause(struct arena *a, const State__Activity *act) {
+    Workflow__PendingActivityInfo__PauseInfo *p = arena_new(a, Workflow__PendingActivityInfo__PauseInfo);
+    Workflow__PendingActivityInfo__PauseInfo__Manual *who =
+        arena_new(a, Workflow__PendingActivityInfo__PauseInfo__Manual);
+    if (!p || !who)
+        return NULL;
+    workflow__pending_activity_info__pause_info__init(p);
+    workflow__pending_activity_info__pause_info__manual__init(who);
+    p->pause_time = response_time(a, act->paused_us);
+    p->paused_by_case = WORKFLOW__PENDING_ACTIVITY_INFO__PAUSE_INFO__PAUSED_BY_MANUAL;
+    p->manual = who;
+    who->identity = arena_strdup(a, act->pause_identity);
+    who->reason = arena_strdup(a, act->pause_reason);
+    return p;
 }
 
 static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const State__Activity *act) {
@@ -82,6 +100,7 @@ static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const S
     if (!p || !type)
         return NULL;
     struct retry_plan plan = retry_plan(act->retry_policy);
+    struct activity_options options;
     workflow__pending_activity_info__init(p);
     common__activity_type__init(type);
     type->name = arena_strdup(a, act->activity_type);
@@ -91,7 +110,7 @@ static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const S
     p->heartbeat_details = payloads_copy(a, act->heartbeat_details);
     p->last_heartbeat_time = response_time(a, act->last_heartbeat_us);
     p->last_started_time = response_time(a, act->started_us);
-    p->attempt = act->attempt;
+    p->attempt = activity_attempt(act);
     p->maximum_attempts = plan.maximum_attempts;
     p->scheduled_time = response_time(a, act->first_scheduled_us);
     if (act->schedule_to_close_us)
@@ -99,11 +118,16 @@ static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const S
     p->last_failure = copy_or_null(a, act->last_failure);
     p->last_worker_identity = arena_strdup(a, act->identity);
     p->last_attempt_complete_time = response_time(a, act->last_complete_us);
-    if (!act->is_offered) {
+    if (!act->is_offered && !act->is_paused) {
         p->next_attempt_schedule_time = response_time(a, act->scheduled_us);
         p->current_retry_interval = response_duration(a, act->scheduled_us - act->last_complete_us);
     }
     p->priority = copy_or_null(a, act->priority);
+    p->paused = act->is_paused;
+    if (act->is_paused)
+        p->pause_info = describe_pause(a, act);
+    activity_options(act, &options);
+    p->activity_options = message_copy(a, &options.message.base);
     return p;
 }
 

@@ -208,6 +208,8 @@ int engine_new(const struct engine_config *cfg, struct now now,
         return ERR_NO_MEMORY;
     }
     e->cfg = *cfg;
+    e->limits = (struct core_limits){.blob_bytes_max = cfg->blob_bytes_error,
+                                     .is_eager_activity_off = cfg->is_eager_activity_off};
     e->store = cfg->store;
     e->log = cfg->log;
     e->now = now;

@@ -152,6 +152,7 @@ struct group {
 
 struct engine {
     struct engine_config cfg;
+    struct core_limits limits;
     struct store *store;
     struct log *log;
     struct rng rng;
@@ -293,6 +294,7 @@ struct task {
     struct space *space;
     struct uuid run_id;
     int64_t event_id;
+    int32_t stamp; /* TASK_ACTIVITY: which offer of it this is */
     struct query *query; /* TASK_QUERY */
 };
 

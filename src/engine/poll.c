@@ -168,7 +168,8 @@ static int start_activity_task(struct op *op, const char *request_id) {
     struct poll *p = op->extra;
     struct step s;
     op_step_begin(op, &s);
-    int rc = op_step_end(op, &s, activity_start(&s, op->task->event_id, p->identity, request_id), false);
+    int rc = op_step_end(
+        op, &s, activity_start(&s, op->task->event_id, op->task->stamp, p->identity, request_id), false);
     if (rc < 0)
         return rc;
     const State__Activity *a = activity_find(op->run->body->st, op->task->event_id);

@@ -100,7 +100,7 @@ void queue_put_back(struct engine *e, struct queue *q, struct task *t) {
 /* Without memory for the entry the task would be forgotten while its worker waits: the process ends
  * and recovery offers it again. */
 static void offer(struct engine *e, struct run *run, bool is_activity, const char *queue_name,
-                  int64_t event_id) {
+                  int64_t event_id, int32_t stamp) {
     struct queue *q = queue_get(e, run->space, is_activity, queue_name);
     struct task *t = mem_zalloc(sizeof(*t));
     ensure(q && t);
@@ -108,6 +108,7 @@ static void offer(struct engine *e, struct run *run, bool is_activity, const cha
     t->space = run->space;
     t->run_id = run->key.run_id;
     t->event_id = event_id;
+    t->stamp = stamp;
     queue_add(e, q, t);
 }
 
@@ -120,11 +121,11 @@ void offer_workflow_task(struct engine *e, struct run *run) {
     if (!st->task || st->task->started_event_id)
         return;
     if (!st->task->is_sticky) {
-        offer(e, run, false, st->task_queue, st->task->scheduled_event_id);
+        offer(e, run, false, st->task_queue, st->task->scheduled_event_id, 0);
         return;
     }
     if (queue_has_worker(e, queue_find(e, run->space, false, st->sticky_queue))) {
-        offer(e, run, false, st->sticky_queue, st->task->scheduled_event_id);
+        offer(e, run, false, st->sticky_queue, st->task->scheduled_event_id, 0);
         return;
     }
     run_quiet_step(e, run, unstick, NULL); /* its effect comes back here for the normal queue */
@@ -133,7 +134,7 @@ void offer_workflow_task(struct engine *e, struct run *run) {
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {
     const State__Activity *a = activity_find(run->body->st, event_id);
     if (a && a->is_offered && !a->started_us)
-        offer(e, run, true, a->task_queue, event_id);
+        offer(e, run, true, a->task_queue, event_id, a->stamp);
 }
 
 void offer_all(struct engine *e, struct run *run) {

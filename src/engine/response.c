@@ -8,6 +8,7 @@
 #include "wire/encode.h"
 
 #define RESPONSE_HISTORY_FIELD 8 /* PollWorkflowTaskQueueResponse.history */
+#define COMPLETED_ACTIVITIES_FIELD 2 /* RespondWorkflowTaskCompletedResponse.activity_tasks */
 
 Google__Protobuf__Timestamp *response_time(struct arena *a, int64_t us) {
     Google__Protobuf__Timestamp *t = us ? arena_new(a, Google__Protobuf__Timestamp) : NULL;
@@ -180,12 +181,12 @@ static void fill_activity(struct op *op, Ws__PollActivityTaskQueueResponse *r, c
     r->scheduled_time = response_time(a, act->first_scheduled_us);
     r->current_attempt_scheduled_time = response_time(a, act->scheduled_us);
     r->started_time = response_time(a, act->started_us);
-    r->attempt = act->attempt;
-    r->schedule_to_close_timeout = ev->schedule_to_close_timeout;
-    r->start_to_close_timeout = ev->start_to_close_timeout;
-    r->heartbeat_timeout = ev->heartbeat_timeout;
-    r->retry_policy = ev->retry_policy;
-    r->priority = ev->priority;
+    r->attempt = activity_attempt(act);
+    r->schedule_to_close_timeout = response_duration(a, act->schedule_to_close_us);
+    r->start_to_close_timeout = response_duration(a, act->start_to_close_us);
+    r->heartbeat_timeout = response_duration(a, act->heartbeat_timeout_us);
+    r->retry_policy = act->retry_policy ? message_copy(a, &act->retry_policy->base) : NULL;
+    r->priority = act->priority ? message_copy(a, &act->priority->base) : NULL;
     r->workflow_execution->workflow_id = arena_strdup(a, st->workflow_id);
     r->workflow_execution->run_id = arena_strdup(a, st->run_id);
     r->workflow_type->name = arena_strdup(a, st->workflow_type);
@@ -212,4 +213,18 @@ int activity_response(struct op *op, int64_t scheduled_event_id, Ws__PollActivit
     fill_activity(op, r, act, ev);
     *ret = r;
     return arena_failed(a) ? op_out_of_memory(op) : 0;
+}
+
+struct str eager_response(struct op *op, const struct completion *done) {
+    struct buf b;
+    struct str packed = {NULL, 0};
+    Ws__PollActivityTaskQueueResponse *r;
+    buf_init(&b, SIZE_MAX);
+    /* One that cannot be packed for lack of memory times out and is offered again. */
+    for (size_t i = 0; i < done->eager_count && activity_response(op, done->eager[i], &r) == 0; i++)
+        wire_add_message_field(&b, COMPLETED_ACTIVITIES_FIELD, &r->base);
+    if (buf_ok(&b) && b.len)
+        packed = str_bytes(arena_dup(op->call->arena, b.data, b.len), b.len);
+    buf_done(&b);
+    return packed.p ? packed : (struct str){NULL, 0};
 }

@@ -2,6 +2,7 @@
  * ERR_WAIT means that the op will be started again. */
 #pragma once
 
+#include "core/task.h"
 #include "engine/engine_int.h"
 
 /* The workflow task that op->run's state says is started. *ret_tail is the packed `history` field. */
@@ -11,6 +12,9 @@ int task_response(struct op *op, bool is_sticky, Ws__PollWorkflowTaskQueueRespon
 int task_response_tail(struct op *op, uint32_t field, bool is_sticky, struct str *ret) must_check;
 int activity_response(struct op *op, int64_t scheduled_event_id,
                       Ws__PollActivityTaskQueueResponse **ret) must_check;
+/* The activities that a completion started for the same worker, as packed fields of its answer. Called
+ * in the turn of the step, while their events are in memory. */
+struct str eager_response(struct op *op, const struct completion *done);
 /* A query outside of any workflow task. */
 int query_response(struct op *op, struct query *q, bool is_sticky, Ws__PollWorkflowTaskQueueResponse **ret,
                    struct str *ret_tail) must_check;

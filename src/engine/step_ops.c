@@ -9,6 +9,7 @@ void op_step_begin(struct op *op, struct step *s) {
     step_init(s, op->run->body->st, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
     s->ctx.namespace_name = op->run->space->st->name;
     s->ctx.origin = op->origin;
+    s->limits = &op->e->limits;
 }
 
 /* Copies effects to where they outlive the call. */

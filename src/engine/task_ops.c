@@ -11,23 +11,41 @@
 
 /* completed */
 
+/* What rides in the answer to a completion. */
+struct completion_answer {
+    State__WorkflowTask begun; /* the task that was started for the same worker */
+    struct str activities; /* packed */
+};
+
 /* The next task rides in the answer to this one. */
 static void go_answer_with_task(struct op *op) {
     static const Ws__RespondWorkflowTaskCompletedResponse resp =
         WS__RESPOND_WORKFLOW_TASK_COMPLETED_RESPONSE__INIT;
     const State__WorkflowTask *now = op->run->body->st->task;
-    const State__WorkflowTask *begun = op->extra;
+    const struct completion_answer *answer = op->extra;
+    const State__WorkflowTask *begun = &answer->begun;
     if (!now || now->scheduled_event_id != begun->scheduled_event_id ||
         now->started_us != begun->started_us) {
-        op_reply_durable(op, &resp.base, (struct str){NULL, 0}); /* it ended while events were read */
+        op_reply_durable(op, &resp.base, answer->activities); /* it ended while events were read */
         return;
     }
     struct str tail;
     int rc = task_response_tail(op, COMPLETED_TASK_FIELD, now->is_sticky, &tail);
     if (rc == ERR_WAIT)
         return;
-    /* Without memory the worker simply does not get the task here; it times out and is offered again. */
-    op_reply_durable(op, &resp.base, rc == 0 ? tail : (struct str){NULL, 0});
+    if (rc < 0) {
+        /* Without memory the worker simply does not get the task here; it times out and is offered again. */
+        op_reply_durable(op, &resp.base, answer->activities);
+        return;
+    }
+    char *both = arena_alloc(op->call->arena, tail.n + answer->activities.n);
+    if (both) {
+        memcpy(both, tail.p, tail.n);
+        if (answer->activities.n)
+            memcpy(both + tail.n, answer->activities.p, answer->activities.n);
+        tail = str_bytes(both, tail.n + answer->activities.n);
+    }
+    op_reply_durable(op, &resp.base, tail);
 }
 
 /* The completion was refused: undone, and the task is failed with the reason instead. */
@@ -77,17 +95,19 @@ static void go_complete(struct op *op) {
         return;
     }
     queries_answer(op->e, op->run, req);
+    struct str activities = eager_response(op, &done);
     if (done.is_new_started) {
-        op->extra = arena_dup(op->call->arena, op->run->body->st->task, sizeof(State__WorkflowTask));
+        struct completion_answer answer = {*op->run->body->st->task, activities};
+        op->extra = arena_dup(op->call->arena, &answer, sizeof(answer));
         if (!op->extra) {
-            op_reply_durable(op, &resp.base, (struct str){NULL, 0});
+            op_reply_durable(op, &resp.base, activities);
             return;
         }
         op->go = go_answer_with_task;
         go_answer_with_task(op);
         return;
     }
-    op_reply_durable(op, &resp.base, (struct str){NULL, 0});
+    op_reply_durable(op, &resp.base, activities);
 }
 
 void engine_complete_workflow_task(struct engine *e, struct call *c,

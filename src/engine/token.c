@@ -35,6 +35,7 @@ ProtobufCBinaryData token_for_activity(struct arena *a, const State__Execution *
     State__TaskToken t = token_of(st);
     t.scheduled_event_id = act->scheduled_event_id;
     t.attempt = act->attempt;
+    t.stamp = act->stamp;
     t.activity_id = act->activity_id;
     t.activity_type = act->activity_type;
     t.started_us = act->started_us;

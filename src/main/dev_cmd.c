@@ -22,9 +22,9 @@ static const enum effect dev_effects[DEV_COUNT] = {
 
 /* What SDK test environments always pass and what holds here anyway. */
 static const char *const moot_settings[] = {
-    "frontend.enableServerVersionCheck",
-    "frontend.enableUpdateWorkflowExecution",
+    "frontend.enableServerVersionCheck", "frontend.enableUpdateWorkflowExecution",
     "frontend.enableUpdateWorkflowExecutionAsyncAccepted",
+    "limit.blobSize.warn", /* decides about log lines of that server only */
 };
 
 static bool is_moot(struct str key) {
@@ -71,7 +71,38 @@ static int check_search_attributes(const struct opt_args *a, struct log *log) {
     return 0;
 }
 
-static int check_dynamic_config(const struct opt_args *a, struct log *log) {
+/* Settings of Temporal's server that mean something here. Each takes a JSON value; false if it cannot. */
+
+static bool set_eager_activities(struct server_config *cfg, const char *json) {
+    cfg->is_eager_activity_off = streq(json, "false");
+    return streq(json, "true") || streq(json, "false");
+}
+
+static bool set_blob_error(struct server_config *cfg, const char *json) {
+    int64_t bytes;
+    if (str_to_i64(str_of(json), &bytes) < 0 || bytes <= 0)
+        return false;
+    cfg->blob_bytes_error = (size_t)bytes;
+    return true;
+}
+
+static const struct dynamic_setting {
+    const char *key;
+    bool (*set)(struct server_config *cfg, const char *json);
+    const char *takes;
+} dynamic_settings[] = {
+    {"system.enableActivityEagerExecution", set_eager_activities, "true or false"},
+    {"limit.blobSize.error", set_blob_error, "a positive number of bytes"},
+};
+
+static const struct dynamic_setting *dynamic_setting(struct str key) {
+    for (size_t i = 0; i < ARRAY_LEN(dynamic_settings); i++)
+        if (str_is(key, dynamic_settings[i].key))
+            return &dynamic_settings[i];
+    return NULL;
+}
+
+static int apply_dynamic_config(const struct opt_args *a, struct server_config *cfg) {
     const char *pair, *value;
     struct str key;
     for (size_t i = 0; (pair = opt_list(a, DEV_DYNAMIC_CONFIG, i)); i++) {
@@ -79,8 +110,13 @@ static int check_dynamic_config(const struct opt_args *a, struct log *log) {
             print_error("--dynamic-config-value: \"%s\" is not KEY=VALUE", pair);
             return ERR_INVALID;
         }
-        if (!is_moot(key))
-            warn_ignored(log, "dynamic-config-value", pair);
+        const struct dynamic_setting *known = dynamic_setting(key);
+        if (known && !known->set(cfg, value)) {
+            print_error("--dynamic-config-value: %s takes %s, not \"%s\"", known->key, known->takes, value);
+            return ERR_INVALID;
+        }
+        if (!known && !is_moot(key))
+            warn_ignored(cfg->log, "dynamic-config-value", pair);
     }
     return 0;
 }
@@ -136,7 +172,7 @@ int command_start_dev(const struct opt_args *a) {
     int code = dev_addresses(a, &cfg);
     if (code != 0)
         return code;
-    if (check_search_attributes(a, &log) < 0 || check_dynamic_config(a, &log) < 0)
+    if (check_search_attributes(a, &log) < 0 || apply_dynamic_config(a, &cfg) < 0)
         return EXIT_USAGE;
     if (namespaces_of(a, DEV_NAMESPACE, namespaces) < 0)
         return EXIT_USAGE;

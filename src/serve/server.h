@@ -27,6 +27,8 @@ struct server_config {
     const char *const *namespaces; /* made at start when missing; NULL-terminated */
     int64_t retention_us; /* of those */
     size_t resident_runs_max;
+    size_t blob_bytes_error; /* payloads above this are refused; 0: the default */
+    bool is_eager_activity_off;
     bool stops_on_signals; /* SIGTERM and SIGINT; for the one server that owns the process */
     struct log *log; /* outlives the server */
 };

@@ -493,7 +493,7 @@ static int run_attacks(const char *server, const char *filter) {
         if (!filter || strstr(attacks[i].name, filter))
             report(counts, judge(&attacks[i], &victim), attacks[i].name);
     report(counts, victim_stop(&victim), "server_stops_cleanly");
-    printf("1..%d\n%d passed, %d failed\n", counts[true] + counts[false], counts[true], counts[false]);
+    printf("1..%d\n# %d passed, %d failed\n", counts[true] + counts[false], counts[true], counts[false]);
     return counts[false] == 0 ? 0 : 1;
 }
 

@@ -8,7 +8,7 @@
 set -euo pipefail
 
 build=$(realpath "$1")
-requests=${REQUESTS:-40000}
+seconds=${SECONDS_EACH:-3}
 out=$build/bench.json
 scratch=$(mktemp -d)
 server=
@@ -55,20 +55,20 @@ check_answers_ok() {
 
 measure() {
     local method=$1 connections=$2 streams=$3
-    h2load -n "$requests" -c "$connections" -m "$streams" -d "$scratch/empty" \
+    h2load -D "$seconds" -c "$connections" -m "$streams" -d "$scratch/empty" \
         -H 'content-type: application/grpc' -H 'te: trailers' "$(url "$method")" >"$scratch/h2load.txt"
     awk -v method="$method" -v connections="$connections" -v streams="$streams" -v out="$out" '
         /^finished in/ { rate = $4 + 0 }
-        /^requests:/ { total = $2; ok = $8 }
+        /^requests:/ { total = $2; ok = $8; bad = $10 + $12 + $14 }
         /^time for request:/ { mean = $6 }
         END {
-            if (total == 0 || ok != total) {
-                printf "bench: %d of %d requests succeeded\n", ok, total > "/dev/stderr"
+            if (ok == 0 || bad > 0) {
+                printf "bench: %d requests succeeded, %d did not\n", ok, bad > "/dev/stderr"
                 exit 1
             }
             printf "%-24s%12d%9d%14.0f%12s\n", method, connections, streams, rate, mean
             printf "{\"bench\":\"%s\",\"connections\":%d,\"streams\":%d,\"requests\":%d,\"per_second\":%.0f,\"mean\":\"%s\"}\n",
-                method, connections, streams, total, rate, mean >> out
+                method, connections, streams, ok, rate, mean >> out
         }' "$scratch/h2load.txt"
 }
 
@@ -88,6 +88,6 @@ kill "$server"
 wait "$server" || true
 server=
 
-"$build/test/bench_store" "$scratch" | tee "$scratch/store.txt"
-grep '^{' "$scratch/store.txt" >>"$out" || true
+"$build/test/bench_store" "$scratch" "$seconds" | tee "$scratch/store.txt" | grep -v '^{'
+grep '^{' "$scratch/store.txt" >>"$out"
 echo "bench: JSON lines in ${out#"$PWD"/}"

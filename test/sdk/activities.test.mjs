@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { ActivityNotFoundError } from '@temporalio/client';
 import { ActivityFailure, ApplicationFailure, RetryState, TimeoutFailure, TimeoutType } from '@temporalio/common';
-import { attempts, ended, running } from './lib/activities.mjs';
+import { attempts, ended, running, tokens } from './lib/activities.mjs';
 import { eventNames, eventsNamed } from './lib/history.mjs';
 import { eventually, failure, openWorld, replayAll } from './lib/world.mjs';
 
@@ -256,6 +257,54 @@ describe('cancellation', { concurrency: 16, timeout: 120_000 }, () => {
     assert.deepEqual(await handle.result(), { cancelled: 'ActivityFailure' });
     assert.equal(attempts.get(handle.workflowId).length, 1);
   });
+});
+
+describe('an end from elsewhere', { concurrency: 16, timeout: 120_000 }, () => {
+  async function startAndGetToken(options = once) {
+    const handle = await world.start('activity', ['endsElsewhere', options]);
+    return { handle, token: await tokens.wait(handle.workflowId) };
+  }
+
+  test('completion', async () => {
+    const { handle, token } = await startAndGetToken();
+    await world.client.activity.complete(token, 'done by hand');
+    assert.equal(await handle.result(), 'done by hand');
+    const late = await failure(world.client.activity.complete(token, 'again'));
+    assert.ok(late instanceof ActivityNotFoundError, String(late));
+  });
+
+  test('failure', async () => {
+    const { handle, token } = await startAndGetToken();
+    await world.client.activity.fail(token, ApplicationFailure.nonRetryable('failed by hand'));
+    const { cause } = await failure(handle.result());
+    assert.equal(cause.cause.message, 'failed by hand');
+  });
+
+  test('heartbeats', async () => {
+    const { handle, token } = await startAndGetToken();
+    await world.client.activity.heartbeat(token, 'half way');
+    const pending = await eventually(() => pendingActivity(handle, ({ heartbeatDetails }) => heartbeatDetails));
+    assert.equal(Buffer.from(pending.heartbeatDetails.payloads[0].data).toString(), '"half way"');
+    await world.client.activity.complete(token, 'all the way');
+    assert.equal(await handle.result(), 'all the way');
+  });
+
+  test('of an attempt that is over', async () => {
+    const options = { startToCloseTimeout: '300ms', retry: { maximumAttempts: 1 } };
+    const { handle, token } = await startAndGetToken(options);
+    await failure(handle.result());
+    const late = await failure(world.client.activity.complete(token, 'too late'));
+    assert.ok(late instanceof ActivityNotFoundError, String(late));
+  });
+});
+
+test('a hundred activities at once', { timeout: 60_000 }, async () => {
+  const numbers = await world.execute('crowd', [100]);
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, index) => index)
+  );
+  assert.equal(numbers.length, 100);
 });
 
 replayAll(world);

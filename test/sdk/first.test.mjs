@@ -6,7 +6,8 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { Runs } from './lib/history.mjs';
+import { Worker } from '@temporalio/worker';
+import { Runs, checkForm } from './lib/history.mjs';
 import { Server } from './lib/server.mjs';
 import { connect } from './lib/worker.mjs';
 
@@ -19,7 +20,9 @@ test('a first workflow', { timeout: 60_000 }, async () => {
   assert.equal(client.stdout, 'Hello, world!\n');
 
   const viewer = await connect(server, new Runs());
-  assert.equal((await viewer.workflow.getHandle('first').describe()).status.name, 'COMPLETED');
+  const history = await viewer.workflow.getHandle('first').fetchHistory();
+  checkForm('first', history.events);
+  await Worker.runReplayHistory({ workflowsPath: `${cwd}workflows.mjs` }, history, 'first');
   await viewer.connection.close();
   worker.kill('SIGTERM');
   const [code] = await once(worker, 'exit');

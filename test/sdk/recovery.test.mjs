@@ -62,6 +62,30 @@ describe('a worker', { timeout: 120_000 }, () => {
     await world.withWorker(taskQueue, async () => assert.equal(await handle.result(), 2));
   });
 
+  for (const maxCachedWorkflows of [0, 1]) {
+    test(`remembers ${maxCachedWorkflows} workflows`, async () => {
+      const taskQueue = `forgetful-${randomUUID()}`;
+      const body = async () => {
+        const handles = await Promise.all(upTo(5).map(() => world.start('journey', [4, 1], { taskQueue })));
+        for (const handle of handles) await handle.signal('add', handle.workflowId);
+        for (const handle of handles) {
+          assert.deepEqual(await handle.result(), { counted: 4, values: [handle.workflowId] });
+        }
+      };
+      await world.withWorker(taskQueue, body, { maxCachedWorkflows });
+    });
+  }
+
+  test('shares a queue with another', async () => {
+    const taskQueue = `shared-${randomUUID()}`;
+    await world.withWorker(taskQueue, async () => {
+      await world.withWorker(taskQueue, async () => {
+        const runs = upTo(40).map(() => world.execute('journey', [3, 0], { taskQueue }));
+        for (const { counted } of await Promise.all(runs)) assert.equal(counted, 3);
+      });
+    });
+  });
+
   test('is replaced again and again while workflows run', async () => {
     const taskQueue = `shift-${randomUUID()}`;
     const handles = await Promise.all(upTo(10).map(() => world.start('journey', [8, 0], { taskQueue })));
@@ -174,11 +198,11 @@ describe('a server', { timeout: 240_000 }, () => {
               if (error.code !== status.NOT_FOUND || value !== SIGNALS - 1) throw error;
             });
           }
-          await sleep(20);
+          await sleep(150);
         }
       }
 
-      const lanes = upTo(8).map(load);
+      const lanes = upTo(4).map(load);
       for (let kill = 0; kill < 10; kill++) {
         await sleep(800 + Math.random() * 1200);
         await world.server.killAndRestart();

@@ -238,3 +238,9 @@ export async function cancelsOther(workflowId) {
     return error.name;
   }
 }
+
+// `count` activities at once.
+export async function crowd(size) {
+  const numbers = Array.from({ length: size }, (_, index) => index);
+  return await Promise.all(numbers.map((number) => echo(number)));
+}

@@ -15,6 +15,7 @@
 #define READ_TRIES 20
 #define CALM_TRIES 1000000
 #define TICK_US (200 * USEC_PER_MS)
+#define HANDS_OFF_US (40 * 60 * USEC_PER_SEC) /* longer than any program needs that waits for no signal */
 #define SETTLE_US (100 * USEC_PER_SEC) /* how long after the last close a stray task may still show up */
 
 struct desk {
@@ -22,6 +23,7 @@ struct desk {
     struct run_model *run;
     struct reading *reading;
     bool end_sent;
+    bool is_first_look; /* at a run that was left alone */
 };
 
 struct auditor {
@@ -31,11 +33,32 @@ struct auditor {
     size_t next; /* in the model's order */
     size_t audited;
     int64_t quiet_since_us;
+    int64_t hands_off_until_us; /* the server is on its own */
 };
+
+/* G1, G7: nothing that was scheduled is forgotten, also when nobody asks. */
+static void check_nothing_forgotten(struct world *w, const struct run_model *run) {
+    if (run->close_type)
+        return;
+    if (run->scheduled_task)
+        world_fail(w, "nothing_forgotten", "run=%s workflow task %" PRId64 " is still open", run->run_id,
+                   run->scheduled_task);
+    for (size_t i = 0; i < MODEL_ACTIVITIES_MAX; i++)
+        if (run->activities[i].scheduled_event_id && !run->activities[i].close_type)
+            world_fail(w, "nothing_forgotten", "run=%s activity %zu is still open", run->run_id, i);
+    for (size_t i = 0; i < MODEL_TIMERS_MAX; i++)
+        if (run->timers[i].started_event_id && !run->timers[i].is_done)
+            world_fail(w, "nothing_forgotten", "run=%s timer %zu is still open", run->run_id, i);
+}
 
 static void desk_read_done(struct reading *g) {
     struct desk *d = g->owner;
     struct run_model *run = d->run;
+    if (d->is_first_look && g->is_complete) {
+        check_nothing_forgotten(d->auditor->w, run);
+        d->is_first_look = false;
+        return;
+    }
     if (d->auditor->w->is_calm && g->kind == READING_AUDIT && g->is_complete && run->close_type) {
         run->is_audited = true;
         d->auditor->audited++;
@@ -55,6 +78,10 @@ static void desk_read(struct desk *d, enum reading_kind kind, unsigned tries) {
 
 /* Calm: end the run, wait for its close, audit it. */
 static void desk_see_through(struct desk *d) {
+    if (d->is_first_look) {
+        desk_read(d, READING_HISTORY, CALM_TRIES);
+        return;
+    }
     if (d->run->close_type) {
         desk_read(d, READING_AUDIT, CALM_TRIES);
         return;
@@ -83,6 +110,10 @@ static struct run_model *auditor_next_run(struct auditor *a) {
 
 static void auditor_tick(struct world *w, struct happening *h) {
     struct auditor *a = container_of(h, struct auditor, tick);
+    if (w->now.mono.us < a->hands_off_until_us) {
+        world_at(w, &a->tick, a->hands_off_until_us - w->now.mono.us);
+        return;
+    }
     for (size_t i = 0; i < DESK_COUNT; i++) {
         struct desk *d = &a->desks[i];
         if (d->reading)
@@ -92,6 +123,7 @@ static void auditor_tick(struct world *w, struct happening *h) {
                 continue; /* without a crash there is little to audit */
             d->run = auditor_next_run(a);
             d->end_sent = false;
+            d->is_first_look = w->is_calm;
         }
         if (!d->run)
             continue;
@@ -125,6 +157,12 @@ void auditor_free(struct world *w) {
 void auditor_begin(struct world *w) {
     struct auditor *a = w->auditor;
     a->quiet_since_us = w->now.mono.us;
+    a->hands_off_until_us = w->now.mono.us + HANDS_OFF_US;
+    for (size_t k = 0; k < DESK_COUNT; k++) {
+        reading_drop(a->desks[k].reading);
+        a->desks[k].reading = NULL;
+        a->desks[k].run = NULL;
+    }
     for (size_t i = 0; i < w->model.run_count; i++)
         w->model.in_order[i]->is_audited = false;
 }

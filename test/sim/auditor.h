@@ -1,8 +1,10 @@
 /* The auditor: reads runs again after every crash, and all of them at the end.
  *
  * During the faults it audits runs that were touched, a few at a time. In the
- * calm phase it ends what waits for signals, waits for every run to close (G1:
- * what was acknowledged is carried out) and audits each. */
+ * calm phase the server starts once more and is left alone for a while: reading
+ * a run would wake it. Then every run must be closed or wait for signals. The
+ * auditor sends those, waits for every run to close (G1: what was acknowledged
+ * is carried out) and audits each. */
 #pragma once
 
 #include "world.h"

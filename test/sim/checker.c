@@ -75,8 +75,14 @@ static void on_signal(struct rpc *r) {
     signal->acked_us = r->w->now.mono.us;
 }
 
-/* G4: a recorded completion is never repeated. */
+/* G4: a recorded completion is never repeated, and only the current attempt may answer. */
 static void check_activity_completed_once(struct rpc *r, struct activity_model *a) {
+    if (r->subject.attempt <= a->failed_attempt || r->subject.attempt < a->handed_attempt)
+        world_fail(r->w, "stale_attempt_refused",
+                   "run=%s activity=%" PRIu32 " attempt=%" PRId32 " answers, attempt %" PRId32
+                   " was handed out, %" PRId32 " failed",
+                   r->subject.run->run_id, r->subject.activity, r->subject.attempt, a->handed_attempt,
+                   a->failed_attempt);
     if (a->completion_acked || a->cancel_acked)
         world_fail(r->w, "activity_completed_once", "run=%s activity=%" PRIu32 " is acknowledged again",
                    r->subject.run->run_id, r->subject.activity);
@@ -97,6 +103,14 @@ static void on_activity_answer(struct rpc *r) {
     }
     a->completion_acked = true;
     memcpy(a->acked_result, r->subject.result, sizeof(a->acked_result));
+}
+
+static void on_task_failure(struct rpc *r) {
+    struct run_model *run = r->subject.run;
+    if (r->subject.attempt > 1)
+        return; /* a retried task that fails leaves no event */
+    run->failed_task_acked = MAX(run->failed_task_acked, r->subject.started_event_id);
+    run->failed_task_acked_us = r->w->now.mono.us;
 }
 
 /* G8: what a describe says must be on disk, so later reads cannot show less. G5: closed stays closed. */
@@ -163,9 +177,13 @@ void checker_on_ok(struct rpc *r) {
         break;
     case RPC_request_cancel:
         run->cancel_acked_us = r->w->now.mono.us;
+        run->cancel_acked_wall_us = r->w->now.wall.us;
         break;
     case RPC_terminate_workflow:
         run->terminate_acked_us = r->w->now.mono.us;
+        break;
+    case RPC_fail_workflow_task:
+        on_task_failure(r);
         break;
     case RPC_complete_activity:
     case RPC_fail_activity:
@@ -278,6 +296,12 @@ static void check_changes_kept(struct world *w, const struct run_model *run, int
     if (run->completed_task < run->completed_task_acked && run->completed_task_acked_us < began_us)
         world_fail(w, "completion_kept", "run=%s task %" PRId64 " acknowledged, last recorded %" PRId64,
                    run->run_id, run->completed_task_acked, run->completed_task);
+    if (run->failed_task < run->failed_task_acked && run->failed_task_acked_us < began_us)
+        world_fail(w, "task_failure_kept", "run=%s task %" PRId64 " acknowledged, last recorded %" PRId64,
+                   run->run_id, run->failed_task_acked, run->failed_task);
+    bool was_open = w->tally.faults[FAULT_wall_jump] == 0 && run->cancel_acked_wall_us < run->close_wall_us;
+    if (run->close_type && was_open && run->cancel_acked_us && !run->cancel_recorded && !run->buffer_dropped)
+        world_fail(w, "cancel_kept", "run=%s closed later", run->run_id);
     if (is_settled && run->cancel_acked_us && run->cancel_acked_us < began_us && !run->cancel_recorded &&
         !run->close_type)
         world_fail(w, "cancel_kept", "run=%s", run->run_id);

@@ -88,6 +88,8 @@ static void note_task(struct run_model *run, const History__HistoryEvent *e) {
                e->event_type == EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT) {
         if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
             run->completed_task = run->started_task;
+        if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_FAILED)
+            run->failed_task = run->started_task;
         run->started_task = run->scheduled_task = 0;
     }
 }
@@ -156,6 +158,12 @@ static void note_timer(struct world *w, struct run_model *run, const History__Hi
     run->timers[n].due_us = timestamp_us(e->event_time) + duration_us(a->start_to_fire_timeout);
 }
 
+static void note_timer_cancelled(struct run_model *run, const History__HistoryEvent *e) {
+    uint32_t n = program_number(e->timer_canceled_event_attributes->timer_id);
+    if (n < MODEL_TIMERS_MAX)
+        run->timers[n].is_done = true;
+}
+
 /* G7: a timer does not fire early by the wall clock that history records, and fires once. */
 static void check_timer_not_early(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
     uint32_t n = program_number(e->timer_fired_event_attributes->timer_id);
@@ -185,8 +193,10 @@ static void check_signal_once(struct world *w, struct run_model *run, const Hist
         world_fail(w, "signal_once", "run=%s event=%" PRId64 " repeats %s", run->run_id, e->event_id, id);
 }
 
-static void note_close(struct world *w, struct run_model *run, int32_t type) {
+static void note_close(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
+    int32_t type = (int32_t)e->event_type;
     run->close_type = type;
+    run->close_wall_us = timestamp_us(e->event_time);
     run->buffer_dropped =
         type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED || type == EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT;
     w->tally.completed++;
@@ -240,9 +250,12 @@ void history_apply(struct world *w, struct run_model *run, const History__Histor
     case EVENT_TYPE_TIMER_FIRED:
         check_timer_not_early(w, run, e);
         break;
+    case EVENT_TYPE_TIMER_CANCELED:
+        note_timer_cancelled(run, e);
+        break;
     default:
         break;
     }
     if (event_closes_run((int32_t)e->event_type))
-        note_close(w, run, (int32_t)e->event_type);
+        note_close(w, run, e);
 }

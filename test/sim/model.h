@@ -36,6 +36,7 @@ struct activity_model {
     int64_t scheduled_event_id;
     int32_t close_type; /* event type, 0 while open */
     int32_t failed_attempt; /* the highest whose failure was acknowledged */
+    int32_t handed_attempt; /* the highest that was handed out */
     bool completion_acked;
     bool cancel_acked;
     int64_t acked_us;
@@ -65,6 +66,8 @@ struct run_model {
     bool start_acked;
     bool cancel_recorded;
     int64_t cancel_acked_us; /* 0: not */
+    int64_t cancel_acked_wall_us;
+    int64_t close_wall_us; /* by the close event */
     int64_t terminate_acked_us;
     bool audit_wanted;
     bool is_audited; /* in the calm phase */
@@ -74,6 +77,9 @@ struct run_model {
     int64_t completed_task; /* started event id of the last completed workflow task */
     int64_t completed_task_acked; /* highest started event id whose completion was acknowledged */
     int64_t completed_task_acked_us;
+    int64_t failed_task; /* started event id of the last failed workflow task */
+    int64_t failed_task_acked; /* highest whose failure was acknowledged, first attempts only */
+    int64_t failed_task_acked_us;
     uint32_t signals_acked;
     bool query_was_stale; /* an answer did not know of an acknowledged signal */
     struct request_model **signals;

@@ -13,6 +13,7 @@
 #define READ_TIMEOUT_US (10 * USEC_PER_SEC)
 #define LONG_POLL_TIMEOUT_US (30 * USEC_PER_SEC)
 #define TAIL_PAGES_MAX 8
+#define WAKE_LATE_MAX_US (3 * USEC_PER_SEC)
 
 static void reading_describe(struct reading *g);
 static void reading_page(struct reading *g, ProtobufCBinaryData token);
@@ -129,11 +130,31 @@ static void reading_count_page(struct reading *g, const Ws__GetWorkflowExecution
                        m->history->events[i]->event_id, g->next_id);
 }
 
+/* G7: who waits for an event hears of it when it happens, not when the wait is over. */
+static void check_long_poll_wakes(struct reading *g, int64_t sent_us,
+                                  const Ws__GetWorkflowExecutionHistoryResponse *m) {
+    if (!g->w->is_calm || !m->history || m->history->n_events == 0)
+        return;
+    const History__HistoryEvent *last = m->history->events[m->history->n_events - 1];
+    if (last->event_type == EVENT_TYPE_WORKFLOW_TASK_STARTED ||
+        last->event_type == EVENT_TYPE_ACTIVITY_TASK_STARTED)
+        return; /* written later than they happened */
+    const Google__Protobuf__Timestamp *at = last->event_time;
+    int64_t wall_ahead_us = g->w->now.wall.us - g->w->now.mono.us;
+    int64_t happened_us = at->seconds * USEC_PER_SEC + at->nanos / NSEC_PER_USEC - wall_ahead_us;
+    int64_t late_us = g->w->now.mono.us - happened_us;
+    if (happened_us > sent_us && late_us > WAKE_LATE_MAX_US)
+        world_fail(g->w, "long_poll_wakes", "run=%s event=%" PRId64 " is told %" PRId64 " us late",
+                   g->run->run_id, m->history->events[0]->event_id, late_us);
+}
+
 static void reading_got_page(struct rpc *r) {
     struct reading *g = r->owner;
     if (!reading_goes_on(g, r))
         return;
     const Ws__GetWorkflowExecutionHistoryResponse *m = (const void *)r->response;
+    if (g->kind == READING_CLOSE || g->kind == READING_TAIL)
+        check_long_poll_wakes(g, r->sent_us, m);
     if (g->kind != READING_CLOSE)
         reading_count_page(g, m);
     if (m->next_page_token.len == 0)

@@ -77,14 +77,15 @@ static void on_workflow_task(struct world *w, const char *namespace_name,
 }
 
 /* G4: attempts are numbered upwards, and an activity that ended is not handed out again. */
-static void check_attempt_is_new(struct world *w, const struct run_model *run,
+static void check_attempt_is_new(struct world *w, struct run_model *run,
                                  const Ws__PollActivityTaskQueueResponse *m) {
     uint32_t n = program_number(m->activity_id);
     if (n >= MODEL_ACTIVITIES_MAX) {
         world_fail(w, "attempt_is_new", "run=%s activity id '%s'", run->run_id, m->activity_id);
         return;
     }
-    const struct activity_model *a = &run->activities[n];
+    struct activity_model *a = &run->activities[n];
+    a->handed_attempt = MAX(a->handed_attempt, m->attempt);
     if (a->completion_acked || a->cancel_acked || a->close_type)
         world_fail(w, "attempt_is_new", "run=%s activity=%s is handed out, but it ended", run->run_id,
                    m->activity_id);

@@ -319,6 +319,8 @@ static void slot_fail_task(struct workflow_slot *s) {
     q->cause = WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE;
     q->failure = make_failure(&r->arena, "the worker stumbled", false);
     r->subject.run = s->run;
+    r->subject.started_event_id = s->task->started_event_id;
+    r->subject.attempt = s->task->attempt;
     worker_forget(s->worker, s->run->run_id);
     rpc_send(r, q, ANSWER_TIMEOUT_US);
 }

@@ -149,8 +149,6 @@ static void world_move_on(struct world *w, int64_t wake_us) {
     int64_t next_us = top ? top->key : CLOCK_NEVER;
     if (wake_us != CLOCK_NEVER && wake_us < next_us && world_fault(w, FAULT_loop_late))
         wake_us += world_delay(w, 0, 2 * USEC_PER_SEC);
-    if (w->server.engine)
-        engine_flush(w->server.engine);
     if (wake_us < next_us) {
         world_set_time(w, wake_us);
         server_tell_time(w);
@@ -176,6 +174,8 @@ static void world_step(struct world *w) {
     struct heap_node *top = heap_top(&w->agenda);
     int64_t next_us = MIN(wake_us, top ? top->key : CLOCK_NEVER);
     bool is_far = next_us == CLOCK_NEVER || next_us - w->now.mono.us > STORE_PATIENCE_US;
+    if (w->server.engine && next_us > w->now.mono.us)
+        engine_flush(w->server.engine); /* the loop would sleep now */
     bool may_wait = w->profile.store_lag > 0 && rng_below(&w->rng, 8) < w->profile.store_lag;
     if (server_store_work(w) > 0 && (is_far || !may_wait) && !world_fault(w, FAULT_disk_slow))
         server_store_step(w);
@@ -188,6 +188,8 @@ static void world_calm_down(struct world *w) {
     trace_note(w, "calm");
     w->is_calm = true;
     w->now.wall.us = MAX(w->now.wall.us, w->wall_latest_us); /* the clock is right again */
+    if (w->server.state != SERVER_DOWN)
+        server_crash(w, "the last one");
     clients_rest(w);
     workers_revive(w);
     auditor_begin(w);

@@ -57,7 +57,7 @@ void core_done(struct core *f) {
     arena_done(&f->arena);
 }
 
-/* ---- steps ---- */
+/* steps */
 
 bool core_begin(struct core *f) {
     step_done(&f->s);
@@ -213,10 +213,12 @@ int core_begin_activity(struct core *f, const char *id) {
     return core_complete(f);
 }
 
-/* ---- activities ---- */
+/* activities */
 
 int core_activity_start(struct core *f, int64_t scheduled_event_id) {
-    return STEP(f, activity_start(&f->s, scheduled_event_id, "activity-worker", "activity-request"));
+    const State__Activity *known = core_activity(f, scheduled_event_id);
+    return STEP(f, activity_start(&f->s, scheduled_event_id, known ? known->stamp : 0, "activity-worker",
+                                  "activity-request"));
 }
 
 static State__Activity *started(struct core *f, int64_t scheduled_event_id) {
@@ -225,6 +227,7 @@ static State__Activity *started(struct core *f, int64_t scheduled_event_id) {
     const State__Activity *known = activity_find(f->st, scheduled_event_id);
     token.scheduled_event_id = scheduled_event_id;
     token.attempt = known ? known->attempt : 0;
+    token.stamp = known ? known->stamp : 0;
     return activity_check_token(&f->s, &token, &a) == 0 ? a : NULL;
 }
 
@@ -251,7 +254,7 @@ int core_activity_cancel(struct core *f, int64_t scheduled_event_id) {
                          : ERR_NOT_FOUND);
 }
 
-/* ---- commands ---- */
+/* commands */
 
 /* Without memory the command goes nowhere, but the test can still write into it. */
 static Command__Command *add(struct core *f, E__CommandType type, Command__Command__AttributesCase which,
@@ -283,8 +286,9 @@ Command__ScheduleActivityTaskCommandAttributes *core_add_activity(struct core *f
         return NULL;
     a->activity_id = core_text(f, id);
     a->activity_type = MAKE(f, Common__ActivityType, common__activity_type__init);
-    if (a->activity_type)
-        a->activity_type->name = core_text(f, "Act");
+    if (!a->activity_type)
+        return NULL;
+    a->activity_type->name = core_text(f, "Act");
     a->start_to_close_timeout = core_duration(f, 10 * USEC_PER_SEC);
     a->input = core_payloads(f, "input");
     ADD(f, SCHEDULE_ACTIVITY_TASK, a);
@@ -368,7 +372,7 @@ void core_set_sticky(struct core *f, const char *queue, int64_t timeout_us) {
     f->completion.sticky_attributes = a;
 }
 
-/* ---- pieces ---- */
+/* pieces */
 
 Google__Protobuf__Duration *core_duration(struct core *f, int64_t us) {
     Google__Protobuf__Duration *d = MAKE(f, Google__Protobuf__Duration, google__protobuf__duration__init);
@@ -427,7 +431,7 @@ Taskqueue__TaskQueue *core_queue(struct core *f, const char *name) {
     return q;
 }
 
-/* ---- looking ---- */
+/* looking */
 
 /* A C string that lives until core_done. */
 static const char *keep(struct core *f, const struct buf *b) {

@@ -52,7 +52,7 @@ int core_end(struct core *f, int rc);
 /* The same for step functions that cannot fail by themselves. */
 #define STEP_VOID(f, expr) (core_begin(f) ? ((expr), core_end((f), 0)) : ERR_NO_MEMORY)
 
-/* ---- what happens to the run ---- */
+/* what happens to the run */
 
 int core_start(struct core *f); /* f->start: workflow "wf" of type "Type" on queue "queue" */
 void core_advance(struct core *f, int64_t us); /* only the clock */
@@ -73,7 +73,7 @@ int core_activity_complete(struct core *f, int64_t scheduled_event_id);
 int core_activity_fail(struct core *f, int64_t scheduled_event_id, Failure__Failure *failure);
 int core_activity_cancel(struct core *f, int64_t scheduled_event_id);
 
-/* ---- commands of the next completion; attributes to be changed as the test likes ---- */
+/* commands of the next completion; attributes to be changed as the test likes */
 
 Command__ScheduleActivityTaskCommandAttributes *core_add_activity(struct core *f, const char *id);
 Command__StartTimerCommandAttributes *core_add_timer(struct core *f, const char *id, int64_t us);
@@ -86,7 +86,7 @@ Command__RecordMarkerCommandAttributes *core_add_marker(struct core *f, const ch
 Command__Command *core_add(struct core *f, E__CommandType type);
 void core_set_sticky(struct core *f, const char *queue, int64_t timeout_us); /* on f->completion */
 
-/* ---- pieces, in the arena ---- */
+/* pieces, in the arena */
 
 char *core_text(struct core *f, const char *text);
 Google__Protobuf__Duration *core_duration(struct core *f, int64_t us);
@@ -95,7 +95,7 @@ Common__Payload *core_payload(struct core *f, const char *encoding, const char *
 Failure__Failure *core_failure(struct core *f, const char *type); /* an application failure */
 Taskqueue__TaskQueue *core_queue(struct core *f, const char *name);
 
-/* ---- looking ---- */
+/* looking */
 
 const char *core_new(struct core *f); /* "RUN_STARTED@1 TASK_SCHEDULED@2" since the last call; "" */
 const char *core_effects(struct core *f); /* "TASK@2 ACTIVITY@5 CLOSED" of the last step */

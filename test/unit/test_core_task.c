@@ -115,7 +115,7 @@ TEST(task_token_must_match_in_every_part) {
     CHECK_STR(f.err.text, "workflow execution already completed");
 }
 
-/* ---- failing ---- */
+/* failing */
 
 TEST(task_first_failure_is_in_the_history) {
     cleanup(core_done) struct core f;
@@ -252,7 +252,7 @@ TEST(task_timeouts_of_later_attempts_grow) {
     }
 }
 
-/* ---- time ---- */
+/* time */
 
 TEST(task_start_to_close_timeout_is_written_and_counts) {
     cleanup(core_done) struct core f;
@@ -281,7 +281,7 @@ TEST(task_on_the_normal_queue_waits_for_ever) {
     CHECK(f.st && run_due_us(f.st) == CLOCK_NEVER);
 }
 
-/* ---- sticky ---- */
+/* sticky */
 
 TEST(task_sticky_event_names_both_queues) {
     cleanup(core_done) struct core f;
@@ -373,7 +373,7 @@ TEST(task_completion_without_sticky_attributes_ends_the_stickiness) {
     CHECK_STR(f.st->sticky_queue, "");
 }
 
-/* ---- giving back ---- */
+/* giving back */
 
 TEST(task_given_back_is_offered_again_and_flushes_what_waited) {
     cleanup(core_done) struct core f;
@@ -416,7 +416,7 @@ TEST(task_transient_given_back_after_a_signal_is_converted) {
     CHECK(f.st && f.st->task && f.st->task->attempt == 1);
 }
 
-/* ---- continue-as-new is suggested ---- */
+/* continue-as-new is suggested */
 
 TEST(task_suggests_continue_as_new_for_large_histories) {
     static const struct {

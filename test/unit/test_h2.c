@@ -57,7 +57,7 @@ TEST(absent_header_is_null) {
 TEST(many_headers_are_kept) {
     struct rig rig;
     if (rig_start(&rig, MODE_TRAILERS)) {
-        char names[60][8];
+        char names[60][16];
         nghttp2_nv nv[65] = {client_nv(":method", "GET"), client_nv(":path", "/"),
                              client_nv(":scheme", "http"), client_nv(":authority", "test")};
         for (int i = 0; i < 60; i++) {

@@ -25,69 +25,80 @@ struct spy {
     bool is_failing;
 };
 
-static struct spy spy = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+/* SQLite hands a file to xSync, and no context; the registered VFS is part of the spy-> */
+static struct spy *spy_registered(void) {
+    sqlite3_vfs *vfs = sqlite3_vfs_find("spy");
+    ensure(vfs);
+    return container_of(vfs, struct spy, vfs);
+}
 
 static int spy_sync(sqlite3_file *file, int flags) {
-    pthread_mutex_lock(&spy.lock);
-    spy.sync_count++;
-    spy.has_caught = true;
-    pthread_cond_broadcast(&spy.changed);
-    while (spy.is_held)
-        pthread_cond_wait(&spy.changed, &spy.lock);
-    bool is_failing = spy.is_failing;
-    pthread_mutex_unlock(&spy.lock);
-    return is_failing ? SQLITE_IOERR_FSYNC : spy.real_sync(file, flags);
+    struct spy *spy = spy_registered();
+    pthread_mutex_lock(&spy->lock);
+    spy->sync_count++;
+    spy->has_caught = true;
+    pthread_cond_broadcast(&spy->changed);
+    while (spy->is_held)
+        pthread_cond_wait(&spy->changed, &spy->lock);
+    bool is_failing = spy->is_failing;
+    pthread_mutex_unlock(&spy->lock);
+    return is_failing ? SQLITE_IOERR_FSYNC : spy->real_sync(file, flags);
 }
 
 static int spy_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags) {
-    int rc = spy.real->xOpen(vfs, name, file, flags, ret_flags);
+    struct spy *spy = container_of(vfs, struct spy, vfs);
+    int rc = spy->real->xOpen(vfs, name, file, flags, ret_flags);
     if (rc != SQLITE_OK || !file->pMethods)
         return rc;
-    sqlite3_io_methods *methods = &spy.methods[(flags & SQLITE_OPEN_MAIN_DB) != 0];
-    pthread_mutex_lock(&spy.lock);
+    sqlite3_io_methods *methods = &spy->methods[(flags & SQLITE_OPEN_MAIN_DB) != 0];
+    pthread_mutex_lock(&spy->lock);
     *methods = *file->pMethods;
-    spy.real_sync = methods->xSync;
+    spy->real_sync = methods->xSync;
     methods->xSync = spy_sync;
     file->pMethods = methods;
-    pthread_mutex_unlock(&spy.lock);
+    pthread_mutex_unlock(&spy->lock);
     return rc;
 }
 
-static void spy_begin(void) {
-    if (!spy.real)
-        spy.real = sqlite3_vfs_find(NULL);
-    spy.vfs = *spy.real;
-    spy.vfs.zName = "spy";
-    spy.vfs.pNext = NULL;
-    spy.vfs.xOpen = spy_open;
-    ensure(sqlite3_vfs_register(&spy.vfs, 1) == SQLITE_OK);
+static void spy_begin(struct spy *spy) {
+    *spy = (struct spy){.real = sqlite3_vfs_find(NULL)};
+    pthread_mutex_init(&spy->lock, NULL);
+    pthread_cond_init(&spy->changed, NULL);
+    spy->vfs = *spy->real;
+    spy->vfs.zName = "spy";
+    spy->vfs.pNext = NULL;
+    spy->vfs.xOpen = spy_open;
+    ensure(sqlite3_vfs_register(&spy->vfs, 1) == SQLITE_OK);
 }
 
-static void spy_end(void) {
-    sqlite3_vfs_unregister(&spy.vfs);
+/* After the store is closed: its files use the spy's methods. */
+static void spy_end(struct spy *spy) {
+    sqlite3_vfs_unregister(&spy->vfs);
+    pthread_cond_destroy(&spy->changed);
+    pthread_mutex_destroy(&spy->lock);
 }
 
-static int spy_count(void) {
-    pthread_mutex_lock(&spy.lock);
-    int count = spy.sync_count;
-    pthread_mutex_unlock(&spy.lock);
+static int spy_count(struct spy *spy) {
+    pthread_mutex_lock(&spy->lock);
+    int count = spy->sync_count;
+    pthread_mutex_unlock(&spy->lock);
     return count;
 }
 
-static void spy_set(bool is_held, bool is_failing) {
-    pthread_mutex_lock(&spy.lock);
-    spy.is_held = is_held;
-    spy.is_failing = is_failing;
-    spy.has_caught = false;
-    pthread_cond_broadcast(&spy.changed);
-    pthread_mutex_unlock(&spy.lock);
+static void spy_set(struct spy *spy, bool is_held, bool is_failing) {
+    pthread_mutex_lock(&spy->lock);
+    spy->is_held = is_held;
+    spy->is_failing = is_failing;
+    spy->has_caught = false;
+    pthread_cond_broadcast(&spy->changed);
+    pthread_mutex_unlock(&spy->lock);
 }
 
-static void spy_wait_caught(void) {
-    pthread_mutex_lock(&spy.lock);
-    while (!spy.has_caught)
-        pthread_cond_wait(&spy.changed, &spy.lock);
-    pthread_mutex_unlock(&spy.lock);
+static void spy_wait_caught(struct spy *spy) {
+    pthread_mutex_lock(&spy->lock);
+    while (!spy->has_caught)
+        pthread_cond_wait(&spy->changed, &spy->lock);
+    pthread_mutex_unlock(&spy->lock);
 }
 
 static void add_namespace(struct commit *c, uint8_t n) {
@@ -97,78 +108,82 @@ static void add_namespace(struct commit *c, uint8_t n) {
 }
 
 TEST(every_commit_is_synced_before_it_is_announced) {
+    struct spy spy;
     struct fixture f;
     struct commit c;
-    spy_begin();
+    spy_begin(&spy);
     fixture_init(&f, BACKEND_FILE);
     commit_init(&c);
     for (uint8_t i = 1; i <= SYNC_BATCHES && CHECK(f.store != NULL); i++) {
-        int before = spy_count();
+        int before = spy_count(&spy);
         add_namespace(&c, i);
         fixture_commit(&f, &c);
-        CHECK(spy_count() > before);
+        CHECK(spy_count(&spy) > before);
     }
     batch_done(&c.batch);
     fixture_done(&f);
-    spy_end();
+    spy_end(&spy);
 }
 
 TEST(a_commit_is_not_announced_while_its_sync_is_under_way) {
+    struct spy spy;
     struct fixture f;
     struct commit c;
-    spy_begin();
+    spy_begin(&spy);
     fixture_init(&f, BACKEND_FILE);
     commit_init(&c);
     add_namespace(&c, 1);
     if (CHECK(f.store && c.batch.count)) {
-        spy_set(true, false);
+        spy_set(&spy, true, false);
         store_commit(f.store, &c.batch);
-        spy_wait_caught();
+        spy_wait_caught(&spy);
         store_collect(f.store);
         CHECK(!c.is_done);
-        spy_set(false, false);
+        spy_set(&spy, false, false);
         fixture_wait(&f, &c);
         CHECK(c.is_done);
     }
     batch_done(&c.batch);
     fixture_done(&f);
-    spy_end();
+    spy_end(&spy);
 }
 
 /* While the first one syncs, the others gather; then one sync is enough for all of them. */
 TEST(waiting_batches_share_a_sync) {
+    struct spy spy;
     struct fixture f;
     struct commit commits[SYNC_BATCHES];
-    spy_begin();
+    spy_begin(&spy);
     fixture_init(&f, BACKEND_FILE);
     for (size_t i = 0; i < SYNC_BATCHES; i++) {
         commit_init(&commits[i]);
         add_namespace(&commits[i], (uint8_t)(i + 1));
     }
     if (CHECK(f.store && commits[0].batch.count)) {
-        int before = spy_count();
-        spy_set(true, false);
+        int before = spy_count(&spy);
+        spy_set(&spy, true, false);
         store_commit(f.store, &commits[0].batch);
-        spy_wait_caught();
+        spy_wait_caught(&spy);
         for (size_t i = 1; i < SYNC_BATCHES; i++)
             store_commit(f.store, &commits[i].batch);
-        spy_set(false, false);
+        spy_set(&spy, false, false);
         fixture_wait(&f, &commits[SYNC_BATCHES - 1]);
         for (size_t i = 0; i < SYNC_BATCHES; i++)
             CHECK(commits[i].is_done);
-        CHECK_INT(spy_count() - before, 2);
+        CHECK_INT(spy_count(&spy) - before, 2);
     }
     for (size_t i = 0; i < SYNC_BATCHES; i++)
         batch_done(&commits[i].batch);
     fixture_done(&f);
-    spy_end();
+    spy_end(&spy);
 }
 
 TEST(memory_is_never_synced) {
+    struct spy spy;
     struct fixture f;
     struct commit c;
-    spy_begin();
-    int before = spy_count();
+    spy_begin(&spy);
+    int before = spy_count(&spy);
     fixture_init(&f, BACKEND_MEMORY);
     commit_init(&c);
     for (uint8_t i = 1; i <= SYNC_BATCHES && CHECK(f.store != NULL); i++) {
@@ -177,15 +192,15 @@ TEST(memory_is_never_synced) {
     }
     batch_done(&c.batch);
     fixture_done(&f);
-    CHECK_INT(spy_count(), before);
-    spy_end();
+    CHECK_INT(spy_count(&spy), before);
+    spy_end(&spy);
 }
 
 static void on_fatal(void *ctx unused_arg, const char *text unused_arg) {
     _exit(FATAL_EXIT);
 }
 
-static noreturn_fn void commit_with_failing_sync(struct fixture *f) {
+static noreturn_fn void commit_with_failing_sync(struct fixture *f, struct spy *spy) {
     struct err e = {0};
     struct commit c;
     struct sqlite_options o = {.path = f->path, .wake = fixture_wake, .wake_ctx = f, .fatal = on_fatal};
@@ -194,24 +209,25 @@ static noreturn_fn void commit_with_failing_sync(struct fixture *f) {
     commit_init(&c);
     add_namespace(&c, 1);
     fixture_commit(f, &c);
-    spy_set(false, true);
+    spy_set(spy, false, true);
     add_namespace(&c, 2);
     fixture_commit(f, &c); /* must not return */
     _exit(0);
 }
 
 TEST(a_failed_sync_ends_the_process) {
+    struct spy spy;
     struct fixture f;
     int status = 0;
-    spy_begin();
+    spy_begin(&spy);
     fixture_prepare(&f, BACKEND_FILE);
     (void)fflush(stdout);
     pid_t pid = fork();
     if (pid == 0)
-        commit_with_failing_sync(&f);
+        commit_with_failing_sync(&f, &spy);
     CHECK_INT(waitpid(pid, &status, 0), pid);
     CHECK(WIFEXITED(status));
     CHECK_INT(WEXITSTATUS(status), FATAL_EXIT);
     fixture_done(&f);
-    spy_end();
+    spy_end(&spy);
 }

@@ -265,9 +265,9 @@ static void history_body(struct kase *k) {
     commit(k);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct question q;
-        char want[400] = "", rows[20];
+        char want[400] = "", rows[20], *rest;
         (void)snprintf(rows, sizeof rows, "%s", cases[i].rows);
-        for (char *row = strtok(rows, " "); row; row = strtok(NULL, " ")) {
+        for (char *row = strtok_r(rows, " ", &rest); row; row = strtok_r(NULL, " ", &rest)) {
             static const char *const last[] = {[1] = "3", [4] = "4", [5] = "9", [10] = "12"};
             size_t n = strlen(want);
             (void)snprintf(want + n, sizeof want - n,

@@ -23,9 +23,9 @@
 
 #include "base/clock.h"
 
-/* In pages of 4 KiB. Measured: a commit that comes during a checkpoint waits some 3 ms for
- * the small one and 20 ms for the large one; four times as much makes it 90 ms, for a fifth
- * more throughput. */
+/* In pages of 4 KiB. A checkpoint holds up the commit that comes during it, the longer the
+ * more pages it moves; moving them less often saves work. README.md has the numbers that
+ * these two lie between. */
 #define CHECKPOINT_PAGES_IDLE 512
 #define CHECKPOINT_PAGES_BUSY 2048
 

@@ -1,11 +1,20 @@
 // The activities that the tests run, and what the tests can see of them: how often and when each
 // one ran, by workflow id.
 
-import { ApplicationFailure, CancelledFailure, Context, activityInfo, heartbeat, sleep } from '@temporalio/activity';
+import {
+  ApplicationFailure,
+  CancelledFailure,
+  CompleteAsyncError,
+  Context,
+  activityInfo,
+  heartbeat,
+  sleep,
+} from '@temporalio/activity';
 import { Doorbell } from './doorbell.mjs';
 
 export const attempts = new Map(); // workflow id -> [{ attempt, at, runId }]
 export const running = new Doorbell(); // rings with the workflow id when an attempt starts
+export const tokens = new Doorbell(); // rings with the workflow id and the task token of one that ends elsewhere
 export const ended = new Doorbell(); // rings with the workflow id when a cancellable one ends, and how
 
 function noteAttempt() {
@@ -90,4 +99,11 @@ export async function untilCancelled(instead) {
     if (instead !== undefined) return instead;
     throw error;
   }
+}
+
+// Leaves its end to whoever has the task token.
+export async function endsElsewhere() {
+  const { workflowId } = noteAttempt();
+  tokens.ring(workflowId, activityInfo().taskToken);
+  throw new CompleteAsyncError();
 }

@@ -7,7 +7,7 @@ import { workflowBundle } from './bundle.mjs';
 import { gateSinks } from './gate.mjs';
 import './log.mjs';
 
-const { attempts, running, ended, ...activityFunctions } = activities;
+const { attempts, running, tokens, ended, ...activityFunctions } = activities;
 
 // Redial soon after a server comes back; the defaults are made for the internet.
 const channelArgs = { 'grpc.initial_reconnect_backoff_ms': 50, 'grpc.max_reconnect_backoff_ms': 500 };
@@ -24,8 +24,7 @@ export class RunningWorker {
   static async start(server, taskQueue, options = {}) {
     const self = new RunningWorker();
     self.connection = await NativeConnection.connect({ address: server.address });
-    self.worker = await Worker.create({
-      connection: self.connection,
+    self.worker = await self.create({
       taskQueue,
       workflowBundle: await workflowBundle(),
       activities: activityFunctions,
@@ -36,6 +35,15 @@ export class RunningWorker {
     self.finished = self.worker.run();
     self.finished.catch(() => {});
     return self;
+  }
+
+  async create(options) {
+    try {
+      return await Worker.create({ connection: this.connection, ...options });
+    } catch (error) {
+      await this.connection.close();
+      throw error;
+    }
   }
 
   async stop() {

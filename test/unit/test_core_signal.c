@@ -1,0 +1,225 @@
+/* What reaches a run from outside: signals, cancel requests, termination; and the buffer that they fill. */
+#include "core_fixture.h"
+
+static Ws__SignalWorkflowExecutionRequest signal_with(struct core *f, const char *request_id) {
+    Ws__SignalWorkflowExecutionRequest req = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
+    req.signal_name = core_text(f, "s");
+    req.request_id = core_text(f, request_id);
+    req.identity = core_text(f, "client");
+    req.input = core_payloads(f, "in");
+    return req;
+}
+
+TEST(signal_wakes_an_idle_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    CHECK_INT(core_complete(&f), 0);
+    (void)core_new(&f);
+    Ws__SignalWorkflowExecutionRequest req = signal_with(&f, "r1");
+    CHECK_INT(STEP(&f, run_signal(&f.s, &req)), 0);
+    CHECK_STR(core_new(&f), "RUN_SIGNALED@5 TASK_SCHEDULED@6");
+    const History__WorkflowExecutionSignaledEventAttributes *a =
+        core_attributes(&f, 5, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
+    REQUIRE(a && a->input);
+    CHECK_STR(a->signal_name, "s");
+    CHECK_STR(a->identity, "client");
+    CHECK_STR(a->request_id, "r1");
+}
+
+TEST(signal_before_the_task_was_taken_adds_no_task) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    (void)core_new(&f);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    CHECK_STR(core_new(&f), "RUN_SIGNALED@3");
+    CHECK_STR(core_effects(&f), "");
+    CHECK_INT(core_pick(&f), 0);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@4 TASK_COMPLETED@5");
+}
+
+TEST(signal_with_a_known_request_id_happens_once) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    (void)core_new(&f);
+    Ws__SignalWorkflowExecutionRequest req = signal_with(&f, "r1");
+    Ws__SignalWorkflowExecutionRequest other = signal_with(&f, "r2");
+    CHECK_INT(STEP(&f, run_signal(&f.s, &req)), 0);
+    CHECK_INT(STEP(&f, run_signal(&f.s, &req)), 0);
+    CHECK_INT(STEP(&f, run_signal(&f.s, &other)), 0);
+    CHECK_STR(core_new(&f), "RUN_SIGNALED@3 RUN_SIGNALED@4");
+    CHECK(f.st && f.st->signal_count == 2);
+}
+
+TEST(signal_without_a_request_id_happens_each_time) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    (void)core_new(&f);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    CHECK_STR(core_new(&f), "RUN_SIGNALED@3 RUN_SIGNALED@4");
+}
+
+TEST(signal_of_a_closed_run_is_refused) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(core_terminate(&f), 0);
+    CHECK_INT(core_signal(&f, "s"), ERR_CLOSED);
+    CHECK_STR(f.err.text, "workflow execution already completed");
+}
+
+TEST(signal_that_is_one_too_many_is_refused) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    REQUIRE(core_begin(&f));
+    f.st->signal_count = LIMIT_SIGNALS - 1;
+    CHECK_INT(core_end(&f, 0), 0);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    CHECK_INT(core_signal(&f, "s"), ERR_INVALID);
+    CHECK_STR(f.err.text, "exceeded workflow execution limit for signal events");
+}
+
+TEST(signal_flood_fails_the_task_that_does_not_end) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    (void)core_new(&f);
+    for (int i = 1; i < LIMIT_BUFFERED_EVENTS; i++)
+        CHECK_INT(core_signal(&f, "s"), 0);
+    CHECK_STR(core_new(&f), "");
+    CHECK_INT(core_signal(&f, "s"), 0);
+    CHECK(str_starts(str_of(core_new(&f)), STR("TASK_STARTED@3 TASK_FAILED@4 RUN_SIGNALED@5 ")));
+    const History__WorkflowTaskFailedEventAttributes *a =
+        core_attributes(&f, 4, EVENT_TYPE_WORKFLOW_TASK_FAILED);
+    REQUIRE(a && f.st && f.st->task);
+    CHECK_INT(a->cause, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND);
+    CHECK_STR(a->identity, "history-service");
+    CHECK_INT(f.st->n_buffered + (size_t)f.st->buffered_bytes, 0);
+    CHECK_INT(f.st->task->scheduled_event_id, 105);
+    CHECK_INT(f.st->task->attempt, 1);
+}
+
+TEST(signal_flood_is_bounded_in_bytes_too) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    (void)core_new(&f);
+    char *large = arena_alloc(&f.arena, LIMIT_BUFFERED_BYTES / 2 + 1);
+    REQUIRE(large);
+    memset(large, 'x', LIMIT_BUFFERED_BYTES / 2);
+    large[LIMIT_BUFFERED_BYTES / 2] = 0;
+    Ws__SignalWorkflowExecutionRequest req = signal_with(&f, "");
+    req.input = core_payloads(&f, large);
+    CHECK_INT(STEP(&f, run_signal(&f.s, &req)), 0);
+    CHECK_STR(core_new(&f), "");
+    CHECK_INT(STEP(&f, run_signal(&f.s, &req)), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_FAILED@4 RUN_SIGNALED@5 RUN_SIGNALED@6 TASK_SCHEDULED@7");
+}
+
+/* cancel */
+
+TEST(cancel_request_wakes_the_run_once) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    CHECK_INT(core_complete(&f), 0);
+    (void)core_new(&f);
+    CHECK_INT(core_cancel(&f), 0);
+    CHECK_STR(core_new(&f), "RUN_CANCEL_REQUESTED@5 TASK_SCHEDULED@6");
+    const History__WorkflowExecutionCancelRequestedEventAttributes *a =
+        core_attributes(&f, 5, EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED);
+    REQUIRE(a);
+    CHECK_STR(a->cause, "enough");
+    CHECK_STR(a->identity, "client");
+    CHECK_INT(core_cancel(&f), 0);
+    CHECK_STR(core_new(&f), "");
+}
+
+TEST(cancel_request_is_buffered_during_a_task) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    (void)core_new(&f);
+    CHECK_INT(core_cancel(&f), 0);
+    CHECK_STR(core_new(&f), "");
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_COMPLETED@4 RUN_CANCEL_REQUESTED@5 TASK_SCHEDULED@6");
+}
+
+TEST(cancel_request_of_a_closed_run_is_no_error) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(core_terminate(&f), 0);
+    (void)core_new(&f);
+    CHECK_INT(core_cancel(&f), 0);
+    CHECK_STR(core_new(&f), "");
+}
+
+/* terminate */
+
+TEST(terminate_closes_an_idle_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    (void)core_new(&f);
+    core_advance(&f, USEC_PER_SEC);
+    CHECK_INT(core_terminate(&f), 0);
+    CHECK_STR(core_new(&f), "RUN_TERMINATED@3");
+    CHECK_STR(core_effects(&f), "CLOSED");
+    const History__WorkflowExecutionTerminatedEventAttributes *a =
+        core_attributes(&f, 3, EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED);
+    REQUIRE(a && a->details && f.st);
+    CHECK_STR(a->reason, "because");
+    CHECK_STR(a->identity, "client");
+    CHECK_INT(f.st->status, WORKFLOW_EXECUTION_STATUS_TERMINATED);
+    CHECK_INT(f.st->close_us, f.now_us);
+    CHECK(!f.st->task);
+    CHECK_INT(core_terminate(&f), ERR_CLOSED);
+    CHECK_STR(f.err.text, "workflow execution already completed");
+}
+
+TEST(terminate_fails_the_started_task_and_drops_the_buffer) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    (void)core_new(&f);
+    CHECK_INT(core_terminate(&f), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_FAILED@4 RUN_TERMINATED@5");
+    const History__WorkflowTaskFailedEventAttributes *a =
+        core_attributes(&f, 4, EVENT_TYPE_WORKFLOW_TASK_FAILED);
+    REQUIRE(a && f.st);
+    CHECK_INT(a->cause, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND);
+    CHECK_INT(a->started_event_id, 3);
+    CHECK_INT(f.st->n_buffered, 0);
+}
+
+TEST(terminate_with_a_transient_task_writes_only_the_end) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    CHECK_INT(core_fail_task(&f), 0);
+    CHECK_INT(core_pick(&f), 0);
+    (void)core_new(&f);
+    CHECK_INT(core_terminate(&f), 0);
+    CHECK_STR(core_new(&f), "RUN_TERMINATED@5");
+}
+
+TEST(terminate_drops_activities_and_timers) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    core_add_activity(&f, "a");
+    core_add_timer(&f, "t", USEC_PER_SEC);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_INT(core_activity_start(&f, 5), 0);
+    CHECK_INT(core_terminate(&f), 0);
+    CHECK(f.st && f.st->n_activities + f.st->n_timers == 0 && run_due_us(f.st) == CLOCK_NEVER);
+}

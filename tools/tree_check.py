@@ -1,0 +1,60 @@
+"""Checks that what is written down about the tree is so. Prints a line for each problem; exit 1 if there is one.
+
+- a relative link in a document leads to a file
+- the first workflow in README.md is the one that test/sdk/first runs
+- every test program and every *.test.mjs is named in test/meson.build, so that it runs
+- every file of the corpus belongs to a fuzz target that is replayed
+"""
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def find(pattern):
+    paths = glob.glob(os.path.join(ROOT, pattern), recursive=True)
+    return sorted(os.path.relpath(p, ROOT) for p in paths if "node_modules" not in p)
+
+
+def dead_links():
+    for document in find("*.md") + find("docs/**/*.md") + find("src/**/*.md") + find("test/**/*.md"):
+        for target in re.findall(r"\]\(([^)\s]+)\)", read(document)):
+            path = target.partition("#")[0]
+            if "://" not in target and path and not os.path.exists(os.path.join(ROOT, os.path.dirname(document), path)):
+                yield f"{document}: no file for the link {target}"
+
+
+def readme_differs():
+    readme = read("README.md")
+    for name in ("workflows.ts", "worker.mjs", "client.mjs"):
+        if read(f"test/sdk/first/{name}").strip() not in readme:
+            yield f"README.md: does not show test/sdk/first/{name} as it is"
+
+
+def tests_not_run():
+    listed = read("test/meson.build")
+    names = {path: re.sub(r"^test_|\.c$|\.test\.mjs$", "", os.path.basename(path))
+             for path in find("test/unit/test_*.c") + find("test/*/*.test.mjs")}
+    names.update({path: os.path.basename(path) for path in find("test/fuzz/corpus/*")})
+    names.update({path: re.sub(r"^fuzz_|\.c$", "", os.path.basename(path)) for path in find("test/fuzz/fuzz_*.c")})
+    for path, name in names.items():
+        if f"'{name}'" not in listed:
+            yield f"{path}: not in test/meson.build"
+
+
+def main():
+    problems = [*dead_links(), *readme_differs(), *tests_not_run()]
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
