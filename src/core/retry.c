@@ -62,6 +62,8 @@ Common__RetryPolicy *retry_normalised(struct step *s, const Common__RetryPolicy 
 
 int64_t retry_backoff_us(const struct retry_plan *p, int32_t attempt) {
     double us = (double)p->initial_us;
+    if (p->coefficient <= 1.0)
+        return MIN(p->initial_us, p->maximum_us);
     for (int32_t i = 1; i < attempt && us < (double)p->maximum_us; i++)
         us *= p->coefficient;
     return us >= (double)p->maximum_us ? p->maximum_us : (int64_t)us;

@@ -37,10 +37,12 @@ static void wake(struct step *s, bool insists) {
     task_schedule(s);
 }
 
-/* Too much arrived while the worker was busy: the task is given up so that it can be written. */
-static int bound_buffer(struct step *s) {
+/* When too much arrived while the worker was busy, the task is given up so that it can be written. */
+int run_settle(struct step *s) {
     State__Execution *st = s->st;
     if (st->n_buffered < LIMIT_BUFFERED_EVENTS && st->buffered_bytes < LIMIT_BUFFERED_BYTES)
+        return 0;
+    if (!task_is_started(st))
         return 0;
     return task_fail(s, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, NULL, "history-service");
 }
@@ -76,7 +78,7 @@ int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,
     if (!strempty(req->request_id))
         pb_append_string(&st->n_signal_request_ids, &st->signal_request_ids, req->request_id, &s->failed);
     wake(s, caller && caller->insists);
-    return bound_buffer(s);
+    return 0;
 }
 
 int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionRequest *req,
@@ -97,7 +99,7 @@ int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionR
     st->cancel_requested = true;
     pb_set_string(&st->cancel_request_id, req->request_id, &s->failed);
     wake(s, true);
-    return bound_buffer(s);
+    return 0;
 }
 
 int run_terminate(struct step *s, const char *reason, Common__Payloads *details, const char *identity,

@@ -68,7 +68,10 @@ int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionR
 int run_terminate(struct step *s, const char *reason, Common__Payloads *details, const char *identity,
                   Common__Link **links, size_t link_count) must_check;
 
-/* time */
+/* The end of every step: what holds for the run whatever happened. */
+int run_settle(struct step *s) must_check;
+
+/* Time */
 
 int64_t run_due_us(const State__Execution *st); /* the next deadline by the wall clock, or CLOCK_NEVER */
 int run_tick(struct step *s) must_check; /* does everything that is due by s->now */

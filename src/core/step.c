@@ -39,7 +39,7 @@ void step_init(struct step *s, State__Execution *st, struct wall now, struct rng
                struct err *err) {
     memset(s, 0, sizeof(*s));
     s->st = st;
-    s->ctx.namespace_name = "";
+    s->ctx.namespace_name = s->ctx.identity = "";
     s->now = now;
     s->rng = rng;
     s->arena = arena;

@@ -43,6 +43,7 @@ struct core_limits {
 /* What a step may look up beside the state. */
 struct step_context {
     const char *namespace_name;
+    const char *identity; /* of the worker whose answer this is */
     /* The run's first event, for steps that may start its next run; NULL when it has no retry and no cron. */
     const History__WorkflowExecutionStartedEventAttributes *origin;
 };

@@ -34,7 +34,7 @@ static void fire_due(struct engine *e) {
         /* Out of the heap until its state says when the next deadline is; loading it tells. */
         heap_remove(&e->due, n);
         run_pin(run);
-        errand_start(e, go_tick, &key, NULL);
+        errand_start(e, go_tick, &key, sizeof(key));
         run_unpin(e, run);
     }
 }
@@ -168,7 +168,7 @@ static void due_done(struct read *r, int rc) {
         if (!all[i].is_ready)
             continue;
         e->restoring++;
-        errand_start(e, go_offer, &all[i].key, NULL);
+        errand_start(e, go_offer, &all[i].key, sizeof(all[i].key));
     }
     log_emit(e->log, LOG_recovered, log_int("open_runs", (int64_t)n));
     recovery_free(e);
@@ -265,7 +265,12 @@ static void fail_group(struct group *g) {
 static void fail_body_waiters(struct body *b) {
     fail_list(&b->readers);
     for (struct list *n; (n = list_pop(&b->queries));) {
-        struct op *op = container_of(n, struct query, link)->op;
+        struct query *q = container_of(n, struct query, link);
+        struct op *op = q->op;
+        if (q->task)
+            q->task->query = NULL;
+        if (q->poll)
+            q->poll->query = NULL;
         op->query = NULL;
         err_std(&op->err, ERR_UNAVAILABLE);
         op_fail(op);

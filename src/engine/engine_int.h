@@ -71,6 +71,7 @@ struct run {
     struct list recent; /* in engine.recent when it has a body */
     uint32_t pins; /* uses that forbid dropping the body */
     bool is_loading;
+    bool is_in_read; /* inside store_read: the op that asked is still on the stack */
     bool is_missing; /* the store has no such run */
     struct read read;
 };
@@ -81,6 +82,7 @@ struct current {
     struct str key; /* namespace id, workflow id; allocated behind the struct */
     struct uuid run_id;
     enum current_state state;
+    bool is_in_read;  /* as in struct run */
     bool is_resuming; /* its waiters are being started: must stay */
     struct list waiters;
     struct read read;
@@ -90,6 +92,8 @@ struct current {
 /* Its own object, because the op may be gone before the store answers. */
 struct page_read {
     struct read read;
+    bool is_in_read; /* as in struct run */
+    bool is_done;
     struct op *op; /* NULL: nobody waits any more */
     struct list link; /* in engine.page_reads */
 };
@@ -206,8 +210,8 @@ void op_unpark(struct op *op);
 int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us);
 void op_finish(struct op *op); /* unlinks it from everything; the call is ended by the caller of this */
 int op_out_of_memory(struct op *op);
-/* A call of the engine's own: runs go with a fresh arena, freed at its end. */
-void errand_start(struct engine *e, void (*go)(struct op *op), const struct run_key *key, void *extra);
+/* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
+void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
 
 /* spaces */
 
@@ -229,8 +233,9 @@ void run_set_due(struct engine *e, struct run *run);
 int op_need_run(struct op *op, struct space *space, struct uuid run_id) must_check;
 int op_need_execution(struct op *op, struct space *space, const Common__WorkflowExecution *ex,
                       const char *first_run_id) must_check;
-int op_need_current(struct op *op, struct space *space, const char *workflow_id,
-                    struct current **ret) must_check;
+/* 0 with *ret_known, and then *ret_run_id. */
+int op_need_current(struct op *op, struct space *space, const char *workflow_id, bool *ret_known,
+                    struct uuid *ret_run_id) must_check;
 int current_set(struct engine *e, struct space *space, const char *workflow_id,
                 struct uuid run_id) must_check;
 void body_free(struct body *b);

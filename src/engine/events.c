@@ -75,28 +75,30 @@ static void page_row(struct read *r, const struct row *row) {
     op->page_next = row->last_event_id + 1;
 }
 
+/* Events that are not there any more are not something to answer with. */
+static void ensure_read(struct engine *e, int rc) {
+    if (rc < 0)
+        e->cfg.on_fatal(e->cfg.fatal_ctx, "a history cannot be read from the store");
+}
+
 static void page_done(struct read *r, int rc) {
     struct page_read *pr = r->owner;
     struct op *op = pr->op;
+    if (pr->is_in_read) {
+        pr->is_done = true;
+        ensure_read(op->e, rc);
+        return;
+    }
     list_remove(&pr->link);
     mem_free(pr);
     if (!op)
         return;
     op->page_read = NULL;
-    if (rc < 0) {
-        op->e->cfg.on_fatal(op->e->cfg.fatal_ctx, "a history cannot be read from the store");
-        return;
-    }
-    if (!buf_ok(&op->page)) {
-        (void)op_out_of_memory(op);
-        if (op->drop)
-            op->drop(op);
-        op_fail(op);
-        return;
-    }
+    ensure_read(op->e, rc);
     op->go(op);
 }
 
+/* Reads the page: 0 when it is there already, ERR_WAIT when op will be started again. */
 static int read_page(struct op *op, const struct events_want *w) {
     struct page_read *pr = mem_zalloc(sizeof(*pr));
     if (!pr)
@@ -116,8 +118,15 @@ static int read_page(struct op *op, const struct events_want *w) {
                              .row = page_row,
                              .done = page_done,
                              .owner = pr};
+    pr->is_in_read = true;
     store_read(op->e->store, &pr->read);
-    return ERR_WAIT;
+    pr->is_in_read = false;
+    if (!pr->is_done)
+        return ERR_WAIT;
+    list_remove(&pr->link);
+    mem_free(pr);
+    op->page_read = NULL;
+    return 0;
 }
 
 /* As much of [from, until) as fits the limits, at least one event. */
@@ -147,17 +156,20 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
         ret->p = arena_dup(op->call->arena, ret->p, ret->n);
         return ret->p || !ret->n ? 0 : op_out_of_memory(op);
     }
-    if (op->page_next && op->page_wanted == w->from) {
-        if (op->page_next == t->first_id) { /* the store's part reaches the tape: one answer for both */
-            buf_add_str(&op->page, buf_str(&t->bytes));
-            op->page_next = t->next_id;
-        }
-        if (!buf_ok(&op->page))
-            return op_out_of_memory(op);
-        *ret = cut(buf_str(&op->page), op->page_first, w, ret_next);
-        return 0;
+    if (!op->page_next || op->page_wanted != w->from) {
+        int rc = read_page(op, w);
+        if (rc < 0)
+            return rc;
     }
-    return read_page(op, w);
+    if (op->page_next == t->first_id) { /* the store's part reaches the tape: one answer for both */
+        buf_add_str(&op->page, buf_str(&t->bytes));
+        op->page_next = t->next_id;
+    }
+    if (!buf_ok(&op->page))
+        return op_out_of_memory(op);
+    ensure_inv(I5, op->page_next > w->from);
+    *ret = cut(buf_str(&op->page), op->page_first, w, ret_next);
+    return 0;
 }
 
 int op_need_event(struct op *op, int64_t event_id, History__HistoryEvent **ret) {

@@ -102,18 +102,25 @@ static void go_letter(struct op *op) {
     go_deliver(op);
 }
 
+struct letter_ref {
+    struct run_key sender;
+    int64_t letter_id;
+};
+
 static void go_letter_begin(struct op *op) {
+    const struct letter_ref *ref = op->req;
     struct delivery *d = arena_new(op->call->arena, struct delivery);
     ensure(d);
-    d->sender = *(const struct run_key *)op->req;
-    d->letter_id = (int64_t)(intptr_t)op->extra;
+    d->sender = ref->sender;
+    d->letter_id = ref->letter_id;
     op->extra = d;
     op->go = go_letter;
     go_letter(op);
 }
 
 void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter_id) {
-    errand_start(e, go_letter_begin, sender, (void *)(intptr_t)letter_id);
+    struct letter_ref ref = {*sender, letter_id};
+    errand_start(e, go_letter_begin, &ref, sizeof(ref));
 }
 
 /* The receiver's side */

@@ -175,7 +175,7 @@ static void queue_shut(struct engine *e, struct queue *q) {
         if (query)
             query_lost(e, query);
         else
-            errand_start(e, go_unstick, &key, NULL);
+            errand_start(e, go_unstick, &key, sizeof(key));
     }
 }
 

@@ -111,13 +111,13 @@ static int terminate_existing(struct op *op) {
 
 int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowExecutionRequest *req,
                    enum start_verdict *ret) {
-    struct current *current;
+    bool is_known = false;
+    struct uuid run_id;
     int rc = group_is_full(op->e) ? err_std(&op->err, ERR_BUSY) : 0;
     if (rc == 0)
-        rc = op_need_current(op, space, req->workflow_id, &current);
-    bool is_known = rc == 0 && current->state == CURRENT_KNOWN;
-    if (is_known)
-        rc = op_need_run(op, space, current->run_id);
+        rc = op_need_current(op, space, req->workflow_id, &is_known, &run_id);
+    if (rc == 0 && is_known)
+        rc = op_need_run(op, space, run_id);
     if (rc < 0)
         return rc;
     bool forgets = op->e->cfg.planted_bug == ENGINE_BUG_FORGET_REQUEST_ID;

@@ -40,10 +40,15 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     wire_encode(&e->image, &b->st->base);
     if (!buf_ok(&e->image))
         return ERR_NO_MEMORY;
-    if (is_durable && (!group_open(e) || group_add_run(e, run) < 0))
-        return ERR_NO_MEMORY;
+    size_t tape_len = b->tape.bytes.len;
+    int64_t tape_next = b->tape.next_id;
     if (s->first_event_id && tape_append(&b->tape, buf_str(&s->events), s->first_event_id) < 0)
         return ERR_NO_MEMORY;
+    if (is_durable && (!group_open(e) || group_add_run(e, run) < 0)) {
+        buf_truncate(&b->tape.bytes, tape_len);
+        b->tape.next_id = tape_next;
+        return ERR_NO_MEMORY;
+    }
     struct buf old = b->image;
     b->image = e->image;
     e->image = old;
@@ -71,6 +76,8 @@ void run_undo(struct engine *e, struct run *run) {
 }
 
 int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) {
+    if (rc == 0)
+        rc = run_settle(s);
     if (rc == 0) {
         rc = run_keep(op->e, op->run, s, is_durable);
         if (rc < 0)
