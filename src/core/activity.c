@@ -313,14 +313,6 @@ static int64_t expires_us(const State__Activity *a) {
     return a->schedule_to_close_us ? usec_add(a->first_scheduled_us, a->schedule_to_close_us) : CLOCK_NEVER;
 }
 
-static int64_t next_delay_us(const State__Activity *a, const Failure__Failure *f) {
-    struct retry_plan plan = retry_plan(a->retry_policy);
-    if (f->failure_info_case == FAILURE__FAILURE__FAILURE_INFO_APPLICATION_FAILURE_INFO &&
-        f->application_failure_info->next_retry_delay)
-        return pb_duration_us(f->application_failure_info->next_retry_delay);
-    return retry_backoff_us(&plan, activity_attempt(a));
-}
-
 static bool is_deadline(const Failure__Failure *f) {
     return f->failure_info_case == FAILURE__FAILURE__FAILURE_INFO_TIMEOUT_FAILURE_INFO &&
            (f->timeout_failure_info->timeout_type == TIMEOUT_TYPE_SCHEDULE_TO_START ||
@@ -341,7 +333,7 @@ static E__RetryState judge_retry(struct step *s, const State__Activity *a, const
         return RETRY_STATE_IN_PROGRESS; /* what becomes of it is decided when it is unpaused */
     if (plan.maximum_attempts > 0 && activity_attempt(a) >= plan.maximum_attempts)
         return RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED;
-    *ret_at_us = usec_add(s->now.us, next_delay_us(a, f));
+    *ret_at_us = usec_add(s->now.us, retry_delay_us(&plan, activity_attempt(a), f));
     if (*ret_at_us > expires_us(a))
         return RETRY_STATE_TIMEOUT;
     return RETRY_STATE_IN_PROGRESS;

@@ -4,6 +4,9 @@
 #include "core/command.h"
 
 #include "core/activity.h"
+#include "core/chain.h"
+#include "core/child.h"
+#include "core/external.h"
 #include "core/failure.h"
 #include "core/merge.h"
 #include "core/run.h"
@@ -37,14 +40,17 @@ static int apply_complete(struct command_call *c) {
     int rc = refuse_unseen_events(c);
     if (rc < 0)
         return rc;
+    struct chain_sequel sequel = chain_after(c->s, NULL);
     History__WorkflowExecutionCompletedEventAttributes a =
         HISTORY__WORKFLOW_EXECUTION_COMPLETED_EVENT_ATTRIBUTES__INIT;
     a.result = in->result;
     a.workflow_task_completed_event_id = c->completed_event_id;
+    a.new_execution_run_id = sequel.run_id.s;
     step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, &a, &c->extra);
+    rc = chain_begin(c->s, &sequel, in->result, NULL);
     run_close(c->s, WORKFLOW_EXECUTION_STATUS_COMPLETED);
     c->fx->is_closed = true;
-    return 0;
+    return rc;
 }
 
 static int apply_fail(struct command_call *c) {
@@ -56,15 +62,18 @@ static int apply_fail(struct command_call *c) {
     if (!in->failure)
         return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_FAIL_WORKFLOW_EXECUTION_ATTRIBUTES,
                       "Failure is not set on FailWorkflowExecutionCommand.");
+    struct chain_sequel sequel = chain_after(c->s, in->failure);
     History__WorkflowExecutionFailedEventAttributes a =
         HISTORY__WORKFLOW_EXECUTION_FAILED_EVENT_ATTRIBUTES__INIT;
     a.failure = in->failure;
-    a.retry_state = RETRY_STATE_RETRY_POLICY_NOT_SET;
+    a.retry_state = sequel.retry_state;
     a.workflow_task_completed_event_id = c->completed_event_id;
+    a.new_execution_run_id = sequel.run_id.s;
     step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, &a, &c->extra);
+    rc = chain_begin(c->s, &sequel, NULL, in->failure);
     run_close(c->s, WORKFLOW_EXECUTION_STATUS_FAILED);
     c->fx->is_closed = true;
-    return 0;
+    return rc;
 }
 
 static int apply_cancel(struct command_call *c) {
@@ -81,6 +90,26 @@ static int apply_cancel(struct command_call *c) {
     run_close(c->s, WORKFLOW_EXECUTION_STATUS_CANCELED);
     c->fx->is_closed = true;
     return 0;
+}
+
+static int apply_continue_as_new(struct command_call *c) {
+    int rc = refuse_unseen_events(c);
+    if (rc == 0)
+        rc = chain_continue_as_new(c->s, c->completed_event_id, c->cmd);
+    c->fx->is_closed = rc == 0;
+    return rc;
+}
+
+static int apply_start_child(struct command_call *c) {
+    return child_initiate(c->s, c->completed_event_id, c->cmd);
+}
+
+static int apply_signal_external(struct command_call *c) {
+    return external_signal(c->s, c->completed_event_id, c->cmd);
+}
+
+static int apply_cancel_external(struct command_call *c) {
+    return external_cancel(c->s, c->completed_event_id, c->cmd);
 }
 
 static int apply_schedule_activity(struct command_call *c) {

@@ -92,6 +92,7 @@ int task_complete(struct step *s, const State__TaskToken *token,
         return 0;
     }
     struct command_effects fx = {0};
+    s->ctx.identity = req->identity;
     int64_t completed = write_completed(s, req);
     update_sticky(s, req);
     rc = apply_commands(s, req, completed, &fx);

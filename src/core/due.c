@@ -2,6 +2,8 @@
  * the engine wakes it then, and run_tick does whatever has become due, in the
  * order of the deadlines, so that late ticks give the same history as prompt ones. */
 #include "core/activity.h"
+#include "core/chain.h"
+#include "core/failure.h"
 #include "core/run.h"
 #include "core/task.h"
 #include "core/timer.h"
@@ -23,7 +25,7 @@ static struct due first_due(const State__Execution *st) {
     struct due d = {CLOCK_NEVER, DUE_NOTHING, 0};
     if (!run_is_open(st))
         return d;
-    if (st->first_task_due_us)
+    if (st->first_task_due_us && !st->is_first_task_held)
         consider(&d, st->first_task_due_us, DUE_FIRST_TASK, 0);
     if (st->run_expires_us)
         consider(&d, st->run_expires_us, DUE_RUN, 0);
@@ -41,13 +43,24 @@ int64_t run_due_us(const State__Execution *st) {
     return first_due(st).at_us;
 }
 
-static void time_out_run(struct step *s) {
+static int time_out_run(struct step *s) {
+    Failure__Failure *failure =
+        failure_timeout(s, "workflow timeout", TIMEOUT_TYPE_START_TO_CLOSE, NULL, NULL);
+    if (!failure)
+        return err_std(s->err, ERR_NO_MEMORY);
+    bool is_over = s->st->execution_expires_us && s->st->execution_expires_us <= s->now.us;
+    struct chain_sequel sequel = {.retry_state = RETRY_STATE_TIMEOUT};
+    if (!is_over)
+        sequel = chain_after(s, failure);
     task_force_close(s);
     History__WorkflowExecutionTimedOutEventAttributes a =
         HISTORY__WORKFLOW_EXECUTION_TIMED_OUT_EVENT_ATTRIBUTES__INIT;
-    a.retry_state = RETRY_STATE_TIMEOUT;
+    a.retry_state = sequel.run_id.s[0] ? sequel.retry_state : RETRY_STATE_TIMEOUT;
+    a.new_execution_run_id = sequel.run_id.s;
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, &a, NULL);
+    int rc = chain_begin(s, &sequel, NULL, failure);
     run_close(s, WORKFLOW_EXECUTION_STATUS_TIMED_OUT);
+    return rc;
 }
 
 static int do_due(struct step *s, const struct due *d) {
@@ -56,8 +69,7 @@ static int do_due(struct step *s, const struct due *d) {
         task_schedule(s);
         return 0;
     case DUE_RUN:
-        time_out_run(s);
-        return 0;
+        return time_out_run(s);
     case DUE_TASK:
         task_time_out(s,
                       task_is_started(s->st) ? TIMEOUT_TYPE_START_TO_CLOSE : TIMEOUT_TYPE_SCHEDULE_TO_START);

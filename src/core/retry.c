@@ -62,9 +62,18 @@ Common__RetryPolicy *retry_normalised(struct step *s, const Common__RetryPolicy 
 
 int64_t retry_backoff_us(const struct retry_plan *p, int32_t attempt) {
     double us = (double)p->initial_us;
+    if (p->coefficient <= 1.0)
+        return MIN(p->initial_us, p->maximum_us);
     for (int32_t i = 1; i < attempt && us < (double)p->maximum_us; i++)
         us *= p->coefficient;
     return us >= (double)p->maximum_us ? p->maximum_us : (int64_t)us;
+}
+
+int64_t retry_delay_us(const struct retry_plan *p, int32_t attempt, const Failure__Failure *f) {
+    if (f->failure_info_case == FAILURE__FAILURE__FAILURE_INFO_APPLICATION_FAILURE_INFO &&
+        f->application_failure_info->next_retry_delay)
+        return pb_duration_us(f->application_failure_info->next_retry_delay);
+    return retry_backoff_us(p, attempt);
 }
 
 static bool type_is_listed(const Common__RetryPolicy *p, const char *type) {

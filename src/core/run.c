@@ -1,6 +1,7 @@
 /* The run as a whole: how it begins, what reaches it from outside, how it ends. */
 #include "core/run.h"
 
+#include "core/child.h"
 #include "core/failure.h"
 #include "core/merge.h"
 #include "core/retry.h"
@@ -21,6 +22,8 @@ void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     st->first_task_due_us = 0;
     pb_clear_messages(&st->n_activities, &st->activities);
     pb_clear_messages(&st->n_timers, &st->timers);
+    pb_clear_messages(&st->n_externals, &st->externals);
+    child_say_goodbye(s);
     pb_clear_bytes(&st->n_buffered, &st->buffered);
     st->buffered_bytes = 0;
     step_effect(s, EFFECT_CLOSED, 0);
@@ -29,15 +32,17 @@ void run_close(struct step *s, E__WorkflowExecutionStatus status) {
 /* An event from outside wants the workflow's attention. While the first task still waits for its
  * start delay, only those that insist get it. */
 static void wake(struct step *s, bool insists) {
-    if (s->st->first_task_due_us && !insists)
+    if (s->st->is_first_task_held || (s->st->first_task_due_us && !insists))
         return;
     task_schedule(s);
 }
 
-/* Too much arrived while the worker was busy: the task is given up so that it can be written. */
-static int bound_buffer(struct step *s) {
+/* When too much arrived while the worker was busy, the task is given up so that it can be written. */
+int run_settle(struct step *s) {
     State__Execution *st = s->st;
     if (st->n_buffered < LIMIT_BUFFERED_EVENTS && st->buffered_bytes < LIMIT_BUFFERED_BYTES)
+        return 0;
+    if (!task_is_started(st))
         return 0;
     return task_fail(s, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, NULL, "history-service");
 }
@@ -49,12 +54,14 @@ static bool signal_seen(const State__Execution *st, const char *request_id) {
     return false;
 }
 
-int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req) {
+int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,
+               const struct run_caller *caller) {
     State__Execution *st = s->st;
-    if (!run_is_open(st))
-        return err_std(s->err, ERR_CLOSED);
+    /* Before "closed": it may have been this very signal that ended the run. */
     if (!strempty(req->request_id) && signal_seen(st, req->request_id))
         return 0;
+    if (!run_is_open(st))
+        return err_std(s->err, ERR_CLOSED);
     if (st->signal_count >= LIMIT_SIGNALS)
         return err_set(s->err, ERR_INVALID, "exceeded workflow execution limit for signal events");
     History__WorkflowExecutionSignaledEventAttributes a =
@@ -64,16 +71,18 @@ int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req) {
     a.identity = req->identity;
     a.header = req->header;
     a.request_id = req->request_id;
+    a.external_workflow_execution = caller ? caller->execution : NULL;
     struct event_extra extra = {.links = req->links, .link_count = req->n_links};
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, &a, &extra);
     st->signal_count++;
     if (!strempty(req->request_id))
         pb_append_string(&st->n_signal_request_ids, &st->signal_request_ids, req->request_id, &s->failed);
-    wake(s, false);
-    return bound_buffer(s);
+    wake(s, caller && caller->insists);
+    return 0;
 }
 
-int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionRequest *req) {
+int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionRequest *req,
+                       const struct run_caller *caller) {
     State__Execution *st = s->st;
     if (!run_is_open(st) || st->cancel_requested)
         return 0;
@@ -81,12 +90,16 @@ int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionR
         HISTORY__WORKFLOW_EXECUTION_CANCEL_REQUESTED_EVENT_ATTRIBUTES__INIT;
     a.cause = req->reason;
     a.identity = req->identity;
+    if (caller) {
+        a.external_workflow_execution = caller->execution;
+        a.external_initiated_event_id = caller->initiated_event_id;
+    }
     struct event_extra extra = {.links = req->links, .link_count = req->n_links};
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED, &a, &extra);
     st->cancel_requested = true;
     pb_set_string(&st->cancel_request_id, req->request_id, &s->failed);
     wake(s, true);
-    return bound_buffer(s);
+    return 0;
 }
 
 int run_terminate(struct step *s, const char *reason, Common__Payloads *details, const char *identity,

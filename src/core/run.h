@@ -13,10 +13,31 @@
 /* Rules for a start request that need no state: required fields, lengths, durations, policies. */
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, struct err *err) must_check;
 
+/* Rules for a cron schedule; empty is valid. */
+int run_validate_cron(const char *schedule, struct err *err) must_check;
+
+/* Where a run comes from. What a client's start does not have is zero. */
 struct run_birth {
     const char *namespace_id;
     const char *run_id;
     const char *request_id;
+    /* from the run before it in the chain */
+    const char *first_run_id;
+    const char *continued_run_id;
+    E__ContinueAsNewInitiator initiator;
+    int32_t attempt;
+    int64_t backoff_us;
+    int64_t execution_expires_us;
+    Failure__Failure *continued_failure;
+    Common__Payloads *last_completion_result;
+    /* from its parent */
+    const State__Parent *parent;
+    const char *root_workflow_id;
+    const char *root_run_id;
+    bool is_held; /* the first task waits for the parent */
+    /* from its starter */
+    const Ws__SignalWorkflowExecutionRequest *signal; /* comes with the start, before the first task */
+    bool is_eager; /* the starter takes the first task itself */
 };
 /* A new run: st is a fresh message. Writes the started event and, without a delay, the first task. */
 int run_start(struct step *s, const struct run_birth *birth,
@@ -33,12 +54,24 @@ void run_close(struct step *s, E__WorkflowExecutionStatus status);
 
 /* requests from outside */
 
-int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req) must_check;
-int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionRequest *req) must_check;
+/* The workflow that sends a signal or a cancel request; NULL when a client does. */
+struct run_caller {
+    Common__WorkflowExecution *execution;
+    int64_t initiated_event_id;
+    bool insists; /* wakes the workflow also while its first task waits for a start delay */
+};
+
+int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,
+               const struct run_caller *caller) must_check;
+int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionRequest *req,
+                       const struct run_caller *caller) must_check;
 int run_terminate(struct step *s, const char *reason, Common__Payloads *details, const char *identity,
                   Common__Link **links, size_t link_count) must_check;
 
-/* time */
+/* The end of every step: what holds for the run whatever happened. */
+int run_settle(struct step *s) must_check;
+
+/* Time */
 
 int64_t run_due_us(const State__Execution *st); /* the next deadline by the wall clock, or CLOCK_NEVER */
 int run_tick(struct step *s) must_check; /* does everything that is due by s->now */

@@ -1,5 +1,6 @@
 /* Starting a run: the rules of the request, the first events, and what a start
  * means when its workflow id is already taken. */
+#include "core/cron.h"
 #include "core/merge.h"
 #include "core/retry.h"
 #include "core/run.h"
@@ -36,13 +37,13 @@ static int validate_policies(const Ws__StartWorkflowExecutionRequest *r, struct 
     return 0;
 }
 
+int run_validate_cron(const char *schedule, struct err *err) {
+    if (strempty(schedule))
+        return 0;
+    return cron_validate(schedule, err);
+}
+
 static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
-    if (!strempty(r->cron_schedule))
-        return err_set(err, ERR_UNIMPLEMENTED,
-                       "cron_schedule is not supported by this version of the server");
-    if (r->retry_policy)
-        return err_set(err, ERR_UNIMPLEMENTED,
-                       "a retry policy for workflows is not supported by this version of the server");
     if (r->n_completion_callbacks)
         return err_set(err, ERR_UNIMPLEMENTED,
                        "completion callbacks are not supported by this version of the server");
@@ -67,6 +68,8 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, struct err *e
         rc = validate_policies(r, err);
     if (rc == 0 && r->workflow_start_delay && !strempty(r->cron_schedule))
         rc = err_set(err, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together.");
+    if (rc == 0)
+        rc = run_validate_cron(r->cron_schedule, err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
         rc = err_set(err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     return rc == 0 ? validate_not_yet(r, err) : rc;
@@ -93,12 +96,14 @@ static void set_timeouts(State__Execution *st, const Ws__StartWorkflowExecutionR
     st->task_timeout_us = run ? MIN(task, run) : task;
 }
 
-static void set_times(struct step *s, int64_t delay_us) {
+static void set_times(struct step *s, const struct run_birth *b, int64_t delay_us) {
     State__Execution *st = s->st;
     st->start_us = s->now.us;
     st->execution_us = usec_add(s->now.us, delay_us);
     st->first_task_due_us = delay_us ? st->execution_us : 0;
-    if (st->execution_timeout_us)
+    if (b->execution_expires_us)
+        st->execution_expires_us = b->execution_expires_us; /* one for the whole chain */
+    else if (st->execution_timeout_us)
         st->execution_expires_us = usec_add(st->execution_us, st->execution_timeout_us);
     if (st->run_timeout_us)
         st->run_expires_us = usec_add(st->execution_us, st->run_timeout_us);
@@ -110,7 +115,15 @@ static void set_identity(struct step *s, const struct run_birth *b,
     pb_set_string(&st->namespace_id, b->namespace_id, &s->failed);
     pb_set_string(&st->workflow_id, r->workflow_id, &s->failed);
     pb_set_string(&st->run_id, b->run_id, &s->failed);
-    pb_set_string(&st->first_run_id, b->run_id, &s->failed);
+    pb_set_string(&st->first_run_id, b->first_run_id ? b->first_run_id : b->run_id, &s->failed);
+    pb_set_string(&st->root_workflow_id, b->root_workflow_id ? b->root_workflow_id : r->workflow_id,
+                  &s->failed);
+    pb_set_string(&st->root_run_id, b->root_run_id ? b->root_run_id : b->run_id, &s->failed);
+    pb_set_string(&st->cron_schedule, r->cron_schedule, &s->failed);
+    pb_set_message(&st->retry_policy, r->retry_policy ? retry_normalised(s, r->retry_policy) : NULL,
+                   &s->failed);
+    pb_set_message(&st->parent, b->parent, &s->failed);
+    st->is_first_task_held = b->is_held;
     pb_set_string(&st->original_run_id, b->run_id, &s->failed);
     pb_set_string(&st->workflow_type, r->workflow_type->name, &s->failed);
     pb_set_string(&st->task_queue, r->task_queue->name, &s->failed);
@@ -123,18 +136,20 @@ static void set_identity(struct step *s, const struct run_birth *b,
     pb_set_message(&st->priority, r->priority, &s->failed);
     st->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
     st->next_event_id = 1;
-    st->attempt = 1;
+    st->attempt = b->attempt ? b->attempt : 1;
     st->task_attempt = 1;
 }
 
-static void write_started(struct step *s, const Ws__StartWorkflowExecutionRequest *r, int64_t delay_us) {
+static void write_started(struct step *s, const struct run_birth *b,
+                          const Ws__StartWorkflowExecutionRequest *r, int64_t delay_us) {
     State__Execution *st = s->st;
     Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
     queue.name = st->task_queue;
     queue.kind = TASK_QUEUE_KIND_NORMAL;
-    Common__WorkflowExecution self = COMMON__WORKFLOW_EXECUTION__INIT;
-    self.workflow_id = st->workflow_id;
-    self.run_id = st->run_id;
+    Common__WorkflowExecution root = COMMON__WORKFLOW_EXECUTION__INIT;
+    Common__WorkflowExecution parent = COMMON__WORKFLOW_EXECUTION__INIT;
+    root.workflow_id = st->root_workflow_id;
+    root.run_id = st->root_run_id;
     Google__Protobuf__Duration timeouts[3] = {pb_duration(st->execution_timeout_us),
                                               pb_duration(st->run_timeout_us),
                                               pb_duration(st->task_timeout_us)};
@@ -149,8 +164,21 @@ static void write_started(struct step *s, const Ws__StartWorkflowExecutionReques
     a.workflow_execution_timeout = &timeouts[0];
     a.workflow_run_timeout = &timeouts[1];
     a.workflow_task_timeout = &timeouts[2];
-    a.continued_failure = r->continued_failure;
-    a.last_completion_result = r->last_completion_result;
+    a.continued_failure = b->continued_failure ? b->continued_failure : r->continued_failure;
+    a.last_completion_result =
+        b->last_completion_result ? b->last_completion_result : r->last_completion_result;
+    a.continued_execution_run_id = (char *)(uintptr_t)(b->continued_run_id ? b->continued_run_id : "");
+    a.initiator = b->initiator;
+    a.retry_policy = st->retry_policy;
+    a.cron_schedule = st->cron_schedule;
+    if (st->parent) {
+        parent.workflow_id = st->parent->workflow_id;
+        parent.run_id = st->parent->run_id;
+        a.parent_workflow_namespace = st->parent->namespace_;
+        a.parent_workflow_namespace_id = st->parent->namespace_id;
+        a.parent_workflow_execution = &parent;
+        a.parent_initiated_event_id = st->parent->initiated_event_id;
+    }
     a.original_execution_run_id = st->original_run_id;
     a.first_execution_run_id = st->first_run_id;
     a.identity = r->identity;
@@ -160,8 +188,9 @@ static void write_started(struct step *s, const Ws__StartWorkflowExecutionReques
     a.memo = st->memo;
     a.search_attributes = st->search_attributes;
     a.workflow_id = st->workflow_id;
-    a.root_workflow_execution = &self;
+    a.root_workflow_execution = &root;
     a.versioning_override = r->versioning_override;
+    a.eager_execution_accepted = b->is_eager && !delay_us;
     a.priority = r->priority;
     struct event_extra extra = {
         .user_metadata = r->user_metadata, .links = r->links, .link_count = r->n_links};
@@ -169,12 +198,23 @@ static void write_started(struct step *s, const Ws__StartWorkflowExecutionReques
 }
 
 int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWorkflowExecutionRequest *req) {
-    int64_t delay_us = cap_duration(pb_duration_us(req->workflow_start_delay));
+    int64_t delay_us =
+        birth->backoff_us ? birth->backoff_us : cap_duration(pb_duration_us(req->workflow_start_delay));
     set_identity(s, birth, req);
     set_timeouts(s->st, req);
-    set_times(s, delay_us);
-    write_started(s, req, delay_us);
-    if (!delay_us)
+    if (!delay_us && !strempty(req->cron_schedule) && !birth->continued_run_id)
+        delay_us = cron_next_us(req->cron_schedule, s->now.us, s->now.us) - s->now.us;
+    set_times(s, birth, delay_us);
+    write_started(s, birth, req, delay_us);
+    if (birth->signal) {
+        int64_t due_us = s->st->first_task_due_us;
+        s->st->first_task_due_us = CLOCK_NEVER; /* the signal itself does not wake the workflow */
+        int rc = run_signal(s, birth->signal, NULL);
+        s->st->first_task_due_us = due_us;
+        if (rc < 0)
+            return rc;
+    }
+    if (!delay_us && !birth->is_held)
         task_schedule(s);
     return 0;
 }

@@ -39,6 +39,7 @@ void step_init(struct step *s, State__Execution *st, struct wall now, struct rng
                struct err *err) {
     memset(s, 0, sizeof(*s));
     s->st = st;
+    s->ctx.namespace_name = s->ctx.identity = "";
     s->now = now;
     s->rng = rng;
     s->arena = arena;
@@ -48,6 +49,10 @@ void step_init(struct step *s, State__Execution *st, struct wall now, struct rng
 
 void step_done(struct step *s) {
     buf_done(&s->events);
+    if (s->next) {
+        pb_free(s->next->st); /* unless the engine took it */
+        step_done(s->next);
+    }
 }
 
 void step_effect(struct step *s, enum effect_kind kind, int64_t event_id) {
@@ -145,9 +150,38 @@ static int64_t *finish_started_field(History__HistoryEvent *ev, int64_t *ret_sch
     case EVENT_TYPE_ACTIVITY_TASK_CANCELED:
         *ret_scheduled = ev->activity_task_canceled_event_attributes->scheduled_event_id;
         return &ev->activity_task_canceled_event_attributes->started_event_id;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+        *ret_scheduled = ev->child_workflow_execution_completed_event_attributes->initiated_event_id;
+        return &ev->child_workflow_execution_completed_event_attributes->started_event_id;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
+        *ret_scheduled = ev->child_workflow_execution_failed_event_attributes->initiated_event_id;
+        return &ev->child_workflow_execution_failed_event_attributes->started_event_id;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
+        *ret_scheduled = ev->child_workflow_execution_canceled_event_attributes->initiated_event_id;
+        return &ev->child_workflow_execution_canceled_event_attributes->started_event_id;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+        *ret_scheduled = ev->child_workflow_execution_timed_out_event_attributes->initiated_event_id;
+        return &ev->child_workflow_execution_timed_out_event_attributes->started_event_id;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+        *ret_scheduled = ev->child_workflow_execution_terminated_event_attributes->initiated_event_id;
+        return &ev->child_workflow_execution_terminated_event_attributes->started_event_id;
     default:
         return NULL;
     }
+}
+
+/* For an event that says that something has started: which event asked for it. A child that is still
+ * pending learns the id of its started event. */
+static int64_t started_of(State__Execution *st, const History__HistoryEvent *ev, int64_t id) {
+    if (ev->event_type == EVENT_TYPE_ACTIVITY_TASK_STARTED)
+        return ev->activity_task_started_event_attributes->scheduled_event_id;
+    if (ev->event_type != EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED)
+        return 0;
+    int64_t initiated = ev->child_workflow_execution_started_event_attributes->initiated_event_id;
+    for (size_t i = 0; i < st->n_children; i++)
+        if (st->children[i]->initiated_event_id == initiated)
+            st->children[i]->started_event_id = id;
+    return initiated;
 }
 
 static void patch_started_id(History__HistoryEvent *ev, const struct started_id *ids, size_t count) {
@@ -176,9 +210,9 @@ bool step_flush_buffered(struct step *s) {
         if (event_rule(events[i]->event_type)->how == FINISH)
             continue;
         int64_t id = write_event(s, events[i]);
-        if (events[i]->event_type == EVENT_TYPE_ACTIVITY_TASK_STARTED)
-            ids[id_count++] = (struct started_id){
-                events[i]->activity_task_started_event_attributes->scheduled_event_id, id};
+        int64_t origin = started_of(s->st, events[i], id);
+        if (origin)
+            ids[id_count++] = (struct started_id){origin, id};
     }
     for (size_t i = 0; i < count; i++) {
         if (event_rule(events[i]->event_type)->how != FINISH)

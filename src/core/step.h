@@ -24,6 +24,7 @@ enum effect_kind {
     EFFECT_WORKFLOW_TASK, /* the run's workflow task wants a worker */
     EFFECT_ACTIVITY_TASK, /* the activity `event_id` wants a worker */
     EFFECT_CLOSED, /* the run is closed: whoever waits for it should look */
+    EFFECT_LETTER, /* the letter `event_id` of the outbox wants to be delivered */
 };
 
 struct effect {
@@ -39,8 +40,18 @@ struct core_limits {
 
 #define STEP_EFFECTS_MAX 4096 /* more than one completion can cause: pending limits are below it */
 
+/* What a step may look up beside the state. */
+struct step_context {
+    const char *namespace_name;
+    const char *identity; /* of the worker whose answer this is */
+    /* The run's first event, for steps that may start its next run; NULL when it has no retry and no cron. */
+    const History__WorkflowExecutionStartedEventAttributes *origin;
+};
+
 struct step {
     State__Execution *st;
+    struct step_context ctx;
+    struct step *next; /* the run that follows in the chain, begun by this step; its st is on the heap */
     struct wall now;
     struct rng *rng;
     struct arena *arena; /* scratch that outlives the step until its reply is sent */

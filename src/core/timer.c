@@ -68,6 +68,7 @@ int timer_cancel(struct step *s, int64_t completed_event_id,
     a.timer_id = in->timer_id;
     a.started_event_id = started_event_id;
     a.workflow_task_completed_event_id = completed_event_id;
+    a.identity = (char *)(uintptr_t)s->ctx.identity;
     step_event(s, EVENT_TYPE_TIMER_CANCELED, &a, NULL);
     return 0;
 }

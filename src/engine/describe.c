@@ -7,13 +7,13 @@
 #include "engine/engine_int.h"
 #include "engine/response.h"
 
-static Common__WorkflowExecution *execution_of(struct arena *a, const State__Execution *st) {
+static Common__WorkflowExecution *execution_of(struct arena *a, const char *workflow_id, const char *run_id) {
     Common__WorkflowExecution *ex = arena_new(a, Common__WorkflowExecution);
     if (!ex)
         return NULL;
     common__workflow_execution__init(ex);
-    ex->workflow_id = arena_strdup(a, st->workflow_id);
-    ex->run_id = arena_strdup(a, st->run_id);
+    ex->workflow_id = arena_strdup(a, workflow_id);
+    ex->run_id = arena_strdup(a, run_id);
     return ex;
 }
 
@@ -29,8 +29,12 @@ static Workflow__WorkflowExecutionInfo *describe_info(struct arena *a, const Sta
     workflow__workflow_execution_info__init(i);
     common__workflow_type__init(type);
     type->name = arena_strdup(a, st->workflow_type);
-    i->execution = execution_of(a, st);
-    i->root_execution = execution_of(a, st);
+    i->execution = execution_of(a, st->workflow_id, st->run_id);
+    i->root_execution = execution_of(a, st->root_workflow_id, st->root_run_id);
+    if (st->parent) {
+        i->parent_namespace_id = arena_strdup(a, st->parent->namespace_id);
+        i->parent_execution = execution_of(a, st->parent->workflow_id, st->parent->run_id);
+    }
     i->type = type;
     i->start_time = response_time(a, st->start_us);
     i->close_time = response_time(a, st->close_us);
@@ -127,6 +131,19 @@ static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const S
     return p;
 }
 
+static Workflow__PendingChildExecutionInfo *describe_child(struct arena *a, const State__Child *c) {
+    Workflow__PendingChildExecutionInfo *p = arena_new(a, Workflow__PendingChildExecutionInfo);
+    if (!p)
+        return NULL;
+    workflow__pending_child_execution_info__init(p);
+    p->workflow_id = arena_strdup(a, c->workflow_id);
+    p->run_id = arena_strdup(a, c->run_id);
+    p->workflow_type_name = arena_strdup(a, c->workflow_type);
+    p->initiated_id = c->initiated_event_id;
+    p->parent_close_policy = (E__ParentClosePolicy)c->parent_close_policy;
+    return p;
+}
+
 static Workflow__PendingWorkflowTaskInfo *describe_task(struct arena *a, const State__WorkflowTask *t) {
     Workflow__PendingWorkflowTaskInfo *p = t ? arena_new(a, Workflow__PendingWorkflowTaskInfo) : NULL;
     if (!p)
@@ -164,6 +181,9 @@ static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const St
     r->pending_workflow_task = describe_task(a, st->task);
     r->workflow_extended_info = describe_extended(a, st);
     r->pending_activities = arena_array(a, Workflow__PendingActivityInfo *, st->n_activities);
+    r->pending_children = arena_array(a, Workflow__PendingChildExecutionInfo *, st->n_children);
+    for (size_t i = 0; r->pending_children && i < st->n_children; i++)
+        r->pending_children[r->n_pending_children++] = describe_child(a, st->children[i]);
     for (size_t i = 0; r->pending_activities && i < st->n_activities; i++)
         r->pending_activities[r->n_pending_activities++] = describe_activity(a, st->activities[i]);
     return arena_failed(a) ? NULL : r;

@@ -11,6 +11,8 @@ static void go_tick(struct op *op) {
     struct space *space = space_by_id(op->e, key->namespace_id);
     struct step s;
     int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    if (rc == 0)
+        rc = op_need_origin(op);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0) {
@@ -32,7 +34,7 @@ static void fire_due(struct engine *e) {
         /* Out of the heap until its state says when the next deadline is; loading it tells. */
         heap_remove(&e->due, n);
         run_pin(run);
-        errand_start(e, go_tick, &key, NULL);
+        errand_start(e, go_tick, &key, sizeof(key));
         run_unpin(e, run);
     }
 }
@@ -166,7 +168,7 @@ static void due_done(struct read *r, int rc) {
         if (!all[i].is_ready)
             continue;
         e->restoring++;
-        errand_start(e, go_offer, &all[i].key, NULL);
+        errand_start(e, go_offer, &all[i].key, sizeof(all[i].key));
     }
     log_emit(e->log, LOG_recovered, log_int("open_runs", (int64_t)n));
     recovery_free(e);
@@ -226,6 +228,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     list_init(&e->recent);
     list_init(&e->errands);
     list_init(&e->page_reads);
+    list_init(&e->retries);
     e->recovery = rec;
     e->soon_end = &e->soon;
     rec->e = e;
@@ -262,7 +265,12 @@ static void fail_group(struct group *g) {
 static void fail_body_waiters(struct body *b) {
     fail_list(&b->readers);
     for (struct list *n; (n = list_pop(&b->queries));) {
-        struct op *op = container_of(n, struct query, link)->op;
+        struct query *q = container_of(n, struct query, link);
+        struct op *op = q->op;
+        if (q->task)
+            q->task->query = NULL;
+        if (q->poll)
+            q->poll->query = NULL;
         op->query = NULL;
         err_std(&op->err, ERR_UNAVAILABLE);
         op_fail(op);
@@ -290,6 +298,7 @@ static void fail_calls(struct engine *e) {
     for (size_t i = 0; (q = map_next(&e->queues, &i));)
         fail_list(&q->pollers);
     fail_page_reads(e);
+    fail_list(&e->retries);
     fail_group(e->flight);
     fail_group(e->open);
     for (size_t i = 0; (c = map_next(&e->currents, &i));)

@@ -37,7 +37,8 @@ struct engine_config {
 int engine_new(const struct engine_config *cfg, struct now now,
                void (*ready)(void *ctx, int rc, const struct err *e), void *ctx,
                struct engine **ret) must_check;
-/* Calls still open are failed with UNAVAILABLE. The store must be closed first, or have nothing of ours under way. */
+/* Calls still open are failed with UNAVAILABLE. The store must be closed first, or have nothing of ours under
+ * way. */
 void engine_free(struct engine *e);
 
 /* Tells the time: fires what is due, ends polls whose time is up. */

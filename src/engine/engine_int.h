@@ -71,6 +71,7 @@ struct run {
     struct list recent; /* in engine.recent when it has a body */
     uint32_t pins; /* uses that forbid dropping the body */
     bool is_loading;
+    bool is_in_read; /* inside store_read: the op that asked is still on the stack */
     bool is_missing; /* the store has no such run */
     struct read read;
 };
@@ -81,6 +82,7 @@ struct current {
     struct str key; /* namespace id, workflow id; allocated behind the struct */
     struct uuid run_id;
     enum current_state state;
+    bool is_in_read;  /* as in struct run */
     bool is_resuming; /* its waiters are being started: must stay */
     struct list waiters;
     struct read read;
@@ -90,7 +92,9 @@ struct current {
 /* Its own object, because the op may be gone before the store answers. */
 struct page_read {
     struct read read;
-    struct op *op;    /* NULL: nobody waits any more */
+    bool is_in_read; /* as in struct run */
+    bool is_done;
+    struct op *op; /* NULL: nobody waits any more */
     struct list link; /* in engine.page_reads */
 };
 
@@ -105,6 +109,7 @@ struct op {
     struct heap_node deadline; /* by the monotonic clock */
 
     struct run *run; /* pinned */
+    bool continues; /* goes on, instead of ending, when its group is durable */
     struct err err;
     const ProtobufCMessage *reply;
     struct str tail;
@@ -120,6 +125,8 @@ struct op {
     struct queue *queue; /* a poll: where it waits */
     struct query *query;
     char *request_id;
+    const History__WorkflowExecutionStartedEventAttributes
+        *origin; /* event 1, once op_need_origin has read it */
     void *extra;
 };
 
@@ -179,6 +186,7 @@ struct engine {
     struct pending_effect *soon; /* effects of quiet steps, done at the next flush */
     struct pending_effect **soon_end;
     struct list page_reads;
+    struct list retries; /* ops that try again later */
     struct recovery *recovery; /* while starting */
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
@@ -194,14 +202,16 @@ void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail); /* end
 /* Ends with this answer once everything that op->run shows is durable. */
 void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail);
 void op_fail_durable(struct op *op);
+/* Goes on with `go` once everything that op->run shows is durable. */
+void op_continue_durable(struct op *op, void (*go)(struct op *op));
 void op_park(struct op *op, struct list *where, int64_t until_us, void (*expire)(struct op *op));
 void op_unpark(struct op *op);
 /* min(the caller's deadline - margin, now + most), by the monotonic clock */
 int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us);
 void op_finish(struct op *op); /* unlinks it from everything; the call is ended by the caller of this */
 int op_out_of_memory(struct op *op);
-/* A call of the engine's own: runs go with a fresh arena, freed at its end. */
-void errand_start(struct engine *e, void (*go)(struct op *op), const struct run_key *key, void *extra);
+/* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
+void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
 
 /* spaces */
 
@@ -223,12 +233,17 @@ void run_set_due(struct engine *e, struct run *run);
 int op_need_run(struct op *op, struct space *space, struct uuid run_id) must_check;
 int op_need_execution(struct op *op, struct space *space, const Common__WorkflowExecution *ex,
                       const char *first_run_id) must_check;
-int op_need_current(struct op *op, struct space *space, const char *workflow_id,
-                    struct current **ret) must_check;
+/* 0 with *ret_known, and then *ret_run_id. */
+int op_need_current(struct op *op, struct space *space, const char *workflow_id, bool *ret_known,
+                    struct uuid *ret_run_id) must_check;
 int current_set(struct engine *e, struct space *space, const char *workflow_id,
                 struct uuid run_id) must_check;
 void body_free(struct body *b);
 struct body *body_new(void);
+
+/* The run's first event, which a step may need that begins the next run of its chain. 0 at once when the
+ * run has neither retry policy nor cron schedule. */
+int op_need_origin(struct op *op) must_check;
 
 /* steps */
 
@@ -238,6 +253,8 @@ void op_step_begin(struct op *op, struct step *s);
  * error of keeping it; op->err is filled. */
 int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) must_check;
 int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable) must_check;
+/* A step that began a run: takes its state, makes the run current. */
+int run_keep_new(struct engine *e, struct space *space, struct step *s, struct run **ret) must_check;
 void run_undo(struct engine *e, struct run *run);
 /* A step of the engine's own that may be lost (nothing is promised by it). */
 void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s, void *arg), void *arg);
@@ -267,6 +284,8 @@ struct events_want {
     size_t bytes_max;
 };
 int op_need_events(struct op *op, const struct events_want *w, struct str *ret, int64_t *ret_next) must_check;
+/* One event, decoded into the op's arena. */
+int op_need_event(struct op *op, int64_t event_id, History__HistoryEvent **ret) must_check;
 /* The events of a started task that are not in the history yet, packed; may be empty. */
 int virtual_events(struct op *op, struct str *ret, int64_t *ret_next) must_check;
 
@@ -306,7 +325,9 @@ void task_free(struct task *t);
 void poll_dispatch(struct op *op, struct task *t);
 void offer_workflow_task(struct engine *e, struct run *run);
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
-/* Everything in this run that a worker could be doing. */
+/* Delivers a letter of this run's outbox (letters.c). */
+void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter_id);
+/* Everything in this run that could be done now. */
 void offer_all(struct engine *e, struct run *run);
 
 /* queries */

@@ -6,6 +6,7 @@
 #include "core/task.h"
 #include "engine/engine_int.h"
 #include "wire/encode.h"
+#include "wire/guard.h"
 
 int tape_append(struct tape *t, struct str events, int64_t first_id) {
     ensure_inv(I5, first_id == t->next_id);
@@ -74,28 +75,30 @@ static void page_row(struct read *r, const struct row *row) {
     op->page_next = row->last_event_id + 1;
 }
 
+/* Events that are not there any more are not something to answer with. */
+static void ensure_read(struct engine *e, int rc) {
+    if (rc < 0)
+        e->cfg.on_fatal(e->cfg.fatal_ctx, "a history cannot be read from the store");
+}
+
 static void page_done(struct read *r, int rc) {
     struct page_read *pr = r->owner;
     struct op *op = pr->op;
+    if (pr->is_in_read) {
+        pr->is_done = true;
+        ensure_read(op->e, rc);
+        return;
+    }
     list_remove(&pr->link);
     mem_free(pr);
     if (!op)
         return;
     op->page_read = NULL;
-    if (rc < 0) {
-        op->e->cfg.on_fatal(op->e->cfg.fatal_ctx, "a history cannot be read from the store");
-        return;
-    }
-    if (!buf_ok(&op->page)) {
-        (void)op_out_of_memory(op);
-        if (op->drop)
-            op->drop(op);
-        op_fail(op);
-        return;
-    }
+    ensure_read(op->e, rc);
     op->go(op);
 }
 
+/* Reads the page: 0 when it is there already, ERR_WAIT when op will be started again. */
 static int read_page(struct op *op, const struct events_want *w) {
     struct page_read *pr = mem_zalloc(sizeof(*pr));
     if (!pr)
@@ -115,8 +118,15 @@ static int read_page(struct op *op, const struct events_want *w) {
                              .row = page_row,
                              .done = page_done,
                              .owner = pr};
+    pr->is_in_read = true;
     store_read(op->e->store, &pr->read);
-    return ERR_WAIT;
+    pr->is_in_read = false;
+    if (!pr->is_done)
+        return ERR_WAIT;
+    list_remove(&pr->link);
+    mem_free(pr);
+    op->page_read = NULL;
+    return 0;
 }
 
 /* As much of [from, until) as fits the limits, at least one event. */
@@ -146,20 +156,52 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
         ret->p = arena_dup(op->call->arena, ret->p, ret->n);
         return ret->p || !ret->n ? 0 : op_out_of_memory(op);
     }
-    if (op->page_next && op->page_wanted == w->from) {
-        if (op->page_next == t->first_id) { /* the store's part reaches the tape: one answer for both */
-            buf_add_str(&op->page, buf_str(&t->bytes));
-            op->page_next = t->next_id;
-        }
-        if (!buf_ok(&op->page))
-            return op_out_of_memory(op);
-        *ret = cut(buf_str(&op->page), op->page_first, w, ret_next);
-        return 0;
+    if (!op->page_next || op->page_wanted != w->from) {
+        int rc = read_page(op, w);
+        if (rc < 0)
+            return rc;
     }
-    return read_page(op, w);
+    if (op->page_next == t->first_id) { /* the store's part reaches the tape: one answer for both */
+        buf_add_str(&op->page, buf_str(&t->bytes));
+        op->page_next = t->next_id;
+    }
+    if (!buf_ok(&op->page))
+        return op_out_of_memory(op);
+    ensure_inv(I5, op->page_next > w->from);
+    *ret = cut(buf_str(&op->page), op->page_first, w, ret_next);
+    return 0;
 }
 
-/* events that are owed */
+int op_need_event(struct op *op, int64_t event_id, History__HistoryEvent **ret) {
+    struct events_want want = {.from = event_id, .until = event_id + 1, .events_max = 1, .bytes_max = 1};
+    ProtobufCAllocator alloc = wire_arena_allocator(op->call->arena);
+    struct wire_field f;
+    struct str bytes;
+    int64_t next;
+    bool ok = true;
+    int rc = op_need_events(op, &want, &bytes, &next);
+    if (rc < 0)
+        return rc;
+    ensure(wire_next_field(&bytes, &f, &ok) && ok);
+    *ret = history__history_event__unpack(&alloc, f.content.n, (const uint8_t *)f.content.p);
+    if (!*ret)
+        return op_out_of_memory(op);
+    ensure_inv(I5, (*ret)->event_id == event_id);
+    return 0;
+}
+
+int op_need_origin(struct op *op) {
+    const State__Execution *st = op->run->body->st;
+    History__HistoryEvent *first;
+    if (op->origin || (!st->retry_policy && strempty(st->cron_schedule)))
+        return 0;
+    int rc = op_need_event(op, 1, &first);
+    if (rc == 0)
+        op->origin = first->workflow_execution_started_event_attributes;
+    return rc;
+}
+
+/* Events that are owed */
 
 int virtual_events(struct op *op, struct str *ret, int64_t *ret_next) {
     const State__Execution *st = op->run->body->st;

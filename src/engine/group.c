@@ -69,9 +69,11 @@ int group_add_run(struct engine *e, struct run *run) {
 
 /* sealing */
 
-/* Whether a worker could be doing something for it now: what recovery must offer again. */
+/* Whether something could be done for it now, by a worker or by us: what recovery must begin again. */
 static bool run_is_ready(const State__Execution *st) {
     if (st->task && !st->task->started_event_id)
+        return true;
+    if (st->n_outbox)
         return true;
     for (size_t i = 0; i < st->n_activities; i++)
         if (st->activities[i]->is_offered && !st->activities[i]->started_us)
@@ -147,7 +149,10 @@ void engine_flush(struct engine *e) {
 /* after the commit */
 
 static void answer(struct op *op) {
-    if (op->reply)
+    if (op->continues) {
+        op->continues = false;
+        op->go(op);
+    } else if (op->reply)
         op_reply(op, op->reply, op->tail);
     else
         op_fail(op);
@@ -194,6 +199,9 @@ void run_effect(struct engine *e, struct run *run, const struct effect *fx) {
         break;
     case EFFECT_ACTIVITY_TASK:
         offer_activity_task(e, run, fx->event_id);
+        break;
+    case EFFECT_LETTER:
+        letter_begin(e, &run->key, fx->event_id);
         break;
     case EFFECT_CLOSED:
         break; /* readers and queries are told with every commit */

@@ -145,7 +145,8 @@ static int read_token(struct op *op, const Ws__GetWorkflowExecutionHistoryReques
         return err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
     const State__HistoryToken *t = (const State__HistoryToken *)m;
     struct uuid run_id;
-    if (t->next_event_id < 1 || t->last_event_id < 0 || uuid_parse(str_of(t->run_id), &run_id) < 0)
+    if (t->next_event_id < 1 || t->last_event_id < 0 || t->last_event_id == INT64_MAX ||
+        uuid_parse(str_of(t->run_id), &run_id) < 0)
         return err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
     if (!strempty(req->execution->run_id) && !streq(req->execution->run_id, t->run_id))
         return err_set(&op->err, ERR_INVALID, "RunId in the request does not match the NextPageToken.");
@@ -190,6 +191,8 @@ static void go_history(struct op *op) {
         rc = reader_begin(op, req);
     if (rc == 0)
         rc = op_need_execution(op, space, req->execution, NULL);
+    if (rc == ERR_WAIT)
+        return;
     struct reader *rd = op->extra;
     if (rc == 0 && strempty(req->execution->run_id)) { /* stay with this run, also when another follows it */
         req->execution->run_id = arena_strdup(op->call->arena, op->run->body->st->run_id);
@@ -267,6 +270,8 @@ static void go_history_reverse(struct op *op) {
         rc = reader_begin(op, &forward);
     if (rc == 0)
         rc = op_need_execution(op, space, req->execution, NULL);
+    if (rc == ERR_WAIT)
+        return;
     if (rc == 0 && !op->page_next && !req->next_page_token.len)
         rc = write_owed_start(op);
     struct reader *rd = op->extra;

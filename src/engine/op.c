@@ -96,6 +96,18 @@ void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail)
     list_append(&g->replies, &op->link);
 }
 
+void op_continue_durable(struct op *op, void (*go)(struct op *op)) {
+    struct group *g = group_of(op->e, op->run);
+    op->go = go;
+    if (!g) {
+        go(op);
+        return;
+    }
+    op->continues = true;
+    op_unpark(op);
+    list_append(&g->replies, &op->link);
+}
+
 void op_fail_durable(struct op *op) {
     struct group *g = group_of(op->e, op->run);
     if (!g) {
@@ -160,17 +172,16 @@ static void errand_fail(struct call *c, const struct err *e unused_arg) {
 
 static const struct call_ops errand_ops = {errand_reply, errand_fail};
 
-void errand_start(struct engine *e, void (*go)(struct op *op), const struct run_key *key, void *extra) {
+void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size) {
     struct errand *er = mem_zalloc(sizeof(*er));
     ensure(er);
     arena_init(&er->arena, ENGINE_ERRAND_BYTES);
     er->call = (struct call){.ops = &errand_ops, .arena = &er->arena, .deadline = {CLOCK_NEVER}};
     list_append(&e->errands, &er->link);
-    struct run_key *copy = arena_dup(&er->arena, key, sizeof(*key));
+    void *copy = arena_dup(&er->arena, req, req_size);
     ensure(copy);
     struct op *op = op_new(e, &er->call, copy, go);
     if (!op)
         return;
-    op->extra = extra;
     go(op);
 }

@@ -4,7 +4,6 @@
  * not committed for its own sake) -> answered. When the caller goes away in
  * between, the task is put back or un-started, so that the next worker gets it
  * at once instead of after a timeout. */
-#include "base/mem.h"
 #include "core/activity.h"
 #include "core/task.h"
 #include "core/validate.h"
@@ -47,33 +46,38 @@ static void poll_drop(struct op *op) {
     }
 }
 
+struct lost_task {
+    struct run_key key;
+    struct poll poll;
+};
+
 static void go_give_back(struct op *op) {
-    const struct run_key *key = op->req;
-    struct space *space = space_by_id(op->e, key->namespace_id);
-    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    const struct lost_task *lost = op->req;
+    struct poll poll = lost->poll;
+    struct space *space = space_by_id(op->e, lost->key.namespace_id);
+    int rc = space ? op_need_run(op, space, lost->key.run_id) : ERR_NOT_FOUND;
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)
-        run_quiet_step(op->e, op->run, give_back, op->extra);
-    mem_free(op->extra);
+        run_quiet_step(op->e, op->run, give_back, &poll);
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
 void engine_task_lost(struct engine *e, struct str task_token) {
-    struct run_key key;
+    struct lost_task lost = {0};
     State__TaskToken *t =
         state__task_token__unpack(&wire_heap_allocator, task_token.n, (const uint8_t *)task_token.p);
     struct query *q = t ? map_get(&e->queries, str_of(t->run_id)) : NULL;
-    struct poll *p = NULL;
     if (q) {
-        query_lost(e, q);
-    } else if (t && uuid_parse(str_of(t->namespace_id), &key.namespace_id) == 0 &&
-               uuid_parse(str_of(t->run_id), &key.run_id) == 0 && (p = mem_zalloc(sizeof(*p)))) {
-        p->kind = strempty(t->activity_id) ? TASK_WORKFLOW : TASK_ACTIVITY;
-        p->scheduled_event_id = t->scheduled_event_id;
-        p->started_us = t->started_us;
-        p->attempt = t->attempt;
-        errand_start(e, go_give_back, &key, p);
+        if (q->state == QUERY_WITH_WORKER)
+            query_lost(e, q);
+    } else if (t && uuid_parse(str_of(t->namespace_id), &lost.key.namespace_id) == 0 &&
+               uuid_parse(str_of(t->run_id), &lost.key.run_id) == 0) {
+        lost.poll.kind = strempty(t->activity_id) ? TASK_WORKFLOW : TASK_ACTIVITY;
+        lost.poll.scheduled_event_id = t->scheduled_event_id;
+        lost.poll.started_us = t->started_us;
+        lost.poll.attempt = t->attempt;
+        errand_start(e, go_give_back, &lost, sizeof(lost));
     }
     pb_free(t);
 }
@@ -204,27 +208,34 @@ static int start_task(struct op *op) {
     return ERR_INTERNAL;
 }
 
-static void go_dispatch(struct op *op) {
+/* False when the entry was stale: then nothing has happened. */
+static bool dispatch(struct op *op) {
     struct poll *p = op->extra;
     int rc = op_need_run(op, op->task->space, op->task->run_id);
     if (rc == ERR_WAIT)
-        return;
+        return true;
     if (rc == 0)
         rc = start_task(op);
     if (rc == ERR_NO_MEMORY) {
         poll_drop(op);
         op_fail(op);
-        return;
+        return true;
     }
-    if (rc < 0) { /* the entry was stale */
+    if (rc < 0) {
         task_free(take(&op->task));
-        poll_wait(op);
-        return;
+        op_pin(op, NULL);
+        return false;
     }
     p->kind = op->task->kind;
     p->is_started = true;
     task_free(take(&op->task));
     op->go(op);
+    return true;
+}
+
+static void go_dispatch(struct op *op) {
+    if (!dispatch(op))
+        poll_wait(op);
 }
 
 void poll_dispatch(struct op *op, struct task *t) {
@@ -254,12 +265,14 @@ static void poll_wait(struct op *op) {
         poll_empty(op);
         return;
     }
-    struct list *n = list_pop(&q->tasks);
-    if (n) {
+    for (struct list *n; (n = list_pop(&q->tasks));) {
         q->task_count--;
-        poll_dispatch(op, container_of(n, struct task, link));
-        return;
+        op->task = container_of(n, struct task, link);
+        op->go = go_dispatch;
+        if (dispatch(op))
+            return;
     }
+    op->go = poll_wait;
     int64_t until = op_deadline(op, ENGINE_POLL_MS * USEC_PER_MS, ENGINE_POLL_MARGIN_MS * USEC_PER_MS);
     op_park(op, &q->pollers, until, poll_empty);
 }

@@ -78,14 +78,10 @@ static void query_fail(struct query *q, const char *text, const Failure__Failure
 
 /* asking directly */
 
-static void query_wait(struct query *q, int64_t until) {
+static int query_wait(struct query *q, int64_t until) {
     struct op *op = q->op;
     heap_remove(&op->e->deadlines, &op->deadline);
-    if (heap_add(&op->e->deadlines, &op->deadline, until) < 0) {
-        (void)op_out_of_memory(op);
-        query_drop(op);
-        op_fail(op);
-    }
+    return heap_add(&op->e->deadlines, &op->deadline, until) < 0 ? op_out_of_memory(op) : 0;
 }
 
 static void query_queue(struct engine *e, struct query *q, bool use_sticky);
@@ -129,7 +125,11 @@ static void query_queue(struct engine *e, struct query *q, bool use_sticky) {
         until = MIN(until, usec_add(e->now.mono.us, st->sticky_timeout_us));
         q->op->expire = sticky_expire;
     }
-    query_wait(q, until);
+    if (query_wait(q, until) < 0) {
+        query_drop(q->op);
+        op_fail(q->op);
+        return;
+    }
     queue_add(e, queue, t);
 }
 
@@ -141,6 +141,8 @@ static void query_ask_directly(struct engine *e, struct query *q) {
 }
 
 void query_lost(struct engine *e, struct query *q) {
+    if (q->task)
+        return; /* it is in a queue again already */
     q->poll = NULL;
     query_queue(e, q, false);
 }
@@ -279,8 +281,11 @@ static int query_begin(struct op *op) {
     op->query = q;
     op->drop = query_drop;
     op->expire = query_expire;
-    query_wait(q, op_deadline(op, ENGINE_QUERY_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS));
-    return 0;
+    int rc =
+        query_wait(q, op_deadline(op, ENGINE_QUERY_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS));
+    if (rc < 0)
+        query_drop(op);
+    return rc;
 }
 
 static void go_query(struct op *op) {

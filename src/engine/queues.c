@@ -142,6 +142,8 @@ void offer_all(struct engine *e, struct run *run) {
     offer_workflow_task(e, run);
     for (size_t i = 0; i < st->n_activities; i++)
         offer_activity_task(e, run, st->activities[i]->scheduled_event_id);
+    for (size_t i = 0; i < st->n_outbox; i++)
+        letter_begin(e, &run->key, st->outbox[i]->id);
 }
 
 /* a worker says goodbye */
@@ -173,7 +175,7 @@ static void queue_shut(struct engine *e, struct queue *q) {
         if (query)
             query_lost(e, query);
         else
-            errand_start(e, go_unstick, &key, NULL);
+            errand_start(e, go_unstick, &key, sizeof(key));
     }
 }
 

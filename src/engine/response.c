@@ -6,7 +6,6 @@
 #include "engine/copy.h"
 #include "core/task.h"
 #include "wire/encode.h"
-#include "wire/guard.h"
 
 #define RESPONSE_HISTORY_FIELD 8 /* PollWorkflowTaskQueueResponse.history */
 #define COMPLETED_ACTIVITIES_FIELD 2 /* RespondWorkflowTaskCompletedResponse.activity_tasks */
@@ -108,6 +107,25 @@ int task_response(struct op *op, bool is_sticky, Ws__PollWorkflowTaskQueueRespon
     return arena_failed(a) ? op_out_of_memory(op) : 0;
 }
 
+int task_response_tail(struct op *op, uint32_t field, bool is_sticky, struct str *ret) {
+    Ws__PollWorkflowTaskQueueResponse *task;
+    struct str history;
+    struct buf inner, outer;
+    int rc = task_response(op, is_sticky, &task, &history);
+    if (rc < 0)
+        return rc;
+    buf_init(&inner, SIZE_MAX);
+    buf_init(&outer, SIZE_MAX);
+    wire_encode(&inner, &task->base);
+    buf_add_str(&inner, history);
+    wire_add_bytes_field(&outer, field, buf_str(&inner));
+    *ret = str_bytes(arena_dup(op->call->arena, outer.data, outer.len), outer.len);
+    bool ok = buf_ok(&inner) && buf_ok(&outer) && ret->p;
+    buf_done(&inner);
+    buf_done(&outer);
+    return ok ? 0 : op_out_of_memory(op);
+}
+
 int query_response(struct op *op, struct query *q, bool is_sticky, Ws__PollWorkflowTaskQueueResponse **ret,
                    struct str *ret_tail) {
     struct arena *a = op->call->arena;
@@ -140,21 +158,11 @@ int query_response(struct op *op, struct query *q, bool is_sticky, Ws__PollWorkf
 /* The scheduled event holds what the state does not carry along: header and input. */
 static int scheduled_event(struct op *op, int64_t event_id,
                            History__ActivityTaskScheduledEventAttributes **ret) {
-    struct str bytes;
-    struct wire_field f;
-    int64_t next;
-    bool ok = true;
-    ProtobufCAllocator alloc = wire_arena_allocator(op->call->arena);
-    struct events_want want = {.from = event_id, .until = event_id + 1, .events_max = 1, .bytes_max = 1};
-    int rc = op_need_events(op, &want, &bytes, &next);
+    History__HistoryEvent *ev;
+    int rc = op_need_event(op, event_id, &ev);
     if (rc < 0)
         return rc;
-    ensure(wire_next_field(&bytes, &f, &ok) && ok);
-    History__HistoryEvent *ev =
-        history__history_event__unpack(&alloc, f.content.n, (const uint8_t *)f.content.p);
-    if (!ev)
-        return op_out_of_memory(op);
-    ensure_inv(I5, ev->event_id == event_id && ev->event_type == EVENT_TYPE_ACTIVITY_TASK_SCHEDULED);
+    ensure_inv(I5, ev->event_type == EVENT_TYPE_ACTIVITY_TASK_SCHEDULED);
     *ret = ev->activity_task_scheduled_event_attributes;
     return 0;
 }

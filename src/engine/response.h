@@ -8,6 +8,8 @@
 /* The workflow task that op->run's state says is started. *ret_tail is the packed `history` field. */
 int task_response(struct op *op, bool is_sticky, Ws__PollWorkflowTaskQueueResponse **ret,
                   struct str *ret_tail) must_check;
+/* The same, packed as the field `field` of another answer. */
+int task_response_tail(struct op *op, uint32_t field, bool is_sticky, struct str *ret) must_check;
 int activity_response(struct op *op, int64_t scheduled_event_id,
                       Ws__PollActivityTaskQueueResponse **ret) must_check;
 /* The activities that a completion started for the same worker, as packed fields of its answer. Called

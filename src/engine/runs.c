@@ -186,35 +186,44 @@ static void load_done(struct read *r, int rc) {
     }
     run->is_loading = false;
     run->is_missing = !run->body;
+    if (run->is_in_read)
+        return;
     run_pin(run);
     resume(&run->waiters);
     run_unpin(e, run);
+}
+
+static void load(struct engine *e, struct run *run) {
+    run->is_loading = true;
+    run->is_in_read = true;
+    run->read = (struct read){.kind = READ_EXECUTION,
+                              .namespace_id = run->key.namespace_id,
+                              .run_id = run->key.run_id,
+                              .row = body_loaded,
+                              .done = load_done,
+                              .owner = run};
+    store_read(e->store, &run->read);
+    run->is_in_read = false;
 }
 
 int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
     struct run *run = run_get(op->e, (struct run_key){space->id, run_id}, space);
     if (!run)
         return op_out_of_memory(op);
+    if (!run->body && !run->is_missing && !run->is_loading)
+        load(op->e, run);
     if (run->body) {
         op_pin(op, run);
         run_touch(op->e, run);
         return 0;
     }
-    if (run->is_missing) /* seen while resuming from the load that found nothing */
-        return err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
     op_pin(op, NULL);
-    list_append(&run->waiters, &op->link);
-    if (run->is_loading)
+    if (run->is_loading) {
+        list_append(&run->waiters, &op->link);
         return ERR_WAIT;
-    run->is_loading = true;
-    run->read = (struct read){.kind = READ_EXECUTION,
-                              .namespace_id = space->id,
-                              .run_id = run_id,
-                              .row = body_loaded,
-                              .done = load_done,
-                              .owner = run};
-    store_read(op->e->store, &run->read);
-    return ERR_WAIT;
+    }
+    run_free_if_unused(op->e, run);
+    return err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
 }
 
 /* which run a workflow id means */
@@ -242,6 +251,8 @@ static void current_done(struct read *r, int rc) {
     }
     if (c->state == CURRENT_LOADING)
         c->state = CURRENT_NONE;
+    if (c->is_in_read)
+        return;
     c->is_resuming = true;
     resume(&c->waiters);
     c->is_resuming = false;
@@ -264,34 +275,41 @@ static struct current *current_new(struct engine *e, struct str key) {
     return c;
 }
 
-int op_need_current(struct op *op, struct space *space, const char *workflow_id, struct current **ret) {
+static void load_current(struct engine *e, struct current *c, struct uuid namespace_id) {
+    c->state = CURRENT_LOADING;
+    c->is_in_read = true;
+    c->read = (struct read){.kind = READ_CURRENT,
+                            .namespace_id = namespace_id,
+                            .workflow_id =
+                                str_bytes(c->key.p + sizeof(namespace_id), c->key.n - sizeof(namespace_id)),
+                            .row = current_row,
+                            .done = current_done,
+                            .owner = c};
+    store_read(e->store, &c->read);
+    c->is_in_read = false;
+}
+
+int op_need_current(struct op *op, struct space *space, const char *workflow_id, bool *ret_known,
+                    struct uuid *ret_run_id) {
     struct engine *e = op->e;
     struct str key = current_key(op->call->arena, space, workflow_id);
-    if (!key.p)
-        return op_out_of_memory(op);
-    struct current *c = map_get(&e->currents, key);
-    if (c && c->state != CURRENT_LOADING) {
-        *ret = c;
-        return 0;
-    }
-    bool is_new = !c;
-    if (is_new)
+    struct current *c = key.p ? map_get(&e->currents, key) : NULL;
+    if (key.p && !c) {
         c = current_new(e, key);
+        if (c)
+            load_current(e, c, space->id);
+    }
     if (!c)
         return op_out_of_memory(op);
-    list_append(&c->waiters, &op->link);
-    if (!is_new)
+    if (c->state == CURRENT_LOADING) {
+        list_append(&c->waiters, &op->link);
         return ERR_WAIT;
-    c->state = CURRENT_LOADING;
-    c->read =
-        (struct read){.kind = READ_CURRENT,
-                      .namespace_id = space->id,
-                      .workflow_id = str_bytes(c->key.p + sizeof(space->id), c->key.n - sizeof(space->id)),
-                      .row = current_row,
-                      .done = current_done,
-                      .owner = c};
-    store_read(e->store, &c->read);
-    return ERR_WAIT;
+    }
+    *ret_known = c->state == CURRENT_KNOWN;
+    *ret_run_id = c->run_id;
+    if (!c->is_resuming && !current_is_needed(e, c))
+        current_free(e, c); /* asked again, it is read again; what is not resident is not cached */
+    return 0;
 }
 
 int current_set(struct engine *e, struct space *space, const char *workflow_id, struct uuid run_id) {
@@ -314,16 +332,15 @@ int current_set(struct engine *e, struct space *space, const char *workflow_id, 
 int op_need_execution(struct op *op, struct space *space, const Common__WorkflowExecution *ex,
                       const char *first_run_id) {
     struct uuid run_id;
-    struct current *c = NULL;
+    bool is_known = false;
     /* A chain is named by its first run; then the run id is only a hint and the current run is meant. */
     bool by_chain = !strempty(first_run_id);
     if (by_chain || strempty(ex->run_id)) {
-        int rc = op_need_current(op, space, ex->workflow_id, &c);
+        int rc = op_need_current(op, space, ex->workflow_id, &is_known, &run_id);
         if (rc < 0)
             return rc;
-        if (c->state == CURRENT_NONE)
+        if (!is_known)
             return err_set(&op->err, ERR_NOT_FOUND, "workflow not found for ID: %s", ex->workflow_id);
-        run_id = c->run_id;
     } else if (uuid_parse(str_of(ex->run_id), &run_id) < 0) {
         return err_set(&op->err, ERR_INVALID, "Invalid RunId.");
     }

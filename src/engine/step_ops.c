@@ -7,6 +7,8 @@
 
 void op_step_begin(struct op *op, struct step *s) {
     step_init(s, op->run->body->st, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
+    s->ctx.namespace_name = op->run->space->st->name;
+    s->ctx.origin = op->origin;
     s->limits = &op->e->limits;
 }
 
@@ -38,10 +40,15 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     wire_encode(&e->image, &b->st->base);
     if (!buf_ok(&e->image))
         return ERR_NO_MEMORY;
-    if (is_durable && (!group_open(e) || group_add_run(e, run) < 0))
-        return ERR_NO_MEMORY;
+    size_t tape_len = b->tape.bytes.len;
+    int64_t tape_next = b->tape.next_id;
     if (s->first_event_id && tape_append(&b->tape, buf_str(&s->events), s->first_event_id) < 0)
         return ERR_NO_MEMORY;
+    if (is_durable && (!group_open(e) || group_add_run(e, run) < 0)) {
+        buf_truncate(&b->tape.bytes, tape_len);
+        b->tape.next_id = tape_next;
+        return ERR_NO_MEMORY;
+    }
     struct buf old = b->image;
     b->image = e->image;
     e->image = old;
@@ -52,7 +59,10 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     run_set_due(e, run);
     if (!task_is_started(b->st))
         queries_detach(run);
-    ensure(keep_effects(e, run, s, is_durable) == 0); /* past the point where the step could be undone */
+    /* Past the point where the step could be undone. */
+    ensure(keep_effects(e, run, s, is_durable) == 0);
+    struct run *next = NULL;
+    ensure(!s->next || run_keep_new(e, run->space, s->next, &next) == 0);
     return 0;
 }
 
@@ -66,6 +76,8 @@ void run_undo(struct engine *e, struct run *run) {
 }
 
 int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) {
+    if (rc == 0)
+        rc = run_settle(s);
     if (rc == 0) {
         rc = run_keep(op->e, op->run, s, is_durable);
         if (rc < 0)
@@ -82,6 +94,7 @@ void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s
     struct step s;
     arena_init(&arena, ENGINE_ERRAND_BYTES);
     step_init(&s, run->body->st, e->now.wall, &e->rng, &arena, NULL);
+    s.ctx.namespace_name = run->space->st->name;
     fn(&s, arg);
     if (run_keep(e, run, &s, false) < 0)
         run_undo(e, run);

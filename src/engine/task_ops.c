@@ -6,7 +6,6 @@
 #include "core/task.h"
 #include "engine/engine_int.h"
 #include "engine/response.h"
-#include "wire/encode.h"
 
 #define COMPLETED_TASK_FIELD 1 /* RespondWorkflowTaskCompletedResponse.workflow_task */
 
@@ -22,9 +21,6 @@ struct completion_answer {
 static void go_answer_with_task(struct op *op) {
     static const Ws__RespondWorkflowTaskCompletedResponse resp =
         WS__RESPOND_WORKFLOW_TASK_COMPLETED_RESPONSE__INIT;
-    Ws__PollWorkflowTaskQueueResponse *task;
-    struct str history;
-    struct buf inner, outer;
     const State__WorkflowTask *now = op->run->body->st->task;
     const struct completion_answer *answer = op->extra;
     const State__WorkflowTask *begun = &answer->begun;
@@ -33,24 +29,23 @@ static void go_answer_with_task(struct op *op) {
         op_reply_durable(op, &resp.base, answer->activities); /* it ended while events were read */
         return;
     }
-    int rc = task_response(op, now->is_sticky, &task, &history);
+    struct str tail;
+    int rc = task_response_tail(op, COMPLETED_TASK_FIELD, now->is_sticky, &tail);
     if (rc == ERR_WAIT)
         return;
-    buf_init(&inner, SIZE_MAX);
-    buf_init(&outer, SIZE_MAX);
-    if (rc == 0) {
-        wire_encode(&inner, &task->base);
-        buf_add_str(&inner, history);
-        wire_add_bytes_field(&outer, COMPLETED_TASK_FIELD, buf_str(&inner));
-        buf_add_str(&outer, answer->activities);
+    if (rc < 0) {
+        /* Without memory the worker simply does not get the task here; it times out and is offered again. */
+        op_reply_durable(op, &resp.base, answer->activities);
+        return;
     }
-    struct str tail = {NULL, 0};
-    if (rc == 0 && buf_ok(&inner) && buf_ok(&outer))
-        tail = str_bytes(arena_dup(op->call->arena, outer.data, outer.len), outer.len);
-    buf_done(&inner);
-    buf_done(&outer);
-    /* Without memory the worker simply does not get the task here; it times out and is offered again. */
-    op_reply_durable(op, &resp.base, tail.p ? tail : answer->activities);
+    char *both = arena_alloc(op->call->arena, tail.n + answer->activities.n);
+    if (both) {
+        memcpy(both, tail.p, tail.n);
+        if (answer->activities.n)
+            memcpy(both + tail.n, answer->activities.p, answer->activities.n);
+        tail = str_bytes(both, tail.n + answer->activities.n);
+    }
+    op_reply_durable(op, &resp.base, tail);
 }
 
 /* The completion was refused: undone, and the task is failed with the reason instead. */
@@ -83,6 +78,8 @@ static void go_complete(struct op *op) {
     State__TaskToken *token;
     struct step s;
     int rc = op_need_token_run(op, &req->task_token, req->namespace_, &token);
+    if (rc == 0)
+        rc = op_need_origin(op);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0) {

@@ -48,7 +48,7 @@ struct write {
     int64_t due_us;          /* EXECUTION: next deadline by the wall clock, or CLOCK_NEVER */
     int64_t close_us;        /* EXECUTION: when it closed, or CLOCK_NEVER while open */
     int32_t status;          /* EXECUTION: WorkflowExecutionStatus */
-    bool is_ready;           /* EXECUTION: has tasks that a worker could be doing now */
+    bool is_ready;           /* EXECUTION: has something to do now: tasks for workers, letters for other runs */
     int64_t first_event_id;  /* HISTORY */
     int64_t last_event_id;   /* HISTORY */
 };

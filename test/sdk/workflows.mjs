@@ -5,13 +5,17 @@ import {
   ApplicationFailure,
   CancellationScope,
   condition,
+  continueAsNew,
   defineQuery,
   defineSignal,
+  executeChild,
+  getExternalWorkflowHandle,
   isCancellation,
   proxyActivities,
   proxySinks,
   setHandler,
   sleep,
+  startChild,
   workflowInfo,
 } from '@temporalio/workflow';
 
@@ -167,6 +171,72 @@ export async function journey(steps, expected) {
   }
   await condition(() => values.length >= expected);
   return { counted, values };
+}
+
+// Continues as new until n is 0; resolves to how many runs it took.
+export async function countdown(n, runs = 1) {
+  if (n === 0) return runs;
+  await continueAsNew(n - 1, runs + 1);
+}
+
+// Fails until the given attempt.
+export async function failsUntilAttempt(attempt) {
+  if (workflowInfo().attempt < attempt) throw ApplicationFailure.create({ message: 'not yet', type: 'Early' });
+  return workflowInfo().attempt;
+}
+
+// For cron: what the run before left behind, and one more.
+export async function tally() {
+  const { lastResult } = workflowInfo();
+  return (lastResult ?? 0) + 1;
+}
+
+// Starts a child with these options and resolves to what became of it.
+export async function parent(type, options) {
+  try {
+    return { result: await executeChild(type, options) };
+  } catch (error) {
+    return { error: error.name, cause: error.cause?.name, message: error.cause?.message ?? error.message };
+  }
+}
+
+// Starts a child and ends, or waits for `stop` first.
+export async function abandons(type, options, waits = false) {
+  const child = await startChild(type, options);
+  let stopped = !waits;
+  setHandler(stop, () => void (stopped = true));
+  await condition(() => stopped);
+  return child.firstExecutionRunId;
+}
+
+// Starts a child and cancels it.
+export async function cancelsChild(type, options) {
+  const scope = new CancellationScope();
+  setHandler(stop, () => scope.cancel());
+  try {
+    return { result: await scope.run(() => executeChild(type, options)) };
+  } catch (error) {
+    if (!isCancellation(error)) throw error;
+    return { cancelled: error.name };
+  }
+}
+
+export async function signalsOther(workflowId, value) {
+  try {
+    await getExternalWorkflowHandle(workflowId).signal(add, value);
+    return 'delivered';
+  } catch (error) {
+    return error.name;
+  }
+}
+
+export async function cancelsOther(workflowId) {
+  try {
+    await getExternalWorkflowHandle(workflowId).cancel();
+    return 'delivered';
+  } catch (error) {
+    return error.name;
+  }
 }
 
 // `count` activities at once.

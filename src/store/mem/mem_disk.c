@@ -96,7 +96,7 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w) {
 /* reads */
 
 static bool is_due(const struct row *r) {
-    return r->close_us == CLOCK_NEVER && (r->due_us != CLOCK_NEVER || r->is_ready);
+    return r->due_us != CLOCK_NEVER || r->is_ready;
 }
 
 static bool is_closed_before(const struct row *r, const struct read *q) {

@@ -26,7 +26,7 @@ static const char *const reader_sql[READER_STMT_COUNT] = {
                        " ORDER BY first_event_id",
     [READER_DUE] = "SELECT namespace_id, run_id, due_us, ready, workflow_id"
                    " FROM executions INDEXED BY executions_due"
-                   " WHERE close_us IS NULL AND (due_us IS NOT NULL OR ready = 1)"
+                   " WHERE due_us IS NOT NULL OR ready = 1"
                    " ORDER BY namespace_id, run_id",
     [READER_CLOSED] = "SELECT namespace_id, run_id, close_us, workflow_id"
                       " FROM executions INDEXED BY executions_closed"

@@ -46,8 +46,8 @@ static const struct migration migrations[] = {
         ");"
 
         "CREATE INDEX executions_due"
-        "  ON executions (namespace_id, run_id, due_us, ready, workflow_id, close_us)"
-        "  WHERE close_us IS NULL AND (due_us IS NOT NULL OR ready = 1);"
+        "  ON executions (namespace_id, run_id, due_us, ready, workflow_id)"
+        "  WHERE due_us IS NOT NULL OR ready = 1;"
 
         "CREATE INDEX executions_closed ON executions (close_us, namespace_id, run_id)"
         "  WHERE close_us IS NOT NULL;"

@@ -1,0 +1,30 @@
+/* Child workflows, seen from the parent; and what a child does for its parent. */
+#pragma once
+
+#include "command.pb-c.h"
+#include "core/step.h"
+
+int child_initiate(struct step *s, int64_t completed_event_id, const Command__Command *cmd) must_check;
+State__Child *child_find(const State__Execution *st, int64_t initiated_event_id);
+
+/* Answers to LETTER_START_CHILD. In a parent that has closed meanwhile they only settle what becomes of
+ * the child. */
+struct child_birth {
+    const char *namespace_name;
+    const char *namespace_id;
+    const char *run_id;
+    Common__Header *header;
+};
+void child_started(struct step *s, int64_t initiated_event_id, const struct child_birth *b);
+void child_start_failed(struct step *s, int64_t initiated_event_id,
+                        E__StartChildWorkflowExecutionFailedCause cause);
+
+/* LETTER_CHILD_CLOSED arrived: `close` is the child's last event. */
+void child_closed(struct step *s, int64_t initiated_event_id, const Common__WorkflowExecution *child,
+                  const char *namespace_name, const char *namespace_id, const History__HistoryEvent *close);
+
+/* LETTER_CHILD_GO arrived: the first task need not wait any longer. */
+void child_go(struct step *s);
+
+/* The run closes: tells its children what their parent-close policy says, and its own parent how it ended. */
+void child_say_goodbye(struct step *s);

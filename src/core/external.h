@@ -1,0 +1,10 @@
+/* Signals and cancel requests that a workflow sends to another. */
+#pragma once
+
+#include "command.pb-c.h"
+#include "core/step.h"
+
+int external_signal(struct step *s, int64_t completed_event_id, const Command__Command *cmd) must_check;
+int external_cancel(struct step *s, int64_t completed_event_id, const Command__Command *cmd) must_check;
+/* The letter was answered. cause 0: delivered. */
+void external_resolved(struct step *s, int64_t initiated_event_id, int cause);

@@ -1,0 +1,25 @@
+/* Letters: what one run must tell another.
+ *
+ * A letter is written into the sender's state by the step that causes it, and
+ * so becomes durable with it. The engine delivers it after the commit, again
+ * after a crash, until the sender hears that it was received; receivers know a
+ * letter again by its request id or by what it is about. */
+#pragma once
+
+#include "core/step.h"
+
+enum letter_kind {
+    LETTER_START_CHILD = 1, /* event_id: the initiated event */
+    LETTER_CHILD_GO = 2, /* to a child: its start is recorded, its first task may begin */
+    LETTER_CHILD_CLOSED = 3, /* to the parent: how this run ended */
+    LETTER_TERMINATE_CHILD = 4,
+    LETTER_CANCEL_CHILD = 5,
+    LETTER_SIGNAL = 6, /* event_id: the initiated event */
+    LETTER_CANCEL = 7,
+};
+
+/* run_id may be empty: whichever run the workflow id means. */
+void letter_send(struct step *s, enum letter_kind kind, const char *workflow_id, const char *run_id,
+                 int64_t event_id);
+State__Letter *letter_find(const State__Execution *st, int64_t id);
+void letter_remove(struct step *s, int64_t id);

@@ -1,0 +1,370 @@
+/* Delivering letters: what one run must tell another.
+ *
+ * Three parts, each of which may wait for a load: read the letter and the event
+ * behind it from the sender; do it to the receiver; when that is durable, tell
+ * the sender, whose step takes the letter out of its outbox. A crash in between
+ * only means that it is delivered again, which the receiver notices. */
+#include "core/child.h"
+#include "core/external.h"
+#include "core/letter.h"
+#include "engine/copy.h"
+#include "engine/start.h"
+
+struct delivery {
+    struct run_key sender;
+    int64_t letter_id;
+    State__Letter *letter; /* a copy */
+    History__HistoryEvent *event; /* what it is about, when it is about an event */
+    Common__WorkflowExecution from;
+    char *root_workflow_id;
+    char *root_run_id;
+    bool is_sender_open;
+    int64_t parent_initiated_event_id;
+    Common__Priority *priority;
+    /* The outcome */
+    int cause; /* 0: received */
+    struct uuid_text child_run_id;
+};
+
+static void go_deliver(struct op *op);
+static void go_report(struct op *op);
+
+static void letter_end(struct op *op) {
+    op_reply(op, NULL, (struct str){NULL, 0});
+}
+
+static void letter_again(struct op *op) {
+    letter_begin(op->e, &((struct delivery *)op->extra)->sender, ((struct delivery *)op->extra)->letter_id);
+    letter_end(op);
+}
+
+/* No memory, or a full group: the letter is still in the outbox. */
+static void letter_retry_later(struct op *op) {
+    int64_t until = usec_add(op->e->now.mono.us, ENGINE_LETTER_RETRY_MS * USEC_PER_MS);
+    op_pin(op, NULL);
+    op_park(op, &op->e->retries, until, letter_again);
+}
+
+/* The sender's side, first part */
+
+static int64_t event_behind(const State__Execution *st, const State__Letter *l) {
+    switch (l->kind) {
+    case LETTER_START_CHILD:
+    case LETTER_SIGNAL:
+    case LETTER_CANCEL:
+        return l->event_id;
+    case LETTER_CHILD_CLOSED:
+        return st->next_event_id - 1; /* the closing event */
+    default:
+        return 0;
+    }
+}
+
+static int read_sender(struct op *op, const State__Letter *l) {
+    struct delivery *d = op->extra;
+    struct arena *a = op->call->arena;
+    const State__Execution *st = op->run->body->st;
+    int64_t event_id = event_behind(st, l);
+    int rc = event_id ? op_need_event(op, event_id, &d->event) : 0;
+    if (rc < 0)
+        return rc;
+    common__workflow_execution__init(&d->from);
+    d->from.workflow_id = arena_strdup(a, st->workflow_id);
+    d->from.run_id = arena_strdup(a, st->run_id);
+    d->root_workflow_id = arena_strdup(a, st->root_workflow_id);
+    d->root_run_id = arena_strdup(a, st->root_run_id);
+    d->is_sender_open = run_is_open(st);
+    d->parent_initiated_event_id = st->parent ? st->parent->initiated_event_id : 0;
+    d->priority = st->priority ? message_copy(a, &st->priority->base) : NULL;
+    d->letter = message_copy(a, &l->base);
+    return arena_failed(a) ? op_out_of_memory(op) : 0;
+}
+
+static void go_letter(struct op *op) {
+    struct delivery *d = op->extra;
+    struct space *space = space_by_id(op->e, d->sender.namespace_id);
+    int rc = space ? op_need_run(op, space, d->sender.run_id) : ERR_NOT_FOUND;
+    if (rc == ERR_WAIT)
+        return;
+    const State__Letter *l = rc == 0 ? letter_find(op->run->body->st, d->letter_id) : NULL;
+    if (!l) {
+        letter_end(op);
+        return;
+    }
+    rc = read_sender(op, l);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc < 0) {
+        letter_retry_later(op);
+        return;
+    }
+    op->go = go_deliver;
+    go_deliver(op);
+}
+
+struct letter_ref {
+    struct run_key sender;
+    int64_t letter_id;
+};
+
+static void go_letter_begin(struct op *op) {
+    const struct letter_ref *ref = op->req;
+    struct delivery *d = arena_new(op->call->arena, struct delivery);
+    ensure(d);
+    d->sender = ref->sender;
+    d->letter_id = ref->letter_id;
+    op->extra = d;
+    op->go = go_letter;
+    go_letter(op);
+}
+
+void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter_id) {
+    struct letter_ref ref = {*sender, letter_id};
+    errand_start(e, go_letter_begin, &ref, sizeof(ref));
+}
+
+/* The receiver's side */
+
+static Ws__StartWorkflowExecutionRequest child_request(const struct delivery *d) {
+    const History__StartChildWorkflowExecutionInitiatedEventAttributes *a =
+        d->event->start_child_workflow_execution_initiated_event_attributes;
+    Ws__StartWorkflowExecutionRequest r = WS__START_WORKFLOW_EXECUTION_REQUEST__INIT;
+    r.workflow_id = a->workflow_id;
+    r.workflow_type = a->workflow_type;
+    r.task_queue = a->task_queue;
+    r.input = a->input;
+    r.header = a->header;
+    r.workflow_execution_timeout = a->workflow_execution_timeout;
+    r.workflow_run_timeout = a->workflow_run_timeout;
+    r.workflow_task_timeout = a->workflow_task_timeout;
+    r.workflow_id_reuse_policy = a->workflow_id_reuse_policy;
+    r.retry_policy = a->retry_policy;
+    r.cron_schedule = a->cron_schedule;
+    r.memo = a->memo;
+    r.search_attributes = a->search_attributes;
+    r.priority = a->priority ? a->priority : d->priority;
+    r.versioning_override = a->versioning_override;
+    r.user_metadata = d->event->user_metadata;
+    return r;
+}
+
+static int deliver_child(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    const History__StartChildWorkflowExecutionInitiatedEventAttributes *a =
+        d->event->start_child_workflow_execution_initiated_event_attributes;
+    Ws__StartWorkflowExecutionRequest req = child_request(d);
+    enum start_verdict verdict;
+    if (!d->is_sender_open && a->parent_close_policy != PARENT_CLOSE_POLICY_ABANDON) {
+        d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_UNSPECIFIED +
+                   1; /* never shown: the parent is closed */
+        return 0;
+    }
+    op->request_id = d->letter->request_id;
+    int rc = op_judge_start(op, space, &req, &verdict);
+    if (rc < 0)
+        return rc;
+    if (verdict == START_REFUSED || verdict == START_EXISTING) {
+        d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS;
+        return 0;
+    }
+    State__Parent parent = STATE__PARENT__INIT;
+    parent.namespace_ = space->st->name;
+    parent.namespace_id = space->st->id;
+    parent.workflow_id = d->from.workflow_id;
+    parent.run_id = d->from.run_id;
+    parent.initiated_event_id = d->letter->event_id;
+    struct start_plan plan = {.req = &req,
+                              .birth = {.parent = &parent,
+                                        .root_workflow_id = d->root_workflow_id,
+                                        .root_run_id = d->root_run_id,
+                                        .is_held = true}};
+    if (verdict != START_SAME)
+        rc = op_start_by_verdict(op, space, &plan, verdict);
+    if (rc == 0)
+        memcpy(d->child_run_id.s, op->run->body->st->run_id, UUID_TEXT_LEN);
+    return rc;
+}
+
+static bool is_child_of(const State__Execution *st, const struct delivery *d) {
+    return st->parent && streq(st->parent->workflow_id, d->from.workflow_id) &&
+           streq(st->parent->run_id, d->from.run_id);
+}
+
+static int find_receiver(struct op *op, struct space *space, const char *first_run_id) {
+    struct delivery *d = op->extra;
+    Common__WorkflowExecution ex = COMMON__WORKFLOW_EXECUTION__INIT;
+    ex.workflow_id = d->letter->workflow_id;
+    ex.run_id = d->letter->run_id;
+    return op_need_execution(op, space, &ex, first_run_id);
+}
+
+static int deliver_signal(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    const History__SignalExternalWorkflowExecutionInitiatedEventAttributes *a =
+        d->event->signal_external_workflow_execution_initiated_event_attributes;
+    struct run_caller caller = {.execution = &d->from, .initiated_event_id = d->letter->event_id};
+    Ws__SignalWorkflowExecutionRequest req = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
+    struct step s;
+    int rc = find_receiver(op, space, NULL);
+    if (rc == ERR_WAIT)
+        return rc;
+    if (rc == 0 && a->child_workflow_only && !is_child_of(op->run->body->st, d))
+        rc = ERR_NOT_FOUND;
+    if (rc == 0) {
+        req.signal_name = a->signal_name;
+        req.input = a->input;
+        req.header = a->header;
+        req.request_id = d->letter->request_id;
+        op_step_begin(op, &s);
+        rc = op_step_end(op, &s, run_signal(&s, &req, &caller), true);
+    }
+    if (rc == ERR_NOT_FOUND || rc == ERR_CLOSED)
+        d->cause = SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND;
+    else if (rc == ERR_INVALID)
+        d->cause = SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_SIGNAL_COUNT_LIMIT_EXCEEDED;
+    return d->cause ? 0 : rc;
+}
+
+static int deliver_cancel(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    const History__RequestCancelExternalWorkflowExecutionInitiatedEventAttributes *a =
+        d->event->request_cancel_external_workflow_execution_initiated_event_attributes;
+    struct run_caller caller = {.execution = &d->from, .initiated_event_id = d->letter->event_id};
+    Ws__RequestCancelWorkflowExecutionRequest req = WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_REQUEST__INIT;
+    struct step s;
+    int rc = find_receiver(op, space, NULL);
+    if (rc == ERR_WAIT)
+        return rc;
+    if (rc == 0 && (uuid_eq(op->run->key.run_id, d->sender.run_id) ||
+                    (a->child_workflow_only && !is_child_of(op->run->body->st, d))))
+        rc = ERR_NOT_FOUND;
+    if (rc == 0) {
+        req.reason = a->reason;
+        req.request_id = d->letter->request_id;
+        op_step_begin(op, &s);
+        rc = op_step_end(op, &s, run_request_cancel(&s, &req, &caller), true);
+    }
+    if (rc == ERR_NOT_FOUND)
+        d->cause = CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND;
+    return d->cause ? 0 : rc;
+}
+
+/* To a child whose parent is gone: by the policy. It is the chain that is meant, not only its first run. */
+static int deliver_close(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    struct step s;
+    int rc = find_receiver(op, space, d->letter->run_id);
+    if (rc == ERR_WAIT)
+        return rc;
+    if (rc == 0 && run_is_open(op->run->body->st)) {
+        Ws__RequestCancelWorkflowExecutionRequest req = WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_REQUEST__INIT;
+        struct run_caller caller = {.execution = &d->from};
+        op_step_begin(op, &s);
+        if (d->letter->kind == LETTER_TERMINATE_CHILD)
+            rc = run_terminate(&s, "by parent close policy", NULL, "history-service", NULL, 0);
+        else
+            rc = run_request_cancel(&s, &req, &caller);
+        rc = op_step_end(op, &s, rc, true);
+    }
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+static int deliver_go(struct op *op, struct space *space) {
+    struct step s;
+    int rc = find_receiver(op, space, NULL);
+    if (rc == 0) {
+        op_step_begin(op, &s);
+        child_go(&s);
+        rc = op_step_end(op, &s, 0, true);
+    }
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+static int deliver_closed(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    struct step s;
+    int rc = find_receiver(op, space, NULL);
+    if (rc == 0) {
+        op_step_begin(op, &s);
+        child_closed(&s, d->parent_initiated_event_id, &d->from, space->st->name, space->st->id, d->event);
+        rc = op_step_end(op, &s, 0, true);
+    }
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+static int deliver(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    switch ((enum letter_kind)d->letter->kind) {
+    case LETTER_START_CHILD:
+        return deliver_child(op, space);
+    case LETTER_CHILD_GO:
+        return deliver_go(op, space);
+    case LETTER_CHILD_CLOSED:
+        return deliver_closed(op, space);
+    case LETTER_TERMINATE_CHILD:
+    case LETTER_CANCEL_CHILD:
+        return deliver_close(op, space);
+    case LETTER_SIGNAL:
+        return deliver_signal(op, space);
+    case LETTER_CANCEL:
+        return deliver_cancel(op, space);
+    }
+    return 0;
+}
+
+static void go_deliver(struct op *op) {
+    struct delivery *d = op->extra;
+    struct space *space = space_by_id(op->e, d->sender.namespace_id);
+    int rc = deliver(op, space);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc < 0) {
+        letter_retry_later(op);
+        return;
+    }
+    op_continue_durable(op, go_report);
+}
+
+/* The sender's side, last part */
+
+static void report(struct step *s, struct delivery *d, struct space *space) {
+    struct child_birth birth = {.namespace_name = space->st->name, .namespace_id = space->st->id};
+    switch ((enum letter_kind)d->letter->kind) {
+    case LETTER_START_CHILD:
+        birth.run_id = d->child_run_id.s;
+        birth.header = d->event->start_child_workflow_execution_initiated_event_attributes->header;
+        if (d->cause)
+            child_start_failed(s, d->letter->event_id, (E__StartChildWorkflowExecutionFailedCause)d->cause);
+        else
+            child_started(s, d->letter->event_id, &birth);
+        break;
+    case LETTER_SIGNAL:
+    case LETTER_CANCEL:
+        external_resolved(s, d->letter->event_id, d->cause);
+        break;
+    case LETTER_CHILD_GO:
+    case LETTER_CHILD_CLOSED:
+    case LETTER_TERMINATE_CHILD:
+    case LETTER_CANCEL_CHILD:
+        break;
+    }
+    letter_remove(s, d->letter_id);
+}
+
+static void go_report(struct op *op) {
+    struct delivery *d = op->extra;
+    struct space *space = space_by_id(op->e, d->sender.namespace_id);
+    struct step s;
+    int rc = op_need_run(op, space, d->sender.run_id);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0 && letter_find(op->run->body->st, d->letter_id)) {
+        op_step_begin(op, &s);
+        report(&s, d, space);
+        rc = op_step_end(op, &s, 0, true);
+    }
+    if (rc == ERR_NO_MEMORY)
+        letter_retry_later(op);
+    else
+        letter_end(op);
+}

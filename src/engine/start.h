@@ -1,0 +1,17 @@
+/* Making runs, for the files of the engine that do. */
+#pragma once
+
+#include "engine/engine_int.h"
+
+struct start_plan {
+    const Ws__StartWorkflowExecutionRequest *req;
+    struct run_birth birth; /* ids are filled in */
+};
+
+/* What req would do now: *ret, with op->run the current run if there is one. ERR_WAIT as always. */
+int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowExecutionRequest *req,
+                   enum start_verdict *ret) must_check;
+/* For START_NEW and START_TERMINATE_FIRST: makes the run; op->run is the new one. */
+int op_start_by_verdict(struct op *op, struct space *space, const struct start_plan *plan,
+                        enum start_verdict verdict) must_check;
+int op_birth(struct op *op, struct space *space, const struct start_plan *plan) must_check;

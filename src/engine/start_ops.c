@@ -1,0 +1,354 @@
+/* Starting runs: by a client's start, by signal-with-start, as a child of another run.
+ *
+ * All three find out what the workflow id means now, judge by the policies, and
+ * then make the run, signal the one that is there, or refuse. */
+#include "engine/start.h"
+
+#include "base/mem.h"
+#include "core/task.h"
+#include "core/validate.h"
+#include "engine/response.h"
+#include "wire/encode.h"
+
+#define EAGER_TASK_FIELD 2 /* StartWorkflowExecutionResponse.eager_workflow_task */
+
+/* Making a run */
+
+/* Takes over the state of a step that began a run, and puts it into the open group. */
+static struct run *run_admit(struct engine *e, struct space *space, struct step *s) {
+    struct uuid run_id;
+    ensure(uuid_parse(str_of(s->st->run_id), &run_id) == 0);
+    struct run *run = run_get(e, (struct run_key){space->id, run_id}, space);
+    struct body *b = body_new();
+    if (!run || !b) {
+        body_free(b);
+        return NULL;
+    }
+    b->st = take(&s->st);
+    b->tape.first_id = b->tape.next_id = b->durable_next_id = b->grouped_next_id = 1;
+    run->body = b;
+    e->body_count++;
+    list_append(&e->recent, &run->recent);
+    return run;
+}
+
+/* A run that was never kept: as if it had not been made. */
+static void run_discard(struct engine *e, struct run *run) {
+    list_remove(&run->recent);
+    heap_remove(&e->due, &run->due);
+    body_free(take(&run->body));
+    e->body_count--;
+}
+
+static int write_current(struct engine *e, struct run *run) {
+    struct group *g = group_open(e);
+    struct write *w = g ? batch_add(&g->batch, WRITE_CURRENT) : NULL;
+    if (!w)
+        return ERR_NO_MEMORY;
+    w->namespace_id = run->key.namespace_id;
+    w->run_id = run->key.run_id;
+    w->workflow_id = str_of(arena_strdup(&g->batch.arena, run->body->st->workflow_id));
+    if (!w->workflow_id.p)
+        return ERR_NO_MEMORY;
+    return current_set(e, run->space, run->body->st->workflow_id, run->key.run_id);
+}
+
+int run_keep_new(struct engine *e, struct space *space, struct step *s, struct run **ret) {
+    struct run *run = run_admit(e, space, s);
+    if (!run)
+        return ERR_NO_MEMORY;
+    run_pin(run);
+    s->st = run->body->st; /* for whoever looks at the step afterwards */
+    int rc = run_keep(e, run, s, true);
+    s->st = NULL;
+    if (rc < 0)
+        run_discard(e, run);
+    else
+        ensure(write_current(e, run) == 0); /* the run is in the group: it must not stand there alone */
+    *ret = rc < 0 ? NULL : run;
+    run_unpin(e, run);
+    return rc;
+}
+
+int op_birth(struct op *op, struct space *space, const struct start_plan *plan) {
+    struct engine *e = op->e;
+    struct step s;
+    struct run *run = NULL;
+    bool failed = false;
+    struct uuid_text run_id = uuid_format(uuid_timed(&e->rng, e->now.wall));
+    struct run_birth birth = plan->birth;
+    birth.namespace_id = space->st->id;
+    birth.run_id = run_id.s;
+    birth.request_id = op->request_id;
+    State__Execution *st = pb_new(&state__execution__descriptor, &failed);
+    if (!st)
+        return op_out_of_memory(op);
+    step_init(&s, st, e->now.wall, &e->rng, op->call->arena, &op->err);
+    s.ctx.namespace_name = space->st->name;
+    int rc = run_start(&s, &birth, plan->req);
+    if (rc == 0 && birth.is_eager && st->task) {
+        struct task_pick pick = {st->task->scheduled_event_id, plan->req->identity, op->request_id, false};
+        rc = task_start(&s, &pick);
+    }
+    if (rc == 0)
+        rc = run_keep_new(e, space, &s, &run);
+    pb_free(s.st);
+    step_done(&s);
+    if (rc < 0)
+        return err_std(&op->err, rc);
+    op_pin(op, run);
+    return 0;
+}
+
+/* What the id means now */
+
+static int terminate_existing(struct op *op) {
+    struct step s;
+    op_step_begin(op, &s);
+    int rc = run_terminate(&s, "TerminateIfRunning WorkflowIdReusePolicy", NULL, "history-service", NULL, 0);
+    return op_step_end(op, &s, rc, true);
+}
+
+int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowExecutionRequest *req,
+                   enum start_verdict *ret) {
+    bool is_known = false;
+    struct uuid run_id;
+    int rc = group_is_full(op->e) ? err_std(&op->err, ERR_BUSY) : 0;
+    if (rc == 0)
+        rc = op_need_current(op, space, req->workflow_id, &is_known, &run_id);
+    if (rc == 0 && is_known)
+        rc = op_need_run(op, space, run_id);
+    if (rc < 0)
+        return rc;
+    bool forgets = op->e->cfg.planted_bug == ENGINE_BUG_FORGET_REQUEST_ID;
+    *ret = is_known ? run_judge_start(req, forgets ? "" : op->request_id, op->run->body->st, &op->err)
+                    : START_NEW;
+    return 0;
+}
+
+int op_start_by_verdict(struct op *op, struct space *space, const struct start_plan *plan,
+                        enum start_verdict verdict) {
+    int rc = verdict == START_TERMINATE_FIRST ? terminate_existing(op) : 0;
+    return rc == 0 ? op_birth(op, space, plan) : rc;
+}
+
+static int need_request_id(struct op *op, const char *given) {
+    if (op->request_id)
+        return 0;
+    struct uuid_text made = uuid_format(uuid_random(&op->e->rng));
+    op->request_id = arena_strdup(op->call->arena, strempty(given) ? made.s : given);
+    return op->request_id ? 0 : op_out_of_memory(op);
+}
+
+/* Start */
+
+static Common__Link *event_link(struct op *op, const State__Execution *st, E__EventType type) {
+    struct arena *a = op->call->arena;
+    Common__Link *link = arena_new(a, Common__Link);
+    Common__Link__WorkflowEvent *ev = arena_new(a, Common__Link__WorkflowEvent);
+    Common__Link__WorkflowEvent__EventReference *ref =
+        arena_new(a, Common__Link__WorkflowEvent__EventReference);
+    if (!link || !ev || !ref)
+        return NULL;
+    common__link__init(link);
+    common__link__workflow_event__init(ev);
+    common__link__workflow_event__event_reference__init(ref);
+    ref->event_id = type == EVENT_TYPE_WORKFLOW_EXECUTION_STARTED ? 1 : 0;
+    ref->event_type = type;
+    ev->namespace_ = op->run->space->st->name;
+    ev->workflow_id = arena_strdup(a, st->workflow_id);
+    ev->run_id = arena_strdup(a, st->run_id);
+    ev->reference_case = COMMON__LINK__WORKFLOW_EVENT__REFERENCE_EVENT_REF;
+    ev->event_ref = ref;
+    link->variant_case = COMMON__LINK__VARIANT_WORKFLOW_EVENT;
+    link->workflow_event = ev;
+    return link;
+}
+
+static Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started) {
+    struct arena *a = op->call->arena;
+    const State__Execution *st = op->run->body->st;
+    Ws__StartWorkflowExecutionResponse *r = arena_new(a, Ws__StartWorkflowExecutionResponse);
+    if (!r)
+        return NULL;
+    ws__start_workflow_execution_response__init(r);
+    r->run_id = arena_strdup(a, st->run_id);
+    r->first_execution_run_id = arena_strdup(a, st->first_run_id);
+    r->started = started;
+    r->status = (E__WorkflowExecutionStatus)st->status;
+    r->link = event_link(op, st, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED);
+    return arena_failed(a) ? NULL : r;
+}
+
+static void reply_started(struct op *op, bool started, struct str tail) {
+    Ws__StartWorkflowExecutionResponse *r = started_response(op, started);
+    if (!r) {
+        (void)op_out_of_memory(op); /* it has happened; asking again with the same request id tells so */
+        op_fail_durable(op);
+        return;
+    }
+    op_reply_durable(op, &r->base, tail);
+}
+
+/* The first task rides in the answer. */
+static void reply_eager(struct op *op) {
+    struct str tail = {NULL, 0};
+    if (task_response_tail(op, EAGER_TASK_FIELD, false, &tail) < 0)
+        tail = (struct str){NULL, 0}; /* it times out and is offered again */
+    reply_started(op, true, tail);
+}
+
+static void go_start(struct op *op) {
+    const Ws__StartWorkflowExecutionRequest *req = op->req;
+    enum start_verdict verdict;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0 && !op->request_id)
+        rc = run_validate_start(req, &op->err);
+    if (rc == 0)
+        rc = need_request_id(op, req->request_id);
+    if (rc == 0)
+        rc = op_judge_start(op, space, req, &verdict);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0 && (verdict == START_SAME || verdict == START_EXISTING)) {
+        reply_started(op, verdict == START_SAME, (struct str){NULL, 0});
+        return;
+    }
+    if (rc == 0 && verdict == START_REFUSED) {
+        op_fail_durable(op);
+        return;
+    }
+    struct start_plan plan = {.req = req, .birth = {.is_eager = req->request_eager_execution}};
+    if (rc == 0)
+        rc = op_start_by_verdict(op, space, &plan, verdict);
+    if (rc < 0)
+        op_fail(op);
+    else if (task_is_started(op->run->body->st))
+        reply_eager(op);
+    else
+        reply_started(op, true, (struct str){NULL, 0});
+}
+
+void engine_start_workflow(struct engine *e, struct call *c, const Ws__StartWorkflowExecutionRequest *req) {
+    struct op *op = op_new(e, c, req, go_start);
+    if (op)
+        op_start(op);
+}
+
+/* Signal with start */
+
+/* The start inside a signal-with-start request: the same fields under other numbers. */
+static Ws__StartWorkflowExecutionRequest start_part(const Ws__SignalWithStartWorkflowExecutionRequest *r) {
+    Ws__StartWorkflowExecutionRequest s = WS__START_WORKFLOW_EXECUTION_REQUEST__INIT;
+    s.namespace_ = r->namespace_;
+    s.workflow_id = r->workflow_id;
+    s.workflow_type = r->workflow_type;
+    s.task_queue = r->task_queue;
+    s.input = r->input;
+    s.workflow_execution_timeout = r->workflow_execution_timeout;
+    s.workflow_run_timeout = r->workflow_run_timeout;
+    s.workflow_task_timeout = r->workflow_task_timeout;
+    s.identity = r->identity;
+    s.request_id = r->request_id;
+    s.workflow_id_reuse_policy = r->workflow_id_reuse_policy;
+    s.workflow_id_conflict_policy = r->workflow_id_conflict_policy;
+    if (!r->workflow_id_conflict_policy &&
+        r->workflow_id_reuse_policy != WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING)
+        s.workflow_id_conflict_policy = WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING;
+    s.retry_policy = r->retry_policy;
+    s.cron_schedule = r->cron_schedule;
+    s.memo = r->memo;
+    s.search_attributes = r->search_attributes;
+    s.header = r->header;
+    s.workflow_start_delay = r->workflow_start_delay;
+    s.user_metadata = r->user_metadata;
+    s.links = r->links;
+    s.n_links = r->n_links;
+    s.versioning_override = r->versioning_override;
+    s.priority = r->priority;
+    return s;
+}
+
+static Ws__SignalWorkflowExecutionRequest signal_part(const Ws__SignalWithStartWorkflowExecutionRequest *r) {
+    Ws__SignalWorkflowExecutionRequest s = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
+    s.signal_name = r->signal_name;
+    s.input = r->signal_input;
+    s.identity = r->identity;
+    s.request_id = r->request_id;
+    s.header = r->header;
+    s.links = r->links;
+    s.n_links = r->n_links;
+    return s;
+}
+
+static int signal_existing(struct op *op, const Ws__SignalWorkflowExecutionRequest *signal) {
+    struct run_caller caller = {.insists = true};
+    struct step s;
+    op_step_begin(op, &s);
+    return op_step_end(op, &s, run_signal(&s, signal, &caller), true);
+}
+
+static void reply_signaled(struct op *op, bool started) {
+    struct arena *a = op->call->arena;
+    const State__Execution *st = op->run->body->st;
+    Ws__SignalWithStartWorkflowExecutionResponse *r =
+        arena_new(a, Ws__SignalWithStartWorkflowExecutionResponse);
+    if (r) {
+        ws__signal_with_start_workflow_execution_response__init(r);
+        r->run_id = arena_strdup(a, st->run_id);
+        r->first_execution_run_id = arena_strdup(a, st->first_run_id);
+        r->started = started;
+        r->signal_link = event_link(op, st, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
+    }
+    if (arena_failed(a)) {
+        (void)op_out_of_memory(op);
+        op_fail_durable(op);
+        return;
+    }
+    op_reply_durable(op, &r->base, (struct str){NULL, 0});
+}
+
+static void go_signal_with_start(struct op *op) {
+    const Ws__SignalWithStartWorkflowExecutionRequest *req = op->req;
+    Ws__StartWorkflowExecutionRequest start = start_part(req);
+    Ws__SignalWorkflowExecutionRequest signal = signal_part(req);
+    enum start_verdict verdict = START_NEW;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0 && !op->request_id)
+        rc = run_validate_start(&start, &op->err);
+    if (rc == 0)
+        rc = validate_required(req->signal_name, "SignalName", &op->err);
+    if (rc == 0)
+        rc = need_request_id(op, req->request_id);
+    if (rc == 0)
+        rc = op_judge_start(op, space, &start, &verdict);
+    if (rc == ERR_WAIT)
+        return;
+    signal.request_id = op->request_id;
+    struct start_plan plan = {.req = &start, .birth = {.signal = &signal}};
+    bool started = false;
+    if (rc == 0 && verdict == START_EXISTING) {
+        rc = signal_existing(op, &signal);
+    } else if (rc == 0 && verdict == START_REFUSED) {
+        op_fail_durable(op);
+        return;
+    } else if (rc == 0 && verdict != START_SAME) {
+        rc = op_start_by_verdict(op, space, &plan, verdict);
+        started = true;
+    } else if (rc == 0) {
+        started = true;
+    }
+    if (rc < 0)
+        op_fail(op);
+    else
+        reply_signaled(op, started);
+}
+
+void engine_signal_with_start(struct engine *e, struct call *c,
+                              const Ws__SignalWithStartWorkflowExecutionRequest *req) {
+    struct op *op = op_new(e, c, req, go_signal_with_start);
+    if (op)
+        op_start(op);
+}
