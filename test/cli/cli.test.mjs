@@ -85,6 +85,9 @@ test('mistakes end with 2 and say what to do next', async () => {
     [['server', 'start-dev', '--search-attribute', 'A'], /"A" is not NAME=TYPE/],
     [['server', 'start-dev', '--search-attribute', 'A=Thing'], /"Thing" is not a type/],
     [['server', 'start-dev', '--dynamic-config-value', 'x'], /"x" is not KEY=VALUE/],
+    [['server', 'start-dev', '--dynamic-config-value', 'limit.blobSize.error=many'], /takes a positive number of bytes/],
+    [['server', 'start-dev', '--dynamic-config-value', 'limit.blobSize.error=0'], /takes a positive number of bytes/],
+    [['server', 'start-dev', '--dynamic-config-value', 'system.enableActivityEagerExecution=1'], /takes true or false/],
   ];
   for (const [args, text] of cases) {
     const { code, stdout, stderr } = await run(args);
@@ -220,6 +223,9 @@ test('start-dev takes what SDK test environments pass, and what it ignores it sa
     ...['--dynamic-config-value', 'frontend.enableServerVersionCheck=false'],
     ...['--dynamic-config-value', 'frontend.enableUpdateWorkflowExecution=true'],
     ...['--dynamic-config-value', 'frontend.enableUpdateWorkflowExecutionAsyncAccepted=true'],
+    ...['--dynamic-config-value', 'system.enableActivityEagerExecution=true'],
+    ...['--dynamic-config-value', 'limit.blobSize.error=2097152'],
+    ...['--dynamic-config-value', 'limit.blobSize.warn=512'],
   ]);
   assert.equal(server.http, null);
   assert.equal(server.data, ':memory:');

@@ -87,6 +87,8 @@ static void read_events(struct core *f, struct str bytes) {
 }
 
 int core_end(struct core *f, int rc) {
+    if (rc == 0)
+        rc = run_settle(&f->s);
     if (rc == 0 && step_failed(&f->s))
         rc = ERR_NO_MEMORY;
     if (rc == 0) {
@@ -165,7 +167,7 @@ int core_signal(struct core *f, const char *name) {
     Ws__SignalWorkflowExecutionRequest req = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
     req.signal_name = core_text(f, name);
     req.identity = core_text(f, "client");
-    return STEP(f, run_signal(&f->s, &req));
+    return STEP(f, run_signal(&f->s, &req, NULL));
 }
 
 int core_cancel(struct core *f) {
@@ -173,7 +175,7 @@ int core_cancel(struct core *f) {
     req.reason = core_text(f, "enough");
     req.identity = core_text(f, "client");
     req.request_id = core_text(f, "cancel-request");
-    return STEP(f, run_request_cancel(&f->s, &req));
+    return STEP(f, run_request_cancel(&f->s, &req, NULL));
 }
 
 int core_terminate(struct core *f) {

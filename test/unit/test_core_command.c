@@ -159,11 +159,11 @@ static void upsert_nothing(struct core *f) {
 static void modify_nothing(struct core *f) {
     (void)add_modify(f);
 }
-static void continue_as_new(struct core *f) {
-    core_add(f, COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION);
+static void schedule_nexus(struct core *f) {
+    core_add(f, COMMAND_TYPE_SCHEDULE_NEXUS_OPERATION);
 }
-static void start_child(struct core *f) {
-    core_add(f, COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION);
+static void cancel_nexus(struct core *f) {
+    core_add(f, COMMAND_TYPE_REQUEST_CANCEL_NEXUS_OPERATION);
 }
 static void unknown_type(struct core *f) {
     core_add(f, (E__CommandType)999);
@@ -242,10 +242,10 @@ static const struct refusal {
      "SearchAttributes is not set on UpsertWorkflowSearchAttributesCommand."},
     {modify_nothing, BAD(BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES), "BadModifyWorkflowPropertiesAttributes",
      "UpsertedMemo is not set on ModifyWorkflowPropertiesCommand."},
-    {continue_as_new, BAD(FEATURE_DISABLED), "FeatureDisabled",
-     "command COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION is not supported by this server"},
-    {start_child, BAD(FEATURE_DISABLED), "FeatureDisabled",
-     "command COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION is not supported by this server"},
+    {schedule_nexus, BAD(FEATURE_DISABLED), "FeatureDisabled",
+     "command COMMAND_TYPE_SCHEDULE_NEXUS_OPERATION is not supported by this server"},
+    {cancel_nexus, BAD(FEATURE_DISABLED), "FeatureDisabled",
+     "command COMMAND_TYPE_REQUEST_CANCEL_NEXUS_OPERATION is not supported by this server"},
     {unknown_type, BAD(FEATURE_DISABLED), "FeatureDisabled",
      "command of an unknown type is not supported by this server"},
     {timer_without_attributes, BAD(UNSPECIFIED), "BadCommand",
@@ -277,7 +277,7 @@ TEST(command_closes_tells_the_last_ones) {
     } cases[] = {{COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION, true},
                  {COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION, true},
                  {COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION, true},
-                 {COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION, true},
+                 {COMMAND_TYPE_SCHEDULE_NEXUS_OPERATION, true},
                  {COMMAND_TYPE_START_TIMER, false},
                  {COMMAND_TYPE_RECORD_MARKER, false},
                  {(E__CommandType)999, false}};

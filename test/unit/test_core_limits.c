@@ -42,7 +42,7 @@ TEST(limit_of_signals_is_reached_by_signals) {
     for (int i = 0; i < LIMIT_SIGNALS && rc == 0; i++) {
         Ws__SignalWorkflowExecutionRequest req = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
         req.signal_name = f.start.workflow_id;
-        rc = run_signal(&f.s, &req);
+        rc = run_signal(&f.s, &req, NULL);
     }
     CHECK_INT(core_end(&f, rc), 0);
     CHECK(f.st && f.st->next_event_id == 3 + LIMIT_SIGNALS);

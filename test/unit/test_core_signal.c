@@ -17,7 +17,7 @@ TEST(signal_wakes_an_idle_run) {
     CHECK_INT(core_complete(&f), 0);
     (void)core_new(&f);
     Ws__SignalWorkflowExecutionRequest req = signal_with(&f, "r1");
-    CHECK_INT(STEP(&f, run_signal(&f.s, &req)), 0);
+    CHECK_INT(STEP(&f, run_signal(&f.s, &req, NULL)), 0);
     CHECK_STR(core_new(&f), "RUN_SIGNALED@5 TASK_SCHEDULED@6");
     const History__WorkflowExecutionSignaledEventAttributes *a =
         core_attributes(&f, 5, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
@@ -47,9 +47,9 @@ TEST(signal_with_a_known_request_id_happens_once) {
     (void)core_new(&f);
     Ws__SignalWorkflowExecutionRequest req = signal_with(&f, "r1");
     Ws__SignalWorkflowExecutionRequest other = signal_with(&f, "r2");
-    CHECK_INT(STEP(&f, run_signal(&f.s, &req)), 0);
-    CHECK_INT(STEP(&f, run_signal(&f.s, &req)), 0);
-    CHECK_INT(STEP(&f, run_signal(&f.s, &other)), 0);
+    CHECK_INT(STEP(&f, run_signal(&f.s, &req, NULL)), 0);
+    CHECK_INT(STEP(&f, run_signal(&f.s, &req, NULL)), 0);
+    CHECK_INT(STEP(&f, run_signal(&f.s, &other, NULL)), 0);
     CHECK_STR(core_new(&f), "RUN_SIGNALED@3 RUN_SIGNALED@4");
     CHECK(f.st && f.st->signal_count == 2);
 }
@@ -116,9 +116,9 @@ TEST(signal_flood_is_bounded_in_bytes_too) {
     large[LIMIT_BUFFERED_BYTES / 2] = 0;
     Ws__SignalWorkflowExecutionRequest req = signal_with(&f, "");
     req.input = core_payloads(&f, large);
-    CHECK_INT(STEP(&f, run_signal(&f.s, &req)), 0);
+    CHECK_INT(STEP(&f, run_signal(&f.s, &req, NULL)), 0);
     CHECK_STR(core_new(&f), "");
-    CHECK_INT(STEP(&f, run_signal(&f.s, &req)), 0);
+    CHECK_INT(STEP(&f, run_signal(&f.s, &req, NULL)), 0);
     CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_FAILED@4 RUN_SIGNALED@5 RUN_SIGNALED@6 TASK_SCHEDULED@7");
 }
 

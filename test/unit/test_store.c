@@ -300,6 +300,7 @@ static void due_body(struct kase *k) {
     check_answer(k, &q,
                  " 000000000001 000000000002 'w' '' '' never never ready 0 0\n"
                  " 000000000001 000000000003 'w' '' '' 0 never - 0 0\n"
+                 " 000000000001 000000000004 'w' '' '' 60 never ready 0 0\n"
                  " 000000000001 000000000005 'w' '' '' 70 never ready 0 0\n"
                  " 000000000002 000000000001 'w' '' '' 50 never - 0 0\n");
     add_execution(k, 1, 2, CLOCK_NEVER, CLOCK_NEVER, false);
@@ -309,9 +310,11 @@ static void due_body(struct kase *k) {
     commit(k);
     check_answer(k, &q,
                  " 000000000001 000000000001 'w' '' '' 8 never - 0 0\n"
+                 " 000000000001 000000000003 'w' '' '' 5 never - 0 0\n"
+                 " 000000000001 000000000004 'w' '' '' 60 never ready 0 0\n"
                  " 000000000001 000000000005 'w' '' '' 70 never ready 0 0\n");
 }
-TEST(due_answers_with_open_runs_that_have_something_to_do) {
+TEST(due_answers_with_runs_that_have_something_to_do) {
     for_each_store(due_body);
 }
 

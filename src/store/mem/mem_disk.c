@@ -174,6 +174,8 @@ static struct row answer_row(const struct row *stored, enum read_kind kind) {
     struct row r = *stored;
     if (kind == READ_DUE || kind == READ_CLOSED)
         r.body = (struct str){0};
+    if (kind == READ_DUE)
+        r.close_us = CLOCK_NEVER;
     if (kind == READ_CLOSED) {
         r.due_us = CLOCK_NEVER;
         r.is_ready = false;

@@ -63,6 +63,7 @@ export class Server {
   constructor(options) {
     this.directory = mkdtempSync(path.join(os.tmpdir(), 'rondo-sdk-'));
     this.dataFile = options.dataFile ?? path.join(this.directory, 'rondo.db');
+    this.dynamicConfig = options.dynamicConfig;
     this.log = '';
     this.child = undefined;
   }
@@ -83,11 +84,19 @@ export class Server {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
+  // `dynamicConfig`, a list of KEY=VALUE, is for start-dev only.
+  args() {
+    const logs = ['--log-level', 'info', '--log-format', 'text'];
+    if (!this.dynamicConfig)
+      return ['server', '--data', this.dataFile, '--grpc', this.address, '--http', `127.0.0.1:${this.httpPort}`, ...logs];
+    const settings = this.dynamicConfig.flatMap((pair) => ['--dynamic-config-value', pair]);
+    const flags = ['--ip', '127.0.0.1', '--port', String(this.grpcPort), '--headless', '--db-filename', this.dataFile];
+    return ['server', 'start-dev', ...flags, ...settings, ...logs];
+  }
+
   // Starts the process without waiting for it to be ready; `exited` resolves to { code, signal }.
   spawn() {
-    const args = ['server', '--data', this.dataFile, '--grpc', this.address];
-    args.push('--http', `127.0.0.1:${this.httpPort}`, '--log-level', 'info', '--log-format', 'text');
-    const child = spawn(BINARY, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(BINARY, this.args(), { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8');
       stream.on('data', (text) => (this.log = (this.log + text).slice(-LOG_BYTES)));

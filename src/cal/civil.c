@@ -1,0 +1,149 @@
+/* Days to dates and back, and reading times in the extended and the basic form of ISO 8601.
+ *
+ * The conversions count in eras of 400 years that begin on 1 March, so that the leap day is the last of a year
+ * and no table is needed. They hold for any year that fits; only civil_parse can fail. */
+#include "cal/civil.h"
+
+#include <stdio.h>
+
+#include "base/err.h"
+
+#define ERA_YEARS 400
+#define ERA_DAYS 146097
+#define EPOCH_SHIFT_DAYS 719468 /* from 0000-03-01 to 1970-01-01 */
+
+int64_t civil_day(int64_t year, int month, int day) {
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t era = civil_div(y, ERA_YEARS);
+    int64_t year_of_era = y - era * ERA_YEARS;
+    int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    return era * ERA_DAYS + day_of_era - EPOCH_SHIFT_DAYS;
+}
+
+struct civil_date civil_date_of(int64_t day) {
+    int64_t z = day + EPOCH_SHIFT_DAYS;
+    int64_t era = civil_div(z, ERA_DAYS);
+    uint32_t day_of_era = (uint32_t)(z - era * ERA_DAYS);
+    uint32_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    uint32_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    uint32_t m = (5 * day_of_year + 2) / 153;
+    int month = (int)(m < 10 ? m + 3 : m - 9);
+    return (struct civil_date){
+        .year = era * ERA_YEARS + year_of_era + (month <= 2),
+        .month = month,
+        .day = (int)(day_of_year - (153 * m + 2) / 5 + 1),
+    };
+}
+
+bool civil_is_leap(int64_t year) {
+    return year % 4 == 0 && (year % 100 != 0 || year % ERA_YEARS == 0);
+}
+
+int civil_month_len(int64_t year, int month) {
+    static const uint8_t lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return lengths[month - 1] + (month == 2 && civil_is_leap(year));
+}
+
+/* A reader that remembers the first place where the text was not as expected. */
+struct reader {
+    struct str text;
+    size_t at;
+    bool failed;
+};
+
+static bool reader_sees(const struct reader *r, char c) {
+    return !r->failed && r->at < r->text.n && r->text.p[r->at] == c;
+}
+
+static bool reader_takes(struct reader *r, char c) {
+    bool sees = reader_sees(r, c);
+    r->at += sees;
+    return sees;
+}
+
+static void reader_expect(struct reader *r, char c) {
+    if (!reader_takes(r, c))
+        r->failed = true;
+}
+
+/* Exactly count digits, giving a number within the bounds. A number that is out of bounds is shown whole. */
+static int reader_number(struct reader *r, int count, int min, int max) {
+    int value = 0;
+    size_t begin = r->at;
+    for (int i = 0; i < count && !r->failed; i++) {
+        char c = r->at < r->text.n ? r->text.p[r->at] : '\0';
+        r->failed = c < '0' || c > '9';
+        if (!r->failed) {
+            value = value * 10 + (c - '0');
+            r->at++;
+        }
+    }
+    if (!r->failed && (value < min || value > max)) {
+        r->failed = true;
+        r->at = begin;
+    }
+    return value;
+}
+
+static int64_t read_date(struct reader *r, bool *ret_extended) {
+    int year = reader_number(r, 4, 1, 9999);
+    *ret_extended = reader_takes(r, '-');
+    int month = reader_number(r, 2, 1, CIVIL_YEAR_MONTHS);
+    if (*ret_extended)
+        reader_expect(r, '-');
+    int day = reader_number(r, 2, 1, r->failed ? 31 : civil_month_len(year, month));
+    return r->failed ? 0 : civil_day(year, month, day) * CIVIL_DAY_S;
+}
+
+static int64_t read_time(struct reader *r, bool extended) {
+    int64_t s = reader_number(r, 2, 0, 23) * CIVIL_HOUR_S;
+    if (extended)
+        reader_expect(r, ':');
+    s += reader_number(r, 2, 0, 59) * CIVIL_MINUTE_S;
+    bool has_seconds = extended ? reader_takes(r, ':')
+                                : !r->failed && r->at < r->text.n && r->text.p[r->at] >= '0' &&
+                                      r->text.p[r->at] <= '9';
+    return has_seconds ? s + reader_number(r, 2, 0, 59) : s;
+}
+
+static void read_offset(struct reader *r, struct civil_stamp *stamp) {
+    bool is_west = reader_sees(r, '-');
+    if (reader_takes(r, 'Z')) {
+        stamp->has_offset = true;
+    } else if (reader_takes(r, '+') || reader_takes(r, '-')) {
+        int32_t s = (int32_t)(reader_number(r, 2, 0, 23) * CIVIL_HOUR_S);
+        (void)reader_takes(r, ':'); /* +0100 is the basic form */
+        s += (int32_t)(reader_number(r, 2, 0, 59) * CIVIL_MINUTE_S);
+        stamp->offset_s = is_west ? -s : s;
+        stamp->has_offset = true;
+    }
+}
+
+int civil_parse(struct str text, struct civil_stamp *ret, size_t *ret_at) {
+    struct reader r = {.text = text};
+    struct civil_stamp stamp = {0};
+    bool extended;
+
+    stamp.local_s = read_date(&r, &extended);
+    stamp.has_time = reader_takes(&r, 'T');
+    if (stamp.has_time) {
+        stamp.local_s += read_time(&r, extended);
+        read_offset(&r, &stamp);
+    }
+    if (r.failed || r.at < text.n) {
+        *ret_at = r.at;
+        return ERR_INVALID;
+    }
+    *ret = stamp;
+    return 0;
+}
+
+void civil_format(int64_t local_s, const char *suffix, char text[CIVIL_TEXT_MAX]) {
+    int64_t day = civil_div(local_s, CIVIL_DAY_S);
+    int s = (int)(local_s - day * CIVIL_DAY_S);
+    struct civil_date d = civil_date_of(day);
+    /* Fits for every year that is printed: the callers' times lie in years 1-9999. */
+    (void)snprintf(text, CIVIL_TEXT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d%s", (int)(d.year % 100000), d.month,
+                   d.day, s / 3600, s / 60 % 60, s % 60, suffix);
+}
