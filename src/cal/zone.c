@@ -295,8 +295,8 @@ int64_t zone_instant(const struct zone *z, int64_t local_s) {
     struct zone_span span = zone_span_at(z, local_s - OFFSET_MAX_S);
     for (;;) {
         int64_t utc_s = local_s - span.offset_s;
-        if (utc_s < span.end_s || span.end_s == INT64_MAX)
-            return utc_s >= span.begin_s ? utc_s : utc_s; /* before its begin: in the gap in front of it */
+        if (utc_s < span.end_s)
+            return utc_s;
         struct zone_span next = zone_span_at(z, span.end_s);
         if (local_s - next.offset_s < next.begin_s)
             return utc_s; /* in the gap: the clock as it was before */

@@ -81,7 +81,7 @@ struct run_model {
     int64_t failed_task_acked; /* highest whose failure was acknowledged, first attempts only */
     int64_t failed_task_acked_us;
     uint32_t signals_acked;
-    bool query_was_stale; /* an answer did not know of an acknowledged signal */
+    int64_t stale_query_us; /* when an answer did not know of an acknowledged signal; 0: never */
     struct request_model **signals;
     size_t signal_count;
     size_t signal_cap;

@@ -277,7 +277,7 @@ TEST(command_closes_tells_the_last_ones) {
     } cases[] = {{COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION, true},
                  {COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION, true},
                  {COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION, true},
-                 {COMMAND_TYPE_SCHEDULE_NEXUS_OPERATION, true},
+                 {COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION, true},
                  {COMMAND_TYPE_START_TIMER, false},
                  {COMMAND_TYPE_RECORD_MARKER, false},
                  {(E__CommandType)999, false}};
