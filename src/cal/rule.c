@@ -128,6 +128,21 @@ static int64_t search(const struct rule *r, int64_t from_s, int64_t end_s) {
     return RULE_NONE;
 }
 
+static const struct rule_hole *hole_at(const struct rule *r, int64_t local_s) {
+    size_t low = 0, high = r->more ? r->more->hole_count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct rule_hole *hole = &r->more->holes[middle];
+        if (local_s < hole->begin_s)
+            high = middle;
+        else if (local_s >= hole->end_s)
+            low = middle + 1;
+        else
+            return hole;
+    }
+    return NULL;
+}
+
 int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s) {
     end_s = MIN(end_s, RULE_END_S);
     if (r->more) {
@@ -136,7 +151,15 @@ int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s) {
     }
     if (r->first_tod < 0 || from_s >= end_s)
         return RULE_NONE;
-    return search(r, from_s, end_s);
+    for (;;) {
+        int64_t at_s = search(r, from_s, end_s);
+        const struct rule_hole *hole = at_s != RULE_NONE ? hole_at(r, at_s) : NULL;
+        if (!hole)
+            return at_s;
+        from_s = hole->end_s;
+        if (from_s >= end_s)
+            return RULE_NONE;
+    }
 }
 
 bool rule_matches(const struct rule *r, int64_t local_s) {
@@ -147,7 +170,7 @@ bool rule_matches(const struct rule *r, int64_t local_s) {
         return false;
     if (r->more && (local_s < r->more->not_before_s || local_s > r->more->not_after_s))
         return false;
-    if (has_stride(r) && stride_next(r->more, local_s) != local_s)
+    if ((has_stride(r) && stride_next(r->more, local_s) != local_s) || hole_at(r, local_s))
         return false;
     struct civil_date date = civil_date_of(day);
     return rule_month_days(r, date.year, date.month) >> date.day & 1;
@@ -179,7 +202,7 @@ int64_t rule_run_end(const struct rule *r, int64_t local_s, int64_t end_s) {
     if (r->more && r->more->not_after_s < end_s)
         end_s = r->more->not_after_s + 1;
     int64_t run_end_s;
-    if (has_stride(r))
+    if (has_stride(r) || (r->more && r->more->hole_count > 0))
         run_end_s = local_s + 1;
     else if (r->seconds != FULL_SECONDS)
         run_end_s = local_s - second + run_of(r->seconds, second, 60);
@@ -200,8 +223,10 @@ void rule_seal(struct rule *r) {
 }
 
 void rule_done(struct rule *r) {
-    if (r->more)
+    if (r->more) {
         mem_free(r->more->year_nth);
+        mem_free(r->more->holes);
+    }
     mem_free(r->more);
     r->more = NULL;
 }

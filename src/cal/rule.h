@@ -20,6 +20,10 @@ struct rule_yearday { /* the n-th weekday of a year; n < 0 counts from its end *
     uint8_t weekday;
 };
 
+struct rule_hole { /* local seconds that do not match after all */
+    int64_t begin_s, end_s;
+};
+
 struct rule_more {
     /* Days of the month, beside those in struct rule: any of these. */
     uint32_t from_end;     /* bit n: n days before the last one */
@@ -44,6 +48,8 @@ struct rule_more {
     int64_t not_after_s;
     uint8_t week_start; /* 0 is Sunday */
     int16_t position;   /* of the days of one period, only this one; from its end when < 0; 0: all of them */
+    struct rule_hole *holes; /* exceptions, ascending and apart */
+    size_t hole_count;
     /* Within days: only seconds s with (s - anchor_s) mod stride_s < stride_unit_s, both from whole units. */
     int64_t stride_s;
     int64_t stride_unit_s;

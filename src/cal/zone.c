@@ -200,7 +200,7 @@ static void zone_shrink(struct zone *z) {
 
 static int zone_read(struct zone *z, struct str data, struct err *reterr) {
     struct header h;
-    struct block b;
+    struct block b = {0};
     int r = read_header(data, &h, reterr);
     if (r == 0)
         r = read_block(str_bytes(data.p + TZIF_HEADER_BYTES, data.n - TZIF_HEADER_BYTES), &h, 4, &b, reterr);

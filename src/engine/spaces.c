@@ -76,6 +76,7 @@ static int describe(struct op *op, struct space *s, Ws__DescribeNamespaceRespons
     Ws__DescribeNamespaceResponse *r = arena_new(a, Ws__DescribeNamespaceResponse);
     Namespace__NamespaceInfo *info = arena_new(a, Namespace__NamespaceInfo);
     Namespace__NamespaceInfo__Capabilities *caps = arena_new(a, Namespace__NamespaceInfo__Capabilities);
+    Namespace__NamespaceInfo__Limits *limits = arena_new(a, Namespace__NamespaceInfo__Limits);
     Namespace__NamespaceConfig *config = arena_new(a, Namespace__NamespaceConfig);
     Google__Protobuf__Duration *retention = arena_new(a, Google__Protobuf__Duration);
     Replication__NamespaceReplicationConfig *repl = arena_new(a, Replication__NamespaceReplicationConfig);
@@ -84,6 +85,7 @@ static int describe(struct op *op, struct space *s, Ws__DescribeNamespaceRespons
     ws__describe_namespace_response__init(r);
     namespace__namespace_info__init(info);
     namespace__namespace_info__capabilities__init(caps);
+    namespace__namespace_info__limits__init(limits);
     namespace__namespace_config__init(config);
     replication__namespace_replication_config__init(repl);
     *retention = pb_duration(s->st->retention_us);
@@ -93,6 +95,10 @@ static int describe(struct op *op, struct space *s, Ws__DescribeNamespaceRespons
     info->owner_email = s->st->owner_email;
     info->state = NAMESPACE_STATE_REGISTERED;
     info->capabilities = caps;
+    limits->blob_size_limit_error =
+        (int64_t)(op->e->limits.blob_bytes_max ? op->e->limits.blob_bytes_max : LIMIT_BLOB_BYTES);
+    limits->memo_size_limit_error = LIMIT_BLOB_BYTES;
+    info->limits = limits;
     config->workflow_execution_retention_ttl = retention;
     repl->active_cluster_name = (char *)(uintptr_t) "active";
     r->namespace_info = info;

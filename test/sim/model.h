@@ -77,6 +77,9 @@ struct run_model {
     int64_t completed_task; /* started event id of the last completed workflow task */
     int64_t completed_task_acked; /* highest started event id whose completion was acknowledged */
     int64_t completed_task_acked_us;
+    int64_t *completed_tasks; /* all of them, in the order of their answers */
+    size_t completed_count;
+    size_t completed_cap;
     int64_t failed_task; /* started event id of the last failed workflow task */
     int64_t failed_task_acked; /* highest whose failure was acknowledged, first attempts only */
     int64_t failed_task_acked_us;

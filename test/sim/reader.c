@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "checker.h"
+#include "history_rules.h"
 #include "names.h"
 #include "request.h"
 #include "rpc.h"
@@ -140,9 +141,9 @@ static void check_long_poll_wakes(struct reading *g, int64_t sent_us,
         return;
     }
     const History__HistoryEvent *last = m->history->events[m->history->n_events - 1];
-    if (!w->is_calm || last->event_type == EVENT_TYPE_WORKFLOW_TASK_STARTED ||
-        last->event_type == EVENT_TYPE_ACTIVITY_TASK_STARTED)
-        return; /* clocks may have jumped; these two are written later than they happened */
+    if (!w->is_calm || (last->event_type != EVENT_TYPE_WORKFLOW_TASK_SCHEDULED &&
+                        !event_closes_run((int32_t)last->event_type)))
+        return; /* clocks may have jumped; other events may be written later than they happened */
     int64_t wall_ahead_us = w->now.wall.us - w->now.mono.us;
     int64_t happened_us =
         last->event_time->seconds * USEC_PER_SEC + last->event_time->nanos / NSEC_PER_USEC - wall_ahead_us;
