@@ -11,7 +11,8 @@
 /* the life of a run */
 
 /* Rules for a start request that need no state: required fields, lengths, durations, policies. */
-int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, struct err *err) must_check;
+int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, const State__Namespace *space,
+                       struct err *err) must_check;
 
 /* Rules for a cron schedule; empty is valid. */
 int run_validate_cron(const char *schedule, struct err *err) must_check;

@@ -1,5 +1,6 @@
 /* Starting a run: the rules of the request, the first events, and what a start
  * means when its workflow id is already taken. */
+#include "core/attributes.h"
 #include "core/cron.h"
 #include "core/merge.h"
 #include "core/retry.h"
@@ -50,7 +51,8 @@ static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct e
     return 0;
 }
 
-int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
+int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__Namespace *space,
+                       struct err *err) {
     int rc = validate_required(r->workflow_id, "WorkflowId", err);
     if (rc == 0)
         rc = validate_required(r->workflow_type ? r->workflow_type->name : "", "WorkflowType", err);
@@ -70,6 +72,8 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, struct err *e
         rc = err_set(err, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together.");
     if (rc == 0)
         rc = run_validate_cron(r->cron_schedule, err);
+    if (rc == 0)
+        rc = attributes_validate(space, r->search_attributes, err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
         rc = err_set(err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     return rc == 0 ? validate_not_yet(r, err) : rc;

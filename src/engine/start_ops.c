@@ -84,6 +84,7 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
     if (!st)
         return op_out_of_memory(op);
     step_init(&s, st, e->now.wall, &e->rng, op->call->arena, &op->err);
+    s.ctx.space = space->st;
     s.ctx.namespace_name = space->st->name;
     int rc = run_start(&s, &birth, plan->req);
     if (rc == 0 && birth.is_eager && st->task) {
@@ -204,7 +205,7 @@ static void go_start(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(req, &op->err);
+        rc = run_validate_start(req, space->st, &op->err);
     if (rc == 0)
         rc = need_request_id(op, req->request_id);
     if (rc == 0)
@@ -317,7 +318,7 @@ static void go_signal_with_start(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(&start, &op->err);
+        rc = run_validate_start(&start, space->st, &op->err);
     if (rc == 0)
         rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)
