@@ -118,7 +118,7 @@ static int validate_one(const State__Namespace *ns, const char *name, const Comm
         return err_set(err, ERR_INVALID, "%s attribute can't be set in SearchAttributes", name);
     if (type == INDEXED_VALUE_TYPE_UNSPECIFIED)
         return err_set(err, ERR_INVALID, "Namespace %s has no mapping defined for search attribute %.200s",
-                       ns->name, name);
+                       ns ? ns->name : "", name);
     if (merge_is_null(value))
         return 0;
     if (value->data.len > ATTRIBUTES_VALUE_BYTES_MAX)
