@@ -184,12 +184,16 @@ static int64_t search_next(struct search *s, int64_t from_s) {
     return MIN(instant_s, next_of_calendars(s, from_s, MIN(instant_s, RULE_END_S)));
 }
 
+int64_t cal_search_raw(const struct cal *c, int64_t from_s) {
+    struct search s = {.cal = c};
+    return search_next(&s, from_s);
+}
+
 /* The jitter ends before the next time would come, whether or not that one is excluded. */
 static int64_t jitter_of(const struct cal *c, struct str seed, int64_t nominal_s) {
     if (c->jitter_us == 0)
         return 0;
-    struct search raw = {.cal = c};
-    int64_t next_s = search_next(&raw, nominal_s + 1);
+    int64_t next_s = cal_search_raw(c, nominal_s + 1);
     int64_t max_us = next_s == NONE ? c->jitter_us : MIN(c->jitter_us, (next_s - nominal_s) * USEC_PER_SEC);
     return jitter_us(nominal_s, seed, max_us);
 }

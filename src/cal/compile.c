@@ -215,7 +215,7 @@ static int find_zone(struct builder *b, const struct cal_zones *zones) {
     int e = zone_label_parse(b->spec->zone_name, &label, b->reterr);
     if (e < 0)
         return e;
-    b->zone_name = b->spec->zone_name;
+    b->zone_name = label.name.n > 0 ? label.name : STR("UTC");
     b->cal->missing = label.missing;
     b->cal->repeated = label.repeated;
     if (b->spec->zone_data.n > 0) {

@@ -238,17 +238,26 @@ int cal_spec_add_dbos(struct cal_spec *s, struct str text, struct err *reterr) {
     return add_string(s, false, TEXT_DBOS, text, reterr);
 }
 
+/* No name and UTC are the same; additions of the zone that is set already are kept. */
+static bool is_same_zone(const struct zone_label *set, struct str set_text, struct str given) {
+    struct str utc = STR("UTC");
+    return str_eq(set_text, given) ||
+           str_eq(set->name.n > 0 ? set->name : utc, given.n > 0 ? given : utc);
+}
+
 int cal_spec_finish(struct cal_spec *s, struct err *reterr) {
     struct zone_label label;
-    if (s->string_zone.n > 0) {
-        if (s->zone_data.n > 0)
-            return err_set(reterr, ERR_INVALID, "a cron string has a time zone, and the spec has time zone data");
-        if (s->zone_name.n > 0 && !str_eq(s->zone_name, s->string_zone))
-            return err_set(reterr, ERR_INVALID,
-                           "conflicting timezone names: the spec has \"%.*s\", its cron strings have \"%.*s\"",
-                           (int)MIN(s->zone_name.n, 80), s->zone_name.p, (int)MIN(s->string_zone.n, 80),
-                           s->string_zone.p);
+    int e = zone_label_parse(s->zone_name, &label, reterr);
+    if (e < 0 || s->string_zone.n == 0)
+        return e;
+    if (s->zone_data.n > 0)
+        return err_set(reterr, ERR_INVALID, "a cron string has a time zone, and the spec has time zone data");
+    if (s->zone_name.n > 0 && !is_same_zone(&label, s->zone_name, s->string_zone))
+        return err_set(reterr, ERR_INVALID,
+                       "conflicting timezone names: the spec has \"%.*s\", its cron strings have \"%.*s\"",
+                       (int)MIN(s->zone_name.n, 80), s->zone_name.p, (int)MIN(s->string_zone.n, 80),
+                       s->string_zone.p);
+    if (s->zone_name.n == 0)
         s->zone_name = s->string_zone;
-    }
     return zone_label_parse(s->zone_name, &label, reterr);
 }

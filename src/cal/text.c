@@ -156,6 +156,8 @@ int text_parse(struct arena *a, struct str seed, enum text_dialect dialect, stru
         return err_set(reterr, ERR_INVALID, "a cron string is longer than %d bytes", CAL_TEXT_BYTES_MAX);
     if (!utf8_valid(text))
         return err_set(reterr, ERR_INVALID, "a cron string is not UTF-8");
+    if (text.n == 0)
+        complaint.origin = text = STR("");
     ret->body = word_trim(text);
     int e = text_cut_zone(&complaint, &ret->body, &ret->zone);
     if (e == 0) {
