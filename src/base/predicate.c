@@ -74,3 +74,29 @@ bool predicate_holds(const struct predicate *p, const struct attribute *attribut
         return !predicate_holds(p->left, attributes, count);
     return test_holds(p, attributes, count);
 }
+
+/* copying */
+
+static struct str copy_text(struct arena *a, struct str s) {
+    return s.n ? str_bytes(arena_dup(a, s.p, s.n), s.n) : s;
+}
+
+static const struct value *copy_values(struct arena *a, const struct value *values, size_t count) {
+    struct value *copy = arena_array(a, struct value, count);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = values[i];
+        copy[i].text = copy_text(a, values[i].text);
+    }
+    return copy;
+}
+
+const struct predicate *predicate_copy(struct arena *a, const struct predicate *p) {
+    struct predicate *copy = p ? arena_dup(a, p, sizeof(*p)) : NULL;
+    if (!copy)
+        return NULL;
+    copy->left = predicate_copy(a, p->left);
+    copy->right = predicate_copy(a, p->right);
+    copy->name = copy_text(a, p->name);
+    copy->values = copy_values(a, p->values, p->count);
+    return arena_failed(a) ? NULL : copy;
+}

@@ -7,6 +7,7 @@
  * any false into true: `City != 'Rome'` holds for what has no city. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/base.h"
 #include "base/str.h"
 
@@ -63,3 +64,6 @@ struct predicate {
 
 /* NULL holds for everything. */
 bool predicate_holds(const struct predicate *p, const struct attribute *attributes, size_t count);
+
+/* With its own copy of everything, or NULL when the arena is exhausted (sticky there). NULL for NULL. */
+const struct predicate *predicate_copy(struct arena *a, const struct predicate *p);
