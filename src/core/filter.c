@@ -204,10 +204,11 @@ static bool check_operator(struct parser *p, const struct name *n, enum predicat
         return false;
     if (has_operator(n->type, kind, is_list))
         return true;
-    fail(p, err_set(p->err, ERR_INVALID,
-                    "invalid query: operation is not supported: operator '%s' for search attribute '%.100s' of "
-                    "type %s, at column %zu",
-                    operator, n->text, attribute_type_name(n->type), n->column));
+    fail(p,
+         err_set(p->err, ERR_INVALID,
+                 "invalid query: operation is not supported: operator '%s' for search attribute '%.100s' of "
+                 "type %s, at column %zu",
+                 operator, n->text, attribute_type_name(n->type), n->column));
     return false;
 }
 
@@ -248,8 +249,8 @@ static const struct predicate *parse_comparison(struct parser *p, const struct n
         parse_value(p, n, &v);
         if (p->rc < 0)
             return NULL;
-        const struct predicate *t = n->type == INDEXED_VALUE_TYPE_TEXT ? words_test(p, n, &v)
-                                                                       : test(p, symbols[i].kind, n, &v);
+        const struct predicate *t =
+            n->type == INDEXED_VALUE_TYPE_TEXT ? words_test(p, n, &v) : test(p, symbols[i].kind, n, &v);
         return negate_if(p, i == 1 || i == 2, t);
     }
     expected(p, "an operator");

@@ -6,8 +6,8 @@
 #include "core/filter_lexer.h"
 
 /* The value that this token means for the attribute. ERR_INVALID says why not, ERR_NO_MEMORY. */
-int filter_value(const char *name, E__IndexedValueType type, const struct filter_token *t,
-                 struct value *ret, struct err *err) must_check;
+int filter_value(const char *name, E__IndexedValueType type, const struct filter_token *t, struct value *ret,
+                 struct err *err) must_check;
 
 /* The words by which a text is found, lower case. Empty (count 0) for a text without any. */
 int attribute_words(struct arena *a, struct str text, struct attribute *ret) must_check;

@@ -113,8 +113,8 @@ static bool take_unit(struct str *s, int64_t *ret_ns) {
     static const struct {
         const char *name;
         int64_t ns;
-    } units[] = {{"ns", 1},         {"us", 1000},         {"\xc2\xb5s", 1000},       {"\xce\xbcs", 1000},
-                 {"ms", 1000000},   {"s", NSEC_PER_SEC},  {"m", 60 * NSEC_PER_SEC},  {"h", 3600 * NSEC_PER_SEC}};
+    } units[] = {{"ns", 1},       {"us", 1000},        {"\xc2\xb5s", 1000},      {"\xce\xbcs", 1000},
+                 {"ms", 1000000}, {"s", NSEC_PER_SEC}, {"m", 60 * NSEC_PER_SEC}, {"h", 3600 * NSEC_PER_SEC}};
     for (size_t i = 0; i < ARRAY_LEN(units); i++) {
         struct str name = str_of(units[i].name);
         if (str_starts(*s, name)) {

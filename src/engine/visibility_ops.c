@@ -394,8 +394,9 @@ static void go_list_archived(struct op *op) {
     const Ws__ListArchivedWorkflowExecutionsRequest *req = op->req;
     struct space *space;
     if (op_need_space(op, req->namespace_, &space) == 0)
-        (void)err_set(&op->err, ERR_UNIMPLEMENTED,
-                      "There is no archive: closed workflows are kept for the namespace's retention, then removed.");
+        (void)err_set(
+            &op->err, ERR_UNIMPLEMENTED,
+            "There is no archive: closed workflows are kept for the namespace's retention, then removed.");
     op_fail(op);
 }
 

@@ -66,7 +66,8 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w);
 
 void mem_visibility_put(struct mem_disk *d, const struct write *w);
 void mem_visibility_find(const struct mem_disk *d, const struct read *r, struct mem_table *found);
-void mem_visibility_count(const struct mem_disk *d, const struct read *r, struct mem_table *ret); /* new rows */
+void mem_visibility_count(const struct mem_disk *d, const struct read *r,
+                          struct mem_table *ret); /* new rows */
 
 /* Copies of the rows that answer r, in the order of the answer; the caller's to free. */
 void mem_disk_query(const struct mem_disk *d, const struct read *r, struct mem_table *ret);

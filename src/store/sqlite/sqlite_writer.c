@@ -49,8 +49,9 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_VISIBILITY] = sqlite_visibility_sql,
     [WRITER_VISIBILITY_GONE] = "DELETE FROM visibility WHERE namespace_id = ?1 AND run_id = ?2",
     /* A value that stands in a list twice is one row. */
-    [WRITER_ATTRIBUTE] = "INSERT OR IGNORE INTO visibility_attributes"
-                         " (namespace_id, run_id, close_ns, start_ns, name, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [WRITER_ATTRIBUTE] =
+        "INSERT OR IGNORE INTO visibility_attributes"
+        " (namespace_id, run_id, close_ns, start_ns, name, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [WRITER_ATTRIBUTES_GONE] = "DELETE FROM visibility_attributes WHERE namespace_id = ?1 AND run_id = ?2",
 };
 
