@@ -1,10 +1,11 @@
 /* The search for the next time.
  *
- * Between two changes of its clock a zone is only an offset, so a calendar is searched span by span in local time,
- * and gaps and folds need no special cases: a local time in a gap lies in no span, one in a fold in two. Moved
- * times (zone_missing) are one more span, the gap itself with the offset from before; repeated times are found by
- * asking whether a neighbouring span has the same local time. Exclusions skip ahead over all that they cover, so
- * even a spec that excludes everything comes to an end; CAL_REJECTIONS_MAX bounds the rest. */
+ * Between two changes of its clock a zone is only an offset, so a calendar is searched span by span in local
+ * time, and gaps and folds need no special cases: a local time in a gap lies in no span, one in a fold in
+ * two. Moved times (zone_missing) are one more span, the gap itself with the offset from before; repeated
+ * times are found by asking whether a neighbouring span has the same local time. Exclusions skip ahead over
+ * all that they cover, so even a spec that excludes everything comes to an end; CAL_REJECTIONS_MAX bounds the
+ * rest. */
 #include "cal/cal.h"
 
 #include "base/clock.h"
@@ -155,11 +156,13 @@ static int64_t next_single(const struct cal *c, int64_t from_s) {
     return low < c->time_count ? c->times[low] : NONE;
 }
 
-/* Past an instant that is excluded, as far as the clock is not changed; utc_s itself when it is not excluded. */
+/* Past an instant that is excluded, as far as the clock is not changed; utc_s itself when it is not excluded.
+ */
 static int64_t skip_excluded_instant(struct search *s, int64_t utc_s) {
     struct zone_span span = zone_span_at(s->cal->zone, utc_s);
     int64_t end_s = MIN(span.end_s, RULE_END_S);
-    return utc_s < end_s ? skip_excluded(s, utc_s + span.offset_s, end_s + span.offset_s) - span.offset_s : utc_s;
+    return utc_s < end_s ? skip_excluded(s, utc_s + span.offset_s, end_s + span.offset_s) - span.offset_s
+                         : utc_s;
 }
 
 static int64_t next_of_instants(struct search *s, int64_t from_s, int64_t end_s) {
@@ -180,7 +183,8 @@ static int64_t next_of_instants(struct search *s, int64_t from_s, int64_t end_s)
 }
 
 static int64_t search_next(struct search *s, int64_t from_s) {
-    int64_t instant_s = s->cal->tick_count + s->cal->time_count > 0 ? next_of_instants(s, from_s, RULE_END_S) : NONE;
+    int64_t instant_s =
+        s->cal->tick_count + s->cal->time_count > 0 ? next_of_instants(s, from_s, RULE_END_S) : NONE;
     return MIN(instant_s, next_of_calendars(s, from_s, MIN(instant_s, RULE_END_S)));
 }
 

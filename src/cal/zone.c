@@ -18,7 +18,7 @@
 #define OFFSET_MAX_S (26 * (int32_t)CIVIL_HOUR_S)
 /* What the footer adds to the table: two changes a year from where the table ends, at most from 1900. */
 #define RULE_FIRST_S INT64_C(-2208988800) /* 1900 */
-#define RULE_LAST_S INT64_C(4165516800)   /* 2102 */
+#define RULE_LAST_S INT64_C(4165516800) /* 2102 */
 #define RULE_SPANS_MAX 512
 
 struct zone_kind {
@@ -31,11 +31,11 @@ struct zone {
     struct tzrule rule;
     bool has_rule;
     size_t kind_count;
-    size_t count;            /* of spans after the first */
+    size_t count; /* of spans after the first */
     struct zone_kind *kinds; /* [kind_count] */
-    int64_t *begins;         /* [count], ascending */
-    uint16_t *kind_of;       /* [count] */
-    uint16_t first_kind;     /* before begins[0] */
+    int64_t *begins; /* [count], ascending */
+    uint16_t *kind_of; /* [count] */
+    uint16_t first_kind; /* before begins[0] */
 };
 
 struct header {

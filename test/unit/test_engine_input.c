@@ -49,9 +49,16 @@ static void set_retry_policy(struct arena *m, Ws__StartWorkflowExecutionRequest 
     q->retry_policy->backoff_coefficient = coefficient;
 }
 
-static void set_cron(struct arena *m, Ws__StartWorkflowExecutionRequest *q, bool with_delay) {
+static void set_cron_and_delay(struct arena *m, Ws__StartWorkflowExecutionRequest *q) {
     q->cron_schedule = make_text(m, "* * * * *");
-    q->workflow_start_delay = with_delay ? make_duration(m, USEC_PER_SEC) : NULL;
+    q->workflow_start_delay = make_duration(m, USEC_PER_SEC);
+}
+
+static void set_callback(struct arena *m, Ws__StartWorkflowExecutionRequest *q) {
+    q->completion_callbacks = arena_array(m, Common__Callback *, 1);
+    ensure(q->completion_callbacks);
+    q->completion_callbacks[0] = MAKE(m, Common__Callback, common__callback__init);
+    q->n_completion_callbacks = 1;
 }
 
 static void set_policies(Ws__StartWorkflowExecutionRequest *q, int reuse, int conflict) {
@@ -95,9 +102,9 @@ START(start_negative_task_timeout, q->workflow_task_timeout = negative(m))
 START(start_negative_delay, q->workflow_start_delay = negative(m))
 START(start_malformed_delay, q->workflow_start_delay = malformed(m))
 START(start_bad_policy, set_retry_policy(m, q, 0.5))
-START(start_policy, set_retry_policy(m, q, 2))
-START(start_cron_and_delay, set_cron(m, q, true))
-START(start_cron, set_cron(m, q, false))
+START(start_cron_and_delay, set_cron_and_delay(m, q))
+START(start_bad_cron, q->cron_schedule = make_text(m, "never"))
+START(start_callback, set_callback(m, q))
 START(start_two_terminations, set_policies(q, WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING,
                                            WORKFLOW_ID_CONFLICT_POLICY_FAIL))
 START(start_reject_and_terminate, set_policies(q, WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
@@ -127,10 +134,9 @@ TEST(input_of_start) {
         {start_negative_delay, ERR_INVALID, "Invalid WorkflowStartDelay: it must not be negative."},
         {start_malformed_delay, ERR_INVALID, "Invalid WorkflowStartDelay: it must not be negative."},
         {start_bad_policy, ERR_INVALID, "BackoffCoefficient cannot be less than 1 on retry policy."},
-        {start_policy, ERR_UNIMPLEMENTED,
-         "a retry policy for workflows is not supported by this version of the server"},
         {start_cron_and_delay, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together."},
-        {start_cron, ERR_UNIMPLEMENTED, "cron_schedule is not supported by this version of the server"},
+        {start_callback, ERR_UNIMPLEMENTED,
+         "completion callbacks are not supported by this version of the server"},
         {start_two_terminations, ERR_INVALID,
          "Invalid WorkflowIDReusePolicy: WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING cannot be used together "
          "with a WorkflowIDConflictPolicy."},
@@ -140,6 +146,14 @@ TEST(input_of_start) {
         {start_many_links, ERR_INVALID, "cannot attach more than 10 links per request"},
     };
     check_all(all, ARRAY_LEN(all));
+}
+
+TEST(input_of_start_with_a_cron_that_cannot_be_read) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    start_bad_cron(&r, &a);
+    CHECK_INT(a.err.code, ERR_INVALID);
 }
 
 TEST(input_of_start_at_its_limits_is_good) {
