@@ -53,13 +53,16 @@ static int write_current(struct engine *e, struct run *run) {
     return current_set(e, run->space, run->body->st->workflow_id, run->key.run_id);
 }
 
-int run_keep_new(struct engine *e, struct space *space, struct step *s, struct run **ret) {
+int run_keep_copy(struct engine *e, struct space *space, struct step *s, struct str head, struct run **ret) {
     struct run *run = run_admit(e, space, s);
+    *ret = NULL;
     if (!run)
         return ERR_NO_MEMORY;
     run_pin(run);
     s->st = run->body->st; /* for whoever looks at the step afterwards */
-    int rc = run_keep(e, run, s, true);
+    int rc = head.n ? tape_append(&run->body->tape, head, 1) : 0;
+    if (rc == 0)
+        rc = run_keep(e, run, s, true);
     s->st = NULL;
     if (rc < 0)
         run_discard(e, run);
@@ -68,6 +71,10 @@ int run_keep_new(struct engine *e, struct space *space, struct step *s, struct r
     *ret = rc < 0 ? NULL : run;
     run_unpin(e, run);
     return rc;
+}
+
+int run_keep_new(struct engine *e, struct space *space, struct step *s, struct run **ret) {
+    return run_keep_copy(e, space, s, (struct str){NULL, 0}, ret);
 }
 
 int op_birth(struct op *op, struct space *space, const struct start_plan *plan) {
@@ -133,7 +140,7 @@ int op_start_by_verdict(struct op *op, struct space *space, const struct start_p
     return rc == 0 ? op_birth(op, space, plan) : rc;
 }
 
-static int need_request_id(struct op *op, const char *given) {
+int op_need_request_id(struct op *op, const char *given) {
     if (op->request_id)
         return 0;
     struct uuid_text made = uuid_format(uuid_random(&op->e->rng));
@@ -207,7 +214,7 @@ static void go_start(struct op *op) {
     if (rc == 0 && !op->request_id)
         rc = run_validate_start(req, space->st, &op->err);
     if (rc == 0)
-        rc = need_request_id(op, req->request_id);
+        rc = op_need_request_id(op, req->request_id);
     if (rc == 0)
         rc = op_judge_start(op, space, req, &verdict);
     if (rc == ERR_WAIT)
@@ -322,7 +329,7 @@ static void go_signal_with_start(struct op *op) {
     if (rc == 0)
         rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)
-        rc = need_request_id(op, req->request_id);
+        rc = op_need_request_id(op, req->request_id);
     if (rc == 0)
         rc = op_judge_start(op, space, &start, &verdict);
     if (rc == ERR_WAIT)
