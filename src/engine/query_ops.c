@@ -23,10 +23,7 @@
 /* Leaves whatever the query waits in; the op is ended by the caller. */
 static void query_unlink(struct engine *e, struct query *q) {
     if (q->task) {
-        list_remove(&q->task->link);
-        struct queue *queue = q->queue;
-        if (queue && queue->task_count)
-            queue->task_count--;
+        queue_take_out(q->queue, q->task);
         task_free(take(&q->task));
     }
     if (q->poll)
@@ -89,9 +86,7 @@ static void query_queue(struct engine *e, struct query *q, bool use_sticky);
 static void sticky_expire(struct op *op) {
     struct query *q = op->query;
     if (q->task) { /* nobody took it from the sticky queue */
-        list_remove(&q->task->link);
-        if (q->queue->task_count)
-            q->queue->task_count--;
+        queue_take_out(q->queue, q->task);
         task_free(take(&q->task));
     }
     if (q->poll)
