@@ -67,7 +67,7 @@ TEST(a_hash_sign_is_a_comment_or_a_count) {
         (void)snprintf(spec, sizeof(spec), "cron %s", cases[i].text);
         cal_world_init(&w);
         if (CHECK_INT(cal_world_make(&w, spec), 0))
-            CHECK_SLICE(w.spec.calendars[0].comment, str_of(cases[i].comment));
+            CHECK(str_is(w.spec.calendars[0].comment, cases[i].comment));
         cal_world_done(&w);
     }
 }
@@ -110,18 +110,19 @@ TEST(mistakes_are_named_by_column) {
     CHECK_CASES(cases);
 }
 
+/* These values must not change: schedules that were made with an H would move. */
 TEST(spread) {
     static const struct cal_case cases[] = {
-        CASE("cron H H * * * | seed one", "2026-01-01T00:00", "2026-01-01 18:26 2026-01-02 18:26"),
-        CASE("cron H H * * * | seed two", "2026-01-01T00:00", "2026-01-01 05:27 2026-01-02 05:27"),
-        CASE("cron H/15 3 * * * | seed one", "2026-01-01T00:00", "2026-01-01 03:11 03:26 03:41 03:56"),
+        CASE("cron H H * * * | seed one", "2026-01-01T00:00", "2026-01-01 11:46 2026-01-02 11:46"),
+        CASE("cron H H * * * | seed two", "2026-01-01T00:00", "2026-01-01 08:54 2026-01-02 08:54"),
+        CASE("cron H/15 3 * * * | seed one", "2026-01-01T00:00", "2026-01-01 03:01 03:16 03:31 03:46"),
         CASE("cron H(0-29)/10 3 * * * | seed one", "2026-01-01T00:00", "2026-01-01 03:06 03:16 03:26 2026-01-02 03:06"),
-        CASE("cron 0 0 H * * | seed one", "2026-01-01T00:00", "2026-01-04 00:00 2026-02-04 00:00"),
+        CASE("cron 0 0 H * * | seed one", "2026-01-01T00:00", "2026-01-16 00:00 2026-02-16 00:00"),
     };
     CHECK_CASES(cases);
 }
 
-/* Ten thousand schedules must not come together: no minute gets more than three times its share. */
+/* Schedules must not come together: every minute gets between a third and three times its share. */
 TEST(spread_is_even) {
     enum { COUNT = 6000 };
     size_t minutes[60] = {0};
