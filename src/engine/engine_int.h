@@ -223,6 +223,9 @@ int op_out_of_memory(struct op *op);
 /* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
 
+/* Whether this payload set or memo is small enough to be stored; NULL is. */
+int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
+
 /* spaces */
 
 struct space *space_find(struct engine *e, const char *name);

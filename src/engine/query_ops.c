@@ -294,6 +294,8 @@ static void go_query(struct op *op) {
     if (rc == 0)
         rc = validate_required(req->query->query_type, "QueryType", &op->err);
     if (rc == 0)
+        rc = op_check_blob(op, (const ProtobufCMessage *)req->query->query_args);
+    if (rc == 0)
         rc = op_need_execution(op, space, req->execution, NULL);
     if (rc == ERR_WAIT)
         return;

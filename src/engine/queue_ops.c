@@ -5,8 +5,9 @@
 #include "engine/engine_int.h"
 #include "engine/response.h"
 
-#define VISITOR_SHOWN_US (5 * 60 * USEC_PER_SEC) /* a worker that has not polled for this long is not shown  \
-                                                  */
+#define VISITOR_SHOWN_US                                                                                     \
+    (5 * 60 * USEC_PER_SEC) /* a worker that has not polled for this long is not shown                       \
+                             */
 
 static void unstick(struct step *s, void *arg unused_arg) {
     task_unstick(s);

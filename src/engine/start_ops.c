@@ -206,6 +206,11 @@ static void reply_eager(struct op *op) {
     reply_started(op, true, tail);
 }
 
+static int check_blobs(struct op *op, const Ws__StartWorkflowExecutionRequest *req) {
+    int rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
+    return rc == 0 ? op_check_blob(op, (const ProtobufCMessage *)req->memo) : rc;
+}
+
 static void go_start(struct op *op) {
     const Ws__StartWorkflowExecutionRequest *req = op->req;
     enum start_verdict verdict;
@@ -213,6 +218,8 @@ static void go_start(struct op *op) {
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
         rc = run_validate_start(req, space->st, &op->err);
+    if (rc == 0 && !op->request_id)
+        rc = check_blobs(op, req);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
     if (rc == 0)
@@ -326,6 +333,10 @@ static void go_signal_with_start(struct op *op) {
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
         rc = run_validate_start(&start, space->st, &op->err);
+    if (rc == 0 && !op->request_id)
+        rc = check_blobs(op, &start);
+    if (rc == 0 && !op->request_id)
+        rc = op_check_blob(op, (const ProtobufCMessage *)req->signal_input);
     if (rc == 0)
         rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)

@@ -33,6 +33,8 @@ static void go_signal(struct op *op) {
     int rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)
         rc = validate_id(req->request_id, "RequestId", &op->err);
+    if (rc == 0)
+        rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
     if (rc == 0 && req->n_links > LIMIT_LINKS)
         rc = err_set(&op->err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     if (rc == 0)

@@ -128,6 +128,12 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
     assert.equal(await world.execute('echoes', [data]), data);
   });
 
+  test('an input over the limit of payloads', async () => {
+    const error = await failure(world.start('echoes', ['x'.repeat(3 * MEGABYTE)]));
+    assert.equal(error.cause.code, status.INVALID_ARGUMENT);
+    assert.equal(error.cause.details, 'Blob data size exceeds limit.');
+  });
+
   test('a request over 4 MiB', async () => {
     const client = await connect(world.server, world.runs, { retries: false });
     const options = world.options('echoes', ['x'.repeat(5 * MEGABYTE)]);
