@@ -48,12 +48,14 @@ void queue_free(struct queue *q) {
 }
 
 struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name) {
-    struct queue *q = queue_find(e, space, is_activity, name);
-    if (q)
-        return q;
+    struct queue *q = NULL;
     struct buf key;
     buf_init(&key, 4096);
     queue_key(&key, space, is_activity, name);
+    if (buf_ok(&key) && (q = map_get(&e->queues, buf_str(&key)))) {
+        buf_done(&key);
+        return q;
+    }
     buf_add_u8(&key, 0); /* the name at its end is also a C string */
     size_t len = 0;
     uint8_t *bytes = buf_ok(&key) ? buf_take(&key, &len) : NULL;

@@ -17,7 +17,7 @@ TEST(start_event_says_everything) {
     f.start.workflow_execution_timeout = core_duration(&f, 100 * SEC);
     CHECK_INT(core_start(&f), 0);
     const History__WorkflowExecutionStartedEventAttributes *a = started(&f);
-    REQUIRE(a && a->workflow_type && a->task_queue && a->input && a->root_workflow_execution && f.st);
+    REQUIRE(a && a->workflow_type && a->task_queue && a->input && f.st);
     CHECK_STR(a->workflow_type->name, "Type");
     CHECK_STR(a->task_queue->name, "queue");
     CHECK_INT(a->task_queue->kind, TASK_QUEUE_KIND_NORMAL);
@@ -27,8 +27,9 @@ TEST(start_event_says_everything) {
     CHECK_STR(a->identity, "client");
     CHECK_INT(a->attempt, 1);
     CHECK_STR(a->workflow_id, "wf");
-    CHECK_STR(a->root_workflow_execution->workflow_id, "wf");
-    CHECK_STR(a->root_workflow_execution->run_id, f.st->run_id);
+    CHECK(!a->root_workflow_execution); /* it is its own root */
+    CHECK_STR(f.st->root_workflow_id, "wf");
+    CHECK_STR(f.st->root_run_id, f.st->run_id);
     CHECK_INT(pb_duration_us(a->first_workflow_task_backoff), 0);
     REQUIRE(a->workflow_execution_expiration_time);
     CHECK_INT(a->workflow_execution_expiration_time->seconds * SEC, CORE_T0 + 100 * SEC);
