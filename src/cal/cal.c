@@ -1,10 +1,11 @@
 /* The search for the next time.
  *
- * Between two changes of its clock a zone is only an offset, so a calendar is searched span by span in local time,
- * and gaps and folds need no special cases: a local time in a gap lies in no span, one in a fold in two. Moved
- * times (zone_missing) are one more span, the gap itself with the offset from before; repeated times are found by
- * asking whether a neighbouring span has the same local time. Exclusions skip ahead over all that they cover, so
- * even a spec that excludes everything comes to an end; CAL_REJECTIONS_MAX bounds the rest. */
+ * Between two changes of its clock a zone is only an offset, so a calendar is searched span by span in local
+ * time, and gaps and folds need no special cases: a local time in a gap lies in no span, one in a fold in
+ * two. Moved times (zone_missing) are one more span, the gap itself with the offset from before; repeated
+ * times are found by asking whether a neighbouring span has the same local time. Exclusions skip ahead over
+ * all that they cover, so even a spec that excludes everything comes to an end; CAL_REJECTIONS_MAX bounds the
+ * rest. */
 #include "cal/cal.h"
 
 #include "base/clock.h"
@@ -14,6 +15,7 @@
 
 #define OFFSET_MAX_S (26 * CIVIL_HOUR_S)
 #define NONE INT64_MAX
+#define STRETCH_GROWTH 32
 
 struct search {
     const struct cal *cal;
@@ -155,11 +157,13 @@ static int64_t next_single(const struct cal *c, int64_t from_s) {
     return low < c->time_count ? c->times[low] : NONE;
 }
 
-/* Past an instant that is excluded, as far as the clock is not changed; utc_s itself when it is not excluded. */
+/* Past an instant that is excluded, as far as the clock is not changed; utc_s itself when it is not excluded.
+ */
 static int64_t skip_excluded_instant(struct search *s, int64_t utc_s) {
     struct zone_span span = zone_span_at(s->cal->zone, utc_s);
     int64_t end_s = MIN(span.end_s, RULE_END_S);
-    return utc_s < end_s ? skip_excluded(s, utc_s + span.offset_s, end_s + span.offset_s) - span.offset_s : utc_s;
+    return utc_s < end_s ? skip_excluded(s, utc_s + span.offset_s, end_s + span.offset_s) - span.offset_s
+                         : utc_s;
 }
 
 static int64_t next_of_instants(struct search *s, int64_t from_s, int64_t end_s) {
@@ -179,9 +183,33 @@ static int64_t next_of_instants(struct search *s, int64_t from_s, int64_t end_s)
     return NONE;
 }
 
+/* Both kinds, up to end_s. */
+static int64_t next_of_both(struct search *s, int64_t from_s, int64_t end_s) {
+    int64_t instant_s = next_of_instants(s, from_s, end_s);
+    return MIN(instant_s, next_of_calendars(s, from_s, MIN(instant_s, end_s)));
+}
+
+/* With exclusions, one kind may be refused for decades while the other one has a time tomorrow; so both are looked
+ * for in stretches that grow, the first one too short to give up in. */
+static int64_t next_in_stretches(struct search *s, int64_t from_s) {
+    for (int64_t stretch_s = CIVIL_DAY_S; from_s < RULE_END_S && !is_given_up(s); stretch_s *= STRETCH_GROWTH) {
+        int64_t end_s = MIN(from_s + stretch_s, RULE_END_S);
+        int64_t at_s = next_of_both(s, from_s, end_s);
+        if (at_s != NONE)
+            return at_s;
+        from_s = end_s;
+    }
+    return NONE;
+}
+
 static int64_t search_next(struct search *s, int64_t from_s) {
-    int64_t instant_s = s->cal->tick_count + s->cal->time_count > 0 ? next_of_instants(s, from_s, RULE_END_S) : NONE;
-    return MIN(instant_s, next_of_calendars(s, from_s, MIN(instant_s, RULE_END_S)));
+    const struct cal *c = s->cal;
+    if (c->tick_count + c->time_count == 0)
+        return next_of_calendars(s, from_s, RULE_END_S);
+    if (c->rule_count == 0)
+        return next_of_instants(s, from_s, RULE_END_S);
+    return s->has_excludes && c->exclude_count > 0 ? next_in_stretches(s, from_s)
+                                                   : next_of_both(s, from_s, RULE_END_S);
 }
 
 int64_t cal_search_raw(const struct cal *c, int64_t from_s) {
@@ -201,7 +229,7 @@ static int64_t jitter_of(const struct cal *c, struct str seed, int64_t nominal_s
 enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret) {
     struct search s = {.cal = c, .has_excludes = true};
     int64_t at_s = search_next(&s, MAX(civil_div(after_us, USEC_PER_SEC) + 1, c->start_s));
-    if (is_given_up(&s))
+    if (is_given_up(&s)) /* something earlier may be there */
         return CAL_LIMIT;
     if (at_s == NONE || at_s * USEC_PER_SEC > c->end_us)
         return CAL_NONE;

@@ -1,4 +1,5 @@
-/* When a schedule acts: calendars, cron strings, intervals, recurrences, exclusions, bounds, jitter, time zones.
+/* When a schedule acts: calendars, cron strings, intervals, recurrences, exclusions, bounds, jitter, time
+ * zones.
  *
  * Everything here is arithmetic: no clock, no file, no global. Two steps:
  *
@@ -10,9 +11,9 @@
  *   while (cal_next(cal, seed, after_us, &t) == CAL_FOUND)
  *       after_us = t.actual_us;
  *
- * The contract: the nominal times are the UTC seconds whose local fields match, and no others. A local time that
- * the clock jumps over gives none, one that it shows twice gives two; zone_missing and zone_repeated change that.
- * Intervals count in UTC and know no zones.
+ * The contract: the nominal times are the UTC seconds whose local fields match, and no others. A local time
+ * that the clock jumps over gives none, one that it shows twice gives two; zone_missing and zone_repeated
+ * change that. Intervals count in UTC and know no zones.
  *
  * Parsers fail with ERR_INVALID and a text that names the column of the mistake, counted from 1. */
 #pragma once
@@ -25,21 +26,21 @@
 #include "cal/zone.h"
 
 enum cal_field {
-    CAL_SECOND,       /* 0-59 */
-    CAL_MINUTE,       /* 0-59 */
-    CAL_HOUR,         /* 0-23 */
+    CAL_SECOND, /* 0-59 */
+    CAL_MINUTE, /* 0-59 */
+    CAL_HOUR, /* 0-23 */
     CAL_DAY_OF_MONTH, /* 1-31 */
-    CAL_MONTH,        /* 1-12 */
-    CAL_DAY_OF_WEEK,  /* 0-6, 0 is Sunday */
-    CAL_YEAR,         /* 2000-2100 */
+    CAL_MONTH, /* 1-12 */
+    CAL_DAY_OF_WEEK, /* 0-6, 0 is Sunday */
+    CAL_YEAR, /* 2000-2100 */
     CAL_FIELD_COUNT,
 };
 
 #define CAL_COMMENT_BYTES_MAX 200
-#define CAL_TEXT_BYTES_MAX 4096    /* of one string; an RRULE can be long */
-#define CAL_RANGES_MAX 1000        /* of one field */
-#define CAL_ENTRIES_MAX 10000      /* calendars, exclusions, intervals of one spec, each */
-#define CAL_REJECTIONS_MAX 1000000 /* candidates that exclusions may refuse in one search */
+#define CAL_TEXT_BYTES_MAX 4096 /* of one string; an RRULE can be long */
+#define CAL_RANGES_MAX 1000 /* of one field */
+#define CAL_ENTRIES_MAX 10000 /* calendars, exclusions, intervals of one spec, each */
+#define CAL_REJECTIONS_MAX 200000 /* candidates that exclusions may refuse in one search */
 
 /* Values first, first + step, ... up to last. step 0 means 1, last < first means first. */
 struct cal_range {
@@ -51,13 +52,15 @@ struct cal_ranges {
     size_t n;
 };
 
-/* All fields must match. A field without ranges matches nothing, except the year, where it means every year. */
+/* All fields must match. A field without ranges matches nothing, except the year, where it means every year.
+ */
 struct cal_calendar {
     struct cal_ranges fields[CAL_FIELD_COUNT];
     struct str comment;
 };
 
-/* The same as strings, one for each field. Empty means 0 for second, minute and hour, and * for the others. */
+/* The same as strings, one for each field. Empty means 0 for second, minute and hour, and * for the others.
+ */
 struct cal_strings {
     struct str fields[CAL_FIELD_COUNT];
     struct str comment;
@@ -82,10 +85,11 @@ struct cal_spec {
     size_t exclude_count;
     struct cal_interval *intervals;
     size_t interval_count;
-    struct str zone_name; /* with its additions, see zone.h; cal_spec_finish writes the one of cron strings here */
+    struct str
+        zone_name; /* with its additions, see zone.h; cal_spec_finish writes the one of cron strings here */
     struct str zone_data; /* TZif bytes; they win over the name */
-    int64_t start_us;     /* CAL_NO_START, or the first time that counts */
-    int64_t end_us;       /* CAL_NO_END, or the last one */
+    int64_t start_us; /* CAL_NO_START, or the first time that counts */
+    int64_t end_us; /* CAL_NO_END, or the last one */
     int64_t jitter_us;
     struct str string_zone; /* what the strings so far agreed on */
     bool has_string;
@@ -96,7 +100,8 @@ void cal_spec_init(struct cal_spec *s, struct arena *arena, struct str seed);
 int cal_spec_add_calendar(struct cal_spec *s, const struct cal_calendar *c, struct err *reterr) must_check;
 int cal_spec_add_strings(struct cal_spec *s, const struct cal_strings *c, struct err *reterr) must_check;
 int cal_spec_add_interval(struct cal_spec *s, const struct cal_interval *i, struct err *reterr) must_check;
-int cal_spec_exclude_calendar(struct cal_spec *s, const struct cal_calendar *c, struct err *reterr) must_check;
+int cal_spec_exclude_calendar(struct cal_spec *s, const struct cal_calendar *c,
+                              struct err *reterr) must_check;
 int cal_spec_exclude_strings(struct cal_spec *s, const struct cal_strings *c, struct err *reterr) must_check;
 
 /* One string, with an optional "CRON_TZ=zone " or "TZ=zone " before it and "# comment" behind it:
@@ -114,13 +119,15 @@ int cal_spec_exclude_strings(struct cal_spec *s, const struct cal_strings *c, st
  *   @dbos 0 *\/10 * * * *                                            the DBOS dialect, see below
  *
  * What calendars and intervals can say becomes one of these in the spec. The rest is kept as a placeholder
- * calendar in the past whose comment carries the text, "rondo: 0 0 L * *". Any client hands that back unchanged,
- * and cal_spec_add_calendar and cal_new read the text again. Without the placeholder's fields, such a comment is
- * only a comment. */
+ * calendar in the past whose comment carries the text, "rondo: 0 0 L * *". Any client hands that back
+ * unchanged, and cal_spec_add_calendar and cal_new read the text again. Without the placeholder's fields,
+ * such a comment is only a comment. */
 int cal_spec_add_cron(struct cal_spec *s, struct str text, struct err *reterr) must_check;
-int cal_spec_exclude_cron(struct cal_spec *s, struct str text, struct err *reterr) must_check; /* no intervals */
+int cal_spec_exclude_cron(struct cal_spec *s, struct str text,
+                          struct err *reterr) must_check; /* no intervals */
 
-/* DBOS: 5 fields, or 6 with the seconds FIRST. After a slash stands a divisor: values of the list that it divides. */
+/* DBOS: 5 fields, or 6 with the seconds FIRST. After a slash stands a divisor: values of the list that it
+ * divides. */
 int cal_spec_add_dbos(struct cal_spec *s, struct str text, struct err *reterr) must_check;
 
 /* Checks what concerns the spec as a whole: whether the zones of strings agree with each other and with
@@ -135,7 +142,8 @@ void cal_calendar_text(const struct cal_calendar *c, struct buf *out);
 /* The text that a placeholder carries, or an empty one. */
 struct str cal_calendar_carried(const struct cal_calendar *c);
 
-/* Where zones come from. find returns NULL for an unknown name; the zone must outlive the calendars that use it. */
+/* Where zones come from. find returns NULL for an unknown name; the zone must outlive the calendars that use
+ * it. */
 struct cal_zones {
     const struct zone *(*find)(void *ctx, struct str name);
     void *ctx;
@@ -144,14 +152,15 @@ struct cal_zones {
 struct cal;
 
 /* zones may be NULL: then only UTC and zone_data are known. ERR_INVALID, or ERR_NO_MEMORY. */
-int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal **ret, struct err *reterr) must_check;
+int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal **ret,
+            struct err *reterr) must_check;
 struct cal *cal_free(struct cal *c); /* returns NULL */
 void cal_freep(struct cal **c);
 size_t cal_bytes(const struct cal *c); /* of memory, without a zone that it shares */
 
 enum cal_answer {
     CAL_FOUND,
-    CAL_NONE,  /* nothing follows, up to the end of 2100 */
+    CAL_NONE, /* nothing follows, up to the end of 2100 */
     CAL_LIMIT, /* exclusions refused CAL_REJECTIONS_MAX candidates: the search was given up */
 };
 
@@ -162,14 +171,15 @@ struct cal_time {
 
 /* The first nominal time in a second after that of after_us. To get all times in turn, hand in actual_us. The
  * seed of the jitter is "<namespace id>-<schedule id>" where upstream's values are wanted. */
-enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret) must_check;
+enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us,
+                         struct cal_time *ret) must_check;
 
 /* Why a second is, or is not, a nominal time. */
 enum cal_verdict {
     CAL_IS_TIME,
-    CAL_NOT_ASKED,    /* no calendar and no interval matches */
-    CAL_EXCLUDED,     /* ret_index: which exclusion */
-    CAL_REPEATED,     /* the other of two instants of that local time counts */
+    CAL_NOT_ASKED, /* no calendar and no interval matches */
+    CAL_EXCLUDED, /* ret_index: which exclusion */
+    CAL_REPEATED, /* the other of two instants of that local time counts */
     CAL_BEFORE_START,
     CAL_AFTER_END,
 };

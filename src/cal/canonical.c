@@ -1,10 +1,12 @@
-/* Calendars as they are shown and compared, and the placeholder. Writing text can only fail as struct buf does. */
+/* Calendars as they are shown and compared, and the placeholder. Writing text can only fail as struct buf
+ * does. */
 #include "cal/cal.h"
 #include "cal/field.h"
 #include "cal/placeholder.h"
 #include "cal/word.h"
 
-static const struct cal_range zero[] = {{0}}, one[] = {{1, 0, 0}}, weekdays[] = {{0, 6, 0}}, past[] = {{2000, 0, 0}};
+static const struct cal_range zero[] = {{0}}, one[] = {{1, 0, 0}}, weekdays[] = {{0, 6, 0}},
+                              past[] = {{2000, 0, 0}};
 
 struct cal_calendar placeholder_calendar(void) {
     return (struct cal_calendar){.fields = {

@@ -39,7 +39,8 @@ static int parse_step(struct complaint *c, enum cal_field field, struct str word
 }
 
 /* One part of a field. A star without a step leaves the field unrestricted. */
-static int parse_part(struct complaint *c, enum cal_field field, struct str part, uint64_t *bits, bool *is_star) {
+static int parse_part(struct complaint *c, enum cal_field field, struct str part, uint64_t *bits,
+                      bool *is_star) {
     const struct field_kind *k = field_kind(field);
     bool has_step, has_dash;
     int64_t first = k->min, last = k->range_max, step = 1;
@@ -56,7 +57,8 @@ static int parse_part(struct complaint *c, enum cal_field field, struct str part
         if (!value_of(field, word, &first))
             return complain(c, part, "%s is not in range [%d-%d]", k->name, k->min, k->range_max);
         if (has_dash && (!value_of(field, behind, &last) || last < first))
-            return complain(c, part, "%s End is before Start or not in range [%d-%d]", k->name, k->min, k->range_max);
+            return complain(c, part, "%s End is before Start or not in range [%d-%d]", k->name, k->min,
+                            k->range_max);
         if (!has_dash && !has_step)
             last = first;
     }
@@ -65,7 +67,8 @@ static int parse_part(struct complaint *c, enum cal_field field, struct str part
     return 0;
 }
 
-static int parse_field(struct complaint *c, enum cal_field field, struct str text, uint64_t *bits, bool *is_star) {
+static int parse_field(struct complaint *c, enum cal_field field, struct str text, uint64_t *bits,
+                       bool *is_star) {
     int e = 0;
     for (bool more = true; more && e == 0;) {
         struct str part = word_cut(&text, ',', &more);
@@ -132,8 +135,8 @@ int classic_new(struct str text, const struct cal_zones *zones, struct classic *
     if (!utf8_valid(text) || text.n > CAL_TEXT_BYTES_MAX)
         return err_set(reterr, ERR_INVALID, "invalid CronSchedule: it is too long or not UTF-8");
     if (parse(&complaint, word_trim(text), c, &zone) < 0)
-        return err_set(reterr, ERR_INVALID, "invalid CronSchedule \"%.*s\": %s", (int)MIN(text.n, 100), text.p,
-                       complaint.text);
+        return err_set(reterr, ERR_INVALID, "invalid CronSchedule \"%.*s\": %s", (int)MIN(text.n, 100),
+                       text.p, complaint.text);
     if (zone.n > 0 && !str_is(zone, "UTC")) {
         c->cal.zone = zones ? zones->find(zones->ctx, zone) : NULL;
         if (!c->cal.zone)

@@ -1,4 +1,5 @@
-/* Compiles a spec: calendars to bits, strings that calendars carry to rules, times with an offset to instants.
+/* Compiles a spec: calendars to bits, strings that calendars carry to rules, times with an offset to
+ * instants.
  *
  * Fails with ERR_INVALID for an unknown or broken time zone and for a recurrence without a first date, with
  * ERR_NO_MEMORY; what was built so far is then freed. */
@@ -155,7 +156,8 @@ static int build_exact(struct builder *b, const struct text *t) {
     int64_t first_s = instant_of(b, &t->at), last_s = INT64_MAX;
     if (t->count > 0 && t->step_s < RULE_END_S)
         last_s = first_s + (t->count - 1) * t->step_s;
-    int e = t->step_s < RULE_END_S ? add_ticks(b->cal, first_s, last_s, t->step_s) : add_time(b->cal, first_s);
+    int e =
+        t->step_s < RULE_END_S ? add_ticks(b->cal, first_s, last_s, t->step_s) : add_time(b->cal, first_s);
     return e < 0 ? err_std(b->reterr, e) : 0;
 }
 
@@ -180,7 +182,8 @@ static int build_text(struct builder *b, bool is_exclude, struct str carried) {
         e = add_time(b->cal, instant_of(b, &t.at));
         return e < 0 ? err_std(b->reterr, e) : 0;
     }
-    int64_t step_s = MAX(t.interval.interval_us / USEC_PER_SEC, 1), phase_s = t.interval.phase_us / USEC_PER_SEC;
+    int64_t step_s = MAX(t.interval.interval_us / USEC_PER_SEC, 1),
+            phase_s = t.interval.phase_us / USEC_PER_SEC;
     e = add_ticks(b->cal, phase_s - (phase_s - TICK_FIRST_S) / step_s * step_s, INT64_MAX, step_s);
     return e < 0 ? err_std(b->reterr, e) : 0;
 }

@@ -23,5 +23,6 @@ struct cal {
     enum zone_repeated repeated;
 };
 
-/* The first time at or after from_s, without its bounds and exclusions; RULE_NONE when there is none. In cal.c. */
+/* The first time at or after from_s, without its bounds and exclusions; RULE_NONE when there is none. In
+ * cal.c. */
 int64_t cal_search_raw(const struct cal *c, int64_t from_s);

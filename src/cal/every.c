@@ -1,7 +1,7 @@
 /* Strings that say how often: "@every 90m/5m", "@every 2 weeks from 2026-01-05T09:00", "R5/2026-01-05/P1D".
  *
- * Exact lengths without a first date are intervals from 1970 on. With one they are counted from it; days, weeks,
- * months and years are then counted in local time. Fails with a complaint. */
+ * Exact lengths without a first date are intervals from 1970 on. With one they are counted from it; days,
+ * weeks, months and years are then counted in local time. Fails with a complaint. */
 #include "base/clock.h"
 #include "cal/text.h"
 #include "cal/word.h"
@@ -14,7 +14,8 @@ static int parse_exact(const struct text_reader *r, struct str word, int64_t *re
         if (duration_parse_iso(word, &d) < 0)
             return complain(r->complaint, word, "@every " NOT_A_LENGTH);
         if (d.months > 0)
-            return complain(r->complaint, word, "@every with months needs a first date: @every P1M from 2026-01-31");
+            return complain(r->complaint, word,
+                            "@every with months needs a first date: @every P1M from 2026-01-31");
         *ret_us = d.days * CIVIL_DAY_S * USEC_PER_SEC + d.us;
         return 0;
     }
@@ -116,8 +117,9 @@ static int parse_anchored(const struct text_reader *r, struct str rest, struct t
         if (number < 1 || number > RECUR_EVERY_MAX)
             return complain(r->complaint, length, "@every needs a number from 1 to %d", RECUR_EVERY_MAX);
         if (!parse_unit(unit, &d))
-            return complain(r->complaint, unit, "@every has a unit that is none of seconds, minutes, hours, days, "
-                                                "weeks, months, years");
+            return complain(r->complaint, unit,
+                            "@every has a unit that is none of seconds, minutes, hours, days, "
+                            "weeks, months, years");
         d = (struct duration){d.months * number, d.days * number, d.us * number};
     } else if (length.n > 0 && length.p[0] == 'P' ? duration_parse_iso(length, &d) < 0
                                                   : duration_parse_units(length, &d.us) < 0) {
@@ -167,7 +169,8 @@ int text_parse_repeat(const struct text_reader *r, struct str body, struct text 
     if (n == 2 && times.n == 0)
         return parse_interval(r, parts[1], t);
     if (n < 3)
-        return complain(r->complaint, body, "a repeating interval needs a start and a length: R5/2026-01-05T09:00/P1D");
+        return complain(r->complaint, body,
+                        "a repeating interval needs a start and a length: R5/2026-01-05T09:00/P1D");
     int e = parse_stamp(r, parts[1], &stamp);
     if (e < 0)
         return e;

@@ -1,8 +1,8 @@
 /* Reads the fields of calendar and cron strings.
  *
- * A field becomes the same ranges that upstream makes of it, so that a describe shows the same. What it does not
- * have (L, W, #, H) is read here too: H becomes ranges at once, the rest goes to the marks. Fails with a complaint
- * that names the field, and ERR_NO_MEMORY. */
+ * A field becomes the same ranges that upstream makes of it, so that a describe shows the same. What it does
+ * not have (L, W, #, H) is read here too: H becomes ranges at once, the rest goes to the marks. Fails with a
+ * complaint that names the field, and ERR_NO_MEMORY. */
 #include "cal/field.h"
 
 #include "cal/jitter.h"
@@ -13,17 +13,15 @@
 #define NTH_MAX 5
 
 static const struct field_kind kinds[CAL_FIELD_COUNT] = {
-    [CAL_SECOND] = {"Second", 0, 59, 59, "0"},
-    [CAL_MINUTE] = {"Minute", 0, 59, 59, "0"},
-    [CAL_HOUR] = {"Hour", 0, 23, 23, "0"},
-    [CAL_DAY_OF_MONTH] = {"DayOfMonth", 1, 31, 31, "*"},
-    [CAL_MONTH] = {"Month", 1, 12, 12, "*"},
-    [CAL_DAY_OF_WEEK] = {"DayOfWeek", 0, SUNDAY_TOO, 6, "*"},
+    [CAL_SECOND] = {"Second", 0, 59, 59, "0"},    [CAL_MINUTE] = {"Minute", 0, 59, 59, "0"},
+    [CAL_HOUR] = {"Hour", 0, 23, 23, "0"},        [CAL_DAY_OF_MONTH] = {"DayOfMonth", 1, 31, 31, "*"},
+    [CAL_MONTH] = {"Month", 1, 12, 12, "*"},      [CAL_DAY_OF_WEEK] = {"DayOfWeek", 0, SUNDAY_TOO, 6, "*"},
     [CAL_YEAR] = {"Year", 2000, 2100, 2100, "*"},
 };
 
-static const char *const month_names[] = {"january", "february", "march",     "april",   "may",      "june",
-                                          "july",    "august",   "september", "october", "november", "december"};
+static const char *const month_names[] = {"january",   "february", "march",    "april",
+                                          "may",       "june",     "july",     "august",
+                                          "september", "october",  "november", "december"};
 static const char *const day_names[] = {"sunday",   "monday", "tuesday", "wednesday",
                                         "thursday", "friday", "saturday"};
 
@@ -74,7 +72,8 @@ struct list {
 static int list_add(struct list *list, int64_t first, int64_t last, int64_t step) {
     ensure(list->n < list->max);
     /* The compact form, as it is stored: a single value has no last, a step of one is not written. */
-    struct cal_range r = {(int32_t)first, first == last ? 0 : (int32_t)last, step == 1 || first == last ? 0 : (int32_t)step};
+    struct cal_range r = {(int32_t)first, first == last ? 0 : (int32_t)last,
+                          step == 1 || first == last ? 0 : (int32_t)step};
     if (first == 0 && last == 0)
         r = (struct cal_range){0};
     list->v[list->n++] = r;
@@ -129,8 +128,9 @@ static int cut_range(const struct field_reader *r, enum cal_field field, struct 
         return complain(r->complaint, part, "%s has too many dashes", k->name);
     struct str word = word_cut(&rest, '-', &has_dash);
     if (!value_in(field, word, first))
-        return has_dash ? complain(r->complaint, part, "%s Start is not in range [%d-%d]", k->name, k->min, k->max)
-                        : complain(r->complaint, part, "%s is not in range [%d-%d]", k->name, k->min, k->max);
+        return has_dash
+                   ? complain(r->complaint, part, "%s Start is not in range [%d-%d]", k->name, k->min, k->max)
+                   : complain(r->complaint, part, "%s is not in range [%d-%d]", k->name, k->min, k->max);
     if (!has_dash)
         *last = has_step ? k->max : *first;
     else if (!value_in(field, rest, last) || *last < *first)
@@ -140,7 +140,8 @@ static int cut_range(const struct field_reader *r, enum cal_field field, struct 
 }
 
 /* H, H/n, H(a-b), H(a-b)/n: a value or a start that depends on the seed alone. */
-static int parse_spread(const struct field_reader *r, enum cal_field field, struct str part, struct list *list) {
+static int parse_spread(const struct field_reader *r, enum cal_field field, struct str part,
+                        struct list *list) {
     const struct field_kind *k = &kinds[field];
     int64_t step, first = k->min, last = field == CAL_DAY_OF_MONTH ? SPREAD_DAY_MAX : k->range_max;
     struct str whole = part;
@@ -207,7 +208,8 @@ static bool is_mark(const struct field_reader *r, enum cal_field field, struct s
     return field == CAL_DAY_OF_WEEK && mark_day_of_week(r->marks, part);
 }
 
-static int parse_part(const struct field_reader *r, enum cal_field field, struct str part, struct list *list) {
+static int parse_part(const struct field_reader *r, enum cal_field field, struct str part,
+                      struct list *list) {
     int64_t first, last, step;
     struct str whole = part;
     if (part.n > 0 && (part.p[0] == 'H' || part.p[0] == 'h'))
@@ -217,7 +219,8 @@ static int parse_part(const struct field_reader *r, enum cal_field field, struct
     if ((field == CAL_DAY_OF_MONTH || field == CAL_DAY_OF_WEEK) && str_is(part, "?"))
         part = STR("*");
     if (field == CAL_DAY_OF_WEEK && word_same(part, "l"))
-        return complain(r->complaint, whole, "DayOfWeek has an L without a day: 5L is the last Friday of a month");
+        return complain(r->complaint, whole,
+                        "DayOfWeek has an L without a day: 5L is the last Friday of a month");
     int e = cut_step(r, field, &part, &step);
     if (e == 0)
         e = cut_range(r, field, part, step > 0, &first, &last);
@@ -229,7 +232,8 @@ static int parse_part(const struct field_reader *r, enum cal_field field, struct
     return list_add(list, first, last, step);
 }
 
-static int list_init(struct arena *a, struct list *list, size_t max, struct complaint *complaint, struct str text) {
+static int list_init(struct arena *a, struct list *list, size_t max, struct complaint *complaint,
+                     struct str text) {
     if (max > CAL_RANGES_MAX)
         return complain(complaint, text, "a field has more than %d values", CAL_RANGES_MAX / 2);
     *list = (struct list){arena_array(a, struct cal_range, max), 0, max};
@@ -270,7 +274,8 @@ int field_ranges_of_bits(struct arena *a, uint64_t bits, struct cal_ranges *ret)
     return 0;
 }
 
-int field_parse_dbos(const struct field_reader *r, enum cal_field field, struct str text, struct cal_ranges *ret) {
+int field_parse_dbos(const struct field_reader *r, enum cal_field field, struct str text,
+                     struct cal_ranges *ret) {
     int64_t divisor, first, last;
     uint64_t bits = 0;
     struct str whole = text;

@@ -7,8 +7,8 @@
 
 struct field_kind {
     const char *name; /* as messages call it */
-    int min, max;     /* max is 7 for the day of week: Sunday may be written so */
-    int range_max;    /* what a range may say */
+    int min, max; /* max is 7 for the day of week: Sunday may be written so */
+    int range_max; /* what a range may say */
     const char *fallback; /* for an empty string */
 };
 
@@ -25,13 +25,14 @@ bool field_has_marks(const struct field_marks *m);
 struct field_reader {
     struct arena *arena;
     struct complaint *complaint;
-    struct str seed;            /* for H */
+    struct str seed; /* for H */
     struct field_marks *marks;
 };
 
-/* The ordinary grammar: parts with commas between, each of them *, v, a-b with an optional /step, or a mark. */
-int field_parse(const struct field_reader *r, enum cal_field field, struct str text, struct cal_ranges *ret)
-    must_check;
+/* The ordinary grammar: parts with commas between, each of them *, v, a-b with an optional /step, or a mark.
+ */
+int field_parse(const struct field_reader *r, enum cal_field field, struct str text,
+                struct cal_ranges *ret) must_check;
 /* The grammar of DBOS: a list of * and ranges with one optional /divisor behind it. */
 int field_parse_dbos(const struct field_reader *r, enum cal_field field, struct str text,
                      struct cal_ranges *ret) must_check;

@@ -1,7 +1,7 @@
 /* FarmHash's 32-bit fingerprint, for inputs of 13 bytes and more, and the delay that follows from it.
  *
- * The bytes hashed are those that the other server hashes: its language's binary form of an instant in UTC, then
- * the seed. Only seeds longer than the buffer are cut off, which names cannot be. Nothing can fail. */
+ * The bytes hashed are those that the other server hashes: its language's binary form of an instant in UTC,
+ * then the seed. Only seeds longer than the buffer are cut off, which names cannot be. Nothing can fail. */
 #include "cal/jitter.h"
 
 #define MUL_A UINT32_C(0xcc9e2d51)

@@ -1,4 +1,5 @@
-/* The delay that spreads actions: a hash of the nominal time and of the schedule, the same on every server. */
+/* The delay that spreads actions: a hash of the nominal time and of the schedule, the same on every server.
+ */
 #pragma once
 
 #include "base/base.h"

@@ -67,7 +67,8 @@ static uint32_t days_of_week(const struct rule *r, int64_t year, int64_t first, 
         uint32_t from = n * CIVIL_WEEK_DAYS + 1, back = (uint32_t)len - n * CIVIL_WEEK_DAYS;
         uint32_t week = UINT32_C(0x7F) << from;
         /* The n-th last week of the month: the seven days that end at `back`, as far as there are so many. */
-        uint32_t week_back = (uint32_t)((UINT64_C(2) << back) - 1) & ~(back >= 7 ? (UINT32_C(2) << (back - 7)) - 1 : 1);
+        uint32_t week_back =
+            (uint32_t)((UINT64_C(2) << back) - 1) & ~(back >= 7 ? (UINT32_C(2) << (back - 7)) - 1 : 1);
         if (more->nth[n])
             days |= month_weekdays(first, more->nth[n]) & week;
         if (more->nth_last[n])
@@ -127,7 +128,8 @@ static uint32_t days_of_weeks(const struct rule_more *more, int64_t year, int64_
 }
 
 /* The days that lie in every `every`-th period from the anchor on. */
-static uint32_t days_of_period(const struct rule_more *more, int64_t year, int month, int64_t first, int len) {
+static uint32_t days_of_period(const struct rule_more *more, int64_t year, int month, int64_t first,
+                               int len) {
     int64_t anchor = civil_div(more->anchor_s, CIVIL_DAY_S);
     struct civil_date date = civil_date_of(anchor);
     uint32_t days = 0;

@@ -1,9 +1,10 @@
 /* Makes rules of a recurrence.
  *
  * What the recurrence leaves open comes from its first date, as RFC 5545 has it. A position (BYSETPOS) counts
- * moments in a period; since every day of a period has the same moments, it is a position among the days and one
- * moment, so each position becomes a rule of its own. A count becomes the time of the last occurrence, found by
- * walking there once. Fails with ERR_INVALID for a recurrence without a first date, and ERR_NO_MEMORY. */
+ * moments in a period; since every day of a period has the same moments, it is a position among the days and
+ * one moment, so each position becomes a rule of its own. A count becomes the time of the last occurrence,
+ * found by walking there once. Fails with ERR_INVALID for a recurrence without a first date, and
+ * ERR_NO_MEMORY. */
 #include "cal/recur.h"
 
 #include <stdlib.h>
@@ -22,8 +23,8 @@ int64_t recur_local(const struct zone *z, const struct civil_stamp *stamp) {
 }
 
 static bool has_day_part(const struct recur *r) {
-    return r->days || r->days_back || r->weekdays || r->weekday_nth_count > 0 || r->has_year_days || r->weeks ||
-           r->weeks_back;
+    return r->days || r->days_back || r->weekdays || r->weekday_nth_count > 0 || r->has_year_days ||
+           r->weeks || r->weeks_back;
 }
 
 /* The days: those given, or what follows from the first date. */
@@ -68,7 +69,9 @@ static int fill_nth(const struct recur *r, struct rule_more *more) {
 
 static void fill_times(const struct recur *r, int tod, struct rule *rule) {
     rule->hours = r->hours ? r->hours : r->freq <= RECUR_HOURLY ? ALL_24 : UINT32_C(1) << tod / 3600;
-    rule->minutes = r->minutes ? r->minutes : r->freq <= RECUR_MINUTELY ? ALL_60 : UINT64_C(1) << tod / 60 % 60;
+    rule->minutes = r->minutes                  ? r->minutes
+                    : r->freq <= RECUR_MINUTELY ? ALL_60
+                                                : UINT64_C(1) << tod / 60 % 60;
     rule->seconds = r->seconds ? r->seconds : r->freq == RECUR_SECONDLY ? ALL_60 : UINT64_C(1) << tod % 60;
 }
 
@@ -126,7 +129,8 @@ static int nth_set(uint64_t bits, int n) {
     return __builtin_ctzll(bits);
 }
 
-/* Narrows a rule to one position: to one moment, and to one day of the period. False: there is no such one. */
+/* Narrows a rule to one position: to one moment, and to one day of the period. False: there is no such one.
+ */
 static bool place_rule(enum recur_freq freq, struct rule *rule, int position) {
     int seconds = __builtin_popcountll(rule->seconds);
     int minutes = freq >= RECUR_HOURLY ? __builtin_popcountll(rule->minutes) : 1;
@@ -227,7 +231,8 @@ int recur_compile(const struct recur *r, const struct zone *z, struct rule **ret
     struct rules rules = {0};
     int e = 0;
     if (r->has_freq && !r->has_start)
-        return err_set(reterr, ERR_INVALID, "a recurrence needs a first date: give DTSTART, or a start time of the spec");
+        return err_set(reterr, ERR_INVALID,
+                       "a recurrence needs a first date: give DTSTART, or a start time of the spec");
     if (r->has_freq)
         e = fill_rules(r, z, &rules);
     if (e == 0)

@@ -58,8 +58,8 @@ int recur_parse(struct arena *a, struct complaint *c, struct str text, struct re
 /* The rules that it stands for, with its count, end and exceptions worked in. local_of turns a time with an
  * offset into local time. The caller owns the rules: rule_done for each, mem_free for the array. */
 struct zone;
-int recur_compile(const struct recur *r, const struct zone *z, struct rule **ret, size_t *ret_count, struct err *reterr)
-    must_check;
+int recur_compile(const struct recur *r, const struct zone *z, struct rule **ret, size_t *ret_count,
+                  struct err *reterr) must_check;
 
 /* Times with an offset as local ones, others as they are. */
 int64_t recur_local(const struct zone *z, const struct civil_stamp *stamp);

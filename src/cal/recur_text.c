@@ -179,10 +179,12 @@ static const struct {
     const char *name;
     int (*parse)(struct part *p);
 } rule_parts[] = {
-    {"FREQ", parse_freq},           {"INTERVAL", parse_interval}, {"COUNT", parse_count},
-    {"UNTIL", parse_until},         {"WKST", parse_wkst},         {"BYSECOND", parse_bysecond},
-    {"BYMINUTE", parse_byminute},   {"BYHOUR", parse_byhour},     {"BYDAY", parse_byday},
-    {"BYMONTHDAY", parse_bymonthday}, {"BYYEARDAY", parse_byyearday}, {"BYWEEKNO", parse_byweekno},
+    {"FREQ", parse_freq},           {"INTERVAL", parse_interval},
+    {"COUNT", parse_count},         {"UNTIL", parse_until},
+    {"WKST", parse_wkst},           {"BYSECOND", parse_bysecond},
+    {"BYMINUTE", parse_byminute},   {"BYHOUR", parse_byhour},
+    {"BYDAY", parse_byday},         {"BYMONTHDAY", parse_bymonthday},
+    {"BYYEARDAY", parse_byyearday}, {"BYWEEKNO", parse_byweekno},
     {"BYMONTH", parse_bymonth},     {"BYSETPOS", parse_bysetpos},
 };
 

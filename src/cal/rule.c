@@ -118,7 +118,9 @@ static int64_t search(const struct rule *r, int64_t from_s, int64_t end_s) {
                 d = (int)MIN(busy - before_first - 1, 31);
                 continue;
             }
-            int at = d == date.day && tod > 0 ? next_tod(r, day, tod) : has_stride(r) ? next_tod(r, day, 0) : r->first_tod;
+            int at = d == date.day && tod > 0 ? next_tod(r, day, tod)
+                     : has_stride(r)          ? next_tod(r, day, 0)
+                                              : r->first_tod;
             if (at >= 0)
                 return day * CIVIL_DAY_S + at < end_s ? day * CIVIL_DAY_S + at : RULE_NONE;
         }

@@ -1,8 +1,8 @@
 /* Builds a spec in its canonical form, which is the form in which it is stored and shown.
  *
- * Every string is read here once, for its mistakes and to see whether a calendar or an interval can say the same.
- * If not, a placeholder calendar carries it (see cal.h). Fails with ERR_INVALID, ERR_FULL past CAL_ENTRIES_MAX, and
- * ERR_NO_MEMORY when the arena's budget is used up. */
+ * Every string is read here once, for its mistakes and to see whether a calendar or an interval can say the
+ * same. If not, a placeholder calendar carries it (see cal.h). Fails with ERR_INVALID, ERR_FULL past
+ * CAL_ENTRIES_MAX, and ERR_NO_MEMORY when the arena's budget is used up. */
 #include "base/clock.h"
 #include "cal/cal.h"
 #include "cal/placeholder.h"
@@ -69,13 +69,15 @@ static int push(struct cal_spec *s, bool is_exclude, const struct cal_calendar *
 static int check_range(enum cal_field field, const struct cal_range *r, struct err *reterr) {
     const struct field_kind *k = field_kind(field);
     if (r->first < k->min || r->first > k->range_max)
-        return err_set(reterr, ERR_INVALID, "invalid calendar spec: %s Start %d is not in range [%d-%d]", k->name,
-                       r->first, k->min, k->range_max);
+        return err_set(reterr, ERR_INVALID, "invalid calendar spec: %s Start %d is not in range [%d-%d]",
+                       k->name, r->first, k->min, k->range_max);
     if (r->last != 0 && (r->last < r->first || r->last > k->range_max))
-        return err_set(reterr, ERR_INVALID, "invalid calendar spec: %s End %d is before Start or not in range [%d-%d]",
-                       k->name, r->last, k->min, k->range_max);
+        return err_set(reterr, ERR_INVALID,
+                       "invalid calendar spec: %s End %d is before Start or not in range [%d-%d]", k->name,
+                       r->last, k->min, k->range_max);
     if (r->step < 0)
-        return err_set(reterr, ERR_INVALID, "invalid calendar spec: %s has invalid Step %d", k->name, r->step);
+        return err_set(reterr, ERR_INVALID, "invalid calendar spec: %s has invalid Step %d", k->name,
+                       r->step);
     return 0;
 }
 
@@ -94,7 +96,8 @@ static int check_exclude(const struct text *t, struct err *reterr) {
                    (int)MIN(t->body.n, 80), t->body.p);
 }
 
-static int add_calendar(struct cal_spec *s, bool is_exclude, const struct cal_calendar *c, struct err *reterr) {
+static int add_calendar(struct cal_spec *s, bool is_exclude, const struct cal_calendar *c,
+                        struct err *reterr) {
     struct str carried = cal_calendar_carried(c);
     struct text t;
     int e = 0;
@@ -142,7 +145,8 @@ static int push_carrier(struct cal_spec *s, bool is_exclude, struct str body, st
     return push(s, is_exclude, &c, reterr);
 }
 
-static int add_strings(struct cal_spec *s, bool is_exclude, const struct cal_strings *strings, struct err *reterr) {
+static int add_strings(struct cal_spec *s, bool is_exclude, const struct cal_strings *strings,
+                       struct err *reterr) {
     struct field_marks marks = {0};
     struct cal_calendar c;
     int e = text_parse_strings(s->arena, s->seed, strings, &c, &marks, reterr);
@@ -160,7 +164,8 @@ static int add_strings(struct cal_spec *s, bool is_exclude, const struct cal_str
         buf_add_cstr(&b, " ");
     }
     if (!buf_ok(&b))
-        return err_set(reterr, ERR_INVALID, "invalid calendar spec: it is longer than %d bytes", CAL_TEXT_BYTES_MAX);
+        return err_set(reterr, ERR_INVALID, "invalid calendar spec: it is longer than %d bytes",
+                       CAL_TEXT_BYTES_MAX);
     return push_carrier(s, is_exclude, buf_str(&b), strings->comment, reterr);
 }
 
@@ -194,7 +199,8 @@ static int agree_on_zone(struct cal_spec *s, const struct text *t, struct err *r
     if (t->kind == TEXT_INTERVAL)
         return 0;
     if (s->has_string && !str_eq(s->string_zone, t->zone))
-        return err_set(reterr, ERR_INVALID, "conflicting timezone names in cron strings: \"%.*s\" and \"%.*s\"",
+        return err_set(reterr, ERR_INVALID,
+                       "conflicting timezone names in cron strings: \"%.*s\" and \"%.*s\"",
                        (int)MIN(s->string_zone.n, 80), s->string_zone.n ? s->string_zone.p : "",
                        (int)MIN(t->zone.n, 80), t->zone.n ? t->zone.p : "");
     if (!s->has_string && t->zone.n > 0) {
@@ -241,8 +247,7 @@ int cal_spec_add_dbos(struct cal_spec *s, struct str text, struct err *reterr) {
 /* No name and UTC are the same; additions of the zone that is set already are kept. */
 static bool is_same_zone(const struct zone_label *set, struct str set_text, struct str given) {
     struct str utc = STR("UTC");
-    return str_eq(set_text, given) ||
-           str_eq(set->name.n > 0 ? set->name : utc, given.n > 0 ? given : utc);
+    return str_eq(set_text, given) || str_eq(set->name.n > 0 ? set->name : utc, given.n > 0 ? given : utc);
 }
 
 int cal_spec_finish(struct cal_spec *s, struct err *reterr) {

@@ -1,8 +1,8 @@
 /* Tells the kinds of strings apart and reads the fields of cron strings.
  *
- * Each kind begins with something that no other one begins with, so nothing is guessed: a name after @, "R" with
- * a slash, a property of iCalendar; anything else is 5 to 7 fields. The first # starts the comment, unless it
- * stands directly between a day and a number, as in 5#2. */
+ * Each kind begins with something that no other one begins with, so nothing is guessed: a name after @, "R"
+ * with a slash, a property of iCalendar; anything else is 5 to 7 fields. The first # starts the comment,
+ * unless it stands directly between a day and a number, as in 5#2. */
 #include "cal/text.h"
 
 #include "cal/word.h"
@@ -13,8 +13,8 @@
 static const struct {
     const char *name, *fields;
 } shorthands[] = {
-    {"@yearly", "0 0 1 1 *"},  {"@annually", "0 0 1 1 *"}, {"@monthly", "0 0 1 * *"}, {"@weekly", "0 0 * * 0"},
-    {"@daily", "0 0 * * *"},   {"@midnight", "0 0 * * *"}, {"@hourly", "0 * * * *"},
+    {"@yearly", "0 0 1 1 *"}, {"@annually", "0 0 1 1 *"}, {"@monthly", "0 0 1 * *"}, {"@weekly", "0 0 * * 0"},
+    {"@daily", "0 0 * * *"},  {"@midnight", "0 0 * * *"}, {"@hourly", "0 * * * *"},
 };
 
 struct str text_shorthand(struct str word) {
@@ -48,7 +48,8 @@ static bool is_nth(struct str text, size_t at) {
         return false;
     char before = word_lower(text.p[at - 1]);
     char after = at + 2 < text.n ? text.p[at + 2] : ' ';
-    return ((before >= 'a' && before <= 'z') || word_is_digit(before)) && (word_is_space(after) || after == ',');
+    return ((before >= 'a' && before <= 'z') || word_is_digit(before)) &&
+           (word_is_space(after) || after == ',');
 }
 
 static struct str cut_comment(struct str *text) {
@@ -82,8 +83,9 @@ static int parse_fields(const struct text_reader *r, bool is_dbos, struct str bo
     for (size_t i = 0; i < CAL_FIELD_COUNT; i++) {
         enum cal_field field = cron_order[i];
         struct str word = i < skipped || i - skipped >= n ? str_of(i == 0 ? "0" : "*") : words[i - skipped];
-        int e = is_dbos && field != CAL_YEAR ? field_parse_dbos(&reader, field, word, &t->calendar.fields[field])
-                                             : field_parse(&reader, field, word, &t->calendar.fields[field]);
+        int e = is_dbos && field != CAL_YEAR
+                    ? field_parse_dbos(&reader, field, word, &t->calendar.fields[field])
+                    : field_parse(&reader, field, word, &t->calendar.fields[field]);
         if (e == ERR_NO_MEMORY)
             return e;
         result = result ? result : e;
@@ -92,8 +94,9 @@ static int parse_fields(const struct text_reader *r, bool is_dbos, struct str bo
 }
 
 static bool is_recurrence(struct str body) {
-    return str_starts(body, STR("RRULE:")) || str_starts(body, STR("DTSTART")) || str_starts(body, STR("RDATE")) ||
-           str_starts(body, STR("EXDATE")) || str_starts(body, STR("FREQ="));
+    return str_starts(body, STR("RRULE:")) || str_starts(body, STR("DTSTART")) ||
+           str_starts(body, STR("RDATE")) || str_starts(body, STR("EXDATE")) ||
+           str_starts(body, STR("FREQ="));
 }
 
 static bool is_repeat(struct str body) {
@@ -123,8 +126,9 @@ static int parse_named(const struct text_reader *r, struct str body, struct text
         return parse_at(r, rest, t);
     if (str_is(name, "@dbos"))
         return parse_fields(r, true, word_trim(rest), t);
-    return complain(r->complaint, body, "a name that is none of @yearly, @annually, @monthly, @weekly, @daily, "
-                                        "@midnight, @hourly, @every, @at, @dbos");
+    return complain(r->complaint, body,
+                    "a name that is none of @yearly, @annually, @monthly, @weekly, @daily, "
+                    "@midnight, @hourly, @every, @at, @dbos");
 }
 
 static int parse_body(const struct text_reader *r, enum text_dialect dialect, struct text *t) {
@@ -165,13 +169,13 @@ int text_parse(struct arena *a, struct str seed, enum text_dialect dialect, stru
         e = parse_body(&reader, dialect, ret);
     }
     if (e == ERR_INVALID)
-        return err_set(reterr, e, "invalid cron string \"%.*s\": %s", (int)MIN(text.n, 100), text.n ? text.p : "",
-                       complaint.text);
+        return err_set(reterr, e, "invalid cron string \"%.*s\": %s", (int)MIN(text.n, 100),
+                       text.n ? text.p : "", complaint.text);
     return e < 0 ? err_std(reterr, e) : 0;
 }
 
-int text_parse_strings(struct arena *a, struct str seed, const struct cal_strings *s, struct cal_calendar *ret,
-                       struct field_marks *marks, struct err *reterr) {
+int text_parse_strings(struct arena *a, struct str seed, const struct cal_strings *s,
+                       struct cal_calendar *ret, struct field_marks *marks, struct err *reterr) {
     struct complaint complaint = {0};
     struct field_reader reader = {a, &complaint, seed, marks};
     int result = 0;

@@ -9,9 +9,9 @@
 enum text_kind {
     TEXT_CALENDAR, /* calendar, marks */
     TEXT_INTERVAL, /* interval */
-    TEXT_RECUR,    /* recur */
-    TEXT_EXACT,    /* at, step_s, count: at + n * step_s */
-    TEXT_AT,       /* at */
+    TEXT_RECUR, /* recur */
+    TEXT_EXACT, /* at, step_s, count: at + n * step_s */
+    TEXT_AT, /* at */
 };
 
 struct text {
@@ -22,9 +22,9 @@ struct text {
     struct recur recur;
     struct civil_stamp at;
     int64_t step_s;
-    int64_t count;    /* 0: without end */
-    struct str zone;  /* of CRON_TZ= or TZID=; empty without one */
-    struct str body;  /* without zone and comment */
+    int64_t count; /* 0: without end */
+    struct str zone; /* of CRON_TZ= or TZID=; empty without one */
+    struct str body; /* without zone and comment */
     struct str comment;
 };
 
@@ -40,8 +40,8 @@ int text_cut_zone(struct complaint *c, struct str *text, struct str *ret_zone) m
 struct str text_shorthand(struct str word);
 
 /* Strings for each field. Marks go to *marks. */
-int text_parse_strings(struct arena *a, struct str seed, const struct cal_strings *s, struct cal_calendar *ret,
-                       struct field_marks *marks, struct err *reterr) must_check;
+int text_parse_strings(struct arena *a, struct str seed, const struct cal_strings *s,
+                       struct cal_calendar *ret, struct field_marks *marks, struct err *reterr) must_check;
 
 /* What "@every" may be followed by, and "R[n]/". In every.c. */
 struct text_reader {

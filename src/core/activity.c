@@ -124,6 +124,17 @@ static void admit(struct step *s, int64_t event_id, const History__ActivityTaskS
     step_effect(s, EFFECT_ACTIVITY_TASK, event_id);
 }
 
+void activity_restore(struct step *s, int64_t event_id,
+                      const History__ActivityTaskScheduledEventAttributes *ev) {
+    struct activity_timeouts t = {
+        pb_duration_us(ev->schedule_to_close_timeout),
+        pb_duration_us(ev->schedule_to_start_timeout),
+        pb_duration_us(ev->start_to_close_timeout),
+        pb_duration_us(ev->heartbeat_timeout),
+    };
+    admit(s, event_id, ev, &t);
+}
+
 int activity_schedule(struct step *s, int64_t completed_event_id, const Command__Command *cmd) {
     const Command__ScheduleActivityTaskCommandAttributes *in = cmd->schedule_activity_task_command_attributes;
     struct activity_timeouts t = {

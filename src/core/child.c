@@ -304,6 +304,8 @@ void child_go(struct step *s) {
 
 void child_say_goodbye(struct step *s) {
     State__Execution *st = s->st;
+    if (!strempty(st->reset_run_id))
+        return; /* the run goes on, under another id */
     for (size_t i = 0; i < st->n_children;) {
         State__Child *c = st->children[i];
         if (!c->is_started) {

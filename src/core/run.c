@@ -133,3 +133,8 @@ int run_terminate(struct step *s, const char *reason, Common__Payloads *details,
     run_close(s, WORKFLOW_EXECUTION_STATUS_TERMINATED);
     return 0;
 }
+
+int run_end_by_reset(struct step *s, const char *reason, const char *new_run_id) {
+    pb_set_string(&s->st->reset_run_id, new_run_id, &s->failed);
+    return run_terminate(s, strempty(reason) ? "reset" : reason, NULL, "history-service", NULL, 0);
+}

@@ -192,7 +192,7 @@ static void write_started(struct step *s, const struct run_birth *b,
     a.memo = st->memo;
     a.search_attributes = st->search_attributes;
     a.workflow_id = st->workflow_id;
-    a.root_workflow_execution = &root;
+    a.root_workflow_execution = st->parent ? &root : NULL; /* a run that is its own root does not say so */
     a.versioning_override = r->versioning_override;
     a.eager_execution_accepted = b->is_eager && !delay_us;
     a.priority = r->priority;
@@ -201,14 +201,19 @@ static void write_started(struct step *s, const struct run_birth *b,
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &a, &extra);
 }
 
+void run_set_origin(struct step *s, const struct run_birth *birth,
+                    const Ws__StartWorkflowExecutionRequest *req, int64_t delay_us) {
+    set_identity(s, birth, req);
+    set_timeouts(s->st, req);
+    set_times(s, birth, delay_us);
+}
+
 int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWorkflowExecutionRequest *req) {
     int64_t delay_us =
         birth->backoff_us ? birth->backoff_us : cap_duration(pb_duration_us(req->workflow_start_delay));
-    set_identity(s, birth, req);
-    set_timeouts(s->st, req);
     if (!delay_us && !strempty(req->cron_schedule) && !birth->continued_run_id)
         delay_us = cron_next_us(req->cron_schedule, s->now.us, s->now.us) - s->now.us;
-    set_times(s, birth, delay_us);
+    run_set_origin(s, birth, req, delay_us);
     write_started(s, birth, req, delay_us);
     if (birth->signal) {
         int64_t due_us = s->st->first_task_due_us;

@@ -26,7 +26,8 @@ struct engine_config {
     size_t resident_runs_max; /* runs kept in memory beyond those in use */
     const char *const *namespaces; /* made at start when missing; NULL-terminated */
     int64_t retention_us; /* of namespaces made at start */
-    const char *const *search_attributes; /* "Name=Type", added to these namespaces; NULL-terminated, or NULL */
+    const char *const
+        *search_attributes; /* "Name=Type", added to these namespaces; NULL-terminated, or NULL */
     size_t blob_bytes_error; /* payloads above this are refused; 0: the default of core */
     bool is_eager_activity_off; /* no activity rides in the answer to a workflow task */
     uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */

@@ -6,6 +6,7 @@
 struct start_plan {
     const Ws__StartWorkflowExecutionRequest *req;
     struct run_birth birth; /* ids are filled in */
+    bool ends_current;      /* op->run is terminated in the same commit */
 };
 
 /* What req would do now: *ret, with op->run the current run if there is one. ERR_WAIT as always. */
@@ -14,4 +15,9 @@ int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowEx
 /* For START_NEW and START_TERMINATE_FIRST: makes the run; op->run is the new one. */
 int op_start_by_verdict(struct op *op, struct space *space, const struct start_plan *plan,
                         enum start_verdict verdict) must_check;
+/* The request id that was given, or one of our own; kept over restarts of the op. */
+int op_need_request_id(struct op *op, const char *given) must_check;
+/* As run_keep_new, for a run that begins with events of another. */
+int run_keep_copy(struct engine *e, struct space *space, struct step *s, struct str head,
+                  struct run **ret) must_check;
 int op_birth(struct op *op, struct space *space, const struct start_plan *plan) must_check;

@@ -17,6 +17,16 @@ struct completion_answer {
     struct str activities; /* packed */
 };
 
+static void give_back(struct step *s, void *arg) {
+    const State__WorkflowTask *begun = arg;
+    task_give_back(s, begun->scheduled_event_id, begun->started_us);
+}
+
+/* The worker left before it heard that it has the next task. */
+static void drop_next_task(struct op *op) {
+    run_quiet_step(op->e, op->run, give_back, &((struct completion_answer *)op->extra)->begun);
+}
+
 /* The next task rides in the answer to this one. */
 static void go_answer_with_task(struct op *op) {
     static const Ws__RespondWorkflowTaskCompletedResponse resp =
@@ -55,12 +65,12 @@ static int fail_refused(struct op *op, const Ws__RespondWorkflowTaskCompletedReq
     struct step s;
     char text[ERR_TEXT_MAX * 2];
     bool is_unhandled = cause == WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND;
-    if (!is_unhandled && op->run->body->st->task->attempt > 1)
-        return refused.code; /* a transient task that fails leaves no trace; its timeout paces the retry */
     if (is_unhandled)
         snprintf(text, sizeof(text), "UnhandledCommand");
     else
         snprintf(text, sizeof(text), "%s: %s", command_cause_name(cause), refused.text);
+    if (!is_unhandled && op->run->body->st->task->attempt > 1) /* transient: its timeout paces the retry */
+        return err_set(&op->err, refused.code, "%s", text);
     op_step_begin(op, &s);
     Failure__Failure *failure = failure_server(&s, text);
     int rc = op_step_end(op, &s, task_fail(&s, cause, failure, req->identity), true);
@@ -103,6 +113,7 @@ static void go_complete(struct op *op) {
             op_reply_durable(op, &resp.base, activities);
             return;
         }
+        op->drop = drop_next_task;
         op->go = go_answer_with_task;
         go_answer_with_task(op);
         return;

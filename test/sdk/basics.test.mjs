@@ -55,9 +55,9 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
   });
 
   test('failing tasks are repeated without filling the history', async () => {
-    // Attempt 1 fails at once, 2 and 3 time out in silence, 4 comes after the two seconds.
-    const handle = await world.start('failsTasksUntil', [Date.now() + 1500], {
-      workflowTaskTimeout: '1s',
+    // Attempt 1 fails at once, 2 fails too but the SDK lets it time out in silence, 3 comes after the four seconds.
+    const handle = await world.start('failsTasksUntil', [Date.now() + 3900], {
+      workflowTaskTimeout: '4s',
     });
     assert.equal(await handle.result(), 'recovered');
     assert.deepEqual(await eventNames(handle), [
@@ -79,8 +79,8 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
   });
 
   test('failing tasks after a sticky one', async () => {
-    const handle = await world.start('failsTasksUntil', [Date.now() + 1500, true], {
-      workflowTaskTimeout: '1s',
+    const handle = await world.start('failsTasksUntil', [Date.now() + 3900, true], {
+      workflowTaskTimeout: '4s',
     });
     assert.equal(await handle.result(), 'recovered');
     const failed = await eventsNamed(handle, 'WORKFLOW_TASK_FAILED');
@@ -128,6 +128,12 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
     assert.equal(await world.execute('echoes', [data]), data);
   });
 
+  test('an input over the limit of payloads', async () => {
+    const error = await failure(world.start('echoes', ['x'.repeat(3 * MEGABYTE)]));
+    assert.equal(error.cause.code, status.INVALID_ARGUMENT);
+    assert.equal(error.cause.details, 'Blob data size exceeds limit.');
+  });
+
   test('a request over 4 MiB', async () => {
     const client = await connect(world.server, world.runs, { retries: false });
     const options = world.options('echoes', ['x'.repeat(5 * MEGABYTE)]);
@@ -141,13 +147,20 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
     await client.connection.close();
   });
 
-  test('a task answer over 4 MiB fails the task, and says why', async () => {
-    const handle = await world.start('returnsBytes', [5 * MEGABYTE], { workflowTaskTimeout: '5s' });
-    const failed = await eventually(async () => (await eventsNamed(handle, 'WORKFLOW_TASK_FAILED'))[0]);
-    const { cause } = failed.workflowTaskFailedEventAttributes;
-    assert.equal(cause, WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE);
-    await handle.terminate('too much to say');
-  });
+  // Too much for one message though each part is small; and one part too large for the namespace, which the SDK finds
+  // out by itself from what describing the namespace says.
+  for (const [what, type, args, expected] of [
+    ['a task answer over 4 MiB', 'shouts', [5, MEGABYTE], 'GRPC_MESSAGE_TOO_LARGE'],
+    ['a result over 2 MiB', 'returnsBytes', [3 * MEGABYTE], 'PAYLOADS_TOO_LARGE'],
+  ]) {
+    test(`${what} fails the task, and says why`, async () => {
+      const handle = await world.start(type, args, { workflowTaskTimeout: '5s' });
+      const failed = await eventually(async () => (await eventsNamed(handle, 'WORKFLOW_TASK_FAILED'))[0]);
+      const { cause } = failed.workflowTaskFailedEventAttributes;
+      assert.equal(WorkflowTaskFailedCause[cause], `WORKFLOW_TASK_FAILED_CAUSE_${expected}`);
+      await handle.terminate('too much to say');
+    });
+  }
 
   test('an unknown namespace', async () => {
     const client = await connect(world.server, world.runs, { namespace: 'nowhere' });

@@ -161,6 +161,11 @@ export async function returnsBytes(length) {
   return 'x'.repeat(length);
 }
 
+// Asks for many large things in one task.
+export async function shouts(times, length) {
+  await Promise.all(Array.from({ length: times }, () => echo('x'.repeat(length))));
+}
+
 // Steps of a timer and an activity each, then `add` must have come `expected` times.
 export async function journey(steps, expected) {
   const values = [];
@@ -252,4 +257,8 @@ export async function relabels(name, ...values) {
     upsertSearchAttributes({ [name]: value });
     await sleep(1);
   }
+}
+
+export async function same(value) {
+  return value;
 }
