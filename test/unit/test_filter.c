@@ -24,16 +24,14 @@ struct line {
 #define LINE(query, want)                                                                                    \
     { __LINE__, query, want }
 
-static State__SearchAttribute attributes[] = {
-#define OWN(text, kind)                                                                                      \
-    {                                                                                                        \
-        .base = PROTOBUF_C_MESSAGE_INIT(&state__search_attribute__descriptor), .name = text,                 \
-        .type = INDEXED_VALUE_TYPE_##kind                                                                    \
-    }
-    OWN((char[]){"City"}, KEYWORD), OWN((char[]){"Year"}, INT),      OWN((char[]){"Score"}, DOUBLE),
-    OWN((char[]){"Urgent"}, BOOL),  OWN((char[]){"Born"}, DATETIME), OWN((char[]){"Tags"}, KEYWORD_LIST),
-    OWN((char[]){"Notes"}, TEXT),   OWN((char[]){"and"}, KEYWORD),
-#undef OWN
+static const struct {
+    const char *name;
+    E__IndexedValueType type;
+} attributes[] = {
+    {"City", INDEXED_VALUE_TYPE_KEYWORD},  {"Year", INDEXED_VALUE_TYPE_INT},
+    {"Score", INDEXED_VALUE_TYPE_DOUBLE},  {"Urgent", INDEXED_VALUE_TYPE_BOOL},
+    {"Born", INDEXED_VALUE_TYPE_DATETIME}, {"Tags", INDEXED_VALUE_TYPE_KEYWORD_LIST},
+    {"Notes", INDEXED_VALUE_TYPE_TEXT},    {"and", INDEXED_VALUE_TYPE_KEYWORD},
 };
 
 static void write_value(struct buf *b, const struct value *v) {
@@ -75,13 +73,17 @@ static void cut_hidden(struct buf *b) {
 }
 
 static void parse_to_text(const char *query, struct buf *text) {
-    State__SearchAttribute *list[ARRAY_LEN(attributes)];
+    State__SearchAttribute own[ARRAY_LEN(attributes)], *list[ARRAY_LEN(attributes)];
     State__Namespace ns = STATE__NAMESPACE__INIT;
     struct arena a cleanup(arena_done);
     struct filter f;
     struct err e = {0};
-    for (size_t i = 0; i < ARRAY_LEN(attributes); i++)
-        list[i] = &attributes[i];
+    for (size_t i = 0; i < ARRAY_LEN(attributes); i++) {
+        state__search_attribute__init(&own[i]);
+        own[i].name = (char *)(uintptr_t)attributes[i].name;
+        own[i].type = (int32_t)attributes[i].type;
+        list[i] = &own[i];
+    }
     ns.search_attributes = list;
     ns.n_search_attributes = ARRAY_LEN(list);
     arena_init(&a, (size_t)1 << 20);
