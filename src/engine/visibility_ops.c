@@ -89,14 +89,24 @@ static void count_row(struct op *op, struct listing *l, const struct row *row) {
     Ws__CountWorkflowExecutionsResponse__AggregationGroup *g =
         arena_new(a, Ws__CountWorkflowExecutionsResponse__AggregationGroup);
     Common__Payload **values = arena_array(a, Common__Payload *, 1);
-    if (!g || !values || r->n_groups == WORKFLOW_EXECUTION_STATUS_PAUSED)
+    int64_t status = 1;
+    while (status_name(status) && !str_is(row->name, status_name(status)))
+        status++;
+    if (!g || !values || !status_name(status))
         return;
     ws__count_workflow_executions_response__aggregation_group__init(g);
     values[0] = group_value(a, row->name);
     g->group_values = values;
     g->n_group_values = values[0] ? 1 : 0;
     g->count = row->count;
-    r->groups[r->n_groups++] = g;
+    r->groups[status - 1] = g;
+}
+
+/* By the number of the status: those that are there, without gaps. */
+static void order_groups(Ws__CountWorkflowExecutionsResponse *r) {
+    for (size_t i = 0; i < WORKFLOW_EXECUTION_STATUS_PAUSED; i++)
+        if (r->groups[i])
+            r->groups[r->n_groups++] = r->groups[i];
 }
 
 static void read_row(struct read *r, const struct row *row) {
@@ -180,6 +190,8 @@ static void go_read(struct op *op) {
         add_token(op, l);
     if (rc == 0 && (!buf_ok(&op->page) || arena_failed(op->call->arena)))
         rc = op_out_of_memory(op);
+    if (rc == 0 && l->is_count)
+        order_groups(l->count);
     if (rc < 0)
         op_fail(op);
     else if (l->is_count)

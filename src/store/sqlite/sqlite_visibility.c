@@ -3,8 +3,8 @@
  * The happy path of a list: the predicate becomes a WHERE clause, an index that
  * ends with the order of the list is read backwards from the place that the
  * page begins behind, and the first `limit` rows that pass are the page. When
- * the filter asks for one value of an attribute without a column, the rows of
- * that value lead; they are in the same order. Statements are prepared for each
+ * the filter asks for one of a few values of something with an index, the rows
+ * of each value are read that way, and merged. Statements are prepared for each
  * question: that takes less time than a page. */
 #include "base/clock.h"
 #include "store/sqlite/sqlite_int.h"
@@ -100,16 +100,26 @@ bool sqlite_write_visibility(struct sqlite_writer *w, const struct write *x) {
 
 /* asking */
 
-static void add_from(struct sql_text *q, const struct read *r, const struct predicate *lead) {
-    if (lead) {
+/* One value of the leading test, or everything when there is none. */
+static void add_from(struct sql_text *q, const struct read *r, const struct predicate *lead,
+                     const struct value *v) {
+    const char *column = lead ? sql_column(lead->name) : NULL;
+    if (lead && !column) {
         sql_add(q, " FROM visibility_attributes d CROSS JOIN visibility v"
                    " ON v.namespace_id = d.namespace_id AND v.run_id = d.run_id WHERE d.name = ");
         sql_add_param(q, value_text(lead->name));
         sql_add(q, " AND d.value = ");
-        sql_add_param(q, lead->values[0]);
+        sql_add_param(q, *v);
         sql_add(q, " AND d.namespace_id = ");
     } else {
-        sql_add(q, " FROM visibility v WHERE v.namespace_id = ");
+        sql_add(q, " FROM visibility v WHERE ");
+        if (column) {
+            sql_add(q, column);
+            sql_add(q, " = ");
+            sql_add_param(q, *v);
+            sql_add(q, " AND ");
+        }
+        sql_add(q, "v.namespace_id = ");
     }
     sql_add_id(q, r->namespace_id);
     if (r->where && r->where != lead) {
@@ -118,9 +128,9 @@ static void add_from(struct sql_text *q, const struct read *r, const struct pred
     }
 }
 
-static void add_after(struct sql_text *q, const struct visibility_place *after, bool has_lead) {
-    sql_add(q, has_lead ? " AND (d.close_ns, d.start_ns, d.run_id) < ("
-                        : " AND (v.close_ns, v.start_ns, v.run_id) < (");
+static void add_after(struct sql_text *q, const struct visibility_place *after, const char *from) {
+    sql_add(q, *from == 'd' ? " AND (d.close_ns, d.start_ns, d.run_id) < ("
+                            : " AND (v.close_ns, v.start_ns, v.run_id) < (");
     sql_add_param(q, value_int(sql_ns(after->close_us)));
     sql_add(q, ", ");
     sql_add_param(q, value_int(sql_ns(after->start_us)));
@@ -129,26 +139,51 @@ static void add_after(struct sql_text *q, const struct visibility_place *after, 
     sql_add(q, ")");
 }
 
-static void build_list(struct sql_text *q, const struct read *r) {
-    const struct predicate *lead = sql_leading_test(r->where);
-    sql_add(q, "SELECT v.run_id, v.close_ns, v.start_ns, v.body");
-    add_from(q, r, lead);
-    if (r->after)
-        add_after(q, r->after, lead != NULL);
-    sql_add(q, lead ? " ORDER BY d.close_ns DESC, d.start_ns DESC, d.run_id DESC LIMIT "
-                    : " ORDER BY v.close_ns DESC, v.start_ns DESC, v.run_id DESC LIMIT ");
+static void add_limit(struct sql_text *q, const struct read *r) {
+    sql_add(q, " LIMIT ");
     sql_add_param(q, value_int((int64_t)MIN(r->limit, (size_t)INT64_MAX)));
 }
 
+static void add_page(struct sql_text *q, const struct read *r, const struct predicate *lead,
+                     const struct value *v) {
+    const char *from = lead && !sql_column(lead->name) ? "d" : "v";
+    sql_add(q, "SELECT v.run_id, v.close_ns, v.start_ns, v.body");
+    add_from(q, r, lead, v);
+    if (r->after)
+        add_after(q, r->after, from);
+    sql_add(q, *from == 'd' ? " ORDER BY d.close_ns DESC, d.start_ns DESC, d.run_id DESC"
+                            : " ORDER BY v.close_ns DESC, v.start_ns DESC, v.run_id DESC");
+    add_limit(q, r);
+}
+
+/* With several values in the lead, a page of each, merged. A run that has two of them comes once. */
+static void build_list(struct sql_text *q, const struct read *r) {
+    const struct predicate *lead = sql_leading_test(r->where);
+    if (!lead || lead->count == 1) {
+        add_page(q, r, lead, lead ? lead->values : NULL);
+        return;
+    }
+    for (size_t i = 0; i < lead->count; i++) {
+        sql_add(q, i ? " UNION SELECT * FROM (" : "SELECT * FROM (");
+        add_page(q, r, lead, &lead->values[i]);
+        sql_add(q, ")");
+    }
+    sql_add(q, " ORDER BY 2 DESC, 3 DESC, 1 DESC");
+    add_limit(q, r);
+}
+
 static void build_count(struct sql_text *q, const struct read *r) {
+    const struct predicate *lead = sql_leading_test(r->where);
     const char *group = r->group_by.n ? sql_column(r->group_by) : NULL;
     ensure(group || !r->group_by.n);
+    if (lead && lead->count > 1)
+        lead = NULL;
     sql_add(q, "SELECT count(*)");
     if (group) {
         sql_add(q, ", ");
         sql_add(q, group);
     }
-    add_from(q, r, sql_leading_test(r->where));
+    add_from(q, r, lead, lead ? lead->values : NULL);
     if (!group)
         return;
     sql_add(q, " GROUP BY ");

@@ -19,15 +19,16 @@ struct column {
     const char *name;
     const char *sql;
     const char *has_value;
+    const char *has_none;
 };
 
 static const struct column columns[] = {
-#define COLUMN(name, column) {name, "v." #column, "v." #column " IS NOT NULL"},
+#define COLUMN(name, column) {name, "v." #column, "v." #column " IS NOT NULL", "v." #column " IS NULL"},
 #include "store/sqlite/columns.def"
 #undef COLUMN
-    {"RunId", RUN_ID_TEXT, "1"},
-    {"StartTime", "v.start_ns", "1"},
-    {"CloseTime", "v.close_ns", "v.close_ns < 9223372036854775807"},
+    {"RunId", RUN_ID_TEXT, "1", "0"},
+    {"StartTime", "v.start_ns", "1", "0"},
+    {"CloseTime", "v.close_ns", "v.close_ns < 9223372036854775807", "v.close_ns = 9223372036854775807"},
 };
 
 int64_t sql_ns(int64_t us) {
@@ -193,8 +194,13 @@ static void add_run_id(struct sql_text *q, const struct predicate *p) {
     sql_add(q, ")");
 }
 
+/* "+" keeps the index for the condition: two bounds on one column would compete for it. */
 static void add_column_test(struct sql_text *q, const struct column *c, const struct predicate *p) {
-    sql_add(q, "(");
+    if (p->kind == PREDICATE_PRESENT) {
+        sql_add(q, c->has_value);
+        return;
+    }
+    sql_add(q, "(+");
     sql_add(q, c->has_value);
     sql_add(q, " AND ");
     add_condition(q, c->sql, p);
@@ -220,8 +226,15 @@ static void add_test(struct sql_text *q, const struct predicate *p) {
         add_attribute_test(q, p);
 }
 
+static const struct column *column_of_absence(const struct predicate *p) {
+    return p->kind == PREDICATE_NOT && p->left->kind == PREDICATE_PRESENT ? find_column(p->left->name) : NULL;
+}
+
 void sql_add_predicate(struct sql_text *q, const struct predicate *p) {
-    if (p->kind == PREDICATE_NOT) {
+    const struct column *absent = column_of_absence(p);
+    if (absent) {
+        sql_add(q, absent->has_none); /* as the partial indexes have it */
+    } else if (p->kind == PREDICATE_NOT) {
         sql_add(q, "NOT (");
         sql_add_predicate(q, p->left);
         sql_add(q, ")");
@@ -236,12 +249,21 @@ void sql_add_predicate(struct sql_text *q, const struct predicate *p) {
     }
 }
 
+static bool can_lead(const struct predicate *p) {
+    static const char *const led[] = {"WorkflowId", "WorkflowType", "TaskQueue", "ExecutionStatus"};
+    if (p->kind != PREDICATE_EQUAL || p->count == 0 || p->count > SQL_LEAD_MAX)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(led); i++)
+        if (str_is(p->name, led[i]))
+            return true;
+    return !find_column(p->name);
+}
+
 const struct predicate *sql_leading_test(const struct predicate *p) {
     if (!p)
         return NULL;
-    if (p->kind == PREDICATE_AND) {
-        const struct predicate *left = sql_leading_test(p->left);
-        return left ? left : sql_leading_test(p->right);
-    }
-    return p->kind == PREDICATE_EQUAL && p->count == 1 && !find_column(p->name) ? p : NULL;
+    if (p->kind != PREDICATE_AND)
+        return can_lead(p) ? p : NULL;
+    const struct predicate *left = sql_leading_test(p->left), *right = sql_leading_test(p->right);
+    return !left || (right && right->count < left->count) ? right : left;
 }

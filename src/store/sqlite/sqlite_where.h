@@ -37,7 +37,9 @@ void sql_bind(const struct sql_text *q, sqlite3_stmt *st); /* q must outlive the
 const char *sql_column(struct str name);
 /* An expression that is 0 or 1, never NULL, about the row v. */
 void sql_add_predicate(struct sql_text *q, const struct predicate *p);
-/* The part of a conjunction that a list can be read in order by, from visibility_attributes; or NULL. */
+/* The part of a conjunction that has an index from which its values can be read in the order of lists: one
+ * of a few values. NULL when there is none. */
+#define SQL_LEAD_MAX 64
 const struct predicate *sql_leading_test(const struct predicate *p);
 
 int64_t sql_ns(int64_t us);
