@@ -180,6 +180,7 @@ static void ask_all(struct bench *x) {
         "WorkflowId = 'workflow-500000'",
         "WorkflowId IN ('workflow-1', 'workflow-2', 'workflow-3')",
         "WorkflowId STARTS_WITH 'workflow-4999'",
+        "WorkflowId STARTS_WITH 'workflow-'",
         "WorkflowType = 'type-3'",
         "WorkflowType = 'rare'",
         "ExecutionStatus = 'Failed'",
