@@ -40,6 +40,7 @@ static void wake(struct step *s, bool insists) {
 /* When too much arrived while the worker was busy, the task is given up so that it can be written. */
 int run_settle(struct step *s) {
     State__Execution *st = s->st;
+    task_settle(s);
     if (st->n_buffered < LIMIT_BUFFERED_EVENTS && st->buffered_bytes < LIMIT_BUFFERED_BYTES)
         return 0;
     if (!task_is_started(st))
