@@ -48,7 +48,8 @@ struct step_context {
     const char *identity; /* of the worker whose answer this is */
     /* The run's first event, for steps that may start its next run; NULL when it has no retry and no cron. */
     const History__WorkflowExecutionStartedEventAttributes *origin;
-    /* The updates that wait in memory, for a completion, which leaves its verdicts in them (core/update.h). */
+    /* The updates that wait in memory, for a completion, which leaves its verdicts in them (core/update.h).
+     */
     struct update_offer *updates;
     size_t update_count;
 };

@@ -112,7 +112,7 @@ void task_schedule_speculative(struct step *s) {
     if (st->task || !run_is_open(st))
         return;
     ensure(!st->n_buffered);
-    schedule(s, !(st->task_attempt > 1)); /* a transient task has no events either */
+    schedule(s, st->task_attempt <= 1); /* a transient task has no events either */
 }
 
 static void make_ordinary(struct step *s) {
@@ -161,9 +161,9 @@ int task_start(struct step *s, const struct task_pick *pick) {
     t->started_event_id = st->next_event_id + (t->is_scheduled_written ? 0 : 1);
     t->started_us = s->now.us;
     t->history_bytes = st->history_bytes;
-    t->suggest_continue_as_new =
-        st->history_bytes >= LIMIT_SUGGEST_BYTES || t->started_event_id > LIMIT_SUGGEST_EVENTS ||
-        st->n_updates >= LIMIT_SUGGEST_UPDATES;
+    t->suggest_continue_as_new = st->history_bytes >= LIMIT_SUGGEST_BYTES ||
+                                 t->started_event_id > LIMIT_SUGGEST_EVENTS ||
+                                 st->n_updates >= LIMIT_SUGGEST_UPDATES;
     pb_set_string(&t->identity, pick->identity, &s->failed);
     pb_set_string(&t->request_id, pick->request_id, &s->failed);
     return 0;

@@ -182,7 +182,8 @@ int update_apply_named(struct step *s, struct update_inbox *in, const char *mess
         return apply(s, in->messages[i]);
     }
     s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE;
-    return err_set(s->err, ERR_INVALID, "ProtocolMessageCommand referenced absent message ID %.64s", message_id);
+    return err_set(s->err, ERR_INVALID, "ProtocolMessageCommand referenced absent message ID %.64s",
+                   message_id);
 }
 
 int update_apply_rest(struct step *s, struct update_inbox *in) {

@@ -92,6 +92,8 @@ static int describe(struct op *op, struct space *s, Ws__DescribeNamespaceRespons
     info->description = s->st->description;
     info->owner_email = s->st->owner_email;
     info->state = NAMESPACE_STATE_REGISTERED;
+    caps->sync_update = true;
+    caps->async_update = true;
     info->capabilities = caps;
     config->workflow_execution_retention_ttl = retention;
     repl->active_cluster_name = (char *)(uintptr_t) "active";

@@ -132,7 +132,7 @@ int op_start_by_verdict(struct op *op, struct space *space, const struct start_p
     return rc == 0 ? op_birth(op, space, plan) : rc;
 }
 
-static int need_request_id(struct op *op, const char *given) {
+int op_need_request_id(struct op *op, const char *given) {
     if (op->request_id)
         return 0;
     struct uuid_text made = uuid_format(uuid_random(&op->e->rng));
@@ -142,8 +142,9 @@ static int need_request_id(struct op *op, const char *given) {
 
 /* Start */
 
-static Common__Link *event_link(struct op *op, const State__Execution *st, E__EventType type) {
+Common__Link *event_link(struct op *op, E__EventType type, int64_t event_id) {
     struct arena *a = op->call->arena;
+    const State__Execution *st = op->run->body->st;
     Common__Link *link = arena_new(a, Common__Link);
     Common__Link__WorkflowEvent *ev = arena_new(a, Common__Link__WorkflowEvent);
     Common__Link__WorkflowEvent__EventReference *ref =
@@ -153,7 +154,7 @@ static Common__Link *event_link(struct op *op, const State__Execution *st, E__Ev
     common__link__init(link);
     common__link__workflow_event__init(ev);
     common__link__workflow_event__event_reference__init(ref);
-    ref->event_id = type == EVENT_TYPE_WORKFLOW_EXECUTION_STARTED ? 1 : 0;
+    ref->event_id = event_id;
     ref->event_type = type;
     ev->namespace_ = op->run->space->st->name;
     ev->workflow_id = arena_strdup(a, st->workflow_id);
@@ -165,7 +166,7 @@ static Common__Link *event_link(struct op *op, const State__Execution *st, E__Ev
     return link;
 }
 
-static Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started) {
+Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started) {
     struct arena *a = op->call->arena;
     const State__Execution *st = op->run->body->st;
     Ws__StartWorkflowExecutionResponse *r = arena_new(a, Ws__StartWorkflowExecutionResponse);
@@ -176,7 +177,7 @@ static Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool 
     r->first_execution_run_id = arena_strdup(a, st->first_run_id);
     r->started = started;
     r->status = (E__WorkflowExecutionStatus)st->status;
-    r->link = event_link(op, st, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED);
+    r->link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
     return arena_failed(a) ? NULL : r;
 }
 
@@ -206,7 +207,7 @@ static void go_start(struct op *op) {
     if (rc == 0 && !op->request_id)
         rc = run_validate_start(req, &op->err);
     if (rc == 0)
-        rc = need_request_id(op, req->request_id);
+        rc = op_need_request_id(op, req->request_id);
     if (rc == 0)
         rc = op_judge_start(op, space, req, &verdict);
     if (rc == ERR_WAIT)
@@ -299,7 +300,7 @@ static void reply_signaled(struct op *op, bool started) {
         r->run_id = arena_strdup(a, st->run_id);
         r->first_execution_run_id = arena_strdup(a, st->first_run_id);
         r->started = started;
-        r->signal_link = event_link(op, st, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
+        r->signal_link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, 0);
     }
     if (arena_failed(a)) {
         (void)op_out_of_memory(op);
@@ -321,7 +322,7 @@ static void go_signal_with_start(struct op *op) {
     if (rc == 0)
         rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)
-        rc = need_request_id(op, req->request_id);
+        rc = op_need_request_id(op, req->request_id);
     if (rc == 0)
         rc = op_judge_start(op, space, &start, &verdict);
     if (rc == ERR_WAIT)
