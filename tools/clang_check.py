@@ -33,7 +33,7 @@ def clang_command(entry, source):
             skip_next = False
         elif word in DROPPED_WITH_VALUE:
             skip_next = True
-        elif word not in DROPPED and os.path.join(entry["directory"], word) != entry["path"]:
+        elif word not in DROPPED and os.path.normpath(os.path.join(entry["directory"], word)) != entry["path"]:
             out.append(word)
     if source.endswith(".c"):
         return out + ["-fno-color-diagnostics", source]

@@ -23,6 +23,7 @@ build protobuf-c-compiler    proto/*.proto to C
 build libprotobuf-dev        google/protobuf/*.proto
 build libsqlite3-dev         embedded store
 build zlib1g-dev             gzip of gRPC messages
+build tzdata                 time zones, copied into the binary
 test  clang                  second compiler; fuzzing
 test  protobuf-compiler      reads proto/ for the contract check
 test  libclang-rt-14-dev     libFuzzer and the sanitizers for clang

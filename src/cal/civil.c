@@ -1,7 +1,7 @@
 /* Days to dates and back, and reading times in the extended and the basic form of ISO 8601.
  *
- * The conversions count in eras of 400 years that begin on 1 March, so that the leap day is the last of a year
- * and no table is needed. They hold for any year that fits; only civil_parse can fail. */
+ * The conversions count in eras of 400 years that begin on 1 March, so that the leap day is the last of a
+ * year and no table is needed. They hold for any year that fits; only civil_parse can fail. */
 #include "cal/civil.h"
 
 #include <stdio.h>
@@ -101,9 +101,9 @@ static int64_t read_time(struct reader *r, bool extended) {
     if (extended)
         reader_expect(r, ':');
     s += reader_number(r, 2, 0, 59) * CIVIL_MINUTE_S;
-    bool has_seconds = extended ? reader_takes(r, ':')
-                                : !r->failed && r->at < r->text.n && r->text.p[r->at] >= '0' &&
-                                      r->text.p[r->at] <= '9';
+    bool has_seconds =
+        extended ? reader_takes(r, ':')
+                 : !r->failed && r->at < r->text.n && r->text.p[r->at] >= '0' && r->text.p[r->at] <= '9';
     return has_seconds ? s + reader_number(r, 2, 0, 59) : s;
 }
 

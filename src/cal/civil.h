@@ -14,7 +14,7 @@
 struct civil_date {
     int64_t year;
     int month; /* 1-12 */
-    int day;   /* 1-31 */
+    int day; /* 1-31 */
 };
 
 int64_t civil_day(int64_t year, int month, int day); /* days since 1970-01-01; month must be 1-12 */
@@ -42,7 +42,8 @@ struct civil_stamp {
     bool has_offset; /* Z or +hh:mm was there: the instant is local_s - offset_s */
 };
 
-/* 0, or ERR_INVALID with *ret_at the place of the mistake in text. Years 1-9999; fractions are not accepted. */
+/* 0, or ERR_INVALID with *ret_at the place of the mistake in text. Years 1-9999; fractions are not accepted.
+ */
 int civil_parse(struct str text, struct civil_stamp *ret, size_t *ret_at) must_check;
 
 #define CIVIL_TEXT_MAX 40

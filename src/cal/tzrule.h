@@ -10,8 +10,8 @@ enum tzrule_form { TZRULE_MONTH_WEEK, TZRULE_JULIAN, TZRULE_DAY };
 struct tzrule_change {
     enum tzrule_form form;
     int month, week, weekday; /* M3.5.0 */
-    int day;                  /* J60 counts without 29 February, 59 with it */
-    int32_t time_s;           /* of the local day, -167 h to 167 h */
+    int day; /* J60 counts without 29 February, 59 with it */
+    int32_t time_s; /* of the local day, -167 h to 167 h */
 };
 
 struct tzrule_clock {

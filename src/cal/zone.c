@@ -18,7 +18,7 @@
 #define OFFSET_MAX_S (26 * (int32_t)CIVIL_HOUR_S)
 /* What the footer adds to the table: two changes a year from where the table ends, at most from 1900. */
 #define RULE_FIRST_S INT64_C(-2208988800) /* 1900 */
-#define RULE_LAST_S INT64_C(4165516800)   /* 2102 */
+#define RULE_LAST_S INT64_C(4165516800) /* 2102 */
 #define RULE_SPANS_MAX 512
 
 struct zone_kind {
@@ -31,11 +31,11 @@ struct zone {
     struct tzrule rule;
     bool has_rule;
     size_t kind_count;
-    size_t count;            /* of spans after the first */
+    size_t count; /* of spans after the first */
     struct zone_kind *kinds; /* [kind_count] */
-    int64_t *begins;         /* [count], ascending */
-    uint16_t *kind_of;       /* [count] */
-    uint16_t first_kind;     /* before begins[0] */
+    int64_t *begins; /* [count], ascending */
+    uint16_t *kind_of; /* [count] */
+    uint16_t first_kind; /* before begins[0] */
 };
 
 struct header {
@@ -200,7 +200,7 @@ static void zone_shrink(struct zone *z) {
 
 static int zone_read(struct zone *z, struct str data, struct err *reterr) {
     struct header h;
-    struct block b;
+    struct block b = {0};
     int r = read_header(data, &h, reterr);
     if (r == 0)
         r = read_block(str_bytes(data.p + TZIF_HEADER_BYTES, data.n - TZIF_HEADER_BYTES), &h, 4, &b, reterr);
@@ -295,8 +295,8 @@ int64_t zone_instant(const struct zone *z, int64_t local_s) {
     struct zone_span span = zone_span_at(z, local_s - OFFSET_MAX_S);
     for (;;) {
         int64_t utc_s = local_s - span.offset_s;
-        if (utc_s < span.end_s || span.end_s == INT64_MAX)
-            return utc_s >= span.begin_s ? utc_s : utc_s; /* before its begin: in the gap in front of it */
+        if (utc_s < span.end_s)
+            return utc_s;
         struct zone_span next = zone_span_at(z, span.end_s);
         if (local_s - next.offset_s < next.begin_s)
             return utc_s; /* in the gap: the clock as it was before */

@@ -1,9 +1,10 @@
 /* Time zones: what the clocks on the wall show, for any second of UTC.
  *
  * A zone is made from the bytes of a TZif file (RFC 8536, versions 1 to 4) and never changes; any thread may
- * read it. A zone is a row of spans in which the offset from UTC is constant. Between two spans the local clock
- * jumps: forward over a gap, or back into a fold. Past the end of the file's table the rule in its footer goes on
- * for ever. Files with leap seconds ("right/") are refused: this server's seconds are POSIX seconds.
+ * read it. A zone is a row of spans in which the offset from UTC is constant. Between two spans the local
+ * clock jumps: forward over a gap, or back into a fold. Past the end of the file's table the rule in its
+ * footer goes on for ever. Files with leap seconds ("right/") are refused: this server's seconds are POSIX
+ * seconds.
  *
  * NULL stands for UTC in every function here. */
 #pragma once
@@ -18,8 +19,8 @@
 struct zone;
 
 struct zone_span {
-    int64_t begin_s;  /* first second, INT64_MIN for the first span */
-    int64_t end_s;    /* first second after it, INT64_MAX for the last span */
+    int64_t begin_s; /* first second, INT64_MIN for the first span */
+    int64_t end_s; /* first second after it, INT64_MAX for the last span */
     int32_t offset_s; /* local = UTC + offset */
     bool is_dst;
     char abbrev[ZONE_ABBREV_MAX]; /* "CET"; cut when longer */

@@ -124,6 +124,17 @@ static void admit(struct step *s, int64_t event_id, const History__ActivityTaskS
     step_effect(s, EFFECT_ACTIVITY_TASK, event_id);
 }
 
+void activity_restore(struct step *s, int64_t event_id,
+                      const History__ActivityTaskScheduledEventAttributes *ev) {
+    struct activity_timeouts t = {
+        pb_duration_us(ev->schedule_to_close_timeout),
+        pb_duration_us(ev->schedule_to_start_timeout),
+        pb_duration_us(ev->start_to_close_timeout),
+        pb_duration_us(ev->heartbeat_timeout),
+    };
+    admit(s, event_id, ev, &t);
+}
+
 int activity_schedule(struct step *s, int64_t completed_event_id, const Command__Command *cmd) {
     const Command__ScheduleActivityTaskCommandAttributes *in = cmd->schedule_activity_task_command_attributes;
     struct activity_timeouts t = {
@@ -200,6 +211,8 @@ void activity_end_reset(struct step *s, State__Activity *a) {
         a->stamp++; /* the attempts that follow have numbers that were there before */
     if (a->forgets_heartbeat)
         activity_forget_heartbeat(s, a);
+    if (a->ends_pause)
+        activity_end_pause(s, a);
     a->is_reset = a->counts_anew = a->forgets_heartbeat = false;
 }
 
@@ -329,7 +342,7 @@ static E__RetryState judge_retry(struct step *s, const State__Activity *a, const
         return RETRY_STATE_TIMEOUT;
     if (!retry_allows(a->retry_policy, f))
         return RETRY_STATE_NON_RETRYABLE_FAILURE;
-    if (a->is_paused)
+    if (activity_is_held(a))
         return RETRY_STATE_IN_PROGRESS; /* what becomes of it is decided when it is unpaused */
     if (plan.maximum_attempts > 0 && activity_attempt(a) >= plan.maximum_attempts)
         return RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED;
@@ -435,7 +448,7 @@ static int64_t first_deadline(const State__Activity *a, E__TimeoutType *ret_type
 
 int64_t activity_due_us(const State__Activity *a) {
     E__TimeoutType type;
-    if (a->is_paused)
+    if (activity_is_held(a))
         return CLOCK_NEVER;
     int64_t due = first_deadline(a, &type);
     return a->is_offered ? due : MIN(due, a->scheduled_us);

@@ -14,6 +14,10 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
 int activity_request_cancel(struct step *s, int64_t completed_event_id, int64_t scheduled_event_id,
                             bool *ret_cancelled) must_check;
 
+/* For a rebuilt run: an activity that its history left pending, to be attempted anew. */
+void activity_restore(struct step *s, int64_t event_id,
+                      const History__ActivityTaskScheduledEventAttributes *ev);
+
 /* Hands it to a worker. ERR_NOT_FOUND when it is gone, taken, paused, or when this is not its last offer. */
 int activity_start(struct step *s, int64_t scheduled_event_id, int32_t stamp, const char *identity,
                    const char *request_id) must_check;

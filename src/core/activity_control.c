@@ -46,11 +46,12 @@ int activity_change_chosen(struct step *s, const struct activity_choice *c, acti
 
 static int pause_one(struct step *s, State__Activity *a, const void *how) {
     const struct activity_pause *p = how;
-    if (a->is_paused)
-        return streq(a->pause_request_id, p->request_id)
-                   ? 0
-                   : err_set(s->err, ERR_PRECONDITION, "activity is already paused");
+    if (a->is_paused && streq(a->pause_request_id, p->request_id))
+        return 0;
+    if (activity_is_held(a))
+        return err_set(s->err, ERR_PRECONDITION, "activity is already paused");
     a->is_paused = true;
+    a->ends_pause = false;
     a->paused_us = s->now.us;
     pb_set_string(&a->pause_identity, p->identity, &s->failed);
     pb_set_string(&a->pause_reason, p->reason, &s->failed);
@@ -66,8 +67,8 @@ int activity_pause(struct step *s, const struct activity_choice *c, const struct
 
 /* unpause */
 
-static void end_pause(struct step *s, State__Activity *a) {
-    a->is_paused = false;
+void activity_end_pause(struct step *s, State__Activity *a) {
+    a->is_paused = a->ends_pause = false;
     a->paused_us = 0;
     pb_set_string(&a->pause_identity, NULL, &s->failed);
     pb_set_string(&a->pause_reason, NULL, &s->failed);
@@ -85,7 +86,7 @@ static int unpause_one(struct step *s, State__Activity *a, const void *how) {
     const struct activity_unpause *u = how;
     if (!a->is_paused)
         return 0;
-    end_pause(s, a);
+    activity_end_pause(s, a);
     if (u->resets_heartbeat)
         activity_forget_heartbeat(s, a);
     if (a->started_us) {
@@ -104,8 +105,10 @@ int activity_unpause(struct step *s, const struct activity_choice *c, const stru
 
 /* reset */
 
+/* Its worker may not have heard of a pause yet, and hears of both then. */
 static void reset_running(State__Activity *a, const struct activity_reset *r) {
     a->is_reset = true;
+    a->ends_pause = a->is_paused && !r->keeps_paused;
     a->counts_anew = true;
     a->forgets_heartbeat |= r->resets_heartbeat;
 }
@@ -114,12 +117,12 @@ static int reset_one(struct step *s, State__Activity *a, const void *how) {
     const struct activity_reset *r = how;
     if (r->restores_options)
         activity_put_back_options(s, a);
-    if (a->is_paused && !r->keeps_paused)
-        end_pause(s, a);
     if (a->started_us) {
         reset_running(a, r);
         return 0;
     }
+    if (a->is_paused && !r->keeps_paused)
+        activity_end_pause(s, a);
     a->attempt = 1;
     if (r->resets_heartbeat)
         activity_forget_heartbeat(s, a);

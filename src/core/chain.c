@@ -5,6 +5,7 @@
  * before, which stands in its first event (s->ctx.origin). */
 #include "core/chain.h"
 
+#include "core/attributes.h"
 #include "core/cron.h"
 #include "core/retry.h"
 #include "core/validate.h"
@@ -160,6 +161,8 @@ static int validate_continue(struct step *s,
     int rc = retry_validate(in->retry_policy, s->err);
     if (rc < 0)
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_CONTINUE_AS_NEW_ATTRIBUTES;
+    if (rc == 0 && (rc = attributes_validate(s->ctx.space, in->search_attributes, s->err)) < 0)
+        s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES;
     return rc;
 }
 

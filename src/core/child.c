@@ -5,6 +5,7 @@
  * has started, so that no child can end before its parent knows it. */
 #include "core/child.h"
 
+#include "core/attributes.h"
 #include "core/letter.h"
 #include "core/retry.h"
 #include "core/run.h"
@@ -50,6 +51,10 @@ static int validate(struct step *s, const Command__StartChildWorkflowExecutionCo
     int rc = retry_validate(in->retry_policy, s->err);
     if (rc == 0)
         rc = run_validate_cron(in->cron_schedule, s->err);
+    if (rc == 0 && (rc = attributes_validate(s->ctx.space, in->search_attributes, s->err)) < 0) {
+        s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES;
+        return rc;
+    }
     if (rc < 0) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES;
         return rc;
@@ -299,6 +304,8 @@ void child_go(struct step *s) {
 
 void child_say_goodbye(struct step *s) {
     State__Execution *st = s->st;
+    if (!strempty(st->reset_run_id))
+        return; /* the run goes on, under another id */
     for (size_t i = 0; i < st->n_children;) {
         State__Child *c = st->children[i];
         if (!c->is_started) {

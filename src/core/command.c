@@ -4,6 +4,7 @@
 #include "core/command.h"
 
 #include "core/activity.h"
+#include "core/attributes.h"
 #include "core/chain.h"
 #include "core/child.h"
 #include "core/external.h"
@@ -173,6 +174,11 @@ static int apply_search_attributes(struct command_call *c) {
     if (!in || in->n_indexed_fields == 0)
         return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES,
                       "SearchAttributes is not set on UpsertWorkflowSearchAttributesCommand.");
+    int rc = attributes_validate(c->s->ctx.space, in, c->s->err);
+    if (rc < 0) {
+        c->s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES;
+        return rc;
+    }
     History__UpsertWorkflowSearchAttributesEventAttributes a =
         HISTORY__UPSERT_WORKFLOW_SEARCH_ATTRIBUTES_EVENT_ATTRIBUTES__INIT;
     a.search_attributes = in;

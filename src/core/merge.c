@@ -3,6 +3,7 @@
 #include "core/merge.h"
 
 #include "base/mem.h"
+#include "core/attributes.h"
 
 bool merge_is_null(const Common__Payload *p) {
     if (!p)
@@ -47,4 +48,5 @@ void merge_search_attributes(struct step *s, const Common__SearchAttributes *in)
     for (size_t i = 0; have && i < in->n_indexed_fields; i++)
         merge_entry(s, &have->n_indexed_fields, &have->indexed_fields,
                     (const struct entry *)in->indexed_fields[i]);
+    attributes_add_types(s, have);
 }

@@ -37,15 +37,31 @@ static void wake(struct step *s, bool insists) {
     task_schedule(s);
 }
 
+/* A history that outgrew its limits cannot be replayed by anyone in reasonable time: the run ends here. */
+static int bound_history(struct step *s) {
+    const char *reason = NULL;
+    if (s->st->next_event_id - 1 > LIMIT_HISTORY_EVENTS)
+        reason = "Workflow history count exceeds limit.";
+    else if (s->st->history_bytes > LIMIT_HISTORY_BYTES)
+        reason = "Workflow history size exceeds limit.";
+    return reason ? run_terminate(s, reason, NULL, "history-service", NULL, 0) : 0;
+}
+
 /* When too much arrived while the worker was busy, the task is given up so that it can be written. */
-int run_settle(struct step *s) {
-    State__Execution *st = s->st;
-    task_settle(s);
-    if (st->n_buffered < LIMIT_BUFFERED_EVENTS && st->buffered_bytes < LIMIT_BUFFERED_BYTES)
-        return 0;
-    if (!task_is_started(st))
+static int bound_buffer(struct step *s) {
+    const State__Execution *st = s->st;
+    if (!task_is_started(st) ||
+        (st->n_buffered < LIMIT_BUFFERED_EVENTS && st->buffered_bytes < LIMIT_BUFFERED_BYTES))
         return 0;
     return task_fail(s, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, NULL, "history-service");
+}
+
+int run_settle(struct step *s) {
+    if (!run_is_open(s->st))
+        return 0;
+    int rc = bound_buffer(s);
+    task_settle(s);
+    return rc == 0 && run_is_open(s->st) ? bound_history(s) : rc;
 }
 
 static bool signal_seen(const State__Execution *st, const char *request_id) {
@@ -117,4 +133,9 @@ int run_terminate(struct step *s, const char *reason, Common__Payloads *details,
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, &a, &extra);
     run_close(s, WORKFLOW_EXECUTION_STATUS_TERMINATED);
     return 0;
+}
+
+int run_end_by_reset(struct step *s, const char *reason, const char *new_run_id) {
+    pb_set_string(&s->st->reset_run_id, new_run_id, &s->failed);
+    return run_terminate(s, strempty(reason) ? "reset" : reason, NULL, "history-service", NULL, 0);
 }

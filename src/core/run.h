@@ -11,7 +11,8 @@
 /* the life of a run */
 
 /* Rules for a start request that need no state: required fields, lengths, durations, policies. */
-int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, struct err *err) must_check;
+int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, const State__Namespace *space,
+                       struct err *err) must_check;
 
 /* Rules for a cron schedule; empty is valid. */
 int run_validate_cron(const char *schedule, struct err *err) must_check;
@@ -43,6 +44,10 @@ struct run_birth {
 int run_start(struct step *s, const struct run_birth *birth,
               const Ws__StartWorkflowExecutionRequest *req) must_check;
 
+/* The part of run_start that only fills the state: identity, timeouts, times. */
+void run_set_origin(struct step *s, const struct run_birth *birth,
+                    const Ws__StartWorkflowExecutionRequest *req, int64_t delay_us);
+
 /* What a start means when its workflow id is taken. */
 enum start_verdict { START_NEW, START_SAME, START_EXISTING, START_TERMINATE_FIRST, START_REFUSED };
 enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req, const char *request_id,
@@ -70,6 +75,9 @@ int run_terminate(struct step *s, const char *reason, Common__Payloads *details,
 
 /* The end of every step: what holds for the run whatever happened. */
 int run_settle(struct step *s) must_check;
+
+/* The end of a run in whose place a reset puts another: its children and its parent do not hear of it. */
+int run_end_by_reset(struct step *s, const char *reason, const char *new_run_id) must_check;
 
 /* Time */
 

@@ -1,5 +1,6 @@
 /* Starting a run: the rules of the request, the first events, and what a start
  * means when its workflow id is already taken. */
+#include "core/attributes.h"
 #include "core/cron.h"
 #include "core/merge.h"
 #include "core/retry.h"
@@ -50,7 +51,8 @@ static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct e
     return 0;
 }
 
-int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
+int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__Namespace *space,
+                       struct err *err) {
     int rc = validate_required(r->workflow_id, "WorkflowId", err);
     if (rc == 0)
         rc = validate_required(r->workflow_type ? r->workflow_type->name : "", "WorkflowType", err);
@@ -70,6 +72,8 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, struct err *e
         rc = err_set(err, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together.");
     if (rc == 0)
         rc = run_validate_cron(r->cron_schedule, err);
+    if (rc == 0)
+        rc = attributes_validate(space, r->search_attributes, err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
         rc = err_set(err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     return rc == 0 ? validate_not_yet(r, err) : rc;
@@ -197,14 +201,19 @@ static void write_started(struct step *s, const struct run_birth *b,
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &a, &extra);
 }
 
+void run_set_origin(struct step *s, const struct run_birth *birth,
+                    const Ws__StartWorkflowExecutionRequest *req, int64_t delay_us) {
+    set_identity(s, birth, req);
+    set_timeouts(s->st, req);
+    set_times(s, birth, delay_us);
+}
+
 int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWorkflowExecutionRequest *req) {
     int64_t delay_us =
         birth->backoff_us ? birth->backoff_us : cap_duration(pb_duration_us(req->workflow_start_delay));
-    set_identity(s, birth, req);
-    set_timeouts(s->st, req);
     if (!delay_us && !strempty(req->cron_schedule) && !birth->continued_run_id)
         delay_us = cron_next_us(req->cron_schedule, s->now.us, s->now.us) - s->now.us;
-    set_times(s, birth, delay_us);
+    run_set_origin(s, birth, req, delay_us);
     write_started(s, birth, req, delay_us);
     if (birth->signal) {
         int64_t due_us = s->st->first_task_due_us;

@@ -44,7 +44,8 @@ struct update_offer;
 
 /* What a step may look up beside the state. */
 struct step_context {
-    const char *namespace_name;
+    const State__Namespace *space;
+    const char *namespace_name; /* that of space; "" without one */
     const char *identity; /* of the worker whose answer this is */
     /* The run's first event, for steps that may start its next run; NULL when it has no retry and no cron. */
     const History__WorkflowExecutionStartedEventAttributes *origin;

@@ -235,6 +235,28 @@ int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure
     return 0;
 }
 
+int task_reset(struct step *s, const struct task_reset *r, const char *identity) {
+    State__Execution *st = s->st;
+    Failure__ResetWorkflowFailureInfo info = FAILURE__RESET_WORKFLOW_FAILURE_INFO__INIT;
+    Failure__Failure failure = FAILURE__FAILURE__INIT;
+    failure.message = (char *)(uintptr_t)r->reason;
+    failure.failure_info_case = FAILURE__FAILURE__FAILURE_INFO_RESET_WORKFLOW_FAILURE_INFO;
+    failure.reset_workflow_failure_info = &info;
+    History__WorkflowTaskFailedEventAttributes a = HISTORY__WORKFLOW_TASK_FAILED_EVENT_ATTRIBUTES__INIT;
+    a.scheduled_event_id = st->task->scheduled_event_id;
+    a.started_event_id = st->task->started_event_id;
+    a.cause = WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW;
+    a.failure = &failure;
+    a.identity = (char *)(uintptr_t)identity;
+    a.base_run_id = (char *)(uintptr_t)r->base_run_id;
+    a.new_run_id = (char *)(uintptr_t)r->new_run_id;
+    step_event(s, EVENT_TYPE_WORKFLOW_TASK_FAILED, &a, NULL);
+    pb_free(st->task);
+    st->task = NULL;
+    st->task_attempt = 1;
+    return 0;
+}
+
 void task_time_out(struct step *s, E__TimeoutType type) {
     State__WorkflowTask *t = s->st->task;
     if (!task_is_transient(t)) {

@@ -48,6 +48,13 @@ int task_check_token(struct step *s, const State__TaskToken *token) must_check;
 
 int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
               const char *identity) must_check;
+/* The task that is open where a reset begins: failed, with both runs named. */
+struct task_reset {
+    const char *base_run_id;
+    const char *new_run_id;
+    const char *reason;
+};
+int task_reset(struct step *s, const struct task_reset *r, const char *identity) must_check;
 void task_time_out(struct step *s, E__TimeoutType type);
 /* Before a closing event that no worker asked for: a started task is failed by force. */
 void task_force_close(struct step *s);

@@ -167,6 +167,7 @@ static Workflow__WorkflowExecutionExtendedInfo *describe_extended(struct arena *
     x->execution_expiration_time = response_time(a, st->execution_expires_us);
     x->run_expiration_time = response_time(a, st->run_expires_us);
     x->cancel_requested = st->cancel_requested;
+    x->reset_run_id = arena_strdup(a, st->reset_run_id);
     x->original_start_time = response_time(a, st->start_us);
     return x;
 }

@@ -54,6 +54,7 @@ void engine_advance(struct engine *e, struct now now) {
         return;
     fire_deadlines(e);
     fire_due(e);
+    retention_sweep(e);
 }
 
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
@@ -63,6 +64,8 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
         wait = MAX(due->key - now.wall.us, 0);
     if (deadline)
         wait = MIN(wait, MAX(deadline->key - now.mono.us, 0));
+    if (!e->is_sweeping)
+        wait = MIN(wait, MAX(e->next_sweep_us - now.mono.us, 0));
     return wait;
 }
 
@@ -188,9 +191,12 @@ static void namespace_row(struct read *r, const struct row *row) {
 static void namespaces_done(struct read *r, int rc) {
     struct recovery *rec = r->owner;
     struct engine *e = rec->e;
-    for (const char *const *name = e->cfg.namespaces; rc == 0 && name && *name; name++)
+    for (const char *const *name = e->cfg.namespaces; rc == 0 && name && *name; name++) {
         if (!space_find(e, *name))
             rc = space_create(e, *name, e->cfg.retention_us);
+        if (rc == 0)
+            rc = space_seed_attributes(e, space_find(e, *name));
+    }
     if (rc < 0) {
         recovery_free(e);
         recovery_end(e, rc, "The namespaces cannot be read from the store.");
@@ -233,6 +239,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     list_init(&e->retries);
     e->recovery = rec;
     e->soon_end = &e->soon;
+    e->next_sweep_us = usec_add(now.mono.us, ENGINE_SWEEP_MS * USEC_PER_MS);
     rec->e = e;
     buf_init(&rec->rows, SIZE_MAX);
     *ret = e;

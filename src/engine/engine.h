@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "engine/call.h"
+#include "operatorservice.pb-c.h"
 #include "store/store.h"
 #include "workflowservice.pb-c.h"
 
@@ -25,6 +26,8 @@ struct engine_config {
     size_t resident_runs_max; /* runs kept in memory beyond those in use */
     const char *const *namespaces; /* made at start when missing; NULL-terminated */
     int64_t retention_us; /* of namespaces made at start */
+    const char *const
+        *search_attributes; /* "Name=Type", added to these namespaces; NULL-terminated, or NULL */
     size_t blob_bytes_error; /* payloads above this are refused; 0: the default of core */
     bool is_eager_activity_off; /* no activity rides in the answer to a workflow task */
     uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */
@@ -61,3 +64,7 @@ void engine_drain(struct engine *e);
     void engine_##snake(struct engine *e, struct call *c, const Ws__##Name##Request *req);
 #include "engine/rpcs.def"
 #undef ENGINE_RPC
+#define ENGINE_OPERATOR_RPC(snake, Name)                                                                     \
+    void engine_##snake(struct engine *e, struct call *c, const Ops__##Name##Request *req);
+#include "engine/operator_rpcs.def"
+#undef ENGINE_OPERATOR_RPC

@@ -76,6 +76,7 @@ struct run {
     bool is_loading;
     bool is_in_read; /* inside store_read: the op that asked is still on the stack */
     bool is_missing; /* the store has no such run */
+    bool is_removed; /* its rows are being deleted */
     struct read read;
 };
 
@@ -112,6 +113,7 @@ struct op {
     struct heap_node deadline; /* by the monotonic clock */
 
     struct run *run; /* pinned */
+    uint64_t wait_seq; /* a group that must be durable too before it ends */
     bool continues; /* goes on, instead of ending, when its group is durable */
     struct err err;
     const ProtobufCMessage *reply;
@@ -191,6 +193,13 @@ struct engine {
     struct list page_reads;
     struct list retries; /* ops that try again later */
     struct recovery *recovery; /* while starting */
+    bool is_sweeping; /* retention.c */
+    bool sweep_is_behind;
+    int64_t next_sweep_us;
+    size_t sweep_at;
+    struct read sweep_read;
+    struct run_key expired[ENGINE_SWEEP_RUNS];
+    size_t expired_count;
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
 };
@@ -221,8 +230,14 @@ void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, 
 struct space *space_find(struct engine *e, const char *name);
 struct space *space_by_id(struct engine *e, struct uuid id);
 int op_need_space(struct op *op, const char *name, struct space **ret) must_check;
+int op_need_space_id(struct op *op, const char *text, struct space **ret) must_check;
+/* Adds the search attributes that the configuration names. */
+int space_seed_attributes(struct engine *e, struct space *s) must_check;
+int space_add_attribute(struct space *s, const char *name, E__IndexedValueType type) must_check;
 int space_add(struct engine *e, struct str body) must_check;
 int space_create(struct engine *e, const char *name, int64_t retention_us) must_check;
+/* Puts the namespace, as it is in memory, into the open group. */
+int space_write(struct engine *e, const struct space *s) must_check;
 
 /* runs */
 
@@ -328,6 +343,10 @@ void task_free(struct task *t);
 void poll_dispatch(struct op *op, struct task *t);
 void offer_workflow_task(struct engine *e, struct run *run);
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
+/* Removes closed runs whose time is up, a few at a time. */
+void retention_sweep(struct engine *e);
+/* The workflow id means no run any more. */
+void current_forget(struct engine *e, struct run *run);
 /* Delivers a letter of this run's outbox (letters.c). */
 void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter_id);
 /* Everything in this run that could be done now. */

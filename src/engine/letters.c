@@ -280,10 +280,19 @@ static int deliver_go(struct op *op, struct space *space) {
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
+/* A parent that was reset goes on as another run. */
+static int find_parent(struct op *op, struct space *space) {
+    struct uuid run_id;
+    int rc = find_receiver(op, space, NULL);
+    while (rc == 0 && uuid_parse(str_of(op->run->body->st->reset_run_id), &run_id) == 0)
+        rc = op_need_run(op, space, run_id);
+    return rc;
+}
+
 static int deliver_closed(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     struct step s;
-    int rc = find_receiver(op, space, NULL);
+    int rc = find_parent(op, space);
     if (rc == 0) {
         op_step_begin(op, &s);
         child_closed(&s, d->parent_initiated_event_id, &d->from, space->st->name, space->st->id, d->event);

@@ -46,9 +46,9 @@ static int check_shape(struct op *op, const Ws__ExecuteMultiOperationRequest *re
     return 0;
 }
 
-static int check_start(struct op *op, const Ws__ExecuteMultiOperationRequest *req,
+static int check_start(struct op *op, const Ws__ExecuteMultiOperationRequest *req, const struct space *space,
                        const Ws__StartWorkflowExecutionRequest *start) {
-    int rc = run_validate_start(start, &op->err);
+    int rc = run_validate_start(start, space->st, &op->err);
     if (rc == 0 && !strempty(start->namespace_) && !streq(start->namespace_, req->namespace_))
         rc = err_set(&op->err, ERR_INVALID, "Namespace is not consistent with the request.");
     if (rc == 0 && !strempty(start->cron_schedule))
@@ -147,7 +147,7 @@ static void go_multi(struct op *op) {
     m->start = req->operations[0]->start_workflow;
     const Ws__UpdateWorkflowExecutionRequest *update = req->operations[1]->update_workflow;
     bool is_start = true;
-    rc = check_start(op, req, m->start);
+    rc = check_start(op, req, space, m->start);
     if (rc == 0)
         rc = op_need_request_id(op, m->start->request_id);
     if (rc == 0) {

@@ -73,8 +73,11 @@ void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail) {
 }
 
 /* The group that must be durable before anyone may hear of what this run shows. */
-static struct group *group_of(const struct engine *e, const struct run *run) {
+static struct group *group_of(const struct op *op) {
+    const struct engine *e = op->e;
+    const struct run *run = op->run;
     uint64_t seq = run && run->body ? run->body->group_seq : 0;
+    seq = MAX(seq, op->wait_seq);
     if (seq <= e->durable_seq || e->cfg.planted_bug == ENGINE_BUG_REPLY_BEFORE_COMMIT)
         return NULL;
     if (e->flight && e->flight->seq == seq)
@@ -84,7 +87,7 @@ static struct group *group_of(const struct engine *e, const struct run *run) {
 }
 
 void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail) {
-    struct group *g = group_of(op->e, op->run);
+    struct group *g = group_of(op);
     op->reply = m;
     op->tail = tail;
     op->err.code = 0;
@@ -97,7 +100,7 @@ void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail)
 }
 
 void op_continue_durable(struct op *op, void (*go)(struct op *op)) {
-    struct group *g = group_of(op->e, op->run);
+    struct group *g = group_of(op);
     op->go = go;
     if (!g) {
         go(op);
@@ -109,7 +112,7 @@ void op_continue_durable(struct op *op, void (*go)(struct op *op)) {
 }
 
 void op_fail_durable(struct op *op) {
-    struct group *g = group_of(op->e, op->run);
+    struct group *g = group_of(op);
     if (!g) {
         op_fail(op);
         return;

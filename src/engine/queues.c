@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "core/activity.h"
 #include "core/task.h"
+#include "core/validate.h"
 #include "engine/engine_int.h"
 
 /* finding */
@@ -196,6 +197,34 @@ static void go_shutdown(struct op *op) {
 
 void engine_shutdown_worker(struct engine *e, struct call *c, const Ws__ShutdownWorkerRequest *req) {
     struct op *op = op_new(e, c, req, go_shutdown);
+    if (op)
+        op_start(op);
+}
+
+/* A client says that the sticky worker of a run is gone. */
+static void go_reset_sticky(struct op *op) {
+    static const Ws__ResetStickyTaskQueueResponse resp = WS__RESET_STICKY_TASK_QUEUE_RESPONSE__INIT;
+    const Ws__ResetStickyTaskQueueRequest *req = op->req;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = validate_execution(req->execution, &op->err);
+    if (rc == 0)
+        rc = op_need_execution(op, space, req->execution, NULL);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0 && !run_is_open(op->run->body->st))
+        rc = err_std(&op->err, ERR_CLOSED);
+    if (rc < 0) {
+        op_fail(op);
+        return;
+    }
+    run_quiet_step(op->e, op->run, unstick, NULL);
+    op_reply(op, &resp.base, (struct str){NULL, 0});
+}
+
+void engine_reset_sticky(struct engine *e, struct call *c, const Ws__ResetStickyTaskQueueRequest *req) {
+    struct op *op = op_new(e, c, req, go_reset_sticky);
     if (op)
         op_start(op);
 }

@@ -102,7 +102,7 @@ static void current_free(struct engine *e, struct current *c) {
     mem_free(c);
 }
 
-static void forget_current(struct engine *e, struct run *run) {
+void current_forget(struct engine *e, struct run *run) {
     struct arena a;
     arena_init(&a, 64 << 10);
     struct str key = current_key(&a, run->space, run->body->st->workflow_id);
@@ -114,12 +114,12 @@ static void forget_current(struct engine *e, struct run *run) {
 
 static bool body_is_droppable(const struct engine *e, const struct run *run) {
     const struct body *b = run->body;
-    return !run->pins && b->group_seq <= e->durable_seq && !b->is_ahead && list_empty(&b->readers) &&
-           list_empty(&b->queries);
+    return !run->pins && !run->is_removed && b->group_seq <= e->durable_seq && !b->is_ahead &&
+           list_empty(&b->readers) && list_empty(&b->queries);
 }
 
 static void run_drop_body(struct engine *e, struct run *run) {
-    forget_current(e, run);
+    current_forget(e, run);
     list_remove(&run->recent);
     body_free(take(&run->body));
     e->body_count--;
@@ -149,7 +149,9 @@ void run_unpin(struct engine *e, struct run *run) {
     ensure(run->pins > 0);
     if (--run->pins > 0)
         return;
-    if (!run->body)
+    if (run->is_removed)
+        run_drop_body(e, run);
+    else if (!run->body)
         run_free_if_unused(e, run);
     else if (e->body_count > e->cfg.resident_runs_max)
         drop_excess(e);
@@ -220,7 +222,7 @@ int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
         return op_out_of_memory(op);
     if (!run->body && !run->is_missing && !run->is_loading)
         load(op->e, run);
-    if (run->body) {
+    if (run->body && !run->is_removed) {
         op_pin(op, run);
         run_touch(op->e, run);
         return 0;

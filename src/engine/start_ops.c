@@ -53,13 +53,16 @@ static int write_current(struct engine *e, struct run *run) {
     return current_set(e, run->space, run->body->st->workflow_id, run->key.run_id);
 }
 
-int run_keep_new(struct engine *e, struct space *space, struct step *s, struct run **ret) {
+int run_keep_copy(struct engine *e, struct space *space, struct step *s, struct str head, struct run **ret) {
     struct run *run = run_admit(e, space, s);
+    *ret = NULL;
     if (!run)
         return ERR_NO_MEMORY;
     run_pin(run);
     s->st = run->body->st; /* for whoever looks at the step afterwards */
-    int rc = run_keep(e, run, s, true);
+    int rc = head.n ? tape_append(&run->body->tape, head, 1) : 0;
+    if (rc == 0)
+        rc = run_keep(e, run, s, true);
     s->st = NULL;
     if (rc < 0)
         run_discard(e, run);
@@ -68,6 +71,10 @@ int run_keep_new(struct engine *e, struct space *space, struct step *s, struct r
     *ret = rc < 0 ? NULL : run;
     run_unpin(e, run);
     return rc;
+}
+
+int run_keep_new(struct engine *e, struct space *space, struct step *s, struct run **ret) {
+    return run_keep_copy(e, space, s, (struct str){NULL, 0}, ret);
 }
 
 int op_birth(struct op *op, struct space *space, const struct start_plan *plan) {
@@ -84,6 +91,7 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
     if (!st)
         return op_out_of_memory(op);
     step_init(&s, st, e->now.wall, &e->rng, op->call->arena, &op->err);
+    s.ctx.space = space->st;
     s.ctx.namespace_name = space->st->name;
     int rc = run_start(&s, &birth, plan->req);
     if (rc == 0 && birth.is_eager && st->task) {
@@ -205,7 +213,7 @@ static void go_start(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(req, &op->err);
+        rc = run_validate_start(req, space->st, &op->err);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
     if (rc == 0)
@@ -318,7 +326,7 @@ static void go_signal_with_start(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(&start, &op->err);
+        rc = run_validate_start(&start, space->st, &op->err);
     if (rc == 0)
         rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)

@@ -203,7 +203,8 @@ static void look_at_admitted(struct op *op, const struct update *u) {
 
 /* Not accepted, and its run is closed. */
 static void look_elsewhere(struct op *op) {
-    if (!strempty(op->run->body->st->new_run_id)) {
+    const State__Execution *st = op->run->body->st;
+    if (!strempty(st->new_run_id) || !strempty(st->reset_run_id)) {
         update_go(op);
         return;
     }

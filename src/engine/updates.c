@@ -85,24 +85,32 @@ static int check_run(struct op *op) {
     int32_t attempt = st->task ? st->task->attempt : st->task_attempt;
     if (!run_is_open(st))
         return err_std(&op->err, ERR_CLOSED);
-    /* The first task of a run that continues another comes soon, and callers of that one may be sent here. */
-    if (st->first_task_due_us && streq(st->first_run_id, st->run_id))
-        return err_set(&op->err, ERR_NOT_READY, "Workflow task is not scheduled yet.");
     if (attempt >= TASK_ATTEMPTS_MAX)
         return err_set(&op->err, ERR_NOT_READY,
                        "Unable to perform workflow execution update due to Workflow Task in failed state.");
     return 0;
 }
 
+/* An update ends the delay of a start, but not the back-off of a retry, a cron schedule or a
+ * continued run; and it does not come before the parent knows that its child has started. */
+static bool must_wait(const State__Execution *st) {
+    bool is_delayed_start = streq(st->first_run_id, st->run_id) && strempty(st->cron_schedule);
+    return st->is_first_task_held || (st->first_task_due_us && !is_delayed_start);
+}
+
 /* A pending task takes the update along, or is followed by one that does. */
 static int need_task(struct op *op) {
     const State__Execution *st = op->run->body->st;
     struct step s;
-    if (st->task || st->first_task_due_us || st->is_first_task_held)
+    if (st->task || must_wait(st))
         return 0;
+    bool is_first = st->last_started_event_id == 0; /* not to be forgotten with the update */
     op_step_begin(op, &s);
-    task_schedule_speculative(&s);
-    return op_step_end(op, &s, 0, false);
+    if (is_first)
+        task_schedule(&s);
+    else
+        task_schedule_speculative(&s);
+    return op_step_end(op, &s, 0, is_first);
 }
 
 int update_admit(struct op *op, Update__Request *request) {

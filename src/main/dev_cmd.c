@@ -7,6 +7,7 @@
 
 #include "main/run.h"
 
+#define DEV_ATTRIBUTES_MAX 100 /* --search-attribute */
 #define HTTP_PORT_OFFSET 1000 /* HTTP is this far above gRPC */
 #define PORT_MAX 65535
 #define DEV_RETENTION_US (72 * USEC_PER_HOUR)
@@ -46,7 +47,7 @@ static void warn_ignored(struct log *log, const char *flag, const char *value) {
     log_emit(log, LOG_setting_ignored, log_str("flag", flag), log_str("value", value));
 }
 
-static int check_search_attributes(const struct opt_args *a, struct log *log) {
+static int read_search_attributes(const struct opt_args *a, const char *ret[DEV_ATTRIBUTES_MAX + 1]) {
     static const char *const types[] = {"Text", "Keyword",  "Int",        "Double",
                                         "Bool", "Datetime", "KeywordList"};
     const char *pair, *type;
@@ -66,7 +67,12 @@ static int check_search_attributes(const struct opt_args *a, struct log *log) {
                         type);
             return ERR_INVALID;
         }
-        warn_ignored(log, "search-attribute", pair);
+        if (i == DEV_ATTRIBUTES_MAX) {
+            print_error("--search-attribute: at most %d can be given", DEV_ATTRIBUTES_MAX);
+            return ERR_INVALID;
+        }
+        ret[i] = pair;
+        ret[i + 1] = NULL;
     }
     return 0;
 }
@@ -159,9 +165,11 @@ static int dev_addresses(const struct opt_args *a, struct server_config *cfg) {
 
 int command_start_dev(const struct opt_args *a) {
     const char *namespaces[NAMESPACES_MAX + 2];
+    const char *attributes[DEV_ATTRIBUTES_MAX + 1] = {NULL};
     struct log log;
     struct server_config cfg = {
         .namespaces = namespaces,
+        .search_attributes = attributes,
         .retention_us = DEV_RETENTION_US,
         .resident_runs_max = DEV_RESIDENT_RUNS,
         .stops_on_signals = true,
@@ -172,7 +180,7 @@ int command_start_dev(const struct opt_args *a) {
     int code = dev_addresses(a, &cfg);
     if (code != 0)
         return code;
-    if (check_search_attributes(a, &log) < 0 || apply_dynamic_config(a, &cfg) < 0)
+    if (read_search_attributes(a, attributes) < 0 || apply_dynamic_config(a, &cfg) < 0)
         return EXIT_USAGE;
     if (namespaces_of(a, DEV_NAMESPACE, namespaces) < 0)
         return EXIT_USAGE;

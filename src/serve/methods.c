@@ -27,6 +27,13 @@
 #include "engine/rpcs.def"
 #undef ENGINE_RPC
 
+#define ENGINE_OPERATOR_RPC(snake, Name)                                                                     \
+    static void method_##snake(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {            \
+        engine_##snake(d->engine, c, (const Ops__##Name##Request *)req);                                     \
+    }
+#include "engine/operator_rpcs.def"
+#undef ENGINE_OPERATOR_RPC
+
 #define method_NOT_YET NULL
 
 static const struct method method_table[] = {

@@ -170,6 +170,7 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
         .resident_runs_max = cfg->resident_runs_max,
         .namespaces = cfg->namespaces,
         .retention_us = cfg->retention_us,
+        .search_attributes = cfg->search_attributes,
         .blob_bytes_error = cfg->blob_bytes_error,
         .is_eager_activity_off = cfg->is_eager_activity_off,
         .on_fatal = on_fatal,

@@ -26,6 +26,7 @@ struct server_config {
     bool has_http;
     const char *const *namespaces; /* made at start when missing; NULL-terminated */
     int64_t retention_us; /* of those */
+    const char *const *search_attributes; /* "Name=Type", added to them; NULL-terminated, or NULL */
     size_t resident_runs_max;
     size_t blob_bytes_error; /* payloads above this are refused; 0: the default */
     bool is_eager_activity_off;

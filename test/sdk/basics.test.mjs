@@ -56,7 +56,7 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
 
   test('failing tasks are repeated without filling the history', async () => {
     // Attempt 1 fails at once, 2 and 3 time out in silence, 4 comes after the two seconds.
-    const handle = await world.start('failsTasksUntil', [Date.now() + 1500], {
+    const handle = await world.start('failsTasksUntil', [Date.now() + 1900], {
       workflowTaskTimeout: '1s',
     });
     assert.equal(await handle.result(), 'recovered');
@@ -79,7 +79,7 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
   });
 
   test('failing tasks after a sticky one', async () => {
-    const handle = await world.start('failsTasksUntil', [Date.now() + 1500, true], {
+    const handle = await world.start('failsTasksUntil', [Date.now() + 1900, true], {
       workflowTaskTimeout: '1s',
     });
     assert.equal(await handle.result(), 'recovered');
@@ -141,13 +141,20 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
     await client.connection.close();
   });
 
-  test('a task answer over 4 MiB fails the task, and says why', async () => {
-    const handle = await world.start('returnsBytes', [5 * MEGABYTE], { workflowTaskTimeout: '5s' });
-    const failed = await eventually(async () => (await eventsNamed(handle, 'WORKFLOW_TASK_FAILED'))[0]);
-    const { cause } = failed.workflowTaskFailedEventAttributes;
-    assert.equal(cause, WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE);
-    await handle.terminate('too much to say');
-  });
+  // Too much for one message though each part is small; and one part too large for the namespace, which the SDK finds
+  // out by itself from what describing the namespace says.
+  for (const [what, type, args, expected] of [
+    ['a task answer over 4 MiB', 'shouts', [5, MEGABYTE], 'GRPC_MESSAGE_TOO_LARGE'],
+    ['a result over 2 MiB', 'returnsBytes', [3 * MEGABYTE], 'PAYLOADS_TOO_LARGE'],
+  ]) {
+    test(`${what} fails the task, and says why`, async () => {
+      const handle = await world.start(type, args, { workflowTaskTimeout: '5s' });
+      const failed = await eventually(async () => (await eventsNamed(handle, 'WORKFLOW_TASK_FAILED'))[0]);
+      const { cause } = failed.workflowTaskFailedEventAttributes;
+      assert.equal(WorkflowTaskFailedCause[cause], `WORKFLOW_TASK_FAILED_CAUSE_${expected}`);
+      await handle.terminate('too much to say');
+    });
+  }
 
   test('an unknown namespace', async () => {
     const client = await connect(world.server, world.runs, { namespace: 'nowhere' });

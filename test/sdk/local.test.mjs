@@ -10,10 +10,11 @@ import { Worker } from '@temporalio/worker';
 import { greet } from './lib/activities.mjs';
 import { workflowBundle } from './lib/bundle.mjs';
 import { Runs } from './lib/history.mjs';
-import './lib/log.mjs';
+import { installQuietRuntime } from './lib/log.mjs';
 import { BINARY, freePort } from './lib/server.mjs';
 
 async function withLocal(server, body) {
+  installQuietRuntime();
   const executable = { type: 'existing-path', path: BINARY };
   const environment = await TestWorkflowEnvironment.createLocal({ server: { executable, ...server } });
   try {

@@ -160,6 +160,11 @@ export async function returnsBytes(length) {
   return 'x'.repeat(length);
 }
 
+// Asks for many large things in one task.
+export async function shouts(times, length) {
+  await Promise.all(Array.from({ length: times }, () => echo('x'.repeat(length))));
+}
+
 // Steps of a timer and an activity each, then `add` must have come `expected` times.
 export async function journey(steps, expected) {
   const values = [];

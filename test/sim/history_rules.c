@@ -26,7 +26,7 @@ static int64_t duration_us(const Google__Protobuf__Duration *d) {
     return d ? d->seconds * USEC_PER_SEC + d->nanos / NSEC_PER_USEC : 0;
 }
 
-static bool event_closes_run(int32_t type) {
+bool event_closes_run(int32_t type) {
     return type == EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED || type == EVENT_TYPE_WORKFLOW_EXECUTION_FAILED ||
            type == EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT ||
            type == EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED ||

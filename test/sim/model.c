@@ -20,6 +20,7 @@ void model_done(struct model *m) {
     for (size_t i = 0; i < m->run_count; i++) {
         mem_free(m->in_order[i]->event_hashes);
         mem_free(m->in_order[i]->signals);
+        mem_free(m->in_order[i]->completed_tasks);
         mem_free(m->in_order[i]);
     }
     mem_free(m->in_order);

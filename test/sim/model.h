@@ -77,11 +77,14 @@ struct run_model {
     int64_t completed_task; /* started event id of the last completed workflow task */
     int64_t completed_task_acked; /* highest started event id whose completion was acknowledged */
     int64_t completed_task_acked_us;
+    int64_t *completed_tasks; /* all of them, in the order of their answers */
+    size_t completed_count;
+    size_t completed_cap;
     int64_t failed_task; /* started event id of the last failed workflow task */
     int64_t failed_task_acked; /* highest whose failure was acknowledged, first attempts only */
     int64_t failed_task_acked_us;
     uint32_t signals_acked;
-    bool query_was_stale; /* an answer did not know of an acknowledged signal */
+    int64_t stale_query_us; /* when an answer did not know of an acknowledged signal; 0: never */
     struct request_model **signals;
     size_t signal_count;
     size_t signal_cap;

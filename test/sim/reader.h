@@ -26,6 +26,8 @@ struct reading {
     bool was_superseded; /* when the reading of the history began */
     size_t known_events; /* then */
     unsigned pages_left; /* READING_TAIL */
+    int64_t empty_sent_us; /* the last long poll that came back empty: sent, answered */
+    int64_t empty_back_us;
     int64_t next_id; /* that the next page must begin with */
     bool is_complete; /* got what it wanted */
     struct rpc *rpc;

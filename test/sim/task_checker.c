@@ -128,10 +128,15 @@ static void on_activity_task(struct world *w, const char *namespace_name,
 /* G8: the same workflow task is not completed twice. */
 static void check_completed_once(struct rpc *r) {
     struct run_model *run = r->subject.run;
-    if (r->subject.started_event_id <= run->completed_task_acked)
-        world_fail(r->w, "completed_once", "run=%s task %" PRId64 " is acknowledged again", run->run_id,
-                   r->subject.started_event_id);
-    run->completed_task_acked = MAX(run->completed_task_acked, r->subject.started_event_id);
+    int64_t id = r->subject.started_event_id;
+    for (size_t i = 0; i < run->completed_count; i++)
+        if (run->completed_tasks[i] == id)
+            world_fail(r->w, "completed_once", "run=%s task %" PRId64 " is acknowledged again", run->run_id,
+                       id);
+    run->completed_tasks =
+        model_grow(run->completed_tasks, run->completed_count, &run->completed_cap, sizeof(id));
+    run->completed_tasks[run->completed_count++] = id;
+    run->completed_task_acked = MAX(run->completed_task_acked, id);
     run->completed_task_acked_us = r->w->now.mono.us;
 }
 

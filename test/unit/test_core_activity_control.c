@@ -390,6 +390,39 @@ TEST(reset_ends_a_pause_unless_told_otherwise) {
     CHECK(!a->is_paused);
 }
 
+TEST(reset_ends_the_pause_of_a_running_attempt_with_it) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(begin_started(&f), 0);
+    CHECK_INT(pause(&f), 0);
+    CHECK_INT(reset(&f), 0);
+    const State__Activity *a = core_activity(&f, 5);
+    REQUIRE(a != NULL);
+    CHECK(a->is_paused && a->is_reset); /* the worker hears of both */
+    CHECK(activity_due_us(a) != CLOCK_NEVER);
+    CHECK_INT(core_activity_fail(&f, 5, core_failure(&f, "Oops")), 0);
+    a = core_activity(&f, 5);
+    REQUIRE(a != NULL);
+    CHECK(!a->is_paused && !a->ends_pause && !a->is_reset);
+    CHECK_INT(a->scheduled_us, f.now_us + SEC);
+}
+
+TEST(pause_again_after_a_reset_holds) {
+    cleanup(core_done) struct core f;
+    struct activity_pause other = by_ada;
+    other.request_id = "r2";
+    core_init(&f);
+    CHECK_INT(begin_started(&f), 0);
+    CHECK_INT(pause(&f), 0);
+    CHECK_INT(reset(&f), 0);
+    CHECK_INT(pause(&f), 0); /* the same request: nothing new */
+    CHECK_INT(STEP(&f, activity_pause(&f.s, &by_a, &other)), 0);
+    CHECK_INT(core_activity_fail(&f, 5, core_failure(&f, "Oops")), 0);
+    const State__Activity *a = core_activity(&f, 5);
+    REQUIRE(a != NULL);
+    CHECK(a->is_paused && !a->is_offered);
+}
+
 TEST(reset_waits_for_its_jitter) {
     cleanup(core_done) struct core f;
     const struct activity_reset jittered = {.jitter_us = 10 * SEC};

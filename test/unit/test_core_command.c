@@ -277,7 +277,7 @@ TEST(command_closes_tells_the_last_ones) {
     } cases[] = {{COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION, true},
                  {COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION, true},
                  {COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION, true},
-                 {COMMAND_TYPE_SCHEDULE_NEXUS_OPERATION, true},
+                 {COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION, true},
                  {COMMAND_TYPE_START_TIMER, false},
                  {COMMAND_TYPE_RECORD_MARKER, false},
                  {(E__CommandType)999, false}};
@@ -344,7 +344,7 @@ TEST(command_upserts_search_attributes) {
     Common__SearchAttributes__IndexedFieldsEntry entry = COMMON__SEARCH_ATTRIBUTES__INDEXED_FIELDS_ENTRY__INIT,
                                                  *entries[1] = {&entry};
     REQUIRE(a);
-    entry.key = core_text(&f, "CustomKeyword");
+    entry.key = core_text(&f, "TemporalChangeVersion");
     entry.value = core_payload(&f, "json/plain", "\"v\"");
     sa.n_indexed_fields = 1;
     sa.indexed_fields = entries;
@@ -357,7 +357,7 @@ TEST(command_upserts_search_attributes) {
     REQUIRE(ev && f.st && f.st->search_attributes);
     CHECK_INT(ev->workflow_task_completed_event_id, 4);
     REQUIRE(f.st->search_attributes->n_indexed_fields == 1);
-    CHECK_STR(f.st->search_attributes->indexed_fields[0]->key, "CustomKeyword");
+    CHECK_STR(f.st->search_attributes->indexed_fields[0]->key, "TemporalChangeVersion");
 }
 
 TEST(command_modifies_the_memo) {

@@ -49,3 +49,37 @@ TEST(limit_of_signals_is_reached_by_signals) {
     CHECK_INT(core_signal(&f, "s"), ERR_INVALID);
     CHECK_STR(f.err.text, "exceeded workflow execution limit for signal events");
 }
+
+TEST(limit_of_history_bytes_ends_the_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    (void)core_new(&f);
+    REQUIRE(core_begin(&f));
+    f.st->history_bytes = LIMIT_HISTORY_BYTES + 1;
+    CHECK_INT(core_end(&f, 0), 0);
+    CHECK_STR(core_new(&f), "RUN_TERMINATED@3");
+    REQUIRE(f.st);
+    CHECK_INT(f.st->status, WORKFLOW_EXECUTION_STATUS_TERMINATED);
+    const History__WorkflowExecutionTerminatedEventAttributes *ev =
+        core_attributes(&f, 3, EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED);
+    REQUIRE(ev);
+    CHECK_STR(ev->reason, "Workflow history size exceeds limit.");
+}
+
+TEST(limit_of_history_events_ends_the_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    for (int i = 0; f.st && run_is_open(f.st) && i < LIMIT_HISTORY_EVENTS; i++) {
+        for (int m = 0; m < 8; m++)
+            core_add_marker(&f, "m");
+        f.completion.force_create_new_workflow_task = true;
+        CHECK_INT(core_complete(&f), 0);
+        if (f.st && run_is_open(f.st))
+            CHECK_INT(core_pick(&f), 0);
+    }
+    REQUIRE(f.st);
+    CHECK_INT(f.st->status, WORKFLOW_EXECUTION_STATUS_TERMINATED);
+    CHECK(f.st->next_event_id - 1 > LIMIT_HISTORY_EVENTS && f.st->next_event_id - 1 < LIMIT_HISTORY_EVENTS + 32);
+}

@@ -7,6 +7,7 @@ import { InterceptingCall } from '@grpc/grpc-js';
 import proto from '@temporalio/proto';
 import { Worker } from '@temporalio/worker';
 import { workflowBundle } from './bundle.mjs';
+import { installQuietRuntime } from './log.mjs';
 
 const { EventType } = proto.temporal.api.enums.v1;
 const { StartWorkflowExecutionRequest, StartWorkflowExecutionResponse } = proto.temporal.api.workflowservice.v1;
@@ -72,6 +73,7 @@ export class Runs {
 
   // Resolves to the number of histories that were replayed; throws if any did not fit its workflow.
   async replay(client) {
+    installQuietRuntime();
     const failures = [];
     let count = 0;
     for await (const { workflowId, runId, error } of Worker.runReplayHistories(

@@ -55,13 +55,18 @@ export async function accepts(port) {
   }
 }
 
-// No server outlives the tests, however they end.
+// No server outlives the tests, however they end, and no data does.
 const children = new Set();
-process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
+const directories = [];
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+});
 
 export class Server {
   constructor(options) {
     this.directory = mkdtempSync(path.join(os.tmpdir(), 'rondo-sdk-'));
+    directories.push(this.directory);
     this.dataFile = options.dataFile ?? path.join(this.directory, 'rondo.db');
     this.dynamicConfig = options.dynamicConfig;
     this.log = '';
@@ -88,7 +93,16 @@ export class Server {
   args() {
     const logs = ['--log-level', 'info', '--log-format', 'text'];
     if (!this.dynamicConfig)
-      return ['server', '--data', this.dataFile, '--grpc', this.address, '--http', `127.0.0.1:${this.httpPort}`, ...logs];
+      return [
+        'server',
+        '--data',
+        this.dataFile,
+        '--grpc',
+        this.address,
+        '--http',
+        `127.0.0.1:${this.httpPort}`,
+        ...logs,
+      ];
     const settings = this.dynamicConfig.flatMap((pair) => ['--dynamic-config-value', pair]);
     const flags = ['--ip', '127.0.0.1', '--port', String(this.grpcPort), '--headless', '--db-filename', this.dataFile];
     return ['server', 'start-dev', ...flags, ...settings, ...logs];
@@ -157,6 +171,5 @@ export class Server {
     const code = await this.stop();
     if (code !== 0) throw new Error(`exit code ${code}\n${this.log}`);
     if (/ERROR: (Address|Leak)Sanitizer|runtime error:/.test(this.log)) throw new Error(this.log);
-    rmSync(this.directory, { recursive: true });
   }
 }

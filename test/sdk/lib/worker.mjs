@@ -5,7 +5,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import * as activities from './activities.mjs';
 import { workflowBundle } from './bundle.mjs';
 import { gateSinks } from './gate.mjs';
-import './log.mjs';
+import { installQuietRuntime } from './log.mjs';
 
 const { attempts, running, tokens, ended, ...activityFunctions } = activities;
 
@@ -22,6 +22,7 @@ export async function connect(server, runs, { namespace, retries = true } = {}) 
 
 export class RunningWorker {
   static async start(server, taskQueue, options = {}) {
+    installQuietRuntime();
     const self = new RunningWorker();
     self.connection = await NativeConnection.connect({ address: server.address });
     self.worker = await self.create({

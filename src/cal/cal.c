@@ -1,0 +1,263 @@
+/* The search for the next time.
+ *
+ * Between two changes of its clock a zone is only an offset, so a calendar is searched span by span in local
+ * time, and gaps and folds need no special cases: a local time in a gap lies in no span, one in a fold in
+ * two. Moved times (zone_missing) are one more span, the gap itself with the offset from before; repeated
+ * times are found by asking whether a neighbouring span has the same local time. Exclusions skip ahead over
+ * all that they cover, so even a spec that excludes everything comes to an end; CAL_REJECTIONS_MAX bounds the
+ * rest. */
+#include "cal/cal.h"
+
+#include "base/clock.h"
+#include "cal/civil.h"
+#include "cal/compile.h"
+#include "cal/jitter.h"
+
+#define OFFSET_MAX_S (26 * CIVIL_HOUR_S)
+#define NONE INT64_MAX
+
+struct search {
+    const struct cal *cal;
+    bool has_excludes;
+    uint32_t rejected;
+};
+
+/* Past a local second that is excluded: where it may end. Otherwise local_s itself. */
+static int64_t skip_excluded(struct search *s, int64_t local_s, int64_t end_s) {
+    for (uint32_t i = 0; s->has_excludes && i < s->cal->exclude_count; i++) {
+        const struct rule *rule = &s->cal->excludes[i];
+        if (rule_matches(rule, local_s)) {
+            s->rejected++;
+            return rule_run_end(rule, local_s, end_s);
+        }
+    }
+    return local_s;
+}
+
+static bool is_given_up(const struct search *s) {
+    return s->rejected >= CAL_REJECTIONS_MAX;
+}
+
+/* The first time of the calendars in [from_s, end_s) of UTC when the clock shows UTC + offset. */
+static int64_t next_in_offset(struct search *s, int32_t offset_s, int64_t from_s, int64_t end_s) {
+    int64_t local_end_s = end_s + offset_s;
+    for (int64_t at_s = from_s + offset_s; at_s < local_end_s && !is_given_up(s);) {
+        int64_t best_s = local_end_s;
+        for (uint32_t i = 0; i < s->cal->rule_count; i++)
+            best_s = MIN(best_s, rule_next(&s->cal->rules[i], at_s, best_s));
+        if (best_s >= local_end_s)
+            return NONE;
+        at_s = skip_excluded(s, best_s, local_end_s);
+        if (at_s == best_s)
+            return best_s - offset_s;
+    }
+    return NONE;
+}
+
+/* Where the time at which an earlier span shows this local time ends; local_s when there is none. */
+static int64_t earlier_end(const struct zone *z, struct zone_span span, int64_t local_s) {
+    while (span.begin_s > INT64_MIN && span.begin_s + OFFSET_MAX_S > local_s) {
+        span = zone_span_at(z, span.begin_s - 1);
+        bool has_begun = span.begin_s == INT64_MIN || local_s >= span.begin_s + span.offset_s;
+        if (has_begun && local_s < span.end_s + span.offset_s)
+            return span.end_s + span.offset_s;
+    }
+    return local_s;
+}
+
+/* The same for later spans. */
+static int64_t later_end(const struct zone *z, struct zone_span span, int64_t local_s) {
+    while (span.end_s < INT64_MAX && span.end_s - OFFSET_MAX_S <= local_s) {
+        span = zone_span_at(z, span.end_s);
+        bool has_ended = span.end_s < INT64_MAX && local_s >= span.end_s + span.offset_s;
+        if (!has_ended && local_s >= span.begin_s + span.offset_s)
+            return span.end_s < INT64_MAX ? span.end_s + span.offset_s : NONE;
+    }
+    return local_s;
+}
+
+/* Past a local time of which another instant counts; local_s itself when this one does. */
+static int64_t skip_repeated(const struct cal *c, const struct zone_span *span, int64_t local_s) {
+    switch (c->repeated) {
+    case ZONE_REPEATED_FIRST:
+        return earlier_end(c->zone, *span, local_s);
+    case ZONE_REPEATED_LAST:
+        return later_end(c->zone, *span, local_s);
+    case ZONE_REPEATED_BOTH:
+    case ZONE_REPEATED_COUNT:
+        break;
+    }
+    return local_s;
+}
+
+static int64_t next_in_span(struct search *s, const struct zone_span *span, int64_t from_s, int64_t end_s) {
+    while (from_s < end_s) {
+        int64_t at_s = next_in_offset(s, span->offset_s, from_s, end_s);
+        if (at_s == NONE || s->cal->repeated == ZONE_REPEATED_BOTH)
+            return at_s;
+        int64_t local_s = at_s + span->offset_s;
+        int64_t skipped_s = skip_repeated(s->cal, span, local_s);
+        if (skipped_s == local_s)
+            return at_s;
+        from_s = skipped_s == NONE ? NONE : skipped_s - span->offset_s;
+    }
+    return NONE;
+}
+
+/* The offset from before the gap in front of this span, and how long the gap is; 0 when there is none. */
+static int64_t gap_before(const struct zone *z, const struct zone_span *span, int32_t *ret_offset_s) {
+    if (span->begin_s == INT64_MIN)
+        return 0;
+    *ret_offset_s = zone_span_at(z, span->begin_s - 1).offset_s;
+    return MAX(span->offset_s - *ret_offset_s, 0);
+}
+
+static int64_t next_of_calendars(struct search *s, int64_t from_s, int64_t end_s) {
+    const struct cal *c = s->cal;
+    if (c->rule_count == 0)
+        return NONE;
+    if (!c->zone)
+        return next_in_offset(s, 0, from_s, end_s);
+    while (from_s < end_s && !is_given_up(s)) {
+        struct zone_span span = zone_span_at(c->zone, from_s);
+        int64_t span_end_s = MIN(span.end_s, end_s);
+        int64_t best_s = next_in_span(s, &span, from_s, span_end_s);
+        if (c->missing == ZONE_MISSING_SHIFT) {
+            int32_t offset_s = 0;
+            int64_t gap_s = gap_before(c->zone, &span, &offset_s);
+            int64_t moved_end_s = MIN(MIN(span_end_s, best_s), gap_s > 0 ? span.begin_s + gap_s : from_s);
+            if (from_s < moved_end_s)
+                best_s = MIN(best_s, next_in_offset(s, offset_s, from_s, moved_end_s));
+        }
+        if (best_s != NONE)
+            return best_s;
+        from_s = span_end_s;
+    }
+    return NONE;
+}
+
+static int64_t next_tick(const struct cal_ticks *t, int64_t from_s) {
+    if (from_s <= t->first_s)
+        return t->first_s;
+    int64_t past_s = (from_s - t->first_s) % t->step_s;
+    int64_t at_s = past_s > 0 ? from_s + t->step_s - past_s : from_s;
+    return at_s <= t->last_s ? at_s : NONE;
+}
+
+static int64_t next_single(const struct cal *c, int64_t from_s) {
+    uint32_t low = 0, high = c->time_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (c->times[middle] < from_s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < c->time_count ? c->times[low] : NONE;
+}
+
+/* Past an instant that is excluded, as far as the clock is not changed; utc_s itself when it is not excluded.
+ */
+static int64_t skip_excluded_instant(struct search *s, int64_t utc_s) {
+    struct zone_span span = zone_span_at(s->cal->zone, utc_s);
+    int64_t end_s = MIN(span.end_s, RULE_END_S);
+    return utc_s < end_s ? skip_excluded(s, utc_s + span.offset_s, end_s + span.offset_s) - span.offset_s
+                         : utc_s;
+}
+
+static int64_t next_of_instants(struct search *s, int64_t from_s, int64_t end_s) {
+    const struct cal *c = s->cal;
+    while (from_s < end_s && !is_given_up(s)) {
+        int64_t at_s = next_single(c, from_s);
+        for (uint32_t i = 0; i < c->tick_count; i++)
+            at_s = MIN(at_s, next_tick(&c->ticks[i], from_s));
+        if (at_s >= end_s)
+            return NONE;
+        if (!s->has_excludes || c->exclude_count == 0)
+            return at_s;
+        from_s = skip_excluded_instant(s, at_s);
+        if (from_s == at_s)
+            return at_s;
+    }
+    return NONE;
+}
+
+static int64_t search_next(struct search *s, int64_t from_s) {
+    int64_t instant_s =
+        s->cal->tick_count + s->cal->time_count > 0 ? next_of_instants(s, from_s, RULE_END_S) : NONE;
+    return MIN(instant_s, next_of_calendars(s, from_s, MIN(instant_s, RULE_END_S)));
+}
+
+int64_t cal_search_raw(const struct cal *c, int64_t from_s) {
+    struct search s = {.cal = c};
+    return search_next(&s, from_s);
+}
+
+/* The jitter ends before the next time would come, whether or not that one is excluded. */
+static int64_t jitter_of(const struct cal *c, struct str seed, int64_t nominal_s) {
+    if (c->jitter_us == 0)
+        return 0;
+    int64_t next_s = cal_search_raw(c, nominal_s + 1);
+    int64_t max_us = next_s == NONE ? c->jitter_us : MIN(c->jitter_us, (next_s - nominal_s) * USEC_PER_SEC);
+    return jitter_us(nominal_s, seed, max_us);
+}
+
+enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret) {
+    struct search s = {.cal = c, .has_excludes = true};
+    int64_t at_s = search_next(&s, MAX(civil_div(after_us, USEC_PER_SEC) + 1, c->start_s));
+    if (is_given_up(&s))
+        return CAL_LIMIT;
+    if (at_s == NONE || at_s * USEC_PER_SEC > c->end_us)
+        return CAL_NONE;
+    *ret = (struct cal_time){at_s, at_s * USEC_PER_SEC + jitter_of(c, seed, at_s)};
+    return CAL_FOUND;
+}
+
+static bool is_instant(const struct cal *c, int64_t utc_s) {
+    if (next_single(c, utc_s) == utc_s)
+        return true;
+    for (uint32_t i = 0; i < c->tick_count; i++)
+        if (next_tick(&c->ticks[i], utc_s) == utc_s)
+            return true;
+    return false;
+}
+
+static bool has_rule(const struct cal *c, int64_t local_s) {
+    for (uint32_t i = 0; i < c->rule_count; i++)
+        if (rule_matches(&c->rules[i], local_s))
+            return true;
+    return false;
+}
+
+static bool has_exclude(const struct cal *c, int64_t local_s, size_t *ret_index) {
+    for (uint32_t i = 0; i < c->exclude_count; i++) {
+        if (rule_matches(&c->excludes[i], local_s)) {
+            *ret_index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum cal_verdict cal_judge(const struct cal *c, int64_t utc_s, size_t *ret_index) {
+    struct zone_span span = zone_span_at(c->zone, utc_s);
+    int64_t local_s = utc_s + span.offset_s;
+    int32_t old_offset_s = 0;
+    int64_t gap_s = c->missing == ZONE_MISSING_SHIFT ? gap_before(c->zone, &span, &old_offset_s) : 0;
+    bool is_moved = gap_s > 0 && utc_s < span.begin_s + gap_s && has_rule(c, utc_s + old_offset_s);
+    bool is_asked = has_rule(c, local_s);
+    bool is_repeat = is_asked && skip_repeated(c, &span, local_s) != local_s;
+    if (utc_s < c->start_s)
+        return CAL_BEFORE_START;
+    if (utc_s >= RULE_END_S || utc_s * USEC_PER_SEC > c->end_us)
+        return CAL_AFTER_END;
+    if (is_moved && !has_exclude(c, utc_s + old_offset_s, ret_index))
+        return CAL_IS_TIME;
+    if (!is_instant(c, utc_s) && !(is_asked && !is_repeat))
+        return is_moved ? CAL_EXCLUDED : is_repeat ? CAL_REPEATED : CAL_NOT_ASKED;
+    return has_exclude(c, local_s, ret_index) ? CAL_EXCLUDED : CAL_IS_TIME;
+}
+
+const struct zone *cal_zone(const struct cal *c) {
+    return c->zone;
+}

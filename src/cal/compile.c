@@ -1,0 +1,302 @@
+/* Compiles a spec: calendars to bits, strings that calendars carry to rules, times with an offset to
+ * instants.
+ *
+ * Fails with ERR_INVALID for an unknown or broken time zone and for a recurrence without a first date, with
+ * ERR_NO_MEMORY; what was built so far is then freed. */
+#include "cal/compile.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cal/field.h"
+#include "cal/text.h"
+
+#define TICK_FIRST_S INT64_C(-100000000000)
+
+/* Everything that is needed while compiling. */
+struct builder {
+    struct cal *cal;
+    const struct cal_spec *spec;
+    struct str zone_name;
+    struct arena arena;
+    struct err *reterr;
+};
+
+/* One more element at the end of an array that is exactly as long as it is full. */
+static void *grow(void *array, uint32_t count, size_t size) {
+    void **v = array;
+    void *grown = mem_resize(*v, (count + (size_t)1) * size);
+    if (grown)
+        *v = grown;
+    return grown;
+}
+
+static int add_rule(struct cal *c, bool is_exclude, struct rule *rule) {
+    struct rule **v = is_exclude ? &c->excludes : &c->rules;
+    uint32_t *n = is_exclude ? &c->exclude_count : &c->rule_count;
+    if (!grow(v, *n, sizeof(*rule)))
+        return ERR_NO_MEMORY;
+    (*v)[*n] = *rule;
+    *n += 1;
+    *rule = (struct rule){0};
+    return 0;
+}
+
+static int add_ticks(struct cal *c, int64_t first_s, int64_t last_s, int64_t step_s) {
+    if (!grow(&c->ticks, c->tick_count, sizeof(*c->ticks)))
+        return ERR_NO_MEMORY;
+    c->ticks[c->tick_count++] = (struct cal_ticks){first_s, last_s, step_s};
+    return 0;
+}
+
+static int add_time(struct cal *c, int64_t at_s) {
+    if (!grow(&c->times, c->time_count, sizeof(*c->times)))
+        return ERR_NO_MEMORY;
+    c->times[c->time_count++] = at_s;
+    return 0;
+}
+
+/* Bits of the values in the ranges, less `base`. Values past the field's bounds are left out. */
+static uint64_t bits_of(const struct cal_ranges *ranges, enum cal_field field, int base) {
+    const struct field_kind *k = field_kind(field);
+    uint64_t bits = 0;
+    for (size_t i = 0; i < ranges->n; i++) {
+        struct cal_range r = cal_range_clean(ranges->v[i]);
+        for (int64_t v = r.first; v <= r.last && v <= k->range_max; v += r.step)
+            if (v >= k->min && v - base >= 0 && v - base < 64)
+                bits |= UINT64_C(1) << (v - base);
+    }
+    return bits;
+}
+
+static void fill_rule(const struct cal_calendar *c, struct rule *rule) {
+    const struct cal_ranges *f = c->fields;
+    *rule = (struct rule){
+        .seconds = bits_of(&f[CAL_SECOND], CAL_SECOND, 0),
+        .minutes = bits_of(&f[CAL_MINUTE], CAL_MINUTE, 0),
+        .hours = (uint32_t)bits_of(&f[CAL_HOUR], CAL_HOUR, 0),
+        .days = (uint32_t)bits_of(&f[CAL_DAY_OF_MONTH], CAL_DAY_OF_MONTH, 0),
+        .months = (uint16_t)bits_of(&f[CAL_MONTH], CAL_MONTH, 0),
+        .weekdays = (uint8_t)bits_of(&f[CAL_DAY_OF_WEEK], CAL_DAY_OF_WEEK, 0),
+        .is_any_year = f[CAL_YEAR].n == 0,
+        .years = {bits_of(&f[CAL_YEAR], CAL_YEAR, RULE_YEAR_MIN),
+                  bits_of(&f[CAL_YEAR], CAL_YEAR, RULE_YEAR_MIN + 64)},
+    };
+    rule_seal(rule);
+}
+
+static int fill_marks(const struct field_marks *m, struct rule *rule) {
+    if (!field_has_marks(m))
+        return 0;
+    struct rule_more *more = mem_zalloc(sizeof(*more));
+    if (!more)
+        return ERR_NO_MEMORY;
+    more->from_end = m->from_end;
+    more->near = m->near;
+    more->is_last_workday = m->is_last_workday;
+    memcpy(more->nth, m->nth, sizeof(more->nth));
+    more->nth_last[0] = m->last;
+    more->every = 1;
+    more->not_before_s = INT64_MIN;
+    more->not_after_s = INT64_MAX;
+    rule->more = more;
+    return 0;
+}
+
+static int build_calendar(struct builder *b, bool is_exclude, const struct cal_calendar *c,
+                          const struct field_marks *marks) {
+    struct rule rule;
+    fill_rule(c, &rule);
+    int e = marks ? fill_marks(marks, &rule) : 0;
+    if (e == 0)
+        e = add_rule(b->cal, is_exclude, &rule);
+    rule_done(&rule);
+    return e < 0 ? err_std(b->reterr, e) : 0;
+}
+
+static int64_t instant_of(const struct builder *b, const struct civil_stamp *stamp) {
+    return stamp->has_offset ? stamp->local_s - stamp->offset_s : zone_instant(b->cal->zone, stamp->local_s);
+}
+
+static bool is_exdate(const struct builder *b, const struct recur *r, const struct civil_stamp *date) {
+    int64_t local_s = recur_local(b->cal->zone, date);
+    for (size_t i = 0; i < r->exdates.n; i++) {
+        int64_t hole_s = recur_local(b->cal->zone, &r->exdates.v[i]);
+        if (local_s >= hole_s && local_s < hole_s + (r->exdates.v[i].has_time ? 1 : CIVIL_DAY_S))
+            return true;
+    }
+    return false;
+}
+
+static int build_recur(struct builder *b, bool is_exclude, const struct recur *given) {
+    struct recur r = *given;
+    struct rule *rules = NULL;
+    size_t count = 0, moved = 0;
+    if (!r.has_start && b->spec->start_us != CAL_NO_START) {
+        int64_t start_s = civil_div(b->spec->start_us, USEC_PER_SEC);
+        r.has_start = true;
+        r.start = (struct civil_stamp){.local_s = start_s, .has_time = true, .has_offset = true};
+    }
+    int e = recur_compile(&r, b->cal->zone, &rules, &count, b->reterr);
+    if (e < 0)
+        return e;
+    while (e == 0 && moved < count)
+        e = add_rule(b->cal, is_exclude, &rules[moved++]);
+    for (size_t i = 0; i < count; i++)
+        rule_done(&rules[i]);
+    mem_free(rules);
+    for (size_t i = 0; i < r.rdates.n && e == 0; i++)
+        if (!is_exdate(b, &r, &r.rdates.v[i]))
+            e = add_time(b->cal, instant_of(b, &r.rdates.v[i]));
+    return e < 0 ? err_std(b->reterr, e) : 0;
+}
+
+static int build_exact(struct builder *b, const struct text *t) {
+    int64_t first_s = instant_of(b, &t->at), last_s = INT64_MAX;
+    if (t->count > 0 && t->step_s < RULE_END_S)
+        last_s = first_s + (t->count - 1) * t->step_s;
+    int e =
+        t->step_s < RULE_END_S ? add_ticks(b->cal, first_s, last_s, t->step_s) : add_time(b->cal, first_s);
+    return e < 0 ? err_std(b->reterr, e) : 0;
+}
+
+static int build_text(struct builder *b, bool is_exclude, struct str carried) {
+    struct text t;
+    int e = text_parse(&b->arena, b->spec->seed, TEXT_CRON, carried, &t, b->reterr);
+    if (e < 0)
+        return e;
+    if (t.zone.n > 0 && !str_eq(t.zone, b->zone_name))
+        return err_set(b->reterr, ERR_INVALID, "\"%.*s\" is in another time zone than the spec",
+                       (int)MIN(carried.n, 80), carried.p);
+    switch (t.kind) {
+    case TEXT_CALENDAR:
+        return build_calendar(b, is_exclude, &t.calendar, &t.marks);
+    case TEXT_INTERVAL:
+        break;
+    case TEXT_RECUR:
+        return build_recur(b, is_exclude, &t.recur);
+    case TEXT_EXACT:
+        return build_exact(b, &t);
+    case TEXT_AT:
+        e = add_time(b->cal, instant_of(b, &t.at));
+        return e < 0 ? err_std(b->reterr, e) : 0;
+    }
+    int64_t step_s = MAX(t.interval.interval_us / USEC_PER_SEC, 1),
+            phase_s = t.interval.phase_us / USEC_PER_SEC;
+    e = add_ticks(b->cal, phase_s - (phase_s - TICK_FIRST_S) / step_s * step_s, INT64_MAX, step_s);
+    return e < 0 ? err_std(b->reterr, e) : 0;
+}
+
+static int build_calendars(struct builder *b, bool is_exclude) {
+    const struct cal_calendar *v = is_exclude ? b->spec->excludes : b->spec->calendars;
+    size_t n = is_exclude ? b->spec->exclude_count : b->spec->calendar_count;
+    int e = 0;
+    for (size_t i = 0; i < n && e == 0; i++) {
+        struct str carried = cal_calendar_carried(&v[i]);
+        e = carried.n > 0 ? build_text(b, is_exclude, carried) : build_calendar(b, is_exclude, &v[i], NULL);
+        arena_clear(&b->arena);
+    }
+    return e;
+}
+
+static int build_intervals(struct builder *b) {
+    int e = 0;
+    for (size_t i = 0; i < b->spec->interval_count && e == 0; i++) {
+        int64_t step_s = MAX(b->spec->intervals[i].interval_us / USEC_PER_SEC, 1);
+        int64_t phase_s = MAX(b->spec->intervals[i].phase_us / USEC_PER_SEC, 0);
+        if (step_s >= RULE_END_S) /* only the phase itself lies in our time */
+            e = add_time(b->cal, MIN(phase_s, RULE_END_S));
+        else /* far enough back for any start */
+            e = add_ticks(b->cal, phase_s - (phase_s - TICK_FIRST_S) / step_s * step_s, INT64_MAX, step_s);
+    }
+    return e < 0 ? err_std(b->reterr, e) : 0;
+}
+
+static int find_zone(struct builder *b, const struct cal_zones *zones) {
+    struct zone_label label;
+    int e = zone_label_parse(b->spec->zone_name, &label, b->reterr);
+    if (e < 0)
+        return e;
+    b->zone_name = label.name.n > 0 ? label.name : STR("UTC");
+    b->cal->missing = label.missing;
+    b->cal->repeated = label.repeated;
+    if (b->spec->zone_data.n > 0) {
+        e = zone_new(b->spec->zone_data, &b->cal->own_zone, b->reterr);
+        b->cal->zone = b->cal->own_zone;
+        return e;
+    }
+    if (label.name.n == 0 || str_is(label.name, "UTC"))
+        return 0;
+    b->cal->zone = zones ? zones->find(zones->ctx, label.name) : NULL;
+    if (!b->cal->zone)
+        return err_set(b->reterr, ERR_INVALID, "unknown time zone \"%.*s\"", (int)MIN(label.name.n, 80),
+                       label.name.p);
+    return 0;
+}
+
+static int compare_times(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+#define CARRIED_BUDGET ((size_t)1 << 20)
+
+int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal **ret, struct err *reterr) {
+    struct cal *c cleanup(cal_freep) = mem_zalloc(sizeof(*c));
+    if (!c)
+        return err_std(reterr, ERR_NO_MEMORY);
+    struct builder b = {.cal = c, .spec = s, .reterr = reterr};
+    c->start_s = s->start_us == CAL_NO_START ? 0 : MAX(civil_div(s->start_us, USEC_PER_SEC), TICK_FIRST_S);
+    c->end_us = s->end_us;
+    c->jitter_us = MAX(s->jitter_us, 0);
+    arena_init(&b.arena, CARRIED_BUDGET);
+    int e = find_zone(&b, zones);
+    if (e == 0)
+        e = build_calendars(&b, false);
+    if (e == 0)
+        e = build_calendars(&b, true);
+    if (e == 0)
+        e = build_intervals(&b);
+    arena_done(&b.arena);
+    if (e < 0)
+        return e;
+    if (c->time_count > 1)
+        qsort(c->times, c->time_count, sizeof(*c->times), compare_times);
+    *ret = take(&c);
+    return 0;
+}
+
+struct cal *cal_free(struct cal *c) {
+    if (c) {
+        for (uint32_t i = 0; i < c->rule_count; i++)
+            rule_done(&c->rules[i]);
+        for (uint32_t i = 0; i < c->exclude_count; i++)
+            rule_done(&c->excludes[i]);
+        mem_free(c->rules);
+        mem_free(c->excludes);
+        mem_free(c->ticks);
+        mem_free(c->times);
+        (void)zone_free(c->own_zone); /* always NULL */
+        mem_free(c);
+    }
+    return NULL;
+}
+
+void cal_freep(struct cal **c) {
+    *c = cal_free(*c);
+}
+
+static size_t rules_bytes(const struct rule *rules, uint32_t count) {
+    size_t bytes = count * sizeof(*rules);
+    for (uint32_t i = 0; i < count; i++)
+        if (rules[i].more)
+            bytes += sizeof(*rules[i].more) + rules[i].more->hole_count * sizeof(struct rule_hole) +
+                     rules[i].more->year_nth_count * sizeof(struct rule_yearday);
+    return bytes;
+}
+
+size_t cal_bytes(const struct cal *c) {
+    return sizeof(*c) + rules_bytes(c->rules, c->rule_count) + rules_bytes(c->excludes, c->exclude_count) +
+           c->tick_count * sizeof(*c->ticks) + c->time_count * sizeof(*c->times);
+}

@@ -1,0 +1,17 @@
+/* What is wrong with a text, and where. Several mistakes of one text are listed, with commas between. */
+#pragma once
+
+#include "base/base.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define COMPLAINT_QUOTE_MAX 40
+
+struct complaint {
+    struct str origin; /* the whole text: columns count from its first byte */
+    char text[ERR_TEXT_MAX];
+    size_t n;
+};
+
+/* Adds `what` and the place, which is a slice of origin. Always returns ERR_INVALID. */
+int complain(struct complaint *c, struct str place, const char *fmt, ...) printf_like(3, 4);

@@ -1,0 +1,65 @@
+/* Recurrences from a date on: iCalendar's RRULE, ISO 8601 repeating intervals, "every 2 weeks from". */
+#pragma once
+
+#include "base/arena.h"
+#include "cal/civil.h"
+#include "cal/complaint.h"
+#include "cal/duration.h"
+#include "cal/rule.h"
+
+enum recur_freq {
+    RECUR_SECONDLY,
+    RECUR_MINUTELY,
+    RECUR_HOURLY,
+    RECUR_DAILY,
+    RECUR_WEEKLY,
+    RECUR_MONTHLY,
+    RECUR_YEARLY,
+    RECUR_FREQ_COUNT,
+};
+
+#define RECUR_COUNT_MAX 100000
+#define RECUR_EVERY_MAX 100000000
+#define RECUR_POSITIONS_MAX 64
+#define RECUR_DATES_MAX 1000
+
+struct recur_dates {
+    struct civil_stamp *v;
+    size_t n;
+};
+
+struct recur {
+    enum recur_freq freq;
+    bool has_freq;
+    int64_t every; /* INTERVAL */
+    int64_t count; /* 0: no limit */
+    struct civil_stamp until, start;
+    bool has_until, has_start;
+    uint8_t week_start;
+    uint64_t seconds, minutes;
+    uint32_t hours, days, days_back; /* bit d; days_back: bit d is the d-th day from the end, from 1 */
+    uint16_t months;
+    uint8_t weekdays;
+    struct rule_yearday *weekday_nth; /* of the month or of the year */
+    size_t weekday_nth_count;
+    uint64_t year_days[6], year_days_back[6];
+    bool has_year_days;
+    uint64_t weeks, weeks_back;
+    int16_t positions[RECUR_POSITIONS_MAX];
+    size_t position_count;
+    bool is_clamped; /* months that are too short use their last day */
+    struct recur_dates exdates, rdates;
+    struct str zone; /* TZID, or "UTC" when DTSTART ends in Z */
+};
+
+/* "DTSTART... RRULE:... EXDATE... RDATE..." with spaces or line ends between, in any order. */
+int recur_parse(struct arena *a, struct complaint *c, struct str text, struct recur *ret) must_check;
+
+/* The rules that it stands for, with its count, end and exceptions worked in. local_of turns a time with an
+ * offset into local time. The caller owns the rules: rule_done for each, mem_free for the array. */
+struct zone;
+int recur_compile(const struct recur *r, const struct zone *z, struct rule **ret, size_t *ret_count,
+                  struct err *reterr) must_check;
+
+/* Times with an offset as local ones, others as they are. */
+int64_t recur_local(const struct zone *z, const struct civil_stamp *stamp);

@@ -1,0 +1,234 @@
+/* The search: month by month for a day, then hour, minute and second by bits.
+ *
+ * The days of a month that match are computed at once, as 31 bits. Months and years that cannot match are
+ * stepped over by their own bits, so that even a rule which never matches is through with the century in
+ * microseconds. Nothing here can fail. */
+#include "cal/rule.h"
+
+#include "base/mem.h"
+#include "cal/civil.h"
+#include "cal/month.h"
+
+#define FULL_SECONDS ((UINT64_C(1) << 60) - 1)
+#define FULL_HOURS ((UINT32_C(1) << 24) - 1)
+
+/* The lowest bit at or above `from`, or -1. */
+static int bit_from(uint64_t bits, int from) {
+    bits = from < 64 ? bits >> from << from : 0;
+    return bits ? __builtin_ctzll(bits) : -1;
+}
+
+/* The first second of the stride at or after from_s. */
+static int64_t stride_next(const struct rule_more *more, int64_t from_s) {
+    int64_t past = civil_mod(from_s - more->anchor_s, more->stride_s);
+    return past < more->stride_unit_s ? from_s : from_s + more->stride_s - past;
+}
+
+static bool has_stride(const struct rule *r) {
+    return r->more && r->more->stride_s > 0;
+}
+
+/* The first time of day at or after tod that the bits allow, or -1. */
+static int bits_next_tod(const struct rule *r, int tod) {
+    int hour = tod / 3600, minute = tod / 60 % 60, second = tod % 60;
+    if (r->hours >> hour & 1) {
+        if (r->minutes >> minute & 1) {
+            int s = bit_from(r->seconds, second);
+            if (s >= 0)
+                return tod - second + s;
+        }
+        int m = bit_from(r->minutes, minute + 1);
+        if (m >= 0)
+            return hour * 3600 + m * 60 + r->first_tod % 60;
+    }
+    int h = bit_from(r->hours, hour + 1);
+    return h < 0 ? -1 : h * 3600 + r->first_tod % 3600;
+}
+
+/* The first matching second of this day at or after tod, or -1. */
+static int next_tod(const struct rule *r, int64_t day, int tod) {
+    while (tod >= 0 && tod < CIVIL_DAY_S) {
+        tod = bits_next_tod(r, tod);
+        if (tod < 0 || !has_stride(r))
+            return tod;
+        int64_t at_s = day * CIVIL_DAY_S + tod;
+        int64_t stride_s = stride_next(r->more, at_s);
+        if (stride_s == at_s)
+            return tod;
+        tod = stride_s - day * CIVIL_DAY_S < CIVIL_DAY_S ? (int)(stride_s - day * CIVIL_DAY_S) : -1;
+    }
+    return -1;
+}
+
+static bool has_year(const struct rule *r, int64_t year) {
+    if (year > RULE_YEAR_MAX)
+        return false;
+    if (r->is_any_year)
+        return true;
+    int64_t bit = year - RULE_YEAR_MIN;
+    return bit >= 0 && (r->years[bit / 64] >> (bit % 64) & 1);
+}
+
+uint32_t rule_month_days(const struct rule *r, int64_t year, int month) {
+    if (!(r->months >> month & 1) || !has_year(r, year))
+        return 0;
+    int64_t first = civil_day(year, month, 1);
+    if (r->more)
+        return month_days_more(r, year, month, first);
+    uint32_t days = r->days & month_mask(year, month);
+    uint32_t weekdays = r->weekdays == 0x7F ? UINT32_MAX : month_weekdays(first, r->weekdays);
+    return r->is_either ? (days | weekdays) & month_mask(year, month) : days & weekdays;
+}
+
+/* Moves to the next month that the bits allow. False past the last year. */
+static bool next_month(const struct rule *r, int64_t *year, int *month) {
+    int m = *month < CIVIL_YEAR_MONTHS ? bit_from(r->months, *month + 1) : -1;
+    if (m < 0) {
+        m = bit_from(r->months, 1);
+        *year += 1;
+        while (*year <= RULE_YEAR_MAX && !has_year(r, *year))
+            *year += 1;
+    }
+    *month = m;
+    return m > 0 && *year <= RULE_YEAR_MAX;
+}
+
+/* The end of a day in which a long stride has nothing: the day that has something. */
+static int64_t skip_days(const struct rule *r, int64_t day) {
+    return has_stride(r) ? civil_div(stride_next(r->more, day * CIVIL_DAY_S), CIVIL_DAY_S) : day;
+}
+
+static int64_t search(const struct rule *r, int64_t from_s, int64_t end_s) {
+    int64_t day = civil_div(from_s, CIVIL_DAY_S);
+    int tod = (int)(from_s - day * CIVIL_DAY_S);
+    struct civil_date date = civil_date_of(day);
+    if (!r->is_any_year && date.year < RULE_YEAR_MIN) {
+        date = (struct civil_date){RULE_YEAR_MIN, 1, 1};
+        tod = 0;
+    }
+    do {
+        int64_t before_first = civil_day(date.year, date.month, 1) - 1;
+        if ((before_first + date.day) * CIVIL_DAY_S >= end_s)
+            return RULE_NONE;
+        uint32_t days = rule_month_days(r, date.year, date.month);
+        for (int d = bit_from(days, date.day); d >= 0; d = bit_from(days, d + 1)) {
+            day = before_first + d;
+            int64_t busy = d > date.day || tod == 0 ? skip_days(r, day) : day;
+            if (busy > day) {
+                d = (int)MIN(busy - before_first - 1, 31);
+                continue;
+            }
+            int at = d == date.day && tod > 0 ? next_tod(r, day, tod)
+                     : has_stride(r)          ? next_tod(r, day, 0)
+                                              : r->first_tod;
+            if (at >= 0)
+                return day * CIVIL_DAY_S + at < end_s ? day * CIVIL_DAY_S + at : RULE_NONE;
+        }
+        date.day = 1;
+        tod = 0;
+    } while (next_month(r, &date.year, &date.month));
+    return RULE_NONE;
+}
+
+static const struct rule_hole *hole_at(const struct rule *r, int64_t local_s) {
+    size_t low = 0, high = r->more ? r->more->hole_count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct rule_hole *hole = &r->more->holes[middle];
+        if (local_s < hole->begin_s)
+            high = middle;
+        else if (local_s >= hole->end_s)
+            low = middle + 1;
+        else
+            return hole;
+    }
+    return NULL;
+}
+
+int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s) {
+    end_s = MIN(end_s, RULE_END_S);
+    if (r->more) {
+        from_s = MAX(from_s, r->more->not_before_s);
+        end_s = r->more->not_after_s < end_s ? r->more->not_after_s + 1 : end_s;
+    }
+    if (r->first_tod < 0 || from_s >= end_s)
+        return RULE_NONE;
+    for (;;) {
+        int64_t at_s = search(r, from_s, end_s);
+        const struct rule_hole *hole = at_s != RULE_NONE ? hole_at(r, at_s) : NULL;
+        if (!hole)
+            return at_s;
+        from_s = hole->end_s;
+        if (from_s >= end_s)
+            return RULE_NONE;
+    }
+}
+
+bool rule_matches(const struct rule *r, int64_t local_s) {
+    int64_t day = civil_div(local_s, CIVIL_DAY_S);
+    int tod = (int)(local_s - day * CIVIL_DAY_S);
+    if (r->first_tod < 0 || !(r->seconds >> tod % 60 & 1) || !(r->minutes >> tod / 60 % 60 & 1) ||
+        !(r->hours >> tod / 3600 & 1))
+        return false;
+    if (r->more && (local_s < r->more->not_before_s || local_s > r->more->not_after_s))
+        return false;
+    if ((has_stride(r) && stride_next(r->more, local_s) != local_s) || hole_at(r, local_s))
+        return false;
+    struct civil_date date = civil_date_of(day);
+    return rule_month_days(r, date.year, date.month) >> date.day & 1;
+}
+
+/* The first unset bit above `at`, or count. */
+static int run_of(uint64_t bits, int at, int count) {
+    int n = bit_from(~bits, at + 1);
+    return n < 0 || n > count ? count : n;
+}
+
+static int64_t days_run_end(const struct rule *r, int64_t day, int64_t end_s) {
+    struct civil_date date = civil_date_of(day);
+    for (;;) {
+        int64_t before_first = civil_day(date.year, date.month, 1) - 1;
+        int len = civil_month_len(date.year, date.month);
+        int d = run_of(rule_month_days(r, date.year, date.month), date.day - 1, len + 1);
+        int64_t run_end_s = (before_first + d) * CIVIL_DAY_S;
+        if (d <= len || run_end_s >= end_s)
+            return MIN(run_end_s, end_s);
+        date = civil_date_of(before_first + d);
+    }
+}
+
+int64_t rule_run_end(const struct rule *r, int64_t local_s, int64_t end_s) {
+    int64_t day_s = civil_div(local_s, CIVIL_DAY_S) * CIVIL_DAY_S;
+    int tod = (int)(local_s - day_s);
+    int hour = tod / 3600, minute = tod / 60 % 60, second = tod % 60;
+    if (r->more && r->more->not_after_s < end_s)
+        end_s = r->more->not_after_s + 1;
+    int64_t run_end_s;
+    if (has_stride(r) || (r->more && r->more->hole_count > 0))
+        run_end_s = local_s + 1;
+    else if (r->seconds != FULL_SECONDS)
+        run_end_s = local_s - second + run_of(r->seconds, second, 60);
+    else if (r->minutes != FULL_SECONDS)
+        run_end_s = day_s + hour * 3600 + run_of(r->minutes, minute, 60) * 60;
+    else if (r->hours != FULL_HOURS)
+        run_end_s = day_s + run_of(r->hours, hour, 24) * CIVIL_HOUR_S;
+    else
+        run_end_s = days_run_end(r, day_s / CIVIL_DAY_S, end_s);
+    return MIN(run_end_s, end_s);
+}
+
+void rule_seal(struct rule *r) {
+    int h = bit_from(r->hours, 0), m = bit_from(r->minutes, 0), s = bit_from(r->seconds, 0);
+    r->first_tod = h < 0 || m < 0 || s < 0 ? -1 : h * 3600 + m * 60 + s;
+    if (!(r->months & 0x1FFE))
+        r->first_tod = -1;
+}
+
+void rule_done(struct rule *r) {
+    if (r->more) {
+        mem_free(r->more->year_nth);
+        mem_free(r->more->holes);
+    }
+    mem_free(r->more);
+    r->more = NULL;
+}

@@ -1,0 +1,268 @@
+/* Builds a spec in its canonical form, which is the form in which it is stored and shown.
+ *
+ * Every string is read here once, for its mistakes and to see whether a calendar or an interval can say the
+ * same. If not, a placeholder calendar carries it (see cal.h). Fails with ERR_INVALID, ERR_FULL past
+ * CAL_ENTRIES_MAX, and ERR_NO_MEMORY when the arena's budget is used up. */
+#include "base/clock.h"
+#include "cal/cal.h"
+#include "cal/placeholder.h"
+#include "cal/text.h"
+#include "cal/word.h"
+
+void cal_spec_init(struct cal_spec *s, struct arena *arena, struct str seed) {
+    *s = (struct cal_spec){.arena = arena, .seed = seed, .start_us = CAL_NO_START, .end_us = CAL_NO_END};
+}
+
+/* Makes room for one more in an array that grows by doubling. */
+static void *room(struct cal_spec *s, void *v, size_t n, size_t size, struct err *reterr) {
+    if (n >= CAL_ENTRIES_MAX) {
+        (void)err_set(reterr, ERR_FULL, "a spec has more than %d entries of one kind", CAL_ENTRIES_MAX);
+        return NULL;
+    }
+    if (n > 0 && (n & (n - 1)) != 0)
+        return v;
+    void *grown = arena_zalloc_array(s->arena, size, n > 0 ? n * 2 : 1);
+    if (grown && n > 0)
+        memcpy(grown, v, n * size);
+    if (!grown)
+        (void)err_std(reterr, ERR_NO_MEMORY);
+    return grown;
+}
+
+static int code_of(const struct err *e) {
+    return e && e->code == ERR_FULL ? ERR_FULL : ERR_NO_MEMORY;
+}
+
+static int copy_calendar(struct cal_spec *s, const struct cal_calendar *c, struct cal_calendar *ret) {
+    struct cal_calendar copy = {0};
+    for (int i = 0; i < CAL_FIELD_COUNT; i++) {
+        copy.fields[i] = (struct cal_ranges){NULL, c->fields[i].n};
+        if (c->fields[i].n > 0) {
+            copy.fields[i].v = arena_dup(s->arena, c->fields[i].v, c->fields[i].n * sizeof(struct cal_range));
+            if (!copy.fields[i].v)
+                return ERR_NO_MEMORY;
+        }
+    }
+    if (c->comment.n > 0) {
+        copy.comment = (struct str){arena_dup(s->arena, c->comment.p, c->comment.n), c->comment.n};
+        if (!copy.comment.p)
+            return ERR_NO_MEMORY;
+    }
+    *ret = copy;
+    return 0;
+}
+
+static int push(struct cal_spec *s, bool is_exclude, const struct cal_calendar *c, struct err *reterr) {
+    struct cal_calendar **v = is_exclude ? &s->excludes : &s->calendars;
+    size_t *n = is_exclude ? &s->exclude_count : &s->calendar_count;
+    struct err scratch = {0};
+    struct cal_calendar *grown = room(s, *v, *n, sizeof(**v), reterr ? reterr : &scratch);
+    if (!grown)
+        return code_of(reterr ? reterr : &scratch);
+    *v = grown;
+    if (copy_calendar(s, c, &grown[*n]) < 0)
+        return err_std(reterr, ERR_NO_MEMORY);
+    *n += 1;
+    return 0;
+}
+
+static int check_range(enum cal_field field, const struct cal_range *r, struct err *reterr) {
+    const struct field_kind *k = field_kind(field);
+    if (r->first < k->min || r->first > k->range_max)
+        return err_set(reterr, ERR_INVALID, "invalid calendar spec: %s Start %d is not in range [%d-%d]",
+                       k->name, r->first, k->min, k->range_max);
+    if (r->last != 0 && (r->last < r->first || r->last > k->range_max))
+        return err_set(reterr, ERR_INVALID,
+                       "invalid calendar spec: %s End %d is before Start or not in range [%d-%d]", k->name,
+                       r->last, k->min, k->range_max);
+    if (r->step < 0)
+        return err_set(reterr, ERR_INVALID, "invalid calendar spec: %s has invalid Step %d", k->name,
+                       r->step);
+    return 0;
+}
+
+static int check_comment(struct str comment, struct err *reterr) {
+    if (comment.n > CAL_COMMENT_BYTES_MAX)
+        return err_set(reterr, ERR_INVALID, "invalid calendar spec: comment is longer than %d bytes",
+                       CAL_COMMENT_BYTES_MAX);
+    return 0;
+}
+
+/* What an exclusion can be: something that matches by local time. */
+static int check_exclude(const struct text *t, struct err *reterr) {
+    if (t->kind == TEXT_CALENDAR || (t->kind == TEXT_RECUR && t->recur.rdates.n == 0))
+        return 0;
+    return err_set(reterr, ERR_INVALID, "\"%.*s\" cannot be excluded: only calendars and recurrences can",
+                   (int)MIN(t->body.n, 80), t->body.p);
+}
+
+static int add_calendar(struct cal_spec *s, bool is_exclude, const struct cal_calendar *c,
+                        struct err *reterr) {
+    struct str carried = cal_calendar_carried(c);
+    struct text t;
+    int e = 0;
+    for (int f = 0; f < CAL_FIELD_COUNT && e == 0; f++) {
+        if (c->fields[f].n > CAL_RANGES_MAX)
+            return err_set(reterr, ERR_INVALID, "invalid calendar spec: %s has more than %d ranges",
+                           field_kind((enum cal_field)f)->name, CAL_RANGES_MAX);
+        for (size_t i = 0; i < c->fields[f].n && e == 0; i++)
+            e = check_range((enum cal_field)f, &c->fields[f].v[i], reterr);
+    }
+    if (e == 0 && carried.n > 0) {
+        e = text_parse(s->arena, s->seed, TEXT_CRON, carried, &t, reterr);
+        if (e == 0 && is_exclude)
+            e = check_exclude(&t, reterr);
+    } else if (e == 0) {
+        e = check_comment(c->comment, reterr);
+    }
+    return e < 0 ? e : push(s, is_exclude, c, reterr);
+}
+
+int cal_spec_add_calendar(struct cal_spec *s, const struct cal_calendar *c, struct err *reterr) {
+    return add_calendar(s, false, c, reterr);
+}
+
+int cal_spec_exclude_calendar(struct cal_spec *s, const struct cal_calendar *c, struct err *reterr) {
+    return add_calendar(s, true, c, reterr);
+}
+
+/* A placeholder whose comment carries the text, with single spaces, and the user's comment behind it. */
+static int push_carrier(struct cal_spec *s, bool is_exclude, struct str body, struct str comment,
+                        struct err *reterr) {
+    struct buf b cleanup(buf_done);
+    buf_init(&b, 2 * CAL_TEXT_BYTES_MAX);
+    buf_add_str(&b, PLACEHOLDER_MARK);
+    for (struct str rest = body, word; (word = word_next(&rest)).n > 0;) {
+        buf_add_cstr(&b, " ");
+        buf_add_str(&b, word);
+    }
+    if (comment.n > 0)
+        buf_printf(&b, " # %.*s", (int)comment.n, comment.p);
+    if (!buf_ok(&b))
+        return err_std(reterr, ERR_NO_MEMORY);
+    struct cal_calendar c = placeholder_calendar();
+    c.comment = buf_str(&b);
+    return push(s, is_exclude, &c, reterr);
+}
+
+static int add_strings(struct cal_spec *s, bool is_exclude, const struct cal_strings *strings,
+                       struct err *reterr) {
+    struct field_marks marks = {0};
+    struct cal_calendar c;
+    int e = text_parse_strings(s->arena, s->seed, strings, &c, &marks, reterr);
+    if (e == 0)
+        e = check_comment(strings->comment, reterr);
+    if (e < 0)
+        return e;
+    if (!field_has_marks(&marks))
+        return push(s, is_exclude, &c, reterr);
+    struct buf b cleanup(buf_done);
+    buf_init(&b, CAL_TEXT_BYTES_MAX);
+    for (int f = 0; f < CAL_FIELD_COUNT; f++) {
+        struct str field = word_trim(strings->fields[f]);
+        buf_add_str(&b, field.n > 0 ? field : str_of(field_kind((enum cal_field)f)->fallback));
+        buf_add_cstr(&b, " ");
+    }
+    if (!buf_ok(&b))
+        return err_set(reterr, ERR_INVALID, "invalid calendar spec: it is longer than %d bytes",
+                       CAL_TEXT_BYTES_MAX);
+    return push_carrier(s, is_exclude, buf_str(&b), strings->comment, reterr);
+}
+
+int cal_spec_add_strings(struct cal_spec *s, const struct cal_strings *c, struct err *reterr) {
+    return add_strings(s, false, c, reterr);
+}
+
+int cal_spec_exclude_strings(struct cal_spec *s, const struct cal_strings *c, struct err *reterr) {
+    return add_strings(s, true, c, reterr);
+}
+
+int cal_spec_add_interval(struct cal_spec *s, const struct cal_interval *i, struct err *reterr) {
+    if (i->interval_us < USEC_PER_SEC)
+        return err_set(reterr, ERR_INVALID, "interval is too small");
+    if (i->phase_us < 0)
+        return err_set(reterr, ERR_INVALID, "phase is negative");
+    if (i->phase_us >= i->interval_us)
+        return err_set(reterr, ERR_INVALID, "phase cannot be greater than Interval");
+    struct err scratch = {0};
+    struct cal_interval *grown =
+        room(s, s->intervals, s->interval_count, sizeof(*grown), reterr ? reterr : &scratch);
+    if (!grown)
+        return code_of(reterr ? reterr : &scratch);
+    s->intervals = grown;
+    grown[s->interval_count++] = *i;
+    return 0;
+}
+
+/* Every string must name the same zone, or none of them one. Intervals know no zones and do not count. */
+static int agree_on_zone(struct cal_spec *s, const struct text *t, struct err *reterr) {
+    if (t->kind == TEXT_INTERVAL)
+        return 0;
+    if (s->has_string && !str_eq(s->string_zone, t->zone))
+        return err_set(reterr, ERR_INVALID,
+                       "conflicting timezone names in cron strings: \"%.*s\" and \"%.*s\"",
+                       (int)MIN(s->string_zone.n, 80), s->string_zone.n ? s->string_zone.p : "",
+                       (int)MIN(t->zone.n, 80), t->zone.n ? t->zone.p : "");
+    if (!s->has_string && t->zone.n > 0) {
+        s->string_zone = (struct str){arena_dup(s->arena, t->zone.p, t->zone.n), t->zone.n};
+        if (!s->string_zone.p)
+            return err_std(reterr, ERR_NO_MEMORY);
+    }
+    s->has_string = true;
+    return 0;
+}
+
+static int add_string(struct cal_spec *s, bool is_exclude, enum text_dialect dialect, struct str text,
+                      struct err *reterr) {
+    struct text t;
+    int e = text_parse(s->arena, s->seed, dialect, text, &t, reterr);
+    if (e == 0 && is_exclude)
+        e = check_exclude(&t, reterr);
+    if (e == 0)
+        e = agree_on_zone(s, &t, reterr);
+    if (e == 0)
+        e = check_comment(t.comment, reterr);
+    if (e < 0)
+        return e;
+    if (t.kind == TEXT_INTERVAL)
+        return cal_spec_add_interval(s, &t.interval, reterr);
+    t.calendar.comment = t.comment;
+    if (t.kind == TEXT_CALENDAR && !field_has_marks(&t.marks))
+        return push(s, is_exclude, &t.calendar, reterr);
+    return push_carrier(s, is_exclude, t.body, t.comment, reterr);
+}
+
+int cal_spec_add_cron(struct cal_spec *s, struct str text, struct err *reterr) {
+    return add_string(s, false, TEXT_CRON, text, reterr);
+}
+
+int cal_spec_exclude_cron(struct cal_spec *s, struct str text, struct err *reterr) {
+    return add_string(s, true, TEXT_CRON, text, reterr);
+}
+
+int cal_spec_add_dbos(struct cal_spec *s, struct str text, struct err *reterr) {
+    return add_string(s, false, TEXT_DBOS, text, reterr);
+}
+
+/* No name and UTC are the same; additions of the zone that is set already are kept. */
+static bool is_same_zone(const struct zone_label *set, struct str set_text, struct str given) {
+    struct str utc = STR("UTC");
+    return str_eq(set_text, given) || str_eq(set->name.n > 0 ? set->name : utc, given.n > 0 ? given : utc);
+}
+
+int cal_spec_finish(struct cal_spec *s, struct err *reterr) {
+    struct zone_label label;
+    int e = zone_label_parse(s->zone_name, &label, reterr);
+    if (e < 0 || s->string_zone.n == 0)
+        return e;
+    if (s->zone_data.n > 0)
+        return err_set(reterr, ERR_INVALID, "a cron string has a time zone, and the spec has time zone data");
+    if (s->zone_name.n > 0 && !is_same_zone(&label, s->zone_name, s->string_zone))
+        return err_set(reterr, ERR_INVALID,
+                       "conflicting timezone names: the spec has \"%.*s\", its cron strings have \"%.*s\"",
+                       (int)MIN(s->zone_name.n, 80), s->zone_name.p, (int)MIN(s->string_zone.n, 80),
+                       s->string_zone.p);
+    if (s->zone_name.n == 0)
+        s->zone_name = s->string_zone;
+    return zone_label_parse(s->zone_name, &label, reterr);
+}

@@ -1,0 +1,30 @@
+/* Search attributes: which names a namespace has, and whether values fit their types. */
+#pragma once
+
+#include "core/step.h"
+
+#define ATTRIBUTES_KEYS_MAX 100
+#define ATTRIBUTES_VALUE_BYTES_MAX 2048
+#define ATTRIBUTES_BYTES_MAX (40 * 1024)
+
+/* The type of a name in this namespace; UNSPECIFIED when it has none. */
+E__IndexedValueType attribute_type(const State__Namespace *ns, const char *name);
+/* Whether the name is one that no namespace can define or remove. */
+bool attribute_is_built_in(const char *name);
+/* "Keyword" and so on: what stands in a payload's `type`. */
+const char *attribute_type_name(E__IndexedValueType type);
+
+/* Names known, settable, sizes, and values of the right type. NULL attributes are valid. */
+int attributes_validate(const State__Namespace *ns, const Common__SearchAttributes *a,
+                        struct err *err) must_check;
+
+struct attribute_built_in {
+    const char *name;
+    E__IndexedValueType type;
+    bool is_settable;
+};
+/* The i-th of attributes.def; NULL past the end. */
+const struct attribute_built_in *attribute_built_in_at(size_t i);
+
+/* Adds the `type` to payloads that lack it, so that readers can decode them. */
+void attributes_add_types(struct step *s, Common__SearchAttributes *a);

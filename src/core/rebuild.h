@@ -1,0 +1,13 @@
+/* The state of a run, made again from its events: what a reset begins with.
+ *
+ * Only what the events say can come back. Attempts, heartbeats and whatever
+ * else lives between events begins anew. */
+#pragma once
+
+#include "core/step.h"
+
+/* Applies the next event to s->st, which is a fresh message before the first one. Writes nothing. */
+int rebuild_apply(struct step *s, const History__HistoryEvent *ev) must_check;
+
+/* Who the run is from now on. */
+void rebuild_rename(struct step *s, const char *run_id, const char *request_id);

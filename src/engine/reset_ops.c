@@ -1,0 +1,266 @@
+/* ResetWorkflowExecution: a new run that shares the beginning of an old one.
+ *
+ * The events before the reset point are copied as they are, the state is
+ * rebuilt from them, the task that was open there is failed with the reason,
+ * and signals that came later are delivered again. The run that is current is
+ * terminated if it is open. All of it is one commit. */
+#include "core/rebuild.h"
+#include "core/run.h"
+#include "core/task.h"
+#include "core/validate.h"
+#include "engine/start.h"
+#include "wire/encode.h"
+#include "wire/guard.h"
+
+#define BAD_POINT_TEXT                                                                                       \
+    "Workflow task finish ID must be > 1 && <= workflow last event ID, and name the end of a workflow task."
+
+struct reset {
+    struct str base; /* all events of the base run, packed */
+    struct str late; /* and those that still waited for its worker */
+    struct uuid base_run;
+    bool has_base;
+};
+
+/* Reading the base run */
+
+static int need_whole_history(struct op *op, struct str *ret) {
+    const State__Execution *st = op->run->body->st;
+    struct events_want want = {
+        .from = 1, .until = st->next_event_id, .events_max = INT64_MAX, .bytes_max = SIZE_MAX};
+    int64_t next;
+    int rc = op_need_events(op, &want, ret, &next);
+    if (rc < 0)
+        return rc;
+    ensure_inv(I5, next == st->next_event_id);
+    ret->p = arena_dup(op->call->arena, ret->p, ret->n);
+    return ret->p ? 0 : op_out_of_memory(op);
+}
+
+/* Signals that a worker had not seen yet are in no history; they must not be lost for that. */
+static int need_buffered(struct op *op, struct str *ret) {
+    const State__Execution *st = op->run->body->st;
+    struct buf b;
+    buf_init(&b, SIZE_MAX);
+    for (size_t i = 0; i < st->n_buffered; i++)
+        wire_add_bytes_field(&b, 1, pb_bytes(&st->buffered[i]));
+    *ret = str_bytes(arena_dup(op->call->arena, b.data, b.len), b.len);
+    bool ok = buf_ok(&b) && (ret->p || !ret->n);
+    buf_done(&b);
+    return ok ? 0 : op_out_of_memory(op);
+}
+
+static History__HistoryEvent *decode_next(struct op *op, struct str *rest) {
+    ProtobufCAllocator alloc = wire_arena_allocator(op->call->arena);
+    struct wire_field f;
+    bool ok = true;
+    if (!wire_next_field(rest, &f, &ok))
+        return NULL;
+    return history__history_event__unpack(&alloc, f.content.n, (const uint8_t *)f.content.p);
+}
+
+/* The copy */
+
+static bool is_reset_point(const State__Execution *st, int64_t finish_event_id) {
+    return st->task && st->task->started_event_id && st->task->started_event_id == finish_event_id - 1;
+}
+
+static int rebuild_until(struct op *op, struct step *s, struct str *rest, int64_t finish_event_id) {
+    while (s->st->next_event_id < finish_event_id) {
+        History__HistoryEvent *ev = decode_next(op, rest);
+        if (!ev)
+            return op_out_of_memory(op);
+        int rc = rebuild_apply(s, ev);
+        if (rc < 0)
+            return rc;
+    }
+    if (!is_reset_point(s->st, finish_event_id))
+        return err_set(&op->err, ERR_INVALID, BAD_POINT_TEXT);
+    return 0;
+}
+
+static bool excludes_signals(const Ws__ResetWorkflowExecutionRequest *req) {
+    for (size_t i = 0; i < req->n_reset_reapply_exclude_types; i++)
+        if (req->reset_reapply_exclude_types[i] == RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL)
+            return true;
+    return req->reset_reapply_type == RESET_REAPPLY_TYPE_NONE;
+}
+
+static int reapply_signals(struct op *op, struct step *s, struct str rest) {
+    for (History__HistoryEvent *ev; (ev = decode_next(op, &rest));) {
+        if (ev->event_type != EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
+            continue;
+        const History__WorkflowExecutionSignaledEventAttributes *a =
+            ev->workflow_execution_signaled_event_attributes;
+        Ws__SignalWorkflowExecutionRequest signal = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
+        struct run_caller caller = {.execution = a->external_workflow_execution};
+        signal.signal_name = a->signal_name;
+        signal.input = a->input;
+        signal.identity = a->identity;
+        signal.header = a->header;
+        signal.request_id = a->request_id;
+        int rc = run_signal(s, &signal, a->external_workflow_execution ? &caller : NULL);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int post_signals(struct step *s, const Ws__ResetWorkflowExecutionRequest *req) {
+    for (size_t i = 0; i < req->n_post_reset_operations; i++) {
+        const Workflow__PostResetOperation *p = req->post_reset_operations[i];
+        Ws__SignalWorkflowExecutionRequest signal = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
+        if (p->variant_case != WORKFLOW__POST_RESET_OPERATION__VARIANT_SIGNAL_WORKFLOW)
+            return err_set(s->err, ERR_UNIMPLEMENTED, "this operation after a reset is not supported");
+        signal.signal_name = p->signal_workflow->signal_name;
+        signal.input = p->signal_workflow->input;
+        signal.header = p->signal_workflow->header;
+        signal.identity = req->identity;
+        int rc = run_signal(s, &signal, NULL);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int copy_run(struct op *op, struct step *s, const struct reset *r, const char *run_id) {
+    const Ws__ResetWorkflowExecutionRequest *req = op->req;
+    struct str rest = r->base;
+    struct uuid_text base_run = uuid_format(r->base_run);
+    struct task_reset reset = {.base_run_id = base_run.s, .new_run_id = run_id, .reason = req->reason};
+    int rc = rebuild_until(op, s, &rest, req->workflow_task_finish_event_id);
+    if (rc < 0)
+        return rc;
+    rebuild_rename(s, run_id, op->request_id);
+    s->st->history_bytes = (int64_t)(r->base.n - rest.n);
+    rc = task_reset(s, &reset, req->identity);
+    if (rc == 0 && !excludes_signals(req))
+        rc = reapply_signals(op, s, rest);
+    if (rc == 0 && !excludes_signals(req))
+        rc = reapply_signals(op, s, r->late);
+    if (rc == 0)
+        rc = post_signals(s, req);
+    if (rc == 0)
+        task_schedule(s);
+    return rc;
+}
+
+/* Keeping it */
+
+static void reply_reset(struct op *op) {
+    Ws__ResetWorkflowExecutionResponse *resp = arena_new(op->call->arena, Ws__ResetWorkflowExecutionResponse);
+    if (!resp) {
+        (void)op_out_of_memory(op);
+        op_fail_durable(op);
+        return;
+    }
+    ws__reset_workflow_execution_response__init(resp);
+    resp->run_id = arena_strdup(op->call->arena, op->run->body->st->run_id);
+    op_reply_durable(op, &resp->base, (struct str){NULL, 0});
+}
+
+/* Terminates what is there, for the sake of the copy. */
+static int end_current(struct op *op, const Ws__ResetWorkflowExecutionRequest *req, const char *new_run_id) {
+    struct step s;
+    if (!op->run || !run_is_open(op->run->body->st))
+        return 0;
+    op_step_begin(op, &s);
+    return op_step_end(op, &s, run_end_by_reset(&s, req->reason, new_run_id), true);
+}
+
+/* Everything that can be refused is decided before anything is changed. */
+static int make_copy(struct op *op, struct space *space, const struct reset *r) {
+    const Ws__ResetWorkflowExecutionRequest *req = op->req;
+    struct uuid_text run_id = uuid_format(uuid_timed(&op->e->rng, op->e->now.wall));
+    struct str head = events_slice(r->base, 1, 1, req->workflow_task_finish_event_id);
+    struct run *run = NULL;
+    struct step s;
+    bool failed = false;
+    State__Execution *st = pb_new(&state__execution__descriptor, &failed);
+    if (!st)
+        return op_out_of_memory(op);
+    step_init(&s, st, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
+    s.ctx.space = space->st;
+    s.ctx.namespace_name = space->st->name;
+    int rc = copy_run(op, &s, r, run_id.s);
+    if (rc == 0)
+        rc = end_current(op, req, run_id.s);
+    if (rc == 0)
+        ensure(run_keep_copy(op->e, space, &s, head, &run) == 0); /* the old run has ended in this group */
+    pb_free(s.st);
+    step_done(&s);
+    if (rc == 0)
+        op_pin(op, run);
+    return rc;
+}
+
+static int read_base(struct op *op, struct space *space, struct reset *r) {
+    const Ws__ResetWorkflowExecutionRequest *req = op->req;
+    if (r->has_base)
+        return 0;
+    int rc = op_need_execution(op, space, req->workflow_execution, NULL);
+    if (rc == 0 && req->workflow_task_finish_event_id >= op->run->body->st->next_event_id)
+        rc = err_set(&op->err, ERR_INVALID, BAD_POINT_TEXT);
+    if (rc == 0)
+        rc = need_whole_history(op, &r->base);
+    if (rc == 0)
+        rc = need_buffered(op, &r->late);
+    if (rc < 0)
+        return rc;
+    r->has_base = true;
+    r->base_run = op->run->key.run_id;
+    return 0;
+}
+
+static int need_current_run(struct op *op, struct space *space, const char *workflow_id) {
+    bool is_known = false;
+    struct uuid run_id;
+    int rc = op_need_current(op, space, workflow_id, &is_known, &run_id);
+    if (rc == 0 && is_known)
+        return op_need_run(op, space, run_id);
+    if (rc == 0)
+        op_pin(op, NULL);
+    return rc;
+}
+
+static int reset_prepare(struct op *op, struct space **ret) {
+    const Ws__ResetWorkflowExecutionRequest *req = op->req;
+    int rc = op_need_space(op, req->namespace_, ret);
+    if (rc == 0)
+        rc = validate_execution(req->workflow_execution, &op->err);
+    if (rc == 0 && req->workflow_task_finish_event_id <= 1)
+        rc = err_set(&op->err, ERR_INVALID, BAD_POINT_TEXT);
+    if (rc == 0 && group_is_full(op->e))
+        rc = err_std(&op->err, ERR_BUSY);
+    if (rc == 0)
+        rc = op_need_request_id(op, req->request_id);
+    if (rc == 0 && !op->extra && !(op->extra = arena_new(op->call->arena, struct reset)))
+        rc = op_out_of_memory(op);
+    return rc;
+}
+
+static void go_reset(struct op *op) {
+    const Ws__ResetWorkflowExecutionRequest *req = op->req;
+    struct space *space;
+    int rc = reset_prepare(op, &space);
+    if (rc == 0)
+        rc = read_base(op, space, op->extra);
+    if (rc == 0)
+        rc = need_current_run(op, space, req->workflow_execution->workflow_id);
+    if (rc == ERR_WAIT)
+        return;
+    /* The same reset, asked for again, has its run already. */
+    bool is_done = rc == 0 && op->run && streq(op->run->body->st->start_request_id, op->request_id);
+    if (rc == 0 && !is_done)
+        rc = make_copy(op, space, op->extra);
+    if (rc < 0)
+        op_fail(op);
+    else
+        reply_reset(op);
+}
+
+void engine_reset_workflow(struct engine *e, struct call *c, const Ws__ResetWorkflowExecutionRequest *req) {
+    struct op *op = op_new(e, c, req, go_reset);
+    if (op)
+        op_start(op);
+}

@@ -1,0 +1,145 @@
+/* Finds zones by name, in files first.
+ *
+ * A file that is missing, unreadable or not a zone is passed over in favour of the built-in copy, so a broken
+ * directory is no worse than none. Names are checked before they become part of a path. */
+#include "host/zoneinfo.h"
+
+#include <stdio.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "host/zoneinfo_int.h"
+
+#define NAME_BYTES_MAX 64
+#define PATH_BYTES_MAX 4096
+#define ZONES_MAX 2000
+
+struct entry {
+    struct zone *zone;
+    char name[NAME_BYTES_MAX + 1];
+};
+
+struct zoneinfo {
+    struct map entries;
+    char directory[]; /* empty without one */
+};
+
+struct zoneinfo *zoneinfo_new(const char *directory) {
+    size_t n = directory ? strlen(directory) : 0;
+    struct zoneinfo *z = mem_zalloc(sizeof(*z) + n + 1);
+    if (!z)
+        return NULL;
+    map_init(&z->entries, ZONES_MAX, 0);
+    if (n > 0)
+        memcpy(z->directory, directory, n);
+    return z;
+}
+
+struct zoneinfo *zoneinfo_free(struct zoneinfo *z) {
+    struct entry *e;
+    for (size_t i = 0; z && (e = map_next(&z->entries, &i));) {
+        (void)zone_free(e->zone); /* always NULL */
+        mem_free(e);
+    }
+    if (z)
+        map_done(&z->entries);
+    mem_free(z);
+    return NULL;
+}
+
+void zoneinfo_freep(struct zoneinfo **z) {
+    *z = zoneinfo_free(*z);
+}
+
+/* Letters, digits, and _ + - between slashes: never a way out of the directory. */
+static bool is_name(struct str name) {
+    bool at_start = true;
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '+' || c == '-';
+        if (!is_word && (c != '/' || at_start))
+            return false;
+        at_start = c == '/';
+    }
+    return name.n > 0 && name.n <= NAME_BYTES_MAX && !at_start;
+}
+
+static struct zone *read_file(const struct zoneinfo *z, struct str name) {
+    char path[PATH_BYTES_MAX];
+    int n = snprintf(path, sizeof(path), "%s/%.*s", z->directory, (int)name.n, name.p);
+    struct zone *zone = NULL;
+    if (!z->directory[0] || n >= (int)sizeof(path))
+        return NULL;
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return NULL;
+    char *data = mem_alloc(ZONE_FILE_BYTES_MAX + 1);
+    size_t size = data ? fread(data, 1, ZONE_FILE_BYTES_MAX + 1, file) : 0; /* a directory reads as nothing */
+    if (data && zone_new(str_bytes(data, size), &zone, NULL) < 0)
+        zone = NULL;
+    mem_free(data);
+    (void)fclose(file); /* nothing was written */
+    return zone;
+}
+
+static const struct zoneinfo_builtin *find_builtin(struct str name) {
+    size_t low = 0, high = zoneinfo_builtin_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct zoneinfo_builtin *b = &zoneinfo_builtins[middle];
+        size_t n = strlen(b->name);
+        int order = memcmp(name.p, b->name, MIN(n, name.n));
+        if (order == 0 && n == name.n)
+            return b;
+        if (order < 0 || (order == 0 && name.n < n))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+static struct zone *read_builtin(struct str name) {
+    const struct zoneinfo_builtin *b = find_builtin(name);
+    struct zone *zone = NULL;
+    if (!b || zone_new(str_bytes(zoneinfo_bytes + b->offset, b->size), &zone, NULL) < 0)
+        return NULL;
+    return zone;
+}
+
+/* Unknown names are not kept: a client could fill the memory with them. */
+const struct zone *zoneinfo_find(struct zoneinfo *z, struct str name) {
+    struct entry *e = map_get(&z->entries, name);
+    if (e || !is_name(name))
+        return e ? e->zone : NULL;
+    struct zone *zone cleanup(zone_freep) = read_file(z, name);
+    if (!zone)
+        zone = read_builtin(name);
+    e = zone ? mem_zalloc(sizeof(*e)) : NULL;
+    if (!e)
+        return NULL;
+    memcpy(e->name, name.p, name.n);
+    if (map_put(&z->entries, str_bytes(e->name, name.n), e) < 0) {
+        mem_free(e);
+        return NULL;
+    }
+    e->zone = take(&zone);
+    return e->zone;
+}
+
+static const struct zone *find(void *ctx, struct str name) {
+    return zoneinfo_find(ctx, name);
+}
+
+struct cal_zones zoneinfo_zones(struct zoneinfo *z) {
+    return (struct cal_zones){find, z};
+}
+
+const char *zoneinfo_builtin_name(size_t i) {
+    return i < zoneinfo_builtin_count ? zoneinfo_builtins[i].name : NULL;
+}
+
+const char *zoneinfo_builtin_version(void) {
+    return zoneinfo_version;
+}
