@@ -141,7 +141,7 @@ TEST(update_is_accepted_and_completed_behind_the_task) {
     CHECK_INT(c->accepted_event_id, 5);
     CHECK_STR(c->meta->update_id, "u");
     CHECK_INT(c->outcome->value_case, UPDATE__OUTCOME__VALUE_SUCCESS);
-    const State__Update *u = update_find(f.st, "u");
+    const State__Update *u = f.st ? update_find(f.st, "u") : NULL;
     REQUIRE(u);
     CHECK_INT(u->accepted_event_id, 5);
     CHECK_INT(u->completed_event_id, 6);
