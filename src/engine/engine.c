@@ -99,8 +99,10 @@ void engine_drain(struct engine *e) {
         expire_list(&q->pollers);
     for (size_t i = 0; (run = map_next(&e->runs, &i));) {
         run_pin(run);
-        if (run->body)
+        if (run->body) {
             expire_list(&run->body->readers);
+            expire_list(&run->body->update_waiters);
+        }
         run_unpin(e, run);
     }
 }
@@ -275,6 +277,7 @@ static void fail_group(struct group *g) {
 
 static void fail_body_waiters(struct body *b) {
     fail_list(&b->readers);
+    fail_list(&b->update_waiters);
     for (struct list *n; (n = list_pop(&b->queries));) {
         struct query *q = container_of(n, struct query, link);
         struct op *op = q->op;
