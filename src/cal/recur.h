@@ -18,9 +18,9 @@ enum recur_freq {
     RECUR_FREQ_COUNT,
 };
 
-#define RECUR_COUNT_MAX 100000
+#define RECUR_COUNT_MAX 20000 /* walked through once for each compilation */
 #define RECUR_EVERY_MAX 100000000
-#define RECUR_POSITIONS_MAX 64
+#define RECUR_POSITIONS_MAX 16
 #define RECUR_DATES_MAX 1000
 
 struct recur_dates {

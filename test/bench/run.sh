@@ -90,4 +90,6 @@ server=
 
 "$build/test/bench_store" "$scratch" "$seconds" | tee "$scratch/store.txt" | grep -v '^{'
 grep '^{' "$scratch/store.txt" >>"$out"
+"$build/test/bench_cal" | tee "$scratch/cal.txt" | grep -v '^{'
+grep '^{' "$scratch/cal.txt" >>"$out" || true
 echo "bench: JSON lines in ${out#"$PWD"/}"

@@ -159,16 +159,3 @@ TEST(size) {
         CHECK(cal_bytes(w.cal) <= 640);
     cal_world_done(&w);
 }
-
-TEST(entries_are_bounded) {
-    struct cal_world w;
-    struct cal_interval i = {2 * USEC_PER_SEC, 0};
-    int e = 0;
-    cal_world_init(&w);
-    cal_spec_init(&w.spec, &w.arena, STR(""));
-    for (size_t n = 0; n < CAL_ENTRIES_MAX && e == 0; n++)
-        e = cal_spec_add_interval(&w.spec, &i, &w.err);
-    CHECK_INT(e, 0);
-    CHECK_INT(cal_spec_add_interval(&w.spec, &i, &w.err), ERR_FULL);
-    cal_world_done(&w);
-}

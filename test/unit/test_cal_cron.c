@@ -131,26 +131,6 @@ TEST(spread) {
     CHECK_CASES(cases);
 }
 
-/* Schedules must not come together: every minute gets between a third and three times its share. */
-TEST(spread_is_even) {
-    enum { COUNT = 6000 };
-    size_t minutes[60] = {0};
-    struct cal_world w;
-    cal_world_init(&w);
-    for (int i = 0; i < COUNT; i++) {
-        char seed[32];
-        (void)snprintf(seed, sizeof(seed), "namespace-schedule-%d", i);
-        arena_clear(&w.arena);
-        cal_spec_init(&w.spec, &w.arena, str_of(seed));
-        if (!CHECK_INT(cal_spec_add_cron(&w.spec, STR("H * * * *"), &w.err), 0))
-            break;
-        minutes[w.spec.calendars[0].fields[CAL_MINUTE].v[0].first]++;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(minutes); i++)
-        CHECK(minutes[i] > COUNT / 60 / 3 && minutes[i] < COUNT / 60 * 3);
-    cal_world_done(&w);
-}
-
 TEST(dbos) {
     static const struct cal_case cases[] = {
         CASE("dbos 10-19/2 * * * *", "2026-01-01T00:00", "2026-01-01 00:10 00:12 00:14 00:16 00:18 01:10"),

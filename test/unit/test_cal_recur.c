@@ -186,7 +186,7 @@ TEST(repeating_intervals) {
         CASE("cron R/PT10M", "2026-01-05T10:01", "2026-01-05 10:10 10:20"),
         CASE("cron R/2026-03-28T02:30/P1D | zone Europe/Berlin", "2026-03-01T00:00",
              "2026-03-28 01:30 2026-03-30 00:30"),
-        CASE("cron R0/2026-01-05T09:00/P1D", "", "!a count that is not from 1 to 100000 (column 1: \"R0\")"),
+        CASE("cron R0/2026-01-05T09:00/P1D", "", "!a count that is not from 1 to 20000 (column 1: \"R0\")"),
         CASE("cron R5/PT10M", "", "!a repeating interval needs a start and a length"),
         CASE("cron R5/2026-01-05T09:00/P0D", "", "!the length of time is zero"),
         CASE("cron R5/2026-01-05T09:00/P1Y1D", "", "!months, days and hours cannot be mixed"),

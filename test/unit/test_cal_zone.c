@@ -282,7 +282,7 @@ TEST(policies_for_gaps_and_folds) {
 TEST(an_instant_for_every_local_time) {
     struct cal_world w;
     cal_world_init(&w);
-    const struct zone *z = zoneinfo_find(w.zoneinfo, STR("America/New_York"));
+    const struct zone *z = w.zones.find(w.zones.ctx, STR("America/New_York"));
     if (CHECK(z != NULL)) {
         CHECK_INT(zone_instant(z, cal_time_of("2026-07-01T12:00")), cal_time_of("2026-07-01T16:00"));
         CHECK_INT(zone_instant(z, cal_time_of("2026-03-08T02:30")), cal_time_of("2026-03-08T07:30"));
