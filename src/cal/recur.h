@@ -55,8 +55,8 @@ struct recur {
 /* "DTSTART... RRULE:... EXDATE... RDATE..." with spaces or line ends between, in any order. */
 int recur_parse(struct arena *a, struct complaint *c, struct str text, struct recur *ret) must_check;
 
-/* The rules that it stands for, with its count, end and exceptions worked in. local_of turns a time with an
- * offset into local time. The caller owns the rules: rule_done for each, mem_free for the array. */
+/* The rules that it stands for in that zone, with its count, end and exceptions worked in. The caller owns
+ * the rules: rule_done for each, mem_free for the array. */
 struct zone;
 int recur_compile(const struct recur *r, const struct zone *z, struct rule **ret, size_t *ret_count,
                   struct err *reterr) must_check;
