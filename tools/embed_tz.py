@@ -55,17 +55,26 @@ def change_time(rule, year):
 
 
 def predicted(footer, first_year, last_year):
-    """{time: offset} of the changes that the footer makes in these years."""
+    """(time, offset, is summer time) of the changes that the footer makes in these years, in order."""
     match = RULE.match(footer)
     if not match or not (match.group(3).startswith("M") and match.group(4).startswith("M")):
-        return {}
+        return []
     standard = -seconds(match.group(1))
     summer = -seconds(match.group(2)) if match.group(2) else standard + 3600
-    out = {}
+    out = []
     for year in range(first_year, last_year + 1):
-        out[change_time(match.group(3), year) - standard] = summer
-        out[change_time(match.group(4), year) - summer] = standard
-    return out
+        out.append((change_time(match.group(3), year) - standard, summer, 1))
+        out.append((change_time(match.group(4), year) - summer, standard, 0))
+    return sorted(out)
+
+
+def count_needed(changes, rule):
+    """How many of the changes a file must keep: all but those at the end that the rule repeats without a gap. The first
+    of these stays, so that the rule has something to go on from."""
+    n, at = len(changes), rule.index(changes[-1]) if changes and changes[-1] in rule else 0
+    while n > 1 and at > 0 and changes[n - 1] == rule[at] and changes[n - 2] == rule[at - 1]:
+        n, at = n - 1, at - 1
+    return n
 
 
 def slim(data):
@@ -75,13 +84,9 @@ def slim(data):
         return None
     times, indices, types, chars, _, at = read_block(data, at, "q")
     footer = data[at + 1:data.index(b"\n", at + 1)].decode()
-    known = predicted(footer, 1970, 2040)
-    offset_of = [struct.unpack_from(">l", types, 6 * i)[0] for i in range(len(types) // 6)]
-    # The first one that the footer repeats stays, so that the rule has something to go on from.
-    while len(times) > 1 and known.get(times[-1]) == offset_of[indices[-1]] \
-            and known.get(times[-2]) == offset_of[indices[-2]]:
-        times.pop()
-        indices.pop()
+    kinds = [struct.unpack_from(">lB", types, 6 * i) for i in range(len(types) // 6)]
+    needed = count_needed([(t, *kinds[i]) for t, i in zip(times, indices)], predicted(footer, 1970, 2040))
+    times, indices = times[:needed], indices[:needed]
     empty = HEADER.pack(b"TZif", b"2", bytes(15), 0, 0, 0, 0, 1, 1) + bytes(6) + b"\0"
     head = HEADER.pack(b"TZif", data[4:5], bytes(15), 0, 0, 0, len(times), len(types) // 6, len(chars))
     return (empty + head + struct.pack(f">{len(times)}q", *times) + bytes(indices) + types + chars

@@ -15,6 +15,7 @@
 
 #define OFFSET_MAX_S (26 * CIVIL_HOUR_S)
 #define NONE INT64_MAX
+#define STRETCH_GROWTH 32
 
 struct search {
     const struct cal *cal;
@@ -182,10 +183,33 @@ static int64_t next_of_instants(struct search *s, int64_t from_s, int64_t end_s)
     return NONE;
 }
 
+/* Both kinds, up to end_s. */
+static int64_t next_of_both(struct search *s, int64_t from_s, int64_t end_s) {
+    int64_t instant_s = next_of_instants(s, from_s, end_s);
+    return MIN(instant_s, next_of_calendars(s, from_s, MIN(instant_s, end_s)));
+}
+
+/* With exclusions, one kind may be refused for decades while the other one has a time tomorrow; so both are looked
+ * for in stretches that grow, the first one too short to give up in. */
+static int64_t next_in_stretches(struct search *s, int64_t from_s) {
+    for (int64_t stretch_s = CIVIL_DAY_S; from_s < RULE_END_S && !is_given_up(s); stretch_s *= STRETCH_GROWTH) {
+        int64_t end_s = MIN(from_s + stretch_s, RULE_END_S);
+        int64_t at_s = next_of_both(s, from_s, end_s);
+        if (at_s != NONE)
+            return at_s;
+        from_s = end_s;
+    }
+    return NONE;
+}
+
 static int64_t search_next(struct search *s, int64_t from_s) {
-    int64_t instant_s =
-        s->cal->tick_count + s->cal->time_count > 0 ? next_of_instants(s, from_s, RULE_END_S) : NONE;
-    return MIN(instant_s, next_of_calendars(s, from_s, MIN(instant_s, RULE_END_S)));
+    const struct cal *c = s->cal;
+    if (c->tick_count + c->time_count == 0)
+        return next_of_calendars(s, from_s, RULE_END_S);
+    if (c->rule_count == 0)
+        return next_of_instants(s, from_s, RULE_END_S);
+    return s->has_excludes && c->exclude_count > 0 ? next_in_stretches(s, from_s)
+                                                   : next_of_both(s, from_s, RULE_END_S);
 }
 
 int64_t cal_search_raw(const struct cal *c, int64_t from_s) {
@@ -205,7 +229,7 @@ static int64_t jitter_of(const struct cal *c, struct str seed, int64_t nominal_s
 enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret) {
     struct search s = {.cal = c, .has_excludes = true};
     int64_t at_s = search_next(&s, MAX(civil_div(after_us, USEC_PER_SEC) + 1, c->start_s));
-    if (is_given_up(&s))
+    if (is_given_up(&s)) /* something earlier may be there */
         return CAL_LIMIT;
     if (at_s == NONE || at_s * USEC_PER_SEC > c->end_us)
         return CAL_NONE;

@@ -40,7 +40,7 @@ enum cal_field {
 #define CAL_TEXT_BYTES_MAX 4096 /* of one string; an RRULE can be long */
 #define CAL_RANGES_MAX 1000 /* of one field */
 #define CAL_ENTRIES_MAX 10000 /* calendars, exclusions, intervals of one spec, each */
-#define CAL_REJECTIONS_MAX 1000000 /* candidates that exclusions may refuse in one search */
+#define CAL_REJECTIONS_MAX 200000 /* candidates that exclusions may refuse in one search */
 
 /* Values first, first + step, ... up to last. step 0 means 1, last < first means first. */
 struct cal_range {

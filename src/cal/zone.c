@@ -171,17 +171,16 @@ static void add_span(struct zone *z, const struct zone_span *span) {
     z->kind_of[z->count++] = kind;
 }
 
-/* Writes the rule's spans behind the table. Without a table the rule holds from the start. */
+/* Writes the rule's spans behind the table. From the last transition on the rule decides; without a table it holds
+ * from the start. */
 static void fill_rule(struct zone *z) {
-    bool is_bare = z->count == 0;
-    int64_t at_s = is_bare ? RULE_FIRST_S : MAX(z->begins[z->count - 1], RULE_FIRST_S);
-    struct zone_span span = tzrule_span_at(&z->rule, at_s);
-    if (is_bare) {
-        struct zone_span first = span;
-        first.begin_s = at_s;
-        if (z->rule.has_summer || first.offset_s != z->kinds[0].offset_s)
-            add_span(z, &first);
-    }
+    int64_t begin_s = z->count == 0 ? RULE_FIRST_S : z->begins[z->count - 1];
+    struct zone_span span = tzrule_span_at(&z->rule, MAX(begin_s, RULE_FIRST_S));
+    struct zone_span first = span;
+    first.begin_s = begin_s;
+    if (z->count > 0)
+        z->count--;
+    add_span(z, &first);
     for (size_t i = 0; span.end_s < RULE_LAST_S && i + 2 < RULE_SPANS_MAX; i++) {
         span = tzrule_span_at(&z->rule, span.end_s);
         if (span.end_s > span.begin_s)

@@ -42,7 +42,7 @@ static int apply_started(struct step *s, const History__HistoryEvent *ev) {
         .attempt = a->attempt,
         .execution_expires_us = time_us(a->workflow_execution_expiration_time),
     };
-    if (a->root_workflow_execution) {
+    if (a->root_workflow_execution) { /* absent for a run that is its own root */
         birth.root_workflow_id = a->root_workflow_execution->workflow_id;
         birth.root_run_id = a->root_workflow_execution->run_id;
     }

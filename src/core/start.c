@@ -192,7 +192,7 @@ static void write_started(struct step *s, const struct run_birth *b,
     a.memo = st->memo;
     a.search_attributes = st->search_attributes;
     a.workflow_id = st->workflow_id;
-    a.root_workflow_execution = &root;
+    a.root_workflow_execution = st->parent ? &root : NULL; /* a run that is its own root does not say so */
     a.versioning_override = r->versioning_override;
     a.eager_execution_accepted = b->is_eager && !delay_us;
     a.priority = r->priority;

@@ -21,6 +21,16 @@ static void *copy_or_null(struct arena *a, const void *m) {
     return m ? message_copy(a, m) : NULL;
 }
 
+/* Clients read into these without asking whether they are there. */
+static void *copy_or_empty(struct arena *a, const void *m, const ProtobufCMessageDescriptor *d) {
+    if (m)
+        return message_copy(a, m);
+    ProtobufCMessage *empty = arena_alloc(a, d->sizeof_message);
+    if (empty)
+        protobuf_c_message_init(d, empty);
+    return empty;
+}
+
 static Workflow__WorkflowExecutionInfo *describe_info(struct arena *a, const State__Execution *st) {
     Workflow__WorkflowExecutionInfo *i = arena_new(a, Workflow__WorkflowExecutionInfo);
     Common__WorkflowType *type = arena_new(a, Common__WorkflowType);
@@ -43,8 +53,8 @@ static Workflow__WorkflowExecutionInfo *describe_info(struct arena *a, const Sta
     i->history_length = st->next_event_id - 1;
     i->history_size_bytes = st->history_bytes;
     i->state_transition_count = st->transition_count;
-    i->memo = copy_or_null(a, st->memo);
-    i->search_attributes = copy_or_null(a, st->search_attributes);
+    i->memo = copy_or_empty(a, st->memo, &common__memo__descriptor);
+    i->search_attributes = copy_or_empty(a, st->search_attributes, &common__search_attributes__descriptor);
     i->task_queue = arena_strdup(a, st->task_queue);
     i->first_run_id = arena_strdup(a, st->first_run_id);
     i->priority = copy_or_null(a, st->priority);

@@ -54,6 +54,7 @@ void engine_advance(struct engine *e, struct now now) {
         return;
     fire_deadlines(e);
     fire_due(e);
+    queues_advance(e);
     retention_sweep(e);
 }
 
@@ -64,6 +65,8 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
         wait = MAX(due->key - now.wall.us, 0);
     if (deadline)
         wait = MIN(wait, MAX(deadline->key - now.mono.us, 0));
+    if (queues_next_pass_us(e) != CLOCK_NEVER)
+        wait = MIN(wait, MAX(queues_next_pass_us(e) - now.mono.us, 0));
     if (!e->is_sweeping)
         wait = MIN(wait, MAX(e->next_sweep_us - now.mono.us, 0));
     return wait;
@@ -232,6 +235,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     map_init(&e->queries, ENGINE_PARKED, rng_u64(&e->rng));
     heap_init(&e->due, ENGINE_RUNS);
     heap_init(&e->deadlines, ENGINE_PARKED);
+    heap_init(&e->passes, ENGINE_QUEUES);
     buf_init(&e->image, ENGINE_IMAGE_BYTES);
     list_init(&e->recent);
     list_init(&e->errands);
@@ -351,6 +355,7 @@ void engine_free(struct engine *e) {
     fail_calls(e);
     heap_done(&e->due); /* while its nodes still exist */
     heap_done(&e->deadlines);
+    heap_done(&e->passes);
     free_contents(e);
     recovery_free(e);
     group_free(e->open);

@@ -178,6 +178,7 @@ struct engine {
     struct map queries; /* by id: queries that a worker has */
     struct heap due;
     struct heap deadlines;
+    struct heap passes; /* queues whose rate holds tasks back */
     struct list recent; /* runs with a body, least recently used first */
     size_t body_count;
 
@@ -224,6 +225,9 @@ void op_finish(struct op *op); /* unlinks it from everything; the call is ended 
 int op_out_of_memory(struct op *op);
 /* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
+
+/* Whether this payload set or memo is small enough to be stored; NULL is. */
+int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
 
 /* spaces */
 
@@ -311,9 +315,14 @@ int virtual_events(struct op *op, struct str *ret, int64_t *ret_next) must_check
 
 enum task_kind { TASK_WORKFLOW, TASK_ACTIVITY, TASK_QUERY };
 
+#define QUEUE_PRIORITIES 5
+#define QUEUE_PRIORITY_DEFAULT 3
+
 struct task {
     struct list link;
     enum task_kind kind;
+    int priority; /* 1 is first */
+    int64_t added_us; /* monotonic */
     struct space *space;
     struct uuid run_id;
     int64_t event_id;
@@ -326,16 +335,34 @@ struct queue {
     struct space *space;
     char *name;
     bool is_activity;
-    struct list tasks;
+    struct list tasks[QUEUE_PRIORITIES]; /* by priority, then oldest first */
     struct list pollers; /* op.link */
     size_t task_count;
     int64_t last_poll_us; /* monotonic; INT64_MIN: never, or shut down */
+    struct visitor *visitors; /* who polled lately, for describe */
+    size_t visitor_count;
+    double rate; /* tasks a second that its workers ask for; 0: no limit */
+    int64_t next_pass_us; /* monotonic; with a rate, nothing is handed out before */
+    struct heap_node pass; /* in engine.passes while tasks wait for the rate */
+};
+
+/* A worker that polled a queue. */
+struct visitor {
+    char *identity;
+    int64_t last_us; /* wall */
+    double rate;
 };
 
 struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name);
 struct queue *queue_find(struct engine *e, struct space *space, bool is_activity, const char *name);
 bool queue_has_worker(const struct engine *e, const struct queue *q);
 void queue_add(struct engine *e, struct queue *q, struct task *t);
+struct task *queue_pop(struct engine *e, struct queue *q); /* NULL: nothing, or not yet by its rate */
+void queue_take_out(struct queue *q, struct task *t); /* wherever it waits */
+void queue_visit(struct engine *e, struct queue *q, const char *identity, double rate);
+void queue_watch_rate(struct engine *e, struct queue *q); /* wakes it when its rate allows the next task */
+void queues_advance(struct engine *e); /* hands out what a rate held back */
+int64_t queues_next_pass_us(const struct engine *e);
 void queue_put_back(struct engine *e, struct queue *q, struct task *t); /* at the front */
 void queue_free(struct queue *q);
 void task_free(struct task *t);

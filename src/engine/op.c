@@ -150,6 +150,13 @@ int op_out_of_memory(struct op *op) {
     return err_std(&op->err, ERR_NO_MEMORY);
 }
 
+int op_check_blob(struct op *op, const ProtobufCMessage *m) {
+    size_t max = op->e->limits.blob_bytes_max ? op->e->limits.blob_bytes_max : LIMIT_BLOB_BYTES;
+    if (!m || protobuf_c_message_get_packed_size(m) <= max)
+        return 0;
+    return err_set(&op->err, ERR_INVALID, "Blob data size exceeds limit.");
+}
+
 /* errands */
 
 struct errand {

@@ -13,6 +13,7 @@
 
 struct poll {
     const char *identity;
+    double rate; /* tasks a second that this worker asks for, over the whole queue; 0: no limit */
     bool is_sticky;
     enum task_kind kind;
     bool is_started; /* the run says that this worker has it */
@@ -260,14 +261,13 @@ static void poll_wait(struct op *op) {
     op_pin(op, NULL);
     op->go = poll_wait;
     op->drop = poll_drop;
-    q->last_poll_us = e->now.mono.us;
+    queue_visit(e, q, ((struct poll *)op->extra)->identity, ((struct poll *)op->extra)->rate);
     if (e->is_draining) {
         poll_empty(op);
         return;
     }
-    for (struct list *n; (n = list_pop(&q->tasks));) {
-        q->task_count--;
-        op->task = container_of(n, struct task, link);
+    for (struct task *t; (t = queue_pop(e, q));) {
+        op->task = t;
         op->go = go_dispatch;
         if (dispatch(op))
             return;
@@ -275,10 +275,11 @@ static void poll_wait(struct op *op) {
     op->go = poll_wait;
     int64_t until = op_deadline(op, ENGINE_POLL_MS * USEC_PER_MS, ENGINE_POLL_MARGIN_MS * USEC_PER_MS);
     op_park(op, &q->pollers, until, poll_empty);
+    queue_watch_rate(e, q);
 }
 
 static void poll_begin(struct op *op, const char *namespace_name, const Taskqueue__TaskQueue *tq,
-                       const char *identity, bool is_activity) {
+                       const char *identity, bool is_activity, double rate) {
     struct poll *p = arena_new(op->call->arena, struct poll);
     struct space *space;
     int rc = p ? op_need_space(op, namespace_name, &space) : op_out_of_memory(op);
@@ -294,18 +295,25 @@ static void poll_begin(struct op *op, const char *namespace_name, const Taskqueu
     }
     p->identity = identity;
     p->is_sticky = !is_activity && tq->kind == TASK_QUEUE_KIND_STICKY;
+    p->rate = rate;
     op->extra = p;
     poll_wait(op);
 }
 
+static double rate_asked(const Taskqueue__TaskQueueMetadata *m) {
+    return m && m->max_tasks_per_second && m->max_tasks_per_second->value > 0 ? m->max_tasks_per_second->value
+                                                                              : 0;
+}
+
 static void go_poll_workflow(struct op *op) {
     const Ws__PollWorkflowTaskQueueRequest *req = op->req;
-    poll_begin(op, req->namespace_, req->task_queue, req->identity, false);
+    poll_begin(op, req->namespace_, req->task_queue, req->identity, false, 0);
 }
 
 static void go_poll_activity(struct op *op) {
     const Ws__PollActivityTaskQueueRequest *req = op->req;
-    poll_begin(op, req->namespace_, req->task_queue, req->identity, true);
+    poll_begin(op, req->namespace_, req->task_queue, req->identity, true,
+               rate_asked(req->task_queue_metadata));
 }
 
 void engine_poll_workflow_task(struct engine *e, struct call *c,

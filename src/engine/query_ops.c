@@ -23,10 +23,7 @@
 /* Leaves whatever the query waits in; the op is ended by the caller. */
 static void query_unlink(struct engine *e, struct query *q) {
     if (q->task) {
-        list_remove(&q->task->link);
-        struct queue *queue = q->queue;
-        if (queue && queue->task_count)
-            queue->task_count--;
+        queue_take_out(q->queue, q->task);
         task_free(take(&q->task));
     }
     if (q->poll)
@@ -89,9 +86,7 @@ static void query_queue(struct engine *e, struct query *q, bool use_sticky);
 static void sticky_expire(struct op *op) {
     struct query *q = op->query;
     if (q->task) { /* nobody took it from the sticky queue */
-        list_remove(&q->task->link);
-        if (q->queue->task_count)
-            q->queue->task_count--;
+        queue_take_out(q->queue, q->task);
         task_free(take(&q->task));
     }
     if (q->poll)
@@ -249,6 +244,13 @@ static void reply_rejected(struct op *op) {
     op_reply_durable(op, &resp->base, (struct str){NULL, 0});
 }
 
+/* The first task waits for longer than the caller does. */
+static bool starts_too_late(const struct op *op, const State__Execution *st) {
+    int64_t wait = op_deadline(op, ENGINE_QUERY_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS) -
+                   op->e->now.mono.us;
+    return st->first_task_due_us && st->first_task_due_us - op->e->now.wall.us > wait;
+}
+
 static int query_check(struct op *op) {
     const State__Execution *st = op->run->body->st;
     int32_t attempt = st->task ? st->task->attempt : st->task_attempt;
@@ -258,6 +260,8 @@ static int query_check(struct op *op) {
     if (run_is_open(st) && attempt >= QUERY_TASK_ATTEMPTS_MAX)
         return err_set(&op->err, ERR_NOT_READY,
                        "Unable to query workflow due to Workflow Task in failed state.");
+    if (run_is_open(st) && st->last_started_event_id == 0 && !st->task && starts_too_late(op, st))
+        return err_set(&op->err, ERR_NOT_READY, "Workflow task is not scheduled yet.");
     list_for(&op->run->body->queries, n) waiting++;
     if (waiting >= ENGINE_QUERIES_PER_RUN) {
         int rc = err_set(&op->err, ERR_BUSY,
@@ -298,6 +302,8 @@ static void go_query(struct op *op) {
         rc = err_set(&op->err, ERR_INVALID, "Query is not set on request.");
     if (rc == 0)
         rc = validate_required(req->query->query_type, "QueryType", &op->err);
+    if (rc == 0)
+        rc = op_check_blob(op, (const ProtobufCMessage *)req->query->query_args);
     if (rc == 0)
         rc = op_need_execution(op, space, req->execution, NULL);
     if (rc == ERR_WAIT)

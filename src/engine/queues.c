@@ -26,20 +26,36 @@ struct queue *queue_find(struct engine *e, struct space *space, bool is_activity
     return q;
 }
 
+static struct task *pop_first(struct queue *q) {
+    for (int p = 0; p < QUEUE_PRIORITIES; p++) {
+        struct list *n = list_pop(&q->tasks[p]);
+        if (n) {
+            q->task_count--;
+            return container_of(n, struct task, link);
+        }
+    }
+    return NULL;
+}
+
 void queue_free(struct queue *q) {
-    for (struct list *n; (n = list_pop(&q->tasks));)
-        task_free(container_of(n, struct task, link));
+    for (struct task *t; (t = pop_first(q));)
+        task_free(t);
+    for (size_t i = 0; i < q->visitor_count; i++)
+        mem_free(q->visitors[i].identity);
+    mem_free(q->visitors);
     mem_free((void *)(uintptr_t)q->key.p);
     mem_free(q);
 }
 
 struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name) {
-    struct queue *q = queue_find(e, space, is_activity, name);
-    if (q)
-        return q;
+    struct queue *q = NULL;
     struct buf key;
     buf_init(&key, 4096);
     queue_key(&key, space, is_activity, name);
+    if (buf_ok(&key) && (q = map_get(&e->queues, buf_str(&key)))) {
+        buf_done(&key);
+        return q;
+    }
     buf_add_u8(&key, 0); /* the name at its end is also a C string */
     size_t len = 0;
     uint8_t *bytes = buf_ok(&key) ? buf_take(&key, &len) : NULL;
@@ -54,7 +70,8 @@ struct queue *queue_get(struct engine *e, struct space *space, bool is_activity,
     q->space = space;
     q->is_activity = is_activity;
     q->last_poll_us = INT64_MIN;
-    list_init(&q->tasks);
+    for (int p = 0; p < QUEUE_PRIORITIES; p++)
+        list_init(&q->tasks[p]);
     list_init(&q->pollers);
     if (map_put(&e->queues, q->key, q) < 0) {
         queue_free(q);
@@ -79,29 +96,126 @@ void task_free(struct task *t) {
     mem_free(t);
 }
 
-void queue_add(struct engine *e unused_arg, struct queue *q, struct task *t) {
-    struct list *poller = list_pop(&q->pollers);
-    if (poller) {
-        poll_dispatch(container_of(poller, struct op, link), t);
-        return;
+static struct list *lane_of(struct queue *q, const struct task *t) {
+    int p = t->priority >= 1 && t->priority <= QUEUE_PRIORITIES ? t->priority : QUEUE_PRIORITY_DEFAULT;
+    return &q->tasks[p - 1];
+}
+
+void queue_take_out(struct queue *q, struct task *t) {
+    if (list_linked(&t->link))
+        q->task_count--;
+    list_remove(&t->link);
+}
+
+/* Rates */
+
+static bool may_pass(const struct engine *e, const struct queue *q) {
+    return q->rate <= 0 || e->now.mono.us >= q->next_pass_us;
+}
+
+/* Called when a task is handed out: the next one waits its share of a second. */
+static void count_pass(struct engine *e, struct queue *q) {
+    if (q->rate > 0)
+        q->next_pass_us = MAX(q->next_pass_us, e->now.mono.us) + (int64_t)((double)USEC_PER_SEC / q->rate);
+}
+
+void queue_watch_rate(struct engine *e, struct queue *q) {
+    if (q->task_count && !list_empty(&q->pollers) && !heap_has(&q->pass))
+        ensure(heap_add(&e->passes, &q->pass, q->next_pass_us) == 0);
+}
+
+struct task *queue_pop(struct engine *e, struct queue *q) {
+    if (!q->task_count || !may_pass(e, q))
+        return NULL;
+    count_pass(e, q);
+    return pop_first(q);
+}
+
+static void hand_out(struct engine *e, struct queue *q) {
+    while (!list_empty(&q->pollers)) {
+        struct task *t = queue_pop(e, q);
+        if (!t)
+            break;
+        poll_dispatch(container_of(list_pop(&q->pollers), struct op, link), t);
     }
-    list_append(&q->tasks, &t->link);
+    queue_watch_rate(e, q);
+}
+
+void queues_advance(struct engine *e) {
+    for (struct heap_node *n; (n = heap_top(&e->passes)) && n->key <= e->now.mono.us;) {
+        heap_remove(&e->passes, n);
+        hand_out(e, container_of(n, struct queue, pass));
+    }
+}
+
+int64_t queues_next_pass_us(const struct engine *e) {
+    const struct heap_node *n = heap_top(&e->passes);
+    return n ? n->key : CLOCK_NEVER;
+}
+
+void queue_add(struct engine *e, struct queue *q, struct task *t) {
+    t->added_us = e->now.mono.us;
+    list_append(lane_of(q, t), &t->link);
     q->task_count++;
+    hand_out(e, q);
 }
 
 void queue_put_back(struct engine *e, struct queue *q, struct task *t) {
-    if (!list_empty(&q->pollers)) {
-        queue_add(e, q, t);
-        return;
-    }
-    list_prepend(&q->tasks, &t->link);
+    list_prepend(lane_of(q, t), &t->link);
     q->task_count++;
+    hand_out(e, q);
+}
+
+/* Who polls */
+
+static struct visitor *visitor_of(struct queue *q, const char *identity) {
+    struct visitor *oldest = NULL;
+    for (size_t i = 0; i < q->visitor_count; i++) {
+        if (streq(q->visitors[i].identity, identity))
+            return &q->visitors[i];
+        if (!oldest || q->visitors[i].last_us < oldest->last_us)
+            oldest = &q->visitors[i];
+    }
+    char *copy = mem_strdup(identity);
+    if (!copy)
+        return NULL;
+    if (q->visitor_count == ENGINE_QUEUE_VISITORS) {
+        mem_free(oldest->identity);
+        oldest->identity = copy;
+        return oldest;
+    }
+    struct visitor *bigger = mem_resize(q->visitors, (q->visitor_count + 1) * sizeof(*bigger));
+    if (!bigger) {
+        mem_free(copy);
+        return NULL;
+    }
+    q->visitors = bigger;
+    bigger[q->visitor_count] = (struct visitor){.identity = copy};
+    return &bigger[q->visitor_count++];
+}
+
+/* Without memory the visitor is not remembered, and only describe misses it. */
+void queue_visit(struct engine *e, struct queue *q, const char *identity, double rate) {
+    struct visitor *v = visitor_of(q, identity);
+    q->last_poll_us = e->now.mono.us;
+    q->rate = rate; /* the last word counts */
+    if (!v)
+        return;
+    v->last_us = e->now.wall.us;
+    v->rate = rate;
+}
+
+/* An activity's own priority, or that of its workflow. */
+static int priority_of(const Common__Priority *run, const Common__Priority *own) {
+    if (own && own->priority_key > 0)
+        return own->priority_key;
+    return run && run->priority_key > 0 ? run->priority_key : QUEUE_PRIORITY_DEFAULT;
 }
 
 /* Without memory for the entry the task would be forgotten while its worker waits: the process ends
  * and recovery offers it again. */
 static void offer(struct engine *e, struct run *run, bool is_activity, const char *queue_name,
-                  int64_t event_id, int32_t stamp) {
+                  int64_t event_id, int32_t stamp, int priority) {
     struct queue *q = queue_get(e, run->space, is_activity, queue_name);
     struct task *t = mem_zalloc(sizeof(*t));
     ensure(q && t);
@@ -110,6 +224,7 @@ static void offer(struct engine *e, struct run *run, bool is_activity, const cha
     t->run_id = run->key.run_id;
     t->event_id = event_id;
     t->stamp = stamp;
+    t->priority = priority;
     queue_add(e, q, t);
 }
 
@@ -122,11 +237,13 @@ void offer_workflow_task(struct engine *e, struct run *run) {
     if (!st->task || st->task->started_event_id)
         return;
     if (!st->task->is_sticky) {
-        offer(e, run, false, st->task_queue, st->task->scheduled_event_id, 0);
+        offer(e, run, false, st->task_queue, st->task->scheduled_event_id, 0,
+              priority_of(st->priority, NULL));
         return;
     }
     if (queue_has_worker(e, queue_find(e, run->space, false, st->sticky_queue))) {
-        offer(e, run, false, st->sticky_queue, st->task->scheduled_event_id, 0);
+        offer(e, run, false, st->sticky_queue, st->task->scheduled_event_id, 0,
+              priority_of(st->priority, NULL));
         return;
     }
     run_quiet_step(e, run, unstick, NULL); /* its effect comes back here for the normal queue */
@@ -135,7 +252,8 @@ void offer_workflow_task(struct engine *e, struct run *run) {
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {
     const State__Activity *a = activity_find(run->body->st, event_id);
     if (a && a->is_offered && !a->started_us)
-        offer(e, run, true, a->task_queue, event_id, a->stamp);
+        offer(e, run, true, a->task_queue, event_id, a->stamp,
+              priority_of(run->body->st->priority, a->priority));
 }
 
 void offer_all(struct engine *e, struct run *run) {
@@ -145,86 +263,4 @@ void offer_all(struct engine *e, struct run *run) {
         offer_activity_task(e, run, st->activities[i]->scheduled_event_id);
     for (size_t i = 0; i < st->n_outbox; i++)
         letter_begin(e, &run->key, st->outbox[i]->id);
-}
-
-/* a worker says goodbye */
-
-/* Tasks on its sticky queue go to the normal queue now instead of after a timeout. */
-static void go_unstick(struct op *op) {
-    const struct run_key *key = op->req;
-    struct space *space = space_by_id(op->e, key->namespace_id);
-    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
-    if (rc == ERR_WAIT)
-        return;
-    if (rc == 0)
-        run_quiet_step(op->e, op->run, unstick, NULL);
-    op_reply(op, NULL, (struct str){NULL, 0});
-}
-
-static void queue_shut(struct engine *e, struct queue *q) {
-    q->last_poll_us = INT64_MIN;
-    struct list tasks;
-    list_init(&tasks);
-    for (struct list *n; (n = list_pop(&q->tasks));)
-        list_append(&tasks, n);
-    q->task_count = 0;
-    for (struct list *n; (n = list_pop(&tasks));) {
-        struct task *t = container_of(n, struct task, link);
-        struct run_key key = {t->space->id, t->run_id};
-        struct query *query = t->query;
-        task_free(t);
-        if (query)
-            query_lost(e, query);
-        else
-            errand_start(e, go_unstick, &key, sizeof(key));
-    }
-}
-
-static void go_shutdown(struct op *op) {
-    const Ws__ShutdownWorkerRequest *req = op->req;
-    static const Ws__ShutdownWorkerResponse resp = WS__SHUTDOWN_WORKER_RESPONSE__INIT;
-    struct space *space;
-    if (op_need_space(op, req->namespace_, &space) < 0) {
-        op_fail(op);
-        return;
-    }
-    struct queue *q =
-        strempty(req->sticky_task_queue) ? NULL : queue_find(op->e, space, false, req->sticky_task_queue);
-    if (q)
-        queue_shut(op->e, q);
-    op_reply(op, &resp.base, (struct str){NULL, 0});
-}
-
-void engine_shutdown_worker(struct engine *e, struct call *c, const Ws__ShutdownWorkerRequest *req) {
-    struct op *op = op_new(e, c, req, go_shutdown);
-    if (op)
-        op_start(op);
-}
-
-/* A client says that the sticky worker of a run is gone. */
-static void go_reset_sticky(struct op *op) {
-    static const Ws__ResetStickyTaskQueueResponse resp = WS__RESET_STICKY_TASK_QUEUE_RESPONSE__INIT;
-    const Ws__ResetStickyTaskQueueRequest *req = op->req;
-    struct space *space;
-    int rc = op_need_space(op, req->namespace_, &space);
-    if (rc == 0)
-        rc = validate_execution(req->execution, &op->err);
-    if (rc == 0)
-        rc = op_need_execution(op, space, req->execution, NULL);
-    if (rc == ERR_WAIT)
-        return;
-    if (rc == 0 && !run_is_open(op->run->body->st))
-        rc = err_std(&op->err, ERR_CLOSED);
-    if (rc < 0) {
-        op_fail(op);
-        return;
-    }
-    run_quiet_step(op->e, op->run, unstick, NULL);
-    op_reply(op, &resp.base, (struct str){NULL, 0});
-}
-
-void engine_reset_sticky(struct engine *e, struct call *c, const Ws__ResetStickyTaskQueueRequest *req) {
-    struct op *op = op_new(e, c, req, go_reset_sticky);
-    if (op)
-        op_start(op);
 }

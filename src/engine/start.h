@@ -6,6 +6,7 @@
 struct start_plan {
     const Ws__StartWorkflowExecutionRequest *req;
     struct run_birth birth; /* ids are filled in */
+    bool ends_current;      /* op->run is terminated in the same commit */
 };
 
 /* What req would do now: *ret, with op->run the current run if there is one. ERR_WAIT as always. */

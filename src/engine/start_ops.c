@@ -4,6 +4,8 @@
  * then make the run, signal the one that is there, or refuse. */
 #include "engine/start.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "core/task.h"
 #include "core/validate.h"
@@ -17,6 +19,8 @@
 /* Takes over the state of a step that began a run, and puts it into the open group. */
 static struct run *run_admit(struct engine *e, struct space *space, struct step *s) {
     struct uuid run_id;
+    if (step_failed(s))
+        return NULL;
     ensure(uuid_parse(str_of(s->st->run_id), &run_id) == 0);
     struct run *run = run_get(e, (struct run_key){space->id, run_id}, space);
     struct body *b = body_new();
@@ -77,6 +81,28 @@ int run_keep_new(struct engine *e, struct space *space, struct step *s, struct r
     return run_keep_copy(e, space, s, (struct str){NULL, 0}, ret);
 }
 
+/* The old run makes way for the new one. */
+static int terminate_existing(struct op *op, const char *new_run_id) {
+    Common__Payload payload = COMMON__PAYLOAD__INIT, *list[] = {&payload};
+    Common__Payload__MetadataEntry encoding = COMMON__PAYLOAD__METADATA_ENTRY__INIT,
+                                   *metadata[] = {&encoding};
+    Common__Payloads details = COMMON__PAYLOADS__INIT;
+    char text[UUID_TEXT_LEN + 64];
+    struct step s;
+    int n = snprintf(text, sizeof(text), "\"terminated by new runID: %s\"", new_run_id);
+    encoding.key = (char *)(uintptr_t) "encoding";
+    encoding.value = (ProtobufCBinaryData){10, (uint8_t *)(uintptr_t) "json/plain"};
+    payload.metadata = metadata;
+    payload.n_metadata = 1;
+    payload.data = (ProtobufCBinaryData){(size_t)n, (uint8_t *)text};
+    details.payloads = list;
+    details.n_payloads = 1;
+    op_step_begin(op, &s);
+    int rc =
+        run_terminate(&s, "TerminateIfRunning WorkflowIdReusePolicy", &details, "history-service", NULL, 0);
+    return op_step_end(op, &s, rc, true);
+}
+
 int op_birth(struct op *op, struct space *space, const struct start_plan *plan) {
     struct engine *e = op->e;
     struct step s;
@@ -98,8 +124,13 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
         struct task_pick pick = {st->task->scheduled_event_id, plan->req->identity, op->request_id, false};
         rc = task_start(&s, &pick);
     }
+    if (rc == 0 && step_failed(&s))
+        rc = ERR_NO_MEMORY;
+    if (rc == 0 && plan->ends_current)
+        rc = terminate_existing(op, run_id.s);
     if (rc == 0)
         rc = run_keep_new(e, space, &s, &run);
+    ensure(rc == 0 || !plan->ends_current || run_is_open(op->run->body->st)); /* both or neither */
     pb_free(s.st);
     step_done(&s);
     if (rc < 0)
@@ -109,13 +140,6 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
 }
 
 /* What the id means now */
-
-static int terminate_existing(struct op *op) {
-    struct step s;
-    op_step_begin(op, &s);
-    int rc = run_terminate(&s, "TerminateIfRunning WorkflowIdReusePolicy", NULL, "history-service", NULL, 0);
-    return op_step_end(op, &s, rc, true);
-}
 
 int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowExecutionRequest *req,
                    enum start_verdict *ret) {
@@ -136,8 +160,9 @@ int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowEx
 
 int op_start_by_verdict(struct op *op, struct space *space, const struct start_plan *plan,
                         enum start_verdict verdict) {
-    int rc = verdict == START_TERMINATE_FIRST ? terminate_existing(op) : 0;
-    return rc == 0 ? op_birth(op, space, plan) : rc;
+    struct start_plan with = *plan;
+    with.ends_current = verdict == START_TERMINATE_FIRST;
+    return op_birth(op, space, &with);
 }
 
 int op_need_request_id(struct op *op, const char *given) {
@@ -207,6 +232,11 @@ static void reply_eager(struct op *op) {
     reply_started(op, true, tail);
 }
 
+static int check_blobs(struct op *op, const Ws__StartWorkflowExecutionRequest *req) {
+    int rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
+    return rc == 0 ? op_check_blob(op, (const ProtobufCMessage *)req->memo) : rc;
+}
+
 static void go_start(struct op *op) {
     const Ws__StartWorkflowExecutionRequest *req = op->req;
     enum start_verdict verdict;
@@ -214,6 +244,8 @@ static void go_start(struct op *op) {
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
         rc = run_validate_start(req, space->st, &op->err);
+    if (rc == 0 && !op->request_id)
+        rc = check_blobs(op, req);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
     if (rc == 0)
@@ -327,6 +359,10 @@ static void go_signal_with_start(struct op *op) {
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
         rc = run_validate_start(&start, space->st, &op->err);
+    if (rc == 0 && !op->request_id)
+        rc = check_blobs(op, &start);
+    if (rc == 0 && !op->request_id)
+        rc = op_check_blob(op, (const ProtobufCMessage *)req->signal_input);
     if (rc == 0)
         rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)

@@ -18,6 +18,16 @@ struct completion_answer {
     Ws__RespondWorkflowTaskCompletedResponse *response;
 };
 
+static void give_back(struct step *s, void *arg) {
+    const State__WorkflowTask *begun = arg;
+    task_give_back(s, begun->scheduled_event_id, begun->started_us);
+}
+
+/* The worker left before it heard that it has the next task. */
+static void drop_next_task(struct op *op) {
+    run_quiet_step(op->e, op->run, give_back, &((struct completion_answer *)op->extra)->begun);
+}
+
 /* The next task rides in the answer to this one. */
 static void go_answer_with_task(struct op *op) {
     const State__WorkflowTask *now = op->run->body->st->task;
@@ -55,12 +65,12 @@ static int fail_refused(struct op *op, const Ws__RespondWorkflowTaskCompletedReq
     struct step s;
     char text[ERR_TEXT_MAX * 2];
     bool is_unhandled = cause == WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND;
-    if (!is_unhandled && op->run->body->st->task->attempt > 1)
-        return refused.code; /* a transient task that fails leaves no trace; its timeout paces the retry */
     if (is_unhandled)
         snprintf(text, sizeof(text), "UnhandledCommand");
     else
         snprintf(text, sizeof(text), "%s: %s", command_cause_name(cause), refused.text);
+    if (!is_unhandled && op->run->body->st->task->attempt > 1) /* transient: its timeout paces the retry */
+        return err_set(&op->err, refused.code, "%s", text);
     op_step_begin(op, &s);
     Failure__Failure *failure = failure_server(&s, text);
     int rc = op_step_end(op, &s, task_fail(&s, cause, failure, req->identity), true);
@@ -109,12 +119,14 @@ static void reply_completed(struct op *op, const struct completion *done) {
     if (done->is_new_started) {
         answer.begun = *op->run->body->st->task;
         op->extra = arena_dup(op->call->arena, &answer, sizeof(answer));
-        op->go = go_answer_with_task;
     }
-    if (op->extra)
-        go_answer_with_task(op);
-    else
+    if (!op->extra) { /* no next task, or no memory to hand it over: then it times out and is offered again */
         op_reply_durable(op, &answer.response->base, answer.activities);
+        return;
+    }
+    op->drop = drop_next_task;
+    op->go = go_answer_with_task;
+    go_answer_with_task(op);
 }
 
 static void go_complete(struct op *op) {

@@ -74,7 +74,7 @@ int op_need_token_run(struct op *op, const ProtobufCBinaryData *bytes, const cha
     if (rc == 0 && group_is_full(op->e))
         rc = err_std(&op->err, ERR_BUSY);
     if (rc == 0 && uuid_parse(str_of((*ret)->run_id), &run_id) < 0)
-        rc = err_std(&op->err, ERR_BAD_TOKEN);
+        rc = err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
     if (rc == 0)
         rc = op_need_run(op, space, run_id);
     if (rc == 0 && !streq(op->run->body->st->workflow_id, (*ret)->workflow_id))

@@ -5,9 +5,13 @@
 
 /* What the three have in common: find the run, step, answer when it is durable. */
 static int find_for_change(struct op *op, const char *namespace_name, const Common__WorkflowExecution *ex,
-                           const char *first_run_id) {
+                           const char *first_run_id, const char *identity, size_t link_count) {
     struct space *space;
     int rc = op_need_space(op, namespace_name, &space);
+    if (rc == 0)
+        rc = validate_id(identity, "Identity", &op->err);
+    if (rc == 0 && link_count > LIMIT_LINKS)
+        rc = err_set(&op->err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     if (rc == 0)
         rc = validate_execution(ex, &op->err);
     if (rc == 0 && group_is_full(op->e))
@@ -33,10 +37,10 @@ static void go_signal(struct op *op) {
     int rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)
         rc = validate_id(req->request_id, "RequestId", &op->err);
-    if (rc == 0 && req->n_links > LIMIT_LINKS)
-        rc = err_set(&op->err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     if (rc == 0)
-        rc = find_for_change(op, req->namespace_, req->workflow_execution, NULL);
+        rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
+    if (rc == 0)
+        rc = find_for_change(op, req->namespace_, req->workflow_execution, NULL, req->identity, req->n_links);
     if (rc == 0) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, run_signal(&s, req, NULL), true);
@@ -55,7 +59,10 @@ static void go_request_cancel(struct op *op) {
         WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__RequestCancelWorkflowExecutionRequest *req = op->req;
     struct step s;
-    int rc = find_for_change(op, req->namespace_, req->workflow_execution, req->first_execution_run_id);
+    int rc = validate_id(req->request_id, "RequestId", &op->err);
+    if (rc == 0)
+        rc = find_for_change(op, req->namespace_, req->workflow_execution, req->first_execution_run_id,
+                             req->identity, req->n_links);
     if (rc == 0) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, run_request_cancel(&s, req, NULL), true);
@@ -75,7 +82,8 @@ static void go_terminate(struct op *op) {
         WS__TERMINATE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__TerminateWorkflowExecutionRequest *req = op->req;
     struct step s;
-    int rc = find_for_change(op, req->namespace_, req->workflow_execution, req->first_execution_run_id);
+    int rc = find_for_change(op, req->namespace_, req->workflow_execution, req->first_execution_run_id,
+                             req->identity, req->n_links);
     if (rc == 0) {
         op_step_begin(op, &s);
         rc = op_step_end(

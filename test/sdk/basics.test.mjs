@@ -55,9 +55,9 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
   });
 
   test('failing tasks are repeated without filling the history', async () => {
-    // Attempt 1 fails at once, 2 and 3 time out in silence, 4 comes after the two seconds.
-    const handle = await world.start('failsTasksUntil', [Date.now() + 1900], {
-      workflowTaskTimeout: '1s',
+    // Attempt 1 fails at once, 2 fails too but the SDK lets it time out in silence, 3 comes after the four seconds.
+    const handle = await world.start('failsTasksUntil', [Date.now() + 3900], {
+      workflowTaskTimeout: '4s',
     });
     assert.equal(await handle.result(), 'recovered');
     assert.deepEqual(await eventNames(handle), [
@@ -79,8 +79,8 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
   });
 
   test('failing tasks after a sticky one', async () => {
-    const handle = await world.start('failsTasksUntil', [Date.now() + 1900, true], {
-      workflowTaskTimeout: '1s',
+    const handle = await world.start('failsTasksUntil', [Date.now() + 3900, true], {
+      workflowTaskTimeout: '4s',
     });
     assert.equal(await handle.result(), 'recovered');
     const failed = await eventsNamed(handle, 'WORKFLOW_TASK_FAILED');
@@ -126,6 +126,12 @@ describe('basics', { concurrency: 8, timeout: 120_000 }, () => {
   test('a megabyte in and out', async () => {
     const data = 'é'.repeat(MEGABYTE / 2);
     assert.equal(await world.execute('echoes', [data]), data);
+  });
+
+  test('an input over the limit of payloads', async () => {
+    const error = await failure(world.start('echoes', ['x'.repeat(3 * MEGABYTE)]));
+    assert.equal(error.cause.code, status.INVALID_ARGUMENT);
+    assert.equal(error.cause.details, 'Blob data size exceeds limit.');
   });
 
   test('a request over 4 MiB', async () => {

@@ -298,3 +298,7 @@ export async function crowd(size) {
   const numbers = Array.from({ length: size }, (_, index) => index);
   return await Promise.all(numbers.map((number) => echo(number)));
 }
+
+export async function same(value) {
+  return value;
+}

@@ -159,8 +159,8 @@ int core_complete(struct core *f) {
 }
 
 int core_fail_task(struct core *f) {
-    return STEP(f, task_fail(&f->s, WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE, NULL,
-                             "worker"));
+    return STEP(
+        f, task_fail(&f->s, WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE, NULL, "worker"));
 }
 
 int core_signal(struct core *f, const char *name) {

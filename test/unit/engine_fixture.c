@@ -156,8 +156,8 @@ static void on_fail(struct call *c, const struct err *e) {
     struct ask *a = w->ask;
     ProtobufCMessage *m = NULL;
     a->err = *e;
-    if (e->failure && wire_decode(&failure__failure__descriptor, str_bytes(e->failure, e->failure_len), &a->kept,
-                                  &m, NULL) == 0)
+    if (e->failure && wire_decode(&failure__failure__descriptor, str_bytes(e->failure, e->failure_len),
+                                  &a->kept, &m, NULL) == 0)
         a->failure = (Failure__Failure *)m;
     a->err.failure = NULL;
     if (e->operation_count)
@@ -272,8 +272,8 @@ Command__Command *make_timer(struct arena *a, const char *id, int64_t us) {
         MAKE(a, Command__StartTimerCommandAttributes, command__start_timer_command_attributes__init);
     in->timer_id = make_text(a, id);
     in->start_to_fire_timeout = make_duration(a, us);
-    return command(a, COMMAND_TYPE_START_TIMER,
-                   COMMAND__COMMAND__ATTRIBUTES_START_TIMER_COMMAND_ATTRIBUTES, in);
+    return command(a, COMMAND_TYPE_START_TIMER, COMMAND__COMMAND__ATTRIBUTES_START_TIMER_COMMAND_ATTRIBUTES,
+                   in);
 }
 
 Command__Command *make_activity(struct arena *a, const char *id) {

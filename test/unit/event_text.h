@@ -12,7 +12,8 @@
 static inline void event_text(struct buf *b, const History__HistoryEvent *ev) {
     static const struct {
         const char *prefix, *instead;
-    } words[] = {{"WORKFLOW_EXECUTION_", "RUN_"}, {"WORKFLOW_TASK_", "TASK_"}, {"ACTIVITY_TASK_", "ACTIVITY_"}};
+    } words[] = {
+        {"WORKFLOW_EXECUTION_", "RUN_"}, {"WORKFLOW_TASK_", "TASK_"}, {"ACTIVITY_TASK_", "ACTIVITY_"}};
     const ProtobufCEnumValue *v =
         protobuf_c_enum_descriptor_get_value(&e__event_type__descriptor, (int)ev->event_type);
     const char *name = v ? v->name + strlen("EVENT_TYPE_") : "UNKNOWN";

@@ -146,10 +146,12 @@ static void make_model(struct oracle *o, struct model *m) {
             m->any_year |= f == CAL_YEAR;
             continue;
         }
+        size_t field_at = n;
         for (int i = pick(o, 0, 2); i >= 0; i--) {
             add_range(o, m, f, &n);
             n += (size_t)snprintf(m->text + n, sizeof(m->text) - n, "%s", i > 0 ? "," : "");
         }
+        m->any_year |= f == CAL_YEAR && streq(m->text + field_at, "*");
         if ((f == CAL_DAY_OF_MONTH || f == CAL_DAY_OF_WEEK) && pick(o, 0, 2) == 0)
             add_mark(o, m, f, &n);
     }
@@ -323,7 +325,8 @@ static void make_case(struct oracle *o, const char *zone, uint64_t seed) {
     make_spec(o);
 }
 
-/* Walks the window. The seconds that match must be those that cal_next gives. False at the first difference. */
+/* Walks the window. The seconds that match must be those that cal_next gives. False at the first difference. A search
+ * that was given up has found nothing, which is only right when nothing is there. */
 static bool walk(const struct oracle *o, const struct cal *cal, size_t *matches) {
     struct cal_time t = {0};
     enum cal_answer answer = cal_next(cal, STR(""), (o->begin_s - 1) * USEC_PER_SEC, &t);
@@ -332,7 +335,7 @@ static bool walk(const struct oracle *o, const struct cal *cal, size_t *matches)
         bool want = is_time(o, s);
         bool got = answer == CAL_FOUND && t.nominal_s == s;
         bool judged = want || (s & 63) == 0 ? cal_judge(cal, s, &index) == CAL_IS_TIME : false;
-        if (want != got || answer == CAL_LIMIT || (want && !judged) || (judged && !want)) {
+        if (want != got || (want && !judged) || (judged && !want)) {
             fprintf(stderr, "# at %lld: expected %d, next() %lld, judged %d\n", (long long)s, want,
                     (long long)(answer == CAL_FOUND ? t.nominal_s : -1), judged);
             return false;

@@ -88,7 +88,8 @@ TEST(activity_policy_keeps_parts_of_a_second) {
 }
 
 TEST(activity_timeouts_are_normalised) {
-    /* seconds: schedule-to-close, schedule-to-start, start-to-close, heartbeat; run timeout; the four again */
+    /* seconds: schedule-to-close, schedule-to-start, start-to-close, heartbeat; run timeout; the four again
+     */
     static const int64_t cases[][9] = {
         {100, 0, 0, 0, 0, 100, 100, 100, 0},      {100, 200, 300, 0, 0, 100, 100, 100, 0},
         {100, 20, 30, 40, 0, 100, 20, 30, 30},    {0, 0, 30, 0, 0, 0, 0, 30, 0},
@@ -301,8 +302,9 @@ TEST(activity_whose_end_is_buffered_may_still_be_asked_to_cancel) {
     (void)core_new(&f);
     core_add_cancel_activity(&f, 5);
     CHECK_INT(core_complete(&f), 0);
-    CHECK_STR(core_new(&f), "TASK_STARTED@8 TASK_COMPLETED@9 ACTIVITY_CANCEL_REQUESTED@10 ACTIVITY_STARTED@11 "
-                            "ACTIVITY_COMPLETED@12 TASK_SCHEDULED@13");
+    CHECK_STR(core_new(&f),
+              "TASK_STARTED@8 TASK_COMPLETED@9 ACTIVITY_CANCEL_REQUESTED@10 ACTIVITY_STARTED@11 "
+              "ACTIVITY_COMPLETED@12 TASK_SCHEDULED@13");
 }
 
 /* heartbeats */

@@ -295,8 +295,9 @@ TEST(command_marker_keeps_its_details_and_metadata) {
     core_init(&f);
     CHECK_INT(core_begin_run(&f), 0);
     Command__RecordMarkerCommandAttributes *a = core_add_marker(&f, "core_local_activity");
-    Command__RecordMarkerCommandAttributes__DetailsEntry entry =
-        COMMAND__RECORD_MARKER_COMMAND_ATTRIBUTES__DETAILS_ENTRY__INIT, *entries[1] = {&entry};
+    Command__RecordMarkerCommandAttributes__DetailsEntry
+        entry = COMMAND__RECORD_MARKER_COMMAND_ATTRIBUTES__DETAILS_ENTRY__INIT,
+        *entries[1] = {&entry};
     Sdk__UserMetadata metadata = SDK__USER_METADATA__INIT;
     REQUIRE(a && f.completion.n_commands == 1);
     entry.key = core_text(&f, "data");
@@ -341,7 +342,8 @@ TEST(command_upserts_search_attributes) {
     CHECK_INT(core_begin_run(&f), 0);
     Command__UpsertWorkflowSearchAttributesCommandAttributes *a = add_upsert(&f);
     Common__SearchAttributes sa = COMMON__SEARCH_ATTRIBUTES__INIT;
-    Common__SearchAttributes__IndexedFieldsEntry entry = COMMON__SEARCH_ATTRIBUTES__INDEXED_FIELDS_ENTRY__INIT,
+    Common__SearchAttributes__IndexedFieldsEntry entry =
+                                                     COMMON__SEARCH_ATTRIBUTES__INDEXED_FIELDS_ENTRY__INIT,
                                                  *entries[1] = {&entry};
     REQUIRE(a);
     entry.key = core_text(&f, "TemporalChangeVersion");

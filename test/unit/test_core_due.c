@@ -130,3 +130,21 @@ TEST(due_task_that_times_out_late_is_followed_by_one_task) {
     CHECK_INT(core_tick(&f), 0);
     CHECK_STR(core_effects(&f), "");
 }
+
+TEST(due_at_the_same_moment_comes_in_the_order_of_making) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    f.start.workflow_run_timeout = core_duration(&f, 9 * SEC);
+    CHECK_INT(core_begin_run(&f), 0);
+    core_add_timer(&f, "one", 5 * SEC);
+    core_add_timer(&f, "two", 5 * SEC);
+    core_add_timer(&f, "with the run's end", 9 * SEC);
+    CHECK_INT(core_complete(&f), 0);
+    (void)core_new(&f);
+    core_advance(&f, 9 * SEC);
+    CHECK_INT(core_tick(&f), 0);
+    CHECK_STR(core_new(&f), "TIMER_FIRED@8 TASK_SCHEDULED@9 TIMER_FIRED@10 RUN_TIMED_OUT@11");
+    const History__TimerFiredEventAttributes *first = core_attributes(&f, 8, EVENT_TYPE_TIMER_FIRED);
+    REQUIRE(first);
+    CHECK_STR(first->timer_id, "one");
+}

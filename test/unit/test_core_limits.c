@@ -81,5 +81,6 @@ TEST(limit_of_history_events_ends_the_run) {
     }
     REQUIRE(f.st);
     CHECK_INT(f.st->status, WORKFLOW_EXECUTION_STATUS_TERMINATED);
-    CHECK(f.st->next_event_id - 1 > LIMIT_HISTORY_EVENTS && f.st->next_event_id - 1 < LIMIT_HISTORY_EVENTS + 32);
+    CHECK(f.st->next_event_id - 1 > LIMIT_HISTORY_EVENTS &&
+          f.st->next_event_id - 1 < LIMIT_HISTORY_EVENTS + 32);
 }

@@ -8,9 +8,15 @@ TEST(merge_knows_nulls) {
         const char *encoding, *data;
         bool is_null;
     } cases[] = {
-        {NULL, "", true},          {NULL, "x", false},        {"binary/null", "", true},
-        {"binary/null", "x", true}, {"json/plain", "null", true}, {"json/plain", "[]", true},
-        {"json/plain", "0", false}, {"json/plain", "\"\"", false}, {"json/plain", "[1]", false},
+        {NULL, "", true},
+        {NULL, "x", false},
+        {"binary/null", "", true},
+        {"binary/null", "x", true},
+        {"json/plain", "null", true},
+        {"json/plain", "[]", true},
+        {"json/plain", "0", false},
+        {"json/plain", "\"\"", false},
+        {"json/plain", "[1]", false},
         {"binary/plain", "", false},
     };
     cleanup(core_done) struct core f;
@@ -84,7 +90,8 @@ TEST(merge_of_search_attributes_is_the_same) {
     core_init(&f);
     CHECK_INT(core_start(&f), 0);
     Common__SearchAttributes in = COMMON__SEARCH_ATTRIBUTES__INIT;
-    Common__SearchAttributes__IndexedFieldsEntry entry = COMMON__SEARCH_ATTRIBUTES__INDEXED_FIELDS_ENTRY__INIT,
+    Common__SearchAttributes__IndexedFieldsEntry entry =
+                                                     COMMON__SEARCH_ATTRIBUTES__INDEXED_FIELDS_ENTRY__INIT,
                                                  *entries[] = {&entry};
     entry.key = core_text(&f, "CustomKeyword");
     entry.value = core_payload(&f, "json/plain", "\"v\"");

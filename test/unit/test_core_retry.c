@@ -10,7 +10,8 @@ struct plan {
     Common__RetryPolicy policy;
 };
 
-#define PLAN {.start_to_close_us = 10 * SEC, .policy = COMMON__RETRY_POLICY__INIT}
+#define PLAN                                                                                                 \
+    { .start_to_close_us = 10 * SEC, .policy = COMMON__RETRY_POLICY__INIT }
 
 /* A run with one activity by this plan, scheduled by event 5, not yet started. */
 static int begin(struct core *f, struct plan *p) {

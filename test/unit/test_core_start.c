@@ -17,7 +17,7 @@ TEST(start_event_says_everything) {
     f.start.workflow_execution_timeout = core_duration(&f, 100 * SEC);
     CHECK_INT(core_start(&f), 0);
     const History__WorkflowExecutionStartedEventAttributes *a = started(&f);
-    REQUIRE(a && a->workflow_type && a->task_queue && a->input && a->root_workflow_execution && f.st);
+    REQUIRE(a && a->workflow_type && a->task_queue && a->input && f.st);
     CHECK_STR(a->workflow_type->name, "Type");
     CHECK_STR(a->task_queue->name, "queue");
     CHECK_INT(a->task_queue->kind, TASK_QUEUE_KIND_NORMAL);
@@ -27,8 +27,9 @@ TEST(start_event_says_everything) {
     CHECK_STR(a->identity, "client");
     CHECK_INT(a->attempt, 1);
     CHECK_STR(a->workflow_id, "wf");
-    CHECK_STR(a->root_workflow_execution->workflow_id, "wf");
-    CHECK_STR(a->root_workflow_execution->run_id, f.st->run_id);
+    CHECK(!a->root_workflow_execution); /* it is its own root */
+    CHECK_STR(f.st->root_workflow_id, "wf");
+    CHECK_STR(f.st->root_run_id, f.st->run_id);
     CHECK_INT(pb_duration_us(a->first_workflow_task_backoff), 0);
     REQUIRE(a->workflow_execution_expiration_time);
     CHECK_INT(a->workflow_execution_expiration_time->seconds * SEC, CORE_T0 + 100 * SEC);
@@ -44,7 +45,8 @@ TEST(start_event_carries_metadata_links_and_memo_without_nulls) {
     Sdk__UserMetadata metadata = SDK__USER_METADATA__INIT;
     Common__Link link = COMMON__LINK__INIT, *links[] = {&link};
     Common__Memo memo = COMMON__MEMO__INIT;
-    Common__Memo__FieldsEntry keep = COMMON__MEMO__FIELDS_ENTRY__INIT, drop = keep, *fields[] = {&keep, &drop};
+    Common__Memo__FieldsEntry keep = COMMON__MEMO__FIELDS_ENTRY__INIT, drop = keep,
+                              *fields[] = {&keep, &drop};
     metadata.summary = core_payload(&f, "json/plain", "\"why\"");
     keep.key = core_text(&f, "keep");
     keep.value = core_payload(&f, "json/plain", "1");
@@ -69,10 +71,17 @@ TEST(start_event_carries_metadata_links_and_memo_without_nulls) {
 TEST(start_normalises_timeouts) {
     /* seconds: execution, run, task; the same three as they stand in the event */
     static const int64_t cases[][6] = {
-        {0, 0, 0, 0, 0, 10},         {100, 0, 0, 100, 100, 10},     {100, 50, 0, 100, 50, 10},
-        {50, 100, 0, 50, 50, 10},    {0, 30, 60, 0, 30, 30},        {0, 0, 300, 0, 0, 120},
-        {0, 0, 120, 0, 0, 120},      {0, 5, 0, 0, 5, 5},            {0, 0, 1, 0, 0, 1},
-        {3, 0, 0, 3, 3, 3},          {1000000, 0, 7, 1000000, 1000000, 7},
+        {0, 0, 0, 0, 0, 10},
+        {100, 0, 0, 100, 100, 10},
+        {100, 50, 0, 100, 50, 10},
+        {50, 100, 0, 50, 50, 10},
+        {0, 30, 60, 0, 30, 30},
+        {0, 0, 300, 0, 0, 120},
+        {0, 0, 120, 0, 0, 120},
+        {0, 5, 0, 0, 5, 5},
+        {0, 0, 1, 0, 0, 1},
+        {3, 0, 0, 3, 3, 3},
+        {1000000, 0, 7, 1000000, 1000000, 7},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const int64_t *c = cases[i];
@@ -95,7 +104,8 @@ TEST(start_caps_endless_timeouts_at_a_century) {
     core_init(&f);
     Google__Protobuf__Duration forever = GOOGLE__PROTOBUF__DURATION__INIT;
     forever.seconds = INT64_MAX;
-    f.start.workflow_execution_timeout = f.start.workflow_run_timeout = f.start.workflow_task_timeout = &forever;
+    f.start.workflow_execution_timeout = f.start.workflow_run_timeout = f.start.workflow_task_timeout =
+        &forever;
     CHECK_INT(core_start(&f), 0);
     REQUIRE(f.st);
     CHECK_INT(f.st->execution_timeout_us, LIMIT_DURATION_DAYS * DAY);
@@ -177,10 +187,14 @@ static const struct verdict {
     enum start_verdict want;
     const char *text;
 } verdicts[] = {
-    {RUNNING, REUSE(UNSPECIFIED), CONFLICT(UNSPECIFIED), START_REFUSED, "Workflow execution is already running." RUN_TEXT},
-    {RUNNING, REUSE(ALLOW_DUPLICATE), CONFLICT(FAIL), START_REFUSED, "Workflow execution is already running." RUN_TEXT},
-    {RUNNING, REUSE(ALLOW_DUPLICATE_FAILED_ONLY), CONFLICT(UNSPECIFIED), START_REFUSED, "Workflow execution is already running." RUN_TEXT},
-    {RUNNING, REUSE(REJECT_DUPLICATE), CONFLICT(UNSPECIFIED), START_REFUSED, "Workflow execution is already running." RUN_TEXT},
+    {RUNNING, REUSE(UNSPECIFIED), CONFLICT(UNSPECIFIED), START_REFUSED,
+     "Workflow execution is already running." RUN_TEXT},
+    {RUNNING, REUSE(ALLOW_DUPLICATE), CONFLICT(FAIL), START_REFUSED,
+     "Workflow execution is already running." RUN_TEXT},
+    {RUNNING, REUSE(ALLOW_DUPLICATE_FAILED_ONLY), CONFLICT(UNSPECIFIED), START_REFUSED,
+     "Workflow execution is already running." RUN_TEXT},
+    {RUNNING, REUSE(REJECT_DUPLICATE), CONFLICT(UNSPECIFIED), START_REFUSED,
+     "Workflow execution is already running." RUN_TEXT},
     {RUNNING, REUSE(ALLOW_DUPLICATE), CONFLICT(USE_EXISTING), START_EXISTING, ""},
     {RUNNING, REUSE(REJECT_DUPLICATE), CONFLICT(USE_EXISTING), START_EXISTING, ""},
     {RUNNING, REUSE(ALLOW_DUPLICATE), CONFLICT(TERMINATE_EXISTING), START_TERMINATE_FIRST, ""},
@@ -189,10 +203,14 @@ static const struct verdict {
     {STATUS(COMPLETED), REUSE(ALLOW_DUPLICATE), CONFLICT(FAIL), START_NEW, ""},
     {STATUS(COMPLETED), REUSE(ALLOW_DUPLICATE), CONFLICT(USE_EXISTING), START_NEW, ""},
     {STATUS(COMPLETED), REUSE(TERMINATE_IF_RUNNING), CONFLICT(UNSPECIFIED), START_NEW, ""},
-    {STATUS(COMPLETED), REUSE(REJECT_DUPLICATE), CONFLICT(UNSPECIFIED), START_REFUSED, "Workflow execution already finished." RUN_TEXT},
-    {STATUS(FAILED), REUSE(REJECT_DUPLICATE), CONFLICT(UNSPECIFIED), START_REFUSED, "Workflow execution already finished." RUN_TEXT},
-    {STATUS(COMPLETED), REUSE(ALLOW_DUPLICATE_FAILED_ONLY), CONFLICT(UNSPECIFIED), START_REFUSED, "Workflow execution already finished successfully." RUN_TEXT},
-    {STATUS(CONTINUED_AS_NEW), REUSE(ALLOW_DUPLICATE_FAILED_ONLY), CONFLICT(UNSPECIFIED), START_REFUSED, "Workflow execution already finished successfully." RUN_TEXT},
+    {STATUS(COMPLETED), REUSE(REJECT_DUPLICATE), CONFLICT(UNSPECIFIED), START_REFUSED,
+     "Workflow execution already finished." RUN_TEXT},
+    {STATUS(FAILED), REUSE(REJECT_DUPLICATE), CONFLICT(UNSPECIFIED), START_REFUSED,
+     "Workflow execution already finished." RUN_TEXT},
+    {STATUS(COMPLETED), REUSE(ALLOW_DUPLICATE_FAILED_ONLY), CONFLICT(UNSPECIFIED), START_REFUSED,
+     "Workflow execution already finished successfully." RUN_TEXT},
+    {STATUS(CONTINUED_AS_NEW), REUSE(ALLOW_DUPLICATE_FAILED_ONLY), CONFLICT(UNSPECIFIED), START_REFUSED,
+     "Workflow execution already finished successfully." RUN_TEXT},
     {STATUS(FAILED), REUSE(ALLOW_DUPLICATE_FAILED_ONLY), CONFLICT(UNSPECIFIED), START_NEW, ""},
     {STATUS(CANCELED), REUSE(ALLOW_DUPLICATE_FAILED_ONLY), CONFLICT(UNSPECIFIED), START_NEW, ""},
     {STATUS(TERMINATED), REUSE(ALLOW_DUPLICATE_FAILED_ONLY), CONFLICT(UNSPECIFIED), START_NEW, ""},

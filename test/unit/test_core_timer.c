@@ -86,8 +86,9 @@ TEST(timer_cancel_takes_the_buffered_fire_back_and_leaves_the_rest) {
     (void)core_new(&f);
     core_add_cancel_timer(&f, "t");
     CHECK_INT(core_complete(&f), 0);
-    CHECK_STR(core_new(&f), "TASK_STARTED@8 TASK_COMPLETED@9 TIMER_CANCELED@10 RUN_SIGNALED@11 RUN_SIGNALED@12 "
-                            "TASK_SCHEDULED@13");
+    CHECK_STR(core_new(&f),
+              "TASK_STARTED@8 TASK_COMPLETED@9 TIMER_CANCELED@10 RUN_SIGNALED@11 RUN_SIGNALED@12 "
+              "TASK_SCHEDULED@13");
 }
 
 TEST(timer_cancelled_twice_is_refused) {

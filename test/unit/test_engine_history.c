@@ -34,7 +34,8 @@ static void read_reverse(struct rig *r, struct ask *a, int32_t page_size, const 
     ProtobufCBinaryData token = after ? page_token(after) : (ProtobufCBinaryData){0, NULL};
     struct arena *m = ask_begin(r, a);
     Ws__GetWorkflowExecutionHistoryReverseRequest *req =
-        MAKE(m, Ws__GetWorkflowExecutionHistoryReverseRequest, ws__get_workflow_execution_history_reverse_request__init);
+        MAKE(m, Ws__GetWorkflowExecutionHistoryReverseRequest,
+             ws__get_workflow_execution_history_reverse_request__init);
     req->namespace_ = make_text(m, "default");
     req->execution = make_execution(m, "wf", "");
     req->maximum_page_size = page_size;
@@ -127,9 +128,14 @@ TEST(history_token_made_by_a_client_does_no_harm) {
         int code;
         const char *events;
     } cases[] = {
-        {0, 0, ERR_INVALID, NULL},   {-1, 0, ERR_INVALID, NULL},    {1, -1, ERR_INVALID, NULL},
-        {INT64_MAX, 0, 0, ""},       {1, INT64_MAX, ERR_INVALID, NULL},
-        {3, 0, 0, ""},               {2, 0, 0, "TASK_SCHEDULED@2"}, {2, 1, 0, ""},
+        {0, 0, ERR_INVALID, NULL},
+        {-1, 0, ERR_INVALID, NULL},
+        {1, -1, ERR_INVALID, NULL},
+        {INT64_MAX, 0, 0, ""},
+        {1, INT64_MAX, ERR_INVALID, NULL},
+        {3, 0, 0, ""},
+        {2, 0, 0, "TASK_SCHEDULED@2"},
+        {2, 1, 0, ""},
         {1, INT64_MAX - 1, 0, "RUN_STARTED@1 TASK_SCHEDULED@2"},
     };
     cleanup(ask_done) struct ask a = {0}, start = {0};
@@ -320,7 +326,8 @@ TEST(history_backwards) {
     CHECK_STR(ask_events(&three), "RUN_STARTED@1");
     CHECK_INT(page_token(&three).len, 0);
     read_reverse(&r, &three, 0, NULL);
-    CHECK_STR(ask_events(&three), "RUN_COMPLETED@5 TASK_COMPLETED@4 TASK_STARTED@3 TASK_SCHEDULED@2 RUN_STARTED@1");
+    CHECK_STR(ask_events(&three),
+              "RUN_COMPLETED@5 TASK_COMPLETED@4 TASK_STARTED@3 TASK_SCHEDULED@2 RUN_STARTED@1");
 }
 
 /* from the store */
@@ -391,10 +398,11 @@ TEST(history_of_a_task_is_whole_when_it_comes_from_disk) {
     rig_signal(&r, &a, "wf", "");
     rig_restart(&r);
     rig_poll(&r, &p, "queue");
-    CHECK_STR(ask_events(&p), FIRST_TASK " TASK_COMPLETED@4 MARKER_RECORDED@5 TASK_SCHEDULED@6 TASK_STARTED@7 "
-                                         "TASK_COMPLETED@8 MARKER_RECORDED@9 TASK_SCHEDULED@10 TASK_STARTED@11 "
-                                         "TASK_COMPLETED@12 MARKER_RECORDED@13 RUN_SIGNALED@14 TASK_SCHEDULED@15 "
-                                         "TASK_STARTED@16");
+    CHECK_STR(ask_events(&p),
+              FIRST_TASK " TASK_COMPLETED@4 MARKER_RECORDED@5 TASK_SCHEDULED@6 TASK_STARTED@7 "
+                         "TASK_COMPLETED@8 MARKER_RECORDED@9 TASK_SCHEDULED@10 TASK_STARTED@11 "
+                         "TASK_COMPLETED@12 MARKER_RECORDED@13 RUN_SIGNALED@14 TASK_SCHEDULED@15 "
+                         "TASK_STARTED@16");
 }
 
 TEST(history_of_a_task_that_is_too_long_is_paged) {

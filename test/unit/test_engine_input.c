@@ -105,8 +105,8 @@ START(start_bad_policy, set_retry_policy(m, q, 0.5))
 START(start_cron_and_delay, set_cron_and_delay(m, q))
 START(start_bad_cron, q->cron_schedule = make_text(m, "never"))
 START(start_callback, set_callback(m, q))
-START(start_two_terminations, set_policies(q, WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING,
-                                           WORKFLOW_ID_CONFLICT_POLICY_FAIL))
+START(start_two_terminations,
+      set_policies(q, WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING, WORKFLOW_ID_CONFLICT_POLICY_FAIL))
 START(start_reject_and_terminate, set_policies(q, WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
                                                WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING))
 START(start_many_links, q->links = links(m, q->n_links = 11))
@@ -138,10 +138,12 @@ TEST(input_of_start) {
         {start_callback, ERR_UNIMPLEMENTED,
          "completion callbacks are not supported by this version of the server"},
         {start_two_terminations, ERR_INVALID,
-         "Invalid WorkflowIDReusePolicy: WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING cannot be used together "
+         "Invalid WorkflowIDReusePolicy: WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING cannot be used "
+         "together "
          "with a WorkflowIDConflictPolicy."},
         {start_reject_and_terminate, ERR_INVALID,
-         "Invalid WorkflowIDReusePolicy: WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE cannot be used together with "
+         "Invalid WorkflowIDReusePolicy: WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE cannot be used together "
+         "with "
          "WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING."},
         {start_many_links, ERR_INVALID, "cannot attach more than 10 links per request"},
     };
@@ -196,7 +198,10 @@ POLL(long_queue, q->task_queue->name = LONG(m))
 POLL(reserved_queue, q->task_queue->name = make_text(m, "/_sys/x"))
 POLL(long_identity, q->identity = LONG(m))
 
-#define POLL_ROW(name, code, text) {poll_##name, code, text}, {poll_activity_##name, code, text}
+#define POLL_ROW(name, code, text)                                                                           \
+    {poll_##name, code, text}, {                                                                             \
+        poll_activity_##name, code, text                                                                     \
+    }
 
 TEST(input_of_polls) {
     static const struct bad all[] = {
@@ -225,8 +230,8 @@ static Ws__SignalWorkflowExecutionRequest *good_signal(struct rig *r, struct ask
 
 static Ws__RequestCancelWorkflowExecutionRequest *good_cancel(struct rig *r, struct ask *a) {
     struct arena *m = ask_begin(r, a);
-    Ws__RequestCancelWorkflowExecutionRequest *q = MAKE(
-        m, Ws__RequestCancelWorkflowExecutionRequest, ws__request_cancel_workflow_execution_request__init);
+    Ws__RequestCancelWorkflowExecutionRequest *q = MAKE(m, Ws__RequestCancelWorkflowExecutionRequest,
+                                                        ws__request_cancel_workflow_execution_request__init);
     q->namespace_ = make_text(m, "default");
     q->workflow_execution = make_execution(m, "nobody", "");
     return q;
@@ -271,17 +276,23 @@ static Ws__QueryWorkflowRequest *good_query(struct rig *r, struct ask *a) {
 /* The same change to each of the seven; `ex` is what the request calls its execution. */
 #define EACH(name, change, change_ex)                                                                        \
     SENDER(signal_##name, Ws__SignalWorkflowExecutionRequest, good_signal, signal_workflow,                  \
-           change_ex(q->workflow_execution); change)                                                         \
+           change_ex(q->workflow_execution);                                                                 \
+           change)                                                                                           \
     SENDER(cancel_##name, Ws__RequestCancelWorkflowExecutionRequest, good_cancel, request_cancel,            \
-           change_ex(q->workflow_execution); change)                                                         \
+           change_ex(q->workflow_execution);                                                                 \
+           change)                                                                                           \
     SENDER(terminate_##name, Ws__TerminateWorkflowExecutionRequest, good_terminate, terminate_workflow,      \
-           change_ex(q->workflow_execution); change)                                                         \
+           change_ex(q->workflow_execution);                                                                 \
+           change)                                                                                           \
     SENDER(describe_##name, Ws__DescribeWorkflowExecutionRequest, good_describe, describe_workflow,          \
-           change_ex(q->execution); change)                                                                  \
+           change_ex(q->execution);                                                                          \
+           change)                                                                                           \
     SENDER(history_##name, Ws__GetWorkflowExecutionHistoryRequest, good_history, get_history,                \
-           change_ex(q->execution); change)                                                                  \
+           change_ex(q->execution);                                                                          \
+           change)                                                                                           \
     SENDER(reverse_##name, Ws__GetWorkflowExecutionHistoryReverseRequest, good_reverse, get_history_reverse, \
-           change_ex(q->execution); change)                                                                  \
+           change_ex(q->execution);                                                                          \
+           change)                                                                                           \
     SENDER(query_##name, Ws__QueryWorkflowRequest, good_query, query_workflow, change_ex(q->execution);      \
            change)
 #define SAME(ex)
@@ -366,31 +377,32 @@ TEST(input_run_id_of_another_workflow_is_not_found) {
         q->task_token = make_bytes(m, (ProtobufCBinaryData){token.n, (uint8_t *)(uintptr_t)token.p});        \
         RIG_SEND(r, a, rpc, q);                                                                              \
     }
-ANSWER(answer_task, Ws__RespondWorkflowTaskCompletedRequest, ws__respond_workflow_task_completed_request__init,
-       complete_workflow_task)
+ANSWER(answer_task, Ws__RespondWorkflowTaskCompletedRequest,
+       ws__respond_workflow_task_completed_request__init, complete_workflow_task)
 ANSWER(fail_task, Ws__RespondWorkflowTaskFailedRequest, ws__respond_workflow_task_failed_request__init,
        fail_workflow_task)
 ANSWER(heartbeat, Ws__RecordActivityTaskHeartbeatRequest, ws__record_activity_task_heartbeat_request__init,
        heartbeat_activity)
-ANSWER(answer_activity, Ws__RespondActivityTaskCompletedRequest, ws__respond_activity_task_completed_request__init,
-       complete_activity)
+ANSWER(answer_activity, Ws__RespondActivityTaskCompletedRequest,
+       ws__respond_activity_task_completed_request__init, complete_activity)
 ANSWER(fail_activity, Ws__RespondActivityTaskFailedRequest, ws__respond_activity_task_failed_request__init,
        fail_activity)
-ANSWER(cancel_activity, Ws__RespondActivityTaskCanceledRequest, ws__respond_activity_task_canceled_request__init,
-       cancel_activity)
+ANSWER(cancel_activity, Ws__RespondActivityTaskCanceledRequest,
+       ws__respond_activity_task_canceled_request__init, cancel_activity)
 ANSWER(answer_query, Ws__RespondQueryTaskCompletedRequest, ws__respond_query_task_completed_request__init,
        answer_query)
 
 static const struct answer {
     void (*send)(struct rig *r, struct ask *a, const char *space, struct str token);
     bool is_activity;
-} answers[] = {{answer_task, false}, {fail_task, false},    {heartbeat, true},
+} answers[] = {{answer_task, false},    {fail_task, false},    {heartbeat, true},
                {answer_activity, true}, {fail_activity, true}, {cancel_activity, true}};
 
 static void namespace_id(struct rig *r, const char *name, struct uuid_text *ret) {
     cleanup(ask_done) struct ask a = {0};
     struct arena *m = ask_begin(r, &a);
-    Ws__DescribeNamespaceRequest *q = MAKE(m, Ws__DescribeNamespaceRequest, ws__describe_namespace_request__init);
+    Ws__DescribeNamespaceRequest *q =
+        MAKE(m, Ws__DescribeNamespaceRequest, ws__describe_namespace_request__init);
     q->namespace_ = make_text(m, name);
     RIG_SEND(r, &a, describe_namespace, q);
     const Ws__DescribeNamespaceResponse *d = a.response;
@@ -492,8 +504,7 @@ TEST(input_of_activity_answers) {
     q->task_token = make_bytes(m, ((const Ws__PollActivityTaskQueueResponse *)act.response)->task_token);
     q->failure = MAKE(m, Failure__Failure, failure__failure__init);
     q->failure->failure_info_case = FAILURE__FAILURE__FAILURE_INFO_SERVER_FAILURE_INFO;
-    q->failure->server_failure_info =
-        MAKE(m, Failure__ServerFailureInfo, failure__server_failure_info__init);
+    q->failure->server_failure_info = MAKE(m, Failure__ServerFailureInfo, failure__server_failure_info__init);
     RIG_SEND(&r, &a, fail_activity, q);
     CHECK_FAILS(&a, ERR_INVALID, "Failure must have ApplicationFailureInfo.");
     cancel_activity(&r, &a, "default", ask_token(&act));

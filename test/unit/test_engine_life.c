@@ -92,8 +92,9 @@ TEST(life_restart_remembers_deadlines) {
     rig_advance(&r, 50 * SEC);
     rig_poll(&r, &p, "queue");
     REQUIRE(has_task(&p));
-    CHECK_STR(ask_events(&p), "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_COMPLETED@4 ACTIVITY_SCHEDULED@5 "
-                              "TIMER_STARTED@6 TIMER_FIRED@7 TASK_SCHEDULED@8 TASK_STARTED@9");
+    CHECK_STR(ask_events(&p),
+              "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_COMPLETED@4 ACTIVITY_SCHEDULED@5 "
+              "TIMER_STARTED@6 TIMER_FIRED@7 TASK_SCHEDULED@8 TASK_STARTED@9");
 }
 
 TEST(life_restart_does_what_became_due_while_it_was_down) {
@@ -191,8 +192,8 @@ TEST(life_runs_that_are_not_in_use_are_dropped_and_read_again) {
         ask_cancel(&r, &p);
         for (int i = 0; i < RUNS; i++) {
             rig_history(&r, &a, run_name(name, i));
-            CHECK_STR(ask_events(&a),
-                      "RUN_STARTED@1 TASK_SCHEDULED@2 RUN_SIGNALED@3 TASK_STARTED@4 TASK_COMPLETED@5 RUN_COMPLETED@6");
+            CHECK_STR(ask_events(&a), "RUN_STARTED@1 TASK_SCHEDULED@2 RUN_SIGNALED@3 TASK_STARTED@4 "
+                                      "TASK_COMPLETED@5 RUN_COMPLETED@6");
         }
     }
 }
@@ -424,5 +425,6 @@ TEST(life_runs_closed_before_anyone_polled_are_passed_over) {
     rig_start(&r, &a, "last");
     rig_poll(&r, &p, "queue");
     REQUIRE(has_task(&p));
-    CHECK_STR(((const Ws__PollWorkflowTaskQueueResponse *)p.response)->workflow_execution->workflow_id, "last");
+    CHECK_STR(((const Ws__PollWorkflowTaskQueueResponse *)p.response)->workflow_execution->workflow_id,
+              "last");
 }

@@ -234,7 +234,8 @@ TEST(poll_passes_over_tasks_of_closed_runs) {
     rig_terminate(&r, &a, "gone");
     rig_poll(&r, &p, "queue");
     REQUIRE(has_task(&p));
-    CHECK_STR(((const Ws__PollWorkflowTaskQueueResponse *)p.response)->workflow_execution->workflow_id, "here");
+    CHECK_STR(((const Ws__PollWorkflowTaskQueueResponse *)p.response)->workflow_execution->workflow_id,
+              "here");
 }
 
 /* sticky queues */
@@ -259,7 +260,8 @@ TEST(poll_of_the_sticky_queue_gets_only_what_is_new) {
     CHECK(has_task(&p) && !normal.is_done);
     CHECK_STR(ask_events(&p), "TASK_COMPLETED@4 RUN_SIGNALED@5 TASK_SCHEDULED@6 TASK_STARTED@7");
     CHECK_INT(((const Ws__PollWorkflowTaskQueueResponse *)p.response)->previous_started_event_id, 3);
-    CHECK_STR(((const Ws__PollWorkflowTaskQueueResponse *)p.response)->workflow_execution_task_queue->name, "queue");
+    CHECK_STR(((const Ws__PollWorkflowTaskQueueResponse *)p.response)->workflow_execution_task_queue->name,
+              "queue");
 }
 
 TEST(poll_of_the_normal_queue_serves_when_the_sticky_one_is_idle) {
@@ -296,8 +298,9 @@ TEST(poll_of_the_normal_queue_serves_after_the_sticky_timeout) {
     CHECK(!normal.is_done);
     rig_advance(&r, 5 * SEC);
     CHECK(has_task(&normal));
-    CHECK_STR(ask_events(&normal), FIRST_TASK " TASK_COMPLETED@4 RUN_SIGNALED@5 TASK_SCHEDULED@6 TASK_TIMED_OUT@7 "
-                                              "TASK_SCHEDULED@8 TASK_STARTED@9");
+    CHECK_STR(ask_events(&normal),
+              FIRST_TASK " TASK_COMPLETED@4 RUN_SIGNALED@5 TASK_SCHEDULED@6 TASK_TIMED_OUT@7 "
+                         "TASK_SCHEDULED@8 TASK_STARTED@9");
 }
 
 TEST(poll_of_the_normal_queue_serves_when_the_worker_says_goodbye) {
@@ -317,7 +320,8 @@ TEST(poll_of_the_normal_queue_serves_when_the_worker_says_goodbye) {
     RIG_SEND(&r, &a, shutdown_worker, req);
     CHECK_OK(&a);
     CHECK(has_task(&normal));
-    CHECK_STR(ask_events(&normal), FIRST_TASK " TASK_COMPLETED@4 RUN_SIGNALED@5 TASK_SCHEDULED@6 TASK_STARTED@7");
+    CHECK_STR(ask_events(&normal),
+              FIRST_TASK " TASK_COMPLETED@4 RUN_SIGNALED@5 TASK_SCHEDULED@6 TASK_STARTED@7");
 }
 
 /* activities */

@@ -111,7 +111,8 @@ TEST(run_start_of_a_taken_id_names_the_run) {
     start_with(&r, &a, "one", 0, 0);
     start_with(&r, &b, "two", 0, 0);
     CHECK_INT(b.err.code, ERR_ALREADY_STARTED);
-    CHECK(str_starts(str_of(b.err.text), STR("Workflow execution is already running. WorkflowId: wf, RunId: ")));
+    CHECK(str_starts(str_of(b.err.text),
+                     STR("Workflow execution is already running. WorkflowId: wf, RunId: ")));
     CHECK_STR(b.err.subject, "one");
     CHECK_STR(b.err.run_id.s, run_id_of(&a));
     CHECK_STR(b.err.first_run_id.s, run_id_of(&a));
@@ -231,9 +232,10 @@ TEST(run_from_start_to_end) {
     rig_finish(&r, &a, &task);
     CHECK_OK(&a);
     rig_history(&r, &a, "wf");
-    CHECK_STR(ask_events(&a), "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_COMPLETED@4 ACTIVITY_SCHEDULED@5 "
-                              "TIMER_STARTED@6 ACTIVITY_STARTED@7 ACTIVITY_COMPLETED@8 TASK_SCHEDULED@9 TASK_STARTED@10 "
-                              "TASK_COMPLETED@11 RUN_COMPLETED@12");
+    CHECK_STR(ask_events(&a),
+              "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_COMPLETED@4 ACTIVITY_SCHEDULED@5 "
+              "TIMER_STARTED@6 ACTIVITY_STARTED@7 ACTIVITY_COMPLETED@8 TASK_SCHEDULED@9 TASK_STARTED@10 "
+              "TASK_COMPLETED@11 RUN_COMPLETED@12");
     /* Nothing of the run is due any more: what is left is the next look for what retention removes. */
     CHECK_INT(engine_next_wake_us(r.engine, r.now), ENGINE_SWEEP_MS * USEC_PER_MS);
 }
@@ -253,8 +255,9 @@ TEST(run_timer_fires_when_the_clock_says_so) {
     CHECK(!task.is_done);
     rig_advance(&r, SEC);
     CHECK(task.is_done);
-    CHECK_STR(ask_events(&task), "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_COMPLETED@4 TIMER_STARTED@5 "
-                                 "TIMER_FIRED@6 TASK_SCHEDULED@7 TASK_STARTED@8");
+    CHECK_STR(ask_events(&task),
+              "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_COMPLETED@4 TIMER_STARTED@5 "
+              "TIMER_FIRED@6 TASK_SCHEDULED@7 TASK_STARTED@8");
 }
 
 TEST(run_times_out) {
@@ -319,7 +322,8 @@ TEST(run_is_found_by_the_first_of_its_chain) {
     rig_start(&r, &a, "wf");
     terminate_chain(&r, &b, "", "33333333-3333-4333-8333-333333333333");
     CHECK_FAILS(&b, ERR_NOT_FOUND, "workflow execution not found");
-    terminate_chain(&r, &b, "33333333-3333-4333-8333-333333333333", run_id_of(&a)); /* the run id is ignored */
+    terminate_chain(&r, &b, "33333333-3333-4333-8333-333333333333",
+                    run_id_of(&a)); /* the run id is ignored */
     CHECK_OK(&b);
 }
 
@@ -491,7 +495,8 @@ TEST(namespace_is_described_by_name_and_by_id) {
     cleanup(rig_done) struct rig r;
     rig_init(&r);
     struct arena *m = ask_begin(&r, &a);
-    Ws__DescribeNamespaceRequest *req = MAKE(m, Ws__DescribeNamespaceRequest, ws__describe_namespace_request__init);
+    Ws__DescribeNamespaceRequest *req =
+        MAKE(m, Ws__DescribeNamespaceRequest, ws__describe_namespace_request__init);
     req->namespace_ = make_text(m, "default");
     RIG_SEND(&r, &a, describe_namespace, req);
     CHECK_OK(&a);

@@ -59,6 +59,7 @@ TEST(pb_message_field_is_set_and_cleared) {
 }
 
 TEST(pb_arrays_grow_and_shrink) {
+    static const char letters[] = "abcde";
     bool failed = false;
     State__Execution *st = pb_new(&state__execution__descriptor, &failed);
     REQUIRE(st);
@@ -68,7 +69,7 @@ TEST(pb_arrays_grow_and_shrink) {
             t->started_event_id = i;
         pb_append_message(&st->n_timers, &st->timers, t, &failed);
         pb_append_string(&st->n_signal_request_ids, &st->signal_request_ids, "id", &failed);
-        pb_append_bytes(&st->n_buffered, &st->buffered, str_bytes("abcde" + i, 1), &failed);
+        pb_append_bytes(&st->n_buffered, &st->buffered, str_bytes(&letters[i], 1), &failed);
     }
     CHECK(!failed && st->n_timers == 5 && st->n_signal_request_ids == 5 && st->n_buffered == 5);
     if (st->n_timers == 5) {

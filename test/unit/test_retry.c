@@ -7,7 +7,8 @@
 
 #define SEC USEC_PER_SEC
 
-static struct retry_plan plan_of(int64_t initial_us, double coefficient, int64_t maximum_us, int32_t attempts) {
+static struct retry_plan plan_of(int64_t initial_us, double coefficient, int64_t maximum_us,
+                                 int32_t attempts) {
     Google__Protobuf__Duration initial = pb_duration(initial_us), maximum = pb_duration(maximum_us);
     Common__RetryPolicy p = COMMON__RETRY_POLICY__INIT;
     p.initial_interval = &initial;
@@ -42,11 +43,16 @@ TEST(retry_backoff_grows_to_the_maximum) {
         int32_t attempt;
         int64_t want_us;
     } cases[] = {
-        {SEC, 2, 100 * SEC, 1, SEC},         {SEC, 2, 100 * SEC, 2, 2 * SEC},
-        {SEC, 2, 100 * SEC, 7, 64 * SEC},    {SEC, 2, 100 * SEC, 8, 100 * SEC},
-        {SEC, 2, 100 * SEC, 1000, 100 * SEC}, {SEC, 1, 100 * SEC, INT32_MAX, SEC},
-        {1000, 1.5, SEC, 3, 2250},           {SEC, 10, CLOCK_NEVER, 100, CLOCK_NEVER},
-        {SEC, 3, 2 * SEC, 2, 2 * SEC},       {SEC, INFINITY, 5 * SEC, 2, 5 * SEC},
+        {SEC, 2, 100 * SEC, 1, SEC},
+        {SEC, 2, 100 * SEC, 2, 2 * SEC},
+        {SEC, 2, 100 * SEC, 7, 64 * SEC},
+        {SEC, 2, 100 * SEC, 8, 100 * SEC},
+        {SEC, 2, 100 * SEC, 1000, 100 * SEC},
+        {SEC, 1, 100 * SEC, INT32_MAX, SEC},
+        {1000, 1.5, SEC, 3, 2250},
+        {SEC, 10, CLOCK_NEVER, 100, CLOCK_NEVER},
+        {SEC, 3, 2 * SEC, 2, 2 * SEC},
+        {SEC, HUGE_VAL, 5 * SEC, 2, 5 * SEC},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct retry_plan p = {cases[i].initial_us, cases[i].coefficient, cases[i].maximum_us, 0};
@@ -67,7 +73,7 @@ TEST(retry_policy_rules) {
         {1, -1, 0, 0, "MaximumInterval cannot be negative on retry policy."},
         {1, 0, 0.99, 0, "BackoffCoefficient cannot be less than 1 on retry policy."},
         {1, 0, -1, 0, "BackoffCoefficient cannot be less than 1 on retry policy."},
-        {1, 0, NAN, 0, "BackoffCoefficient cannot be less than 1 on retry policy."},
+        {1, 0, (double)NAN, 0, "BackoffCoefficient cannot be less than 1 on retry policy."},
         {10, 9, 2, 0, "MaximumInterval cannot be less than InitialInterval on retry policy."},
         {1, 0, 2, -1, "MaximumAttempts cannot be negative on retry policy."},
     };
@@ -111,7 +117,8 @@ TEST(retry_normalised_policy_is_written_out) {
 }
 
 TEST(retry_is_allowed_by_the_kind_of_failure) {
-    char listed[] = "Fatal", start_to_close[] = "TemporalTimeout:StartToClose", *types[] = {listed, start_to_close};
+    char listed[] = "Fatal", start_to_close[] = "TemporalTimeout:StartToClose",
+         *types[] = {listed, start_to_close};
     char other[] = "Other";
     Common__RetryPolicy p = COMMON__RETRY_POLICY__INIT;
     Failure__Failure f = FAILURE__FAILURE__INIT;

@@ -1,0 +1,166 @@
+/* Calls about task queues: describe, a worker's goodbye, a client that knows a worker is gone. */
+#include "core/run.h"
+#include "core/task.h"
+#include "core/validate.h"
+#include "engine/engine_int.h"
+#include "engine/response.h"
+
+#define VISITOR_SHOWN_US                                                                                     \
+    (5 * 60 * USEC_PER_SEC) /* a worker that has not polled for this long is not shown                       \
+                             */
+
+static void unstick(struct step *s, void *arg unused_arg) {
+    task_unstick(s);
+}
+
+/* a worker says goodbye */
+
+/* Tasks on its sticky queue go to the normal queue now instead of after a timeout. */
+static void go_unstick(struct op *op) {
+    const struct run_key *key = op->req;
+    struct space *space = space_by_id(op->e, key->namespace_id);
+    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0)
+        run_quiet_step(op->e, op->run, unstick, NULL);
+    op_reply(op, NULL, (struct str){NULL, 0});
+}
+
+static void queue_shut(struct engine *e, struct queue *q) {
+    q->last_poll_us = INT64_MIN;
+    q->rate = 0; /* nobody is left to protect */
+    for (struct task *t; (t = queue_pop(e, q));) {
+        struct run_key key = {t->space->id, t->run_id};
+        struct query *query = t->query;
+        task_free(t);
+        if (query)
+            query_lost(e, query);
+        else
+            errand_start(e, go_unstick, &key, sizeof(key));
+    }
+}
+
+static void go_shutdown(struct op *op) {
+    const Ws__ShutdownWorkerRequest *req = op->req;
+    static const Ws__ShutdownWorkerResponse resp = WS__SHUTDOWN_WORKER_RESPONSE__INIT;
+    struct space *space;
+    if (op_need_space(op, req->namespace_, &space) < 0) {
+        op_fail(op);
+        return;
+    }
+    struct queue *q =
+        strempty(req->sticky_task_queue) ? NULL : queue_find(op->e, space, false, req->sticky_task_queue);
+    if (q)
+        queue_shut(op->e, q);
+    op_reply(op, &resp.base, (struct str){NULL, 0});
+}
+
+void engine_shutdown_worker(struct engine *e, struct call *c, const Ws__ShutdownWorkerRequest *req) {
+    struct op *op = op_new(e, c, req, go_shutdown);
+    if (op)
+        op_start(op);
+}
+
+/* A client says that the sticky worker of a run is gone. */
+static void go_reset_sticky(struct op *op) {
+    static const Ws__ResetStickyTaskQueueResponse resp = WS__RESET_STICKY_TASK_QUEUE_RESPONSE__INIT;
+    const Ws__ResetStickyTaskQueueRequest *req = op->req;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = validate_execution(req->execution, &op->err);
+    if (rc == 0)
+        rc = op_need_execution(op, space, req->execution, NULL);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0 && !run_is_open(op->run->body->st))
+        rc = err_std(&op->err, ERR_CLOSED);
+    if (rc < 0) {
+        op_fail(op);
+        return;
+    }
+    run_quiet_step(op->e, op->run, unstick, NULL);
+    op_reply(op, &resp.base, (struct str){NULL, 0});
+}
+
+void engine_reset_sticky(struct engine *e, struct call *c, const Ws__ResetStickyTaskQueueRequest *req) {
+    struct op *op = op_new(e, c, req, go_reset_sticky);
+    if (op)
+        op_start(op);
+}
+
+/* Describe */
+
+static void describe_pollers(struct op *op, const struct queue *q, Ws__DescribeTaskQueueResponse *r) {
+    struct arena *a = op->call->arena;
+    r->pollers = arena_array(a, Taskqueue__PollerInfo *, q->visitor_count);
+    for (size_t i = 0; r->pollers && i < q->visitor_count; i++) {
+        const struct visitor *v = &q->visitors[i];
+        if (op->e->now.wall.us - v->last_us > VISITOR_SHOWN_US)
+            continue;
+        Taskqueue__PollerInfo *p = arena_new(a, Taskqueue__PollerInfo);
+        if (!p)
+            return;
+        taskqueue__poller_info__init(p);
+        p->identity = arena_strdup(a, v->identity);
+        p->last_access_time = response_time(a, v->last_us);
+        p->rate_per_second = v->rate;
+        r->pollers[r->n_pollers++] = p;
+    }
+}
+
+static int64_t oldest_age_us(const struct op *op, const struct queue *q) {
+    int64_t oldest = op->e->now.mono.us;
+    for (int p = 0; p < QUEUE_PRIORITIES; p++)
+        if (!list_empty(&q->tasks[p]))
+            oldest = MIN(oldest, container_of(q->tasks[p].next, struct task, link)->added_us);
+    return op->e->now.mono.us - oldest;
+}
+
+static void describe_backlog(struct op *op, const struct queue *q, Ws__DescribeTaskQueueResponse *r) {
+    struct arena *a = op->call->arena;
+    Taskqueue__TaskQueueStats *stats = arena_new(a, Taskqueue__TaskQueueStats);
+    Taskqueue__TaskQueueStatus *status = arena_new(a, Taskqueue__TaskQueueStatus);
+    if (!stats || !status)
+        return;
+    taskqueue__task_queue_stats__init(stats);
+    taskqueue__task_queue_status__init(status);
+    stats->approximate_backlog_count = status->backlog_count_hint = q ? (int64_t)q->task_count : 0;
+    stats->approximate_backlog_age = response_duration(a, q ? oldest_age_us(op, q) : 0);
+    stats->rate_limiting_active = q && q->rate > 0;
+    status->rate_per_second = q ? q->rate : 0;
+    r->stats = stats;
+    r->task_queue_status = status;
+}
+
+static void go_describe(struct op *op) {
+    const Ws__DescribeTaskQueueRequest *req = op->req;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = validate_task_queue(req->task_queue, &op->err);
+    Ws__DescribeTaskQueueResponse *r = arena_new(op->call->arena, Ws__DescribeTaskQueueResponse);
+    if (rc == 0 && !r)
+        rc = op_out_of_memory(op);
+    if (rc == 0) {
+        bool is_activity = req->task_queue_type == TASK_QUEUE_TYPE_ACTIVITY;
+        const struct queue *q = queue_find(op->e, space, is_activity, req->task_queue->name);
+        ws__describe_task_queue_response__init(r);
+        if (q)
+            describe_pollers(op, q, r);
+        describe_backlog(op, q, r);
+        if (arena_failed(op->call->arena))
+            rc = op_out_of_memory(op);
+    }
+    if (rc < 0)
+        op_fail(op);
+    else
+        op_reply(op, &r->base, (struct str){NULL, 0});
+}
+
+void engine_describe_task_queue(struct engine *e, struct call *c, const Ws__DescribeTaskQueueRequest *req) {
+    struct op *op = op_new(e, c, req, go_describe);
+    if (op)
+        op_start(op);
+}

@@ -1,0 +1,75 @@
+// Task queues: who polls them, what waits in them, in which order and how fast it leaves.
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import proto from '@temporalio/proto';
+import { eventually, openWorld, replayAll } from './lib/world.mjs';
+
+const { TaskQueueType } = proto.temporal.api.enums.v1;
+const world = openWorld();
+
+async function describeQueue(name, taskQueueType = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW) {
+  return await world.service.describeTaskQueue({ namespace: 'default', taskQueue: { name }, taskQueueType });
+}
+
+describe('task queues', { concurrency: 4, timeout: 120_000 }, () => {
+  test('know their workers', async () => {
+    await world.execute('hello', ['Ada']);
+    for (const type of [TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY]) {
+      const { pollers } = await describeQueue(world.taskQueue, type);
+      assert.ok(pollers.length >= 1);
+      assert.ok(pollers[0].identity.length > 0);
+      assert.ok(Math.abs(Number(pollers[0].lastAccessTime.seconds) * 1000 - Date.now()) < 120_000);
+    }
+  });
+
+  test('count what waits', async () => {
+    const taskQueue = 'waiting';
+    const handles = [];
+    for (let i = 0; i < 3; i++) handles.push(await world.start('hello', [`${i}`], { taskQueue }));
+    const { stats, pollers } = await describeQueue(taskQueue);
+    assert.equal(Number(stats.approximateBacklogCount), 3);
+    assert.equal(pollers.length, 0);
+    await world.withWorker(taskQueue, () => Promise.all(handles.map((handle) => handle.result())));
+    assert.equal(Number((await describeQueue(taskQueue)).stats.approximateBacklogCount), 0);
+  });
+
+  test('give urgent work first', async () => {
+    const taskQueue = 'urgent';
+    const started = [];
+    for (const priorityKey of [5, 3, 1, 4, 2]) {
+      const handle = await world.start('same', [priorityKey], { taskQueue, priority: { priorityKey } });
+      started.push([priorityKey, handle]);
+    }
+    await world.withWorker(taskQueue, () => Promise.all(started.map(([, handle]) => handle.result())), {
+      maxConcurrentWorkflowTaskExecutions: 2,
+      maxConcurrentWorkflowTaskPolls: 2,
+      maxCachedWorkflows: 0,
+    });
+    const times = await Promise.all(
+      started.map(async ([priorityKey, handle]) => {
+        const { events } = await handle.fetchHistory();
+        const task = events.find((event) => event.workflowTaskStartedEventAttributes);
+        return [Number(task.eventTime.seconds) * 1e9 + task.eventTime.nanos, priorityKey];
+      })
+    );
+    const order = times.sort(([a], [b]) => a - b).map(([, priorityKey]) => priorityKey);
+    assert.deepEqual(order, [1, 2, 3, 4, 5]);
+  });
+
+  test('keep to the rate that a worker asks for', async () => {
+    const taskQueue = 'slow';
+    const began = Date.now();
+    await world.withWorker(
+      taskQueue,
+      () => Promise.all([1, 2, 3, 4].map((n) => world.execute('hello', [`${n}`], { taskQueue }))),
+      { maxTaskQueueActivitiesPerSecond: 2 }
+    );
+    // Four activities at two a second: the last leaves a second and a half after the first.
+    assert.ok(Date.now() - began >= 1400, `${Date.now() - began} ms`);
+    const { pollers } = await eventually(() => describeQueue(taskQueue, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY));
+    assert.equal(pollers[0].ratePerSecond, 2);
+  });
+});
+
+replayAll(world);

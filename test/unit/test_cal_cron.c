@@ -1,0 +1,191 @@
+/* Cron strings, one line for each: what they give, or what is wrong with them and where. */
+#include <stdio.h>
+
+#include "cal_fixture.h"
+
+TEST(five_six_and_seven_fields) {
+    static const struct cal_case cases[] = {
+        CASE("cron 30 9 * * mon-fri", "2026-01-02T09:30", "2026-01-05 09:30 2026-01-06 09:30"),
+        CASE("cron 0 0 1 1 * 2030", "2026-01-01T00:00", "2030-01-01 00:00 none"),
+        CASE("cron */20 59 23 31 12 * *", "2026-01-01T00:00", "2026-12-31 23:59 23:59:20 23:59:40 2027-12-31 23:59"),
+        CASE("cron  0\t0   1 * *  ", "2026-01-01T00:00", "2026-02-01 00:00 2026-03-01 00:00"),
+        CASE("cron @yearly", "2026-01-01T00:00", "2027-01-01 00:00"),
+        CASE("cron @annually", "2026-01-01T00:00", "2027-01-01 00:00"),
+        CASE("cron @monthly", "2026-01-01T00:00", "2026-02-01 00:00"),
+        CASE("cron @weekly", "2026-01-01T00:00", "2026-01-04 00:00"),
+        CASE("cron @daily", "2026-01-01T00:00", "2026-01-02 00:00"),
+        CASE("cron @midnight # every night", "2026-01-01T00:00", "2026-01-02 00:00"),
+        CASE("cron @hourly", "2026-01-01T00:00", "2026-01-01 01:00"),
+        CASE("cron 0 0 29 2 *", "2025-01-01T00:00", "2028-02-29 00:00 2032-02-29 00:00"),
+        CASE("cron 0 0 29 2 *", "2093-01-01T00:00", "2096-02-29 00:00 none"),
+        CASE("cron 0 0 31 2 *", "2025-01-01T00:00", "none"),
+        CASE("cron 0 0 13 * 5", "2026-01-01T00:00", "2026-02-13 00:00 2026-03-13 00:00 2026-11-13 00:00"),
+        CASE("cron 59 23 31 12 * 2100", "2026-01-01T00:00", "2100-12-31 23:59 none"),
+    };
+    CHECK_CASES(cases);
+}
+
+TEST(days_that_ranges_cannot_say) {
+    static const struct cal_case cases[] = {
+        CASE("cron 0 12 L * *", "2026-01-01T00:00", "2026-01-31 12:00 2026-02-28 12:00 2026-03-31 12:00"),
+        CASE("cron 0 12 L * *", "2028-02-01T00:00", "2028-02-29 12:00"),
+        CASE("cron 0 12 l-3 * *", "2026-01-01T00:00", "2026-01-28 12:00 2026-02-25 12:00"),
+        CASE("cron 0 12 L-30 * *", "2026-01-01T12:00", "2026-03-01 12:00 2026-05-01 12:00"),
+        CASE("cron 0 12 15W * *", "2026-08-01T00:00", "2026-08-14 12:00 2026-09-15 12:00 2026-10-15 12:00"),
+        CASE("cron 0 12 1W * *", "2026-08-01T00:00", "2026-08-03 12:00 2026-09-01 12:00 2026-10-01 12:00"),
+        CASE("cron 0 12 31W * *", "2026-01-01T00:00", "2026-01-30 12:00 2026-03-31 12:00 2026-05-29 12:00"),
+        CASE("cron 0 12 LW * *", "2026-01-01T00:00", "2026-01-30 12:00 2026-02-27 12:00 2026-03-31 12:00"),
+        CASE("cron 0 12 1,L * *", "2026-01-15T00:00", "2026-01-31 12:00 2026-02-01 12:00 2026-02-28 12:00"),
+        CASE("cron 0 12 ? * 5#2", "2026-01-01T00:00", "2026-01-09 12:00 2026-02-13 12:00 2026-03-13 12:00"),
+        CASE("cron 0 12 * * fri#5", "2026-01-01T00:00", "2026-01-30 12:00 2026-05-29 12:00 2026-07-31 12:00"),
+        CASE("cron 0 12 * * 5L", "2026-01-01T00:00", "2026-01-30 12:00 2026-02-27 12:00"),
+        CASE("cron 0 12 * * FRIL", "2026-01-01T00:00", "2026-01-30 12:00 2026-02-27 12:00"),
+        CASE("cron 0 12 * * 7#1,3#3", "2026-01-01T00:00", "2026-01-04 12:00 2026-01-21 12:00 2026-02-01 12:00"),
+        CASE("cron 0 12 * * 1,5#2", "2026-01-01T00:00", "2026-01-05 12:00 2026-01-09 12:00 2026-01-12 12:00"),
+        CASE("cron 0 12 13 * 5#2", "2026-01-01T00:00", "2026-02-13 12:00 2026-03-13 12:00 2026-11-13 12:00"),
+        CASE("cron 0 12 * * ?", "2026-01-01T00:00", "2026-01-01 12:00 2026-01-02 12:00"),
+        CASE("cal hour=12 dom=L", "2026-01-01T00:00", "2026-01-31 12:00 2026-02-28 12:00"),
+        CASE("cron 0 * * * * | not sec=* min=* hour=* dom=L", "2026-01-30T22:30", "2026-01-30 23:00 2026-02-01 00:00"),
+        CASE("cron @daily | notcron * * * ? * 6#1 *", "2026-01-01T12:00", "2026-01-02 00:00 2026-01-04 00:00"),
+    };
+    CHECK_CASES(cases);
+}
+
+TEST(a_hash_sign_is_a_comment_or_a_count) {
+    static const struct {
+        const char *text, *comment;
+    } cases[] = {
+        {"0 0 * * 5 # the end of the week", "the end of the week"},
+        {"0 0 * * 5 #3", "3"},
+        {"0 0 * * 5#note", "note"},
+        {"0 0 * * *#", ""},
+        {"CRON_TZ=UTC 0 0 * * * # a # b", "a # b"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct cal_world w;
+        char spec[128];
+        (void)snprintf(spec, sizeof(spec), "cron %s", cases[i].text);
+        cal_world_init(&w);
+        if (CHECK_INT(cal_world_make(&w, spec), 0))
+            CHECK(str_is(w.spec.calendars[0].comment, cases[i].comment));
+        cal_world_done(&w);
+    }
+}
+
+TEST(mistakes_are_named_by_column) {
+    static const struct cal_case cases[] = {
+        CASE("cron ", "", "!does not have 5-7 fields (column 1: \"\")"),
+        CASE("cron 0 0 * *", "", "!does not have 5-7 fields (column 1: \"0 0 * *\")"),
+        CASE("cron 0 0 0 * * * * *", "", "!does not have 5-7 fields"),
+        CASE("cron 0 0 * juneuary *", "", "!Month is not in range [1-12] (column 7: \"juneuary\")"),
+        CASE("cron 60 0 * * *", "", "!Minute is not in range [0-59] (column 1: \"60\")"),
+        CASE("cron 0 24 * * *", "", "!Hour is not in range [0-23] (column 3: \"24\")"),
+        CASE("cron CRON_TZ=UTC 0 24 * * *", "", "!Hour is not in range [0-23] (column 15: \"24\")"),
+        CASE("cron 60 24 32 13 8", "", "!Minute is not in range [0-59] (column 1: \"60\"), Hour is not in range [0-23] "
+                                       "(column 4: \"24\"), DayOfMonth is not in range [1-31] (column 7: \"32\")"),
+        CASE("cron 0 0 L-31 * *", "", "!DayOfMonth Start is not in range [1-31] (column 5: \"L-31\")"),
+        CASE("cron 0 0 32W * *", "", "!DayOfMonth is not in range [1-31] (column 5: \"32W\")"),
+        CASE("cron 0 0 * * L", "", "!DayOfWeek has an L without a day"),
+        CASE("cron 0 0 * * 8L", "", "!DayOfWeek is not in range [0-7] (column 9: \"8L\")"),
+        CASE("cron 0 0 * L *", "", "!Month is not in range [1-12] (column 7: \"L\")"),
+        CASE("cron ? 0 * * *", "", "!Minute is not in range [0-59] (column 1: \"?\")"),
+        CASE("cron 0 0 1, 2 * *", "", "!DayOfMonth is not in range [1-31] (column 7: \"\")"),
+        CASE("cron @fortnightly", "", "!a name that is none of @yearly"),
+        CASE("cron @Daily", "", "!a name that is none of @yearly"),
+        CASE("cron @every", "", "!is not a length of time"),
+        CASE("cron @every 5", "", "!is not a length of time like 90m, 1.5d or PT15M (column 8: \"5\")"),
+        CASE("cron @every 5x", "", "!is not a length of time"),
+        CASE("cron @every 0.5s", "", "!interval is too small (column 8: \"0.5s\")"),
+        CASE("cron @every 1h/2h", "", "!phase cannot be greater than Interval (column 11: \"2h\")"),
+        CASE("cron @every 1h/-2m", "", "!phase is negative (column 11: \"-2m\")"),
+        CASE("cron @every -43h", "", "!interval is too small"),
+        CASE("cron @at tomorrow", "", "!@at needs a time like 2026-03-01T09:00 (column 5: \"tomorrow\")"),
+        CASE("cron @at 2026-02-30T09:00", "", "!@at needs a time like 2026-03-01T09:00 (column 13: \"30T09:00\")"),
+        CASE("cron 0 0 * * * H", "", "!Year cannot be spread with H (column 11: \"H\")"),
+        CASE("cron H(70-80) * * * *", "", "!Minute Start is not in range [0-59]"),
+        CASE("cron Hx * * * *", "", "!Minute has an H that is not like H, H/10 or H(0-29) (column 1: \"Hx\")"),
+        CASE("notcron @every 5m", "", "!cannot be excluded: only calendars and recurrences can"),
+        CASE("cron 0 0 * * * | zone Europe/Berlin;missing=jump", "", "!\"missing=jump\" is none of missing=skip"),
+    };
+    CHECK_CASES(cases);
+}
+
+/* These values must not change: schedules that were made with an H would move. */
+TEST(spread) {
+    static const struct cal_case cases[] = {
+        CASE("cron H H * * * | seed one", "2026-01-01T00:00", "2026-01-01 11:46 2026-01-02 11:46"),
+        CASE("cron H H * * * | seed two", "2026-01-01T00:00", "2026-01-01 08:54 2026-01-02 08:54"),
+        CASE("cron H/15 3 * * * | seed one", "2026-01-01T00:00", "2026-01-01 03:01 03:16 03:31 03:46"),
+        CASE("cron H(0-29)/10 3 * * * | seed one", "2026-01-01T00:00", "2026-01-01 03:06 03:16 03:26 2026-01-02 03:06"),
+        CASE("cron 0 0 H * * | seed one", "2026-01-01T00:00", "2026-01-16 00:00 2026-02-16 00:00"),
+    };
+    CHECK_CASES(cases);
+}
+
+/* Schedules must not come together: every minute gets between a third and three times its share. */
+TEST(spread_is_even) {
+    enum { COUNT = 6000 };
+    size_t minutes[60] = {0};
+    struct cal_world w;
+    cal_world_init(&w);
+    for (int i = 0; i < COUNT; i++) {
+        char seed[32];
+        (void)snprintf(seed, sizeof(seed), "namespace-schedule-%d", i);
+        arena_clear(&w.arena);
+        cal_spec_init(&w.spec, &w.arena, str_of(seed));
+        if (!CHECK_INT(cal_spec_add_cron(&w.spec, STR("H * * * *"), &w.err), 0))
+            break;
+        minutes[w.spec.calendars[0].fields[CAL_MINUTE].v[0].first]++;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(minutes); i++)
+        CHECK(minutes[i] > COUNT / 60 / 3 && minutes[i] < COUNT / 60 * 3);
+    cal_world_done(&w);
+}
+
+TEST(dbos) {
+    static const struct cal_case cases[] = {
+        CASE("dbos 10-19/2 * * * *", "2026-01-01T00:00", "2026-01-01 00:10 00:12 00:14 00:16 00:18 01:10"),
+        CASE("dbos 11-19/5 * * * *", "2026-01-01T00:00", "2026-01-01 00:15 01:15"),
+        CASE("cron 11-19/5 * * * *", "2026-01-01T00:00", "2026-01-01 00:11 00:16 01:11"),
+        CASE("cron @dbos 11-19/5 * * * *", "2026-01-01T00:00", "2026-01-01 00:15 01:15"),
+        CASE("dbos */15 30 4 * * *", "2026-01-01T00:00", "2026-01-01 04:30 04:30:15 04:30:30 04:30:45"),
+        CASE("dbos 1,2,4-9/2 0 0 1 1 *", "2026-01-01T00:00", "2026-01-01 00:00:02 00:00:04 00:00:06 00:00:08 2027-01-01 00:00:02"),
+        CASE("dbos 0 0 13 * Friday", "2026-01-01T00:00", "2026-02-13 00:00 2026-03-13 00:00"),
+        CASE("dbos 0 0 1 JAN,Feb 7", "2026-01-01T00:00", "2026-02-01 00:00 2032-02-01 00:00"),
+        CASE("dbos 0 0 * *", "", "!a DBOS crontab does not have 5 or 6 fields"),
+        CASE("dbos 0 0 0 * * * *", "", "!a DBOS crontab does not have 5 or 6 fields"),
+        CASE("dbos 1-4/7 0 * * *", "", "!Minute has no value that 7 divides (column 1: \"1-4/7\")"),
+        CASE("dbos 0 0 L * *", "", "!DayOfMonth is not in range [1-31] (column 5: \"L\")"),
+    };
+    CHECK_CASES(cases);
+}
+
+TEST(bounds) {
+    static const struct cal_case cases[] = {
+        CASE("cron @daily | start 2026-03-01T00:00 | end 2026-03-03T00:00", "2026-01-01T00:00",
+             "2026-03-01 00:00 2026-03-02 00:00 2026-03-03 00:00 none"),
+        CASE("cron @daily | end 2026-03-02T23:59:59.999", "2026-03-01T00:00", "2026-03-02 00:00 none"),
+        CASE("cron @daily", "1960-01-01T00:00", "1970-01-01 00:00"),
+        CASE("cron @daily | start 1960-02-01T00:00", "1960-01-01T00:00", "1960-02-01 00:00"),
+        CASE("cron @every 1h", "1960-01-01T00:00", "1970-01-01 00:00 01:00"),
+        CASE("cron @every 1h", "2100-12-31T22:30", "2100-12-31 23:00 none"),
+        CASE("cron @hourly", "2100-12-31T22:30", "2100-12-31 23:00 none"),
+        CASE("cron CRON_TZ=Asia/Tokyo 0 * * * *", "2100-12-31T13:30", "2100-12-31 14:00 none"),
+        CASE("cron CRON_TZ=America/New_York 0 * * * *", "2100-12-31T22:30", "2100-12-31 23:00 none"),
+    };
+    CHECK_CASES(cases);
+}
+
+TEST(an_empty_spec_never_comes) {
+    CHECK_TIMES("zone UTC", "2026-01-01T00:00", "none");
+    struct cal_world w;
+    struct cal_time t;
+    cal_world_init(&w);
+    cal_spec_init(&w.spec, &w.arena, STR(""));
+    static const struct cal_range five[] = {{5, 0, 0}};
+    struct cal_calendar no_hours = {.fields = {[CAL_SECOND] = {five, 1}, [CAL_MINUTE] = {five, 1}}};
+    CHECK_INT(cal_spec_add_calendar(&w.spec, &no_hours, &w.err), 0);
+    if (CHECK_INT(cal_new(&w.spec, NULL, &w.cal, &w.err), 0))
+        CHECK_INT(cal_next(w.cal, STR(""), 0, &t), CAL_NONE);
+    cal_world_done(&w);
+}
