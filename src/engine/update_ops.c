@@ -151,7 +151,7 @@ static void wait_expire(struct op *op) {
 static void wait_park(struct op *op) {
     struct update_wait *w = op->extra;
     if (!w->until_us)
-        w->until_us = op_deadline(op, ENGINE_UPDATE_WAIT_MS * USEC_PER_MS, 0);
+        w->until_us = op_deadline(op, op->e->long_poll_us, 0);
     if (op->e->is_draining)
         wait_expire(op);
     else

@@ -31,7 +31,8 @@ static int hand_back(const struct cal_spec *from, struct cal_spec *to, struct ar
     return e < 0 ? e : cal_spec_finish(to, reterr);
 }
 
-static void check_same_calendars(int line, const struct cal_calendar *a, const struct cal_calendar *b, size_t n) {
+static void check_same_calendars(int line, const struct cal_calendar *a, const struct cal_calendar *b,
+                                 size_t n) {
     for (size_t i = 0; i < n; i++)
         test_check(cal_calendar_eq(&a[i], &b[i]), __FILE__, line, "calendars are the same");
 }
@@ -78,7 +79,8 @@ TEST(a_description_handed_back_changes_nothing) {
         {__LINE__, "cron CRON_TZ=Europe/Berlin;missing=shift;repeated=first 30 2 LW * *"},
         {__LINE__, "cron H H(0-7) * * * | seed abc"},
         {__LINE__, "cron H H LW * * | seed abc"},
-        {__LINE__, "cron DTSTART;TZID=Europe/Berlin:20260105T090000 RRULE:FREQ=MONTHLY;BYDAY=2TU EXDATE:20260310T090000 # review"},
+        {__LINE__, "cron DTSTART;TZID=Europe/Berlin:20260105T090000 RRULE:FREQ=MONTHLY;BYDAY=2TU "
+                   "EXDATE:20260310T090000 # review"},
         {__LINE__, "cron R5/2026-01-05T09:00/P1D"},
         {__LINE__, "cron R/2026-01-05T09:00Z/PT6H"},
         {__LINE__, "cron @every 2 weeks from 2026-01-05T09:00 | zone America/New_York"},
