@@ -162,6 +162,7 @@ struct group {
 struct engine {
     struct engine_config cfg;
     struct core_limits limits;
+    int64_t long_poll_us;
     struct store *store;
     struct log *log;
     struct rng rng;
