@@ -221,6 +221,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->cfg = *cfg;
     e->limits = (struct core_limits){.blob_bytes_max = cfg->blob_bytes_error,
                                      .is_eager_activity_off = cfg->is_eager_activity_off};
+    e->long_poll_us = cfg->long_poll_us ? cfg->long_poll_us : ENGINE_LONG_POLL_MS * USEC_PER_MS;
     e->store = cfg->store;
     e->log = cfg->log;
     e->now = now;
@@ -237,6 +238,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     heap_init(&e->deadlines, ENGINE_PARKED);
     heap_init(&e->passes, ENGINE_QUEUES);
     buf_init(&e->image, ENGINE_IMAGE_BYTES);
+    arena_init(&e->scratch, SIZE_MAX);
     list_init(&e->recent);
     list_init(&e->errands);
     list_init(&e->page_reads);
@@ -296,7 +298,7 @@ static void fail_page_reads(struct engine *e) {
     for (struct list *n; (n = list_pop(&e->page_reads));) {
         struct page_read *pr = container_of(n, struct page_read, link);
         struct op *op = pr->op;
-        mem_free(pr);
+        page_read_free(pr);
         if (!op)
             continue;
         op->page_read = NULL;
@@ -367,5 +369,6 @@ void engine_free(struct engine *e) {
     map_done(&e->queues);
     map_done(&e->queries);
     buf_done(&e->image);
+    arena_done(&e->scratch);
     mem_free(e);
 }

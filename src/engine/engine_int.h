@@ -51,6 +51,7 @@ struct body {
     int64_t durable_next_id; /* events below are on disk */
     int64_t grouped_next_id; /* events below are in a group or on disk */
     uint64_t group_seq; /* the last group that holds a change of it */
+    uint64_t listed_digest; /* of what lists show of it; 0: not known */
     bool is_dirty; /* changed since it was last put into the open group */
     bool is_ahead; /* memory holds a start that no group holds yet */
     struct list readers; /* ops that wait for new events */
@@ -100,6 +101,8 @@ struct page_read {
     bool is_done;
     struct op *op; /* NULL: nobody waits any more */
     struct list link; /* in engine.page_reads */
+    struct arena arena; /* what a list asks for: the store may look at it when the call is gone */
+    struct visibility_place after;
 };
 
 struct op {
@@ -162,6 +165,7 @@ struct group {
 struct engine {
     struct engine_config cfg;
     struct core_limits limits;
+    int64_t long_poll_us;
     struct store *store;
     struct log *log;
     struct rng rng;
@@ -189,6 +193,7 @@ struct engine {
     uint64_t durable_seq;
     struct list errands; /* calls that the engine made itself */
     struct buf image; /* scratch for packing a state */
+    struct arena scratch; /* for sealing a run */
     struct pending_effect *soon; /* effects of quiet steps, done at the next flush */
     struct pending_effect **soon_end;
     struct list page_reads;
@@ -288,10 +293,14 @@ int group_add_run(struct engine *e, struct run *run) must_check;
 bool group_is_full(const struct engine *e);
 void group_free(struct group *g);
 void run_effect(struct engine *e, struct run *run, const struct effect *fx);
+/* Puts what lists show of the run into the batch, if that has changed (visibility.c). */
+void visibility_seal(struct group *g, struct run *run);
 /* After a commit: tell readers and queries of this run. */
 void readers_wake(struct engine *e, struct run *run);
 
 /* events */
+
+void page_read_free(struct page_read *pr); /* NULL is fine */
 
 int tape_append(struct tape *t, struct str events, int64_t first_id) must_check;
 void tape_trim(struct body *b);

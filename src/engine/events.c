@@ -60,6 +60,14 @@ void tape_trim(struct body *b) {
 
 /* from the store */
 
+void page_read_free(struct page_read *pr) {
+    if (!pr)
+        return;
+    list_remove(&pr->link);
+    arena_done(&pr->arena);
+    mem_free(pr);
+}
+
 /* A stored row may begin before the wanted event and end after what was asked. */
 static void page_row(struct read *r, const struct row *row) {
     struct op *op = ((struct page_read *)r->owner)->op;
@@ -89,8 +97,7 @@ static void page_done(struct read *r, int rc) {
         ensure_read(op->e, rc);
         return;
     }
-    list_remove(&pr->link);
-    mem_free(pr);
+    page_read_free(pr);
     if (!op)
         return;
     op->page_read = NULL;
@@ -123,8 +130,7 @@ static int read_page(struct op *op, const struct events_want *w) {
     pr->is_in_read = false;
     if (!pr->is_done)
         return ERR_WAIT;
-    list_remove(&pr->link);
-    mem_free(pr);
+    page_read_free(pr);
     op->page_read = NULL;
     return 0;
 }

@@ -117,6 +117,7 @@ static void seal_run(struct group *g, struct group_run *gr) {
         h->body = batch_copy(&g->batch, events_slice(buf_str(&body->tape.bytes), body->tape.first_id,
                                                      body->grouped_next_id, st->next_event_id));
     }
+    visibility_seal(g, run);
     gr->next_event_id = body->grouped_next_id = st->next_event_id;
     body->is_ahead = false;
 }

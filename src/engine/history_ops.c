@@ -68,8 +68,7 @@ static void wait_for_events(struct op *op) {
         reply_nothing_yet(op);
         return;
     }
-    int64_t until =
-        op_deadline(op, ENGINE_HISTORY_WAIT_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
+    int64_t until = op_deadline(op, op->e->long_poll_us, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
     op_park(op, &op->run->body->readers, until, reply_nothing_yet);
 }
 

@@ -57,6 +57,10 @@ static int check_start(struct op *op, const Ws__ExecuteMultiOperationRequest *re
         rc = err_set(&op->err, ERR_INVALID, "RequestEagerExecution is not supported.");
     if (rc == 0 && pb_duration_us(start->workflow_start_delay) > 0)
         rc = err_set(&op->err, ERR_INVALID, "WorkflowStartDelay is not supported.");
+    if (rc == 0)
+        rc = op_check_blob(op, (const ProtobufCMessage *)start->input);
+    if (rc == 0)
+        rc = op_check_blob(op, (const ProtobufCMessage *)start->memo);
     return rc;
 }
 

@@ -119,13 +119,14 @@ static void reply_completed(struct op *op, const struct completion *done) {
     if (done->is_new_started) {
         answer.begun = *op->run->body->st->task;
         op->extra = arena_dup(op->call->arena, &answer, sizeof(answer));
-        op->drop = op->extra ? drop_next_task : NULL;
-        op->go = go_answer_with_task;
     }
-    if (op->extra)
-        go_answer_with_task(op);
-    else
+    if (!op->extra) { /* no next task, or no memory to hand it over: then it times out and is offered again */
         op_reply_durable(op, &answer.response->base, answer.activities);
+        return;
+    }
+    op->drop = drop_next_task;
+    op->go = go_answer_with_task;
+    go_answer_with_task(op);
 }
 
 static void go_complete(struct op *op) {

@@ -151,7 +151,7 @@ static void wait_expire(struct op *op) {
 static void wait_park(struct op *op) {
     struct update_wait *w = op->extra;
     if (!w->until_us)
-        w->until_us = op_deadline(op, ENGINE_UPDATE_WAIT_MS * USEC_PER_MS, 0);
+        w->until_us = op_deadline(op, op->e->long_poll_us, 0);
     if (op->e->is_draining)
         wait_expire(op);
     else
@@ -282,7 +282,6 @@ static int need_meta(struct op *op, Update__Request *r) {
 
 static int check_request(struct op *op, const Ws__UpdateWorkflowExecutionRequest *req) {
     const Update__Request *r = req->request;
-    size_t bytes_max = op->e->limits.blob_bytes_max ? op->e->limits.blob_bytes_max : LIMIT_BLOB_BYTES;
     int rc = validate_execution(req->workflow_execution, &op->err);
     if (rc == 0)
         rc = validate_id(req->first_execution_run_id, "FirstExecutionRunId", &op->err);
@@ -294,8 +293,8 @@ static int check_request(struct op *op, const Ws__UpdateWorkflowExecutionRequest
         rc = validate_required(r->input->name, "Update name", &op->err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
         rc = err_set(&op->err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
-    if (rc == 0 && r->input->args && protobuf_c_message_get_packed_size(&r->input->args->base) > bytes_max)
-        rc = err_set(&op->err, ERR_INVALID, "Blob data size exceeds limit.");
+    if (rc == 0)
+        rc = op_check_blob(op, (const ProtobufCMessage *)r->input->args);
     return rc;
 }
 

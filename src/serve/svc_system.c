@@ -20,11 +20,11 @@ static const Ws__GetSystemInfoResponse__Capabilities capabilities = {
     .encoded_failure_attributes = true,
     .build_id_based_versioning = true,
     .sdk_metadata = true,
+    .count_group_by_execution_status = true,
     /* Not implemented yet, so not claimed: */
     .supports_schedules = false,
     .upsert_memo = false,
     .eager_workflow_start = false,
-    .count_group_by_execution_status = false,
     .nexus = false,
 };
 

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/predicate.h"
 #include "base/str.h"
 #include "base/uuid.h"
 
@@ -30,7 +31,8 @@ struct store;
 enum write_kind {
     WRITE_NAMESPACE,      /* insert or replace */
     WRITE_EXECUTION,      /* insert or replace the row of one run */
-    WRITE_EXECUTION_GONE, /* remove a run's row and all of its history */
+    WRITE_EXECUTION_GONE, /* remove a run's row, all of its history, and what lists show of it */
+    WRITE_VISIBILITY,     /* insert or replace what lists show of one run */
     WRITE_CURRENT,        /* insert or replace which run a workflow id means */
     WRITE_CURRENT_GONE,
     WRITE_HISTORY, /* append one run of events; first_event_id must be new in this run */
@@ -41,16 +43,20 @@ struct write {
     struct write *next;
     enum write_kind kind;
     struct uuid namespace_id;
-    struct uuid run_id;      /* EXECUTION*, CURRENT, HISTORY */
+    struct uuid run_id;      /* EXECUTION*, VISIBILITY, CURRENT, HISTORY */
     struct str workflow_id;  /* EXECUTION, CURRENT* */
     struct str name;         /* NAMESPACE */
-    struct str body;         /* NAMESPACE, EXECUTION: the state; HISTORY: packed events */
+    struct str body;         /* NAMESPACE, EXECUTION: the state; VISIBILITY: the answer; HISTORY: packed events */
     int64_t due_us;          /* EXECUTION: next deadline by the wall clock, or CLOCK_NEVER */
-    int64_t close_us;        /* EXECUTION: when it closed, or CLOCK_NEVER while open */
+    int64_t close_us;        /* EXECUTION, VISIBILITY: when it closed, or CLOCK_NEVER while open */
+    int64_t start_us;        /* VISIBILITY */
     int32_t status;          /* EXECUTION: WorkflowExecutionStatus */
     bool is_ready;           /* EXECUTION: has something to do now: tasks for workers, letters for other runs */
     int64_t first_event_id;  /* HISTORY */
     int64_t last_event_id;   /* HISTORY */
+    /* VISIBILITY: all that can be asked about the run, each name once. The values' texts too are in the arena. */
+    const struct attribute *attributes;
+    size_t attribute_count;
 };
 
 /* A group of writes that become durable together. Owned by whoever filled it
@@ -83,6 +89,10 @@ enum read_kind {
                       * a million open runs are read in seconds, their states when they are needed */
     READ_CLOSED,     /* runs of namespace_id (zero: of all) that closed before `before_us`, oldest first, at most
                       * `limit` -> namespace_id, run_id, workflow_id, close_us */
+    READ_VISIBILITY, /* runs of namespace_id for which `where` holds, open ones first, then the last closed, among
+                      * those the last started, behind the run `after`, at most `limit`
+                      * -> run_id, body, close_us, start_us */
+    READ_VISIBILITY_COUNT, /* how many there are -> count; with group_by: for each value of it -> name, count */
 };
 
 /* One row of an answer. Slices are valid only during the callback. */
@@ -97,6 +107,15 @@ struct row {
     bool is_ready;
     int64_t first_event_id;
     int64_t last_event_id;
+    int64_t start_us;
+    int64_t count;
+};
+
+/* A place in the order of READ_VISIBILITY. */
+struct visibility_place {
+    int64_t close_us;
+    int64_t start_us;
+    struct uuid run_id;
 };
 
 struct read {
@@ -106,9 +125,12 @@ struct read {
     struct str workflow_id;
     int64_t first_event_id;
     int64_t last_event_id;
-    size_t bytes_max; /* HISTORY: stop after the row that reaches it; 0 = no limit */
+    size_t bytes_max; /* HISTORY, VISIBILITY: stop after the row that reaches it; 0 = no limit */
     int64_t before_us;
     size_t limit;
+    const struct predicate *where;         /* VISIBILITY*; NULL: all. Must stay in place until done */
+    const struct visibility_place *after;  /* VISIBILITY; NULL: from the beginning */
+    struct str group_by;                   /* VISIBILITY_COUNT; one of the names with a column, or empty */
     /* Called for each row, then done once: rc 0 (also with no rows) or ERR_STORE_*. */
     void (*row)(struct read *r, const struct row *row);
     void (*done)(struct read *r, int rc);

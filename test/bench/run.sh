@@ -92,4 +92,6 @@ server=
 grep '^{' "$scratch/store.txt" >>"$out"
 "$build/test/bench_cal" | tee "$scratch/cal.txt" | grep -v '^{'
 grep '^{' "$scratch/cal.txt" >>"$out" || true
+"$build/test/bench_visibility" "$scratch" | tee "$scratch/visibility.txt" | grep -v '^{'
+grep '^{' "$scratch/visibility.txt" >>"$out"
 echo "bench: JSON lines in ${out#"$PWD"/}"

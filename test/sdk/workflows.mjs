@@ -18,6 +18,7 @@ import {
   setHandler,
   sleep,
   startChild,
+  upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
 
@@ -297,6 +298,14 @@ export async function cancelsOther(workflowId) {
 export async function crowd(size) {
   const numbers = Array.from({ length: size }, (_, index) => index);
   return await Promise.all(numbers.map((number) => echo(number)));
+}
+
+// Gives an attribute one value after the other, each in a task of its own.
+export async function relabels(name, ...values) {
+  for (const value of values) {
+    upsertSearchAttributes({ [name]: value });
+    await sleep(1);
+  }
 }
 
 export async function same(value) {

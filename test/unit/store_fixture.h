@@ -191,8 +191,11 @@ static inline void question_row(struct read *r, const struct row *row) {
     text_add_slice(q->text, row->body);
     text_add_time(q->text, row->due_us);
     text_add_time(q->text, row->close_us);
-    buf_printf(q->text, " %s %" PRId64 " %" PRId64 "\n", row->is_ready ? "ready" : "-", row->first_event_id,
+    buf_printf(q->text, " %s %" PRId64 " %" PRId64, row->is_ready ? "ready" : "-", row->first_event_id,
                row->last_event_id);
+    if (row->start_us || row->count)
+        buf_printf(q->text, " start %" PRId64 " count %" PRId64, row->start_us, row->count);
+    buf_add_cstr(q->text, "\n");
     q->row_count++;
 }
 

@@ -45,6 +45,113 @@ static int64_t chance_time(struct chance *x) {
     return rng_chance(&x->rng, 3) ? CLOCK_NEVER : (int64_t)rng_below(&x->rng, 100);
 }
 
+/* Values and predicates over a few of them, so that tests often meet what is there. */
+
+static struct value chance_value(struct chance *x) {
+    static const char *const texts[] = {"", "a", "A", "ab", "abc", "b", "\xc3\xa9t\xc3\xa9", "Running"};
+    switch (rng_below(&x->rng, 4)) {
+    case 0:
+        return value_int((int64_t)rng_below(&x->rng, 6) - 3);
+    case 1:
+        return value_real((double)rng_below(&x->rng, 12) / 2 - 3);
+    default:
+        return value_text(str_of(texts[rng_below(&x->rng, ARRAY_LEN(texts))]));
+    }
+}
+
+static struct value *chance_values(struct chance *x, struct arena *a, size_t count) {
+    struct value *values = arena_array(a, struct value, count);
+    for (size_t i = 0; values && i < count; i++)
+        values[i] = chance_value(x);
+    return values;
+}
+
+static struct value chance_typed(struct chance *x, bool is_text) {
+    struct value v = chance_value(x);
+    while ((v.kind == VALUE_TEXT) != is_text || v.kind == VALUE_REAL)
+        v = chance_value(x);
+    return v;
+}
+
+static const char *const chance_columns[] = {
+    "WorkflowId",    "WorkflowType", "TaskQueue", "ParentRunId", "TemporalNamespaceDivision",
+    "HistoryLength", "ExecutionTime"};
+#define CHANCE_TEXT_COLUMNS 5
+static const char *const chance_own[] = {"City", "Tags", "Mixed"};
+
+static void chance_attribute(struct write *w, struct arena *a, const char *name, struct value v) {
+    struct attribute *list = (struct attribute *)(uintptr_t)w->attributes;
+    list[w->attribute_count++] = (struct attribute){str_of(name), arena_dup(a, &v, sizeof(v)), 1};
+}
+
+static void chance_list(struct chance *x, struct write *w, struct arena *a) {
+    w->attributes = arena_array(a, struct attribute, 16);
+    w->start_us = (int64_t)rng_below(&x->rng, 5);
+    chance_attribute(w, a, "RunId", value_text(str_of(arena_strdup(a, uuid_format(w->run_id).s))));
+    chance_attribute(w, a, "ExecutionStatus", chance_typed(x, true));
+    chance_attribute(w, a, "StartTime", value_int(w->start_us * 1000));
+    if (w->close_us != CLOCK_NEVER)
+        chance_attribute(w, a, "CloseTime", value_int(w->close_us * 1000));
+    for (size_t i = 0; i < ARRAY_LEN(chance_columns); i++)
+        if (rng_chance(&x->rng, 2))
+            chance_attribute(w, a, chance_columns[i], chance_typed(x, i < CHANCE_TEXT_COLUMNS));
+    for (size_t i = 0; i < ARRAY_LEN(chance_own); i++) {
+        struct attribute *list = (struct attribute *)(uintptr_t)w->attributes;
+        size_t count = (size_t)rng_below(&x->rng, 4);
+        list[w->attribute_count++] =
+            (struct attribute){str_of(chance_own[i]), chance_values(x, a, count), count};
+    }
+}
+
+static struct str chance_name(struct chance *x, bool *is_time) {
+    static const char *const keys[] = {"RunId", "StartTime", "CloseTime", "ExecutionStatus", "Nowhere"};
+    uint64_t i = rng_below(&x->rng, ARRAY_LEN(keys) + ARRAY_LEN(chance_columns) + 2 * ARRAY_LEN(chance_own));
+    *is_time = i == 1 || i == 2;
+    if (i < ARRAY_LEN(keys))
+        return str_of(keys[i]);
+    i -= ARRAY_LEN(keys);
+    if (i < ARRAY_LEN(chance_columns))
+        return str_of(chance_columns[i]);
+    return str_of(chance_own[(i - ARRAY_LEN(chance_columns)) % ARRAY_LEN(chance_own)]);
+}
+
+static struct predicate *chance_test(struct chance *x, struct arena *a) {
+    struct predicate *p = arena_new(a, struct predicate);
+    bool is_time;
+    p->kind =
+        (enum predicate_kind)(PREDICATE_EQUAL + rng_below(&x->rng, PREDICATE_PRESENT - PREDICATE_EQUAL + 1));
+    p->name = chance_name(x, &is_time);
+    p->count = p->kind == PREDICATE_PRESENT ? 0 : p->kind == PREDICATE_EQUAL ? rng_below(&x->rng, 4) : 1;
+    struct value *values = chance_values(x, a, p->count);
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->kind == PREDICATE_PREFIX)
+            values[i] = chance_typed(x, true);
+        else if (is_time)
+            values[i] = value_int((int64_t)rng_below(&x->rng, 8) * 1000);
+        else if (str_is(p->name, "RunId"))
+            values[i] = value_text(
+                str_of(arena_strdup(a, uuid_format(id((uint8_t)(1 + rng_below(&x->rng, CHANCE_RUNS)))).s)));
+        if (str_is(p->name, "HistoryLength") || str_is(p->name, "ExecutionTime") || is_time)
+            values[i] = p->kind == PREDICATE_PREFIX || is_time ? values[i] : chance_typed(x, false);
+        else if (!str_is(p->name, "City") && !str_is(p->name, "Tags") && !str_is(p->name, "Mixed") &&
+                 !str_is(p->name, "RunId") && values[i].kind != VALUE_TEXT)
+            values[i] = chance_typed(x, true);
+    }
+    p->values = values;
+    return p;
+}
+
+static const struct predicate *chance_predicate(struct chance *x, struct arena *a, int depth) {
+    uint64_t kind = depth ? rng_below(&x->rng, 5) : 4;
+    if (kind > PREDICATE_NOT)
+        return chance_test(x, a);
+    struct predicate *p = arena_new(a, struct predicate);
+    p->kind = (enum predicate_kind)kind;
+    p->left = chance_predicate(x, a, depth - 1);
+    p->right = p->kind == PREDICATE_NOT ? NULL : chance_predicate(x, a, depth - 1);
+    return p;
+}
+
 static void chance_write(struct chance *x, struct batch *b) {
     size_t namespace = (size_t)rng_below(&x->rng, CHANCE_NAMESPACES);
     size_t run = (size_t)rng_below(&x->rng, CHANCE_RUNS);
@@ -62,6 +169,8 @@ static void chance_write(struct chance *x, struct batch *b) {
     w->close_us = chance_time(x);
     w->status = (int32_t)rng_below(&x->rng, 8);
     w->is_ready = rng_chance(&x->rng, 4);
+    if (w->kind == WRITE_VISIBILITY)
+        chance_list(x, w, &b->arena);
     int64_t *next = &x->next_event_id[namespace][run];
     if (w->kind == WRITE_EXECUTION_GONE)
         *next = 1;
@@ -97,8 +206,10 @@ static void chance_ask(struct chance *x, struct question *q) {
 
 static void chance_read(struct chance *x) {
     struct question q;
+    struct arena arena cleanup(arena_done);
+    arena_init(&arena, SIZE_MAX);
     chance_settle(x);
-    question_init(&q, (enum read_kind)rng_below(&x->rng, READ_CLOSED + 1), &x->text);
+    question_init(&q, (enum read_kind)rng_below(&x->rng, READ_VISIBILITY_COUNT + 1), &x->text);
     q.read.namespace_id = id((uint8_t)(1 + rng_below(&x->rng, CHANCE_NAMESPACES)));
     q.read.run_id = id((uint8_t)(1 + rng_below(&x->rng, CHANCE_RUNS)));
     q.read.workflow_id = chance_workflow_id(x);
@@ -107,6 +218,14 @@ static void chance_read(struct chance *x) {
     q.read.bytes_max = rng_chance(&x->rng, 2) ? (size_t)rng_below(&x->rng, 9000) : 0;
     q.read.before_us = (int64_t)rng_below(&x->rng, 110);
     q.read.limit = (size_t)rng_below(&x->rng, 12);
+    struct visibility_place after = {chance_time(x), (int64_t)rng_below(&x->rng, 5),
+                                     id((uint8_t)rng_below(&x->rng, CHANCE_RUNS))};
+    if (q.read.kind >= READ_VISIBILITY && !rng_chance(&x->rng, 4))
+        q.read.where = chance_predicate(x, &arena, 4);
+    if (q.read.kind == READ_VISIBILITY && rng_chance(&x->rng, 2))
+        q.read.after = &after;
+    if (q.read.kind == READ_VISIBILITY_COUNT && rng_chance(&x->rng, 2))
+        q.read.group_by = STR("ExecutionStatus");
     if (q.read.kind == READ_CLOSED && rng_chance(&x->rng, 2))
         q.read.namespace_id = id(0);
     chance_ask(x, &q);
@@ -125,6 +244,10 @@ static void chance_dump(struct chance *x) {
     q.read.before_us = CLOCK_NEVER;
     chance_ask(x, &q);
     for (uint8_t n = 1; n <= CHANCE_NAMESPACES; n++) {
+        question_init(&q, READ_VISIBILITY, &x->text);
+        q.read.namespace_id = id(n);
+        q.read.limit = SIZE_MAX;
+        chance_ask(x, &q);
         for (uint8_t run = 1; run <= CHANCE_RUNS; run++) {
             question_init(&q, READ_EXECUTION, &x->text);
             q.read.namespace_id = id(n);

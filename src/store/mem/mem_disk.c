@@ -1,4 +1,4 @@
-/* The simulated disk: four sorted tables in memory.
+/* The simulated disk: five sorted tables in memory.
  *
  * Only whole batches are applied, so what is here is what survives a crash.
  * Everything is in key order, so that two runs with one seed leave disks with
@@ -61,6 +61,7 @@ static void write_history(struct mem_disk *d, const struct write *w) {
 static void remove_execution(struct mem_disk *d, const struct write *w) {
     struct mem_key run = mem_key_run(w->namespace_id, w->run_id);
     mem_table_remove_key(&d->executions, &run);
+    mem_table_remove_key(&d->visibility, &run);
     struct mem_key oldest = mem_key_history(w->namespace_id, w->run_id, INT64_MIN);
     struct mem_key newest = mem_key_history(w->namespace_id, w->run_id, INT64_MAX);
     size_t first = mem_table_seek(&d->history, &oldest);
@@ -77,6 +78,9 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w) {
         return;
     case WRITE_EXECUTION_GONE:
         remove_execution(d, w);
+        return;
+    case WRITE_VISIBILITY:
+        mem_visibility_put(d, w);
         return;
     case WRITE_CURRENT:
         write_current(d, w);
@@ -165,6 +169,11 @@ static void find(const struct mem_disk *d, const struct read *r, struct mem_tabl
     case READ_CLOSED:
         find_closed(d, r, found);
         return;
+    case READ_VISIBILITY:
+        mem_visibility_find(d, r, found);
+        return;
+    case READ_VISIBILITY_COUNT:
+        break;
     }
     ensure(!"a read has a kind");
 }
@@ -185,6 +194,10 @@ static struct row answer_row(const struct row *stored, enum read_kind kind) {
 
 void mem_disk_query(const struct mem_disk *d, const struct read *r, struct mem_table *ret) {
     *ret = (struct mem_table){0};
+    if (r->kind == READ_VISIBILITY_COUNT) {
+        mem_visibility_count(d, r, ret);
+        return;
+    }
     find(d, r, ret);
     for (size_t i = 0; i < ret->count; i++) {
         struct row row = answer_row(&ret->rows[i]->row, r->kind);
@@ -205,6 +218,7 @@ void mem_disk_free(struct mem_disk *d) {
     mem_table_done(&d->executions);
     mem_table_done(&d->currents);
     mem_table_done(&d->history);
+    mem_table_done(&d->visibility);
     mem_free(d);
 }
 
@@ -226,6 +240,19 @@ static uint64_t hash_slice(uint64_t h, struct str s) {
     return hash_bytes(hash_number(h, s.n), s.p, s.n);
 }
 
+static uint64_t hash_attributes(uint64_t h, const struct mem_row *row) {
+    for (size_t i = 0; i < row->attribute_count; i++) {
+        const struct attribute *a = &row->attributes[i];
+        h = hash_number(hash_slice(h, a->name), a->count);
+        for (size_t k = 0; k < a->count; k++) {
+            h = hash_number(h, (uint64_t)a->values[k].number);
+            h = hash_bytes(h, &a->values[k].real, sizeof(double));
+            h = hash_slice(h, a->values[k].text);
+        }
+    }
+    return h;
+}
+
 static uint64_t hash_table(uint64_t h, const struct mem_table *t) {
     h = hash_number(h, t->count);
     for (size_t i = 0; i < t->count; i++) {
@@ -239,7 +266,9 @@ static uint64_t hash_table(uint64_t h, const struct mem_table *t) {
         h = hash_number(h, (uint64_t)r->close_us);
         h = hash_number(h, r->is_ready);
         h = hash_number(h, (uint64_t)r->last_event_id);
+        h = hash_number(h, (uint64_t)r->start_us);
         h = hash_number(h, (uint64_t)t->rows[i]->status);
+        h = hash_attributes(h, t->rows[i]);
     }
     return h;
 }
@@ -248,5 +277,6 @@ uint64_t mem_disk_hash(const struct mem_disk *d) {
     uint64_t h = hash_table(FNV_OFFSET, &d->namespaces);
     h = hash_table(h, &d->executions);
     h = hash_table(h, &d->currents);
-    return hash_table(h, &d->history);
+    h = hash_table(h, &d->history);
+    return hash_table(h, &d->visibility);
 }

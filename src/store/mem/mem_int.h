@@ -16,6 +16,9 @@ struct mem_row {
     struct mem_key key;
     struct row row;
     int32_t status;
+    const struct attribute *attributes; /* in the same piece of memory */
+    size_t attribute_count;
+    size_t size; /* of the piece */
     char bytes[]; /* what the slices of row point to */
 };
 
@@ -31,6 +34,7 @@ struct mem_disk {
     struct mem_table executions;
     struct mem_table currents;
     struct mem_table history;
+    struct mem_table visibility;
 };
 
 /* The simulated disk never answers "out of memory": a commit has no such answer, and it is
@@ -45,6 +49,7 @@ struct mem_key mem_key_workflow(struct uuid namespace_id, struct str workflow_id
 int mem_key_compare(const struct mem_key *a, const struct mem_key *b);
 
 struct mem_row *mem_row_new(const struct row *r, int32_t status); /* with its own copy of the slices */
+struct mem_row *mem_row_new_listed(const struct row *r, const struct attribute *attributes, size_t count);
 size_t mem_row_bytes(const struct mem_row *row); /* the size of its piece of memory */
 
 size_t mem_table_seek(const struct mem_table *t, const struct mem_key *key); /* the first not less */
@@ -56,5 +61,13 @@ void mem_table_remove_key(struct mem_table *t, const struct mem_key *key);
 void mem_table_done(struct mem_table *t);
 
 void mem_disk_apply(struct mem_disk *d, const struct write *w);
+
+/* what lists show */
+
+void mem_visibility_put(struct mem_disk *d, const struct write *w);
+void mem_visibility_find(const struct mem_disk *d, const struct read *r, struct mem_table *found);
+void mem_visibility_count(const struct mem_disk *d, const struct read *r,
+                          struct mem_table *ret); /* new rows */
+
 /* Copies of the rows that answer r, in the order of the answer; the caller's to free. */
 void mem_disk_query(const struct mem_disk *d, const struct read *r, struct mem_table *ret);

@@ -62,16 +62,52 @@ static struct str copy_slice(char **at, struct str s) {
 }
 
 size_t mem_row_bytes(const struct mem_row *row) {
-    return sizeof *row + row->row.workflow_id.n + row->row.name.n + row->row.body.n;
+    return row->size;
 }
 
-struct mem_row *mem_row_new(const struct row *r, int32_t status) {
-    struct mem_row *row = mem_disk_alloc(NULL, sizeof *row + r->workflow_id.n + r->name.n + r->body.n);
-    char *at = row->bytes;
-    *row = (struct mem_row){.row = *r, .status = status};
+/* What the copies of the attributes need behind the row: the structs first, for their alignment. */
+static void measure(const struct attribute *attributes, size_t count, size_t *structs, size_t *texts) {
+    *structs = count * sizeof(struct attribute);
+    *texts = 0;
+    for (size_t i = 0; i < count; i++) {
+        *structs += attributes[i].count * sizeof(struct value);
+        *texts += attributes[i].name.n;
+        for (size_t k = 0; k < attributes[i].count; k++)
+            *texts += attributes[i].values[k].text.n;
+    }
+}
+
+static const struct attribute *copy_attributes(char *at, char **texts, const struct attribute *from,
+                                               size_t count) {
+    struct attribute *to = (struct attribute *)(void *)at;
+    struct value *values = (struct value *)(void *)(at + count * sizeof(*to));
+    for (size_t i = 0; i < count; i++) {
+        to[i] = (struct attribute){copy_slice(texts, from[i].name), values, from[i].count};
+        for (size_t k = 0; k < from[i].count; k++, values++) {
+            *values = from[i].values[k];
+            values->text = copy_slice(texts, from[i].values[k].text);
+        }
+    }
+    return to;
+}
+
+struct mem_row *mem_row_new_listed(const struct row *r, const struct attribute *attributes, size_t count) {
+    size_t structs, texts;
+    measure(attributes, count, &structs, &texts);
+    size_t size = sizeof(struct mem_row) + structs + texts + r->workflow_id.n + r->name.n + r->body.n;
+    struct mem_row *row = mem_disk_alloc(NULL, size);
+    char *at = row->bytes + structs;
+    *row = (struct mem_row){.row = *r, .size = size, .attribute_count = count};
+    row->attributes = copy_attributes(row->bytes, &at, attributes, count);
     row->row.workflow_id = copy_slice(&at, r->workflow_id);
     row->row.name = copy_slice(&at, r->name);
     row->row.body = copy_slice(&at, r->body);
+    return row;
+}
+
+struct mem_row *mem_row_new(const struct row *r, int32_t status) {
+    struct mem_row *row = mem_row_new_listed(r, NULL, 0);
+    row->status = status;
     return row;
 }
 

@@ -5,6 +5,8 @@
  *   sqlite_schema   versions and migrations
  *   sqlite_writer   the thread that commits batches in groups
  *   sqlite_reader   reads on the loop thread
+ *   sqlite_where    predicates as SQL
+ *   sqlite_visibility   what lists show: its rows, and the questions about them
  *
  * A file has two connections, each used by one thread, so neither waits for
  * the other (WAL). ":memory:" has one connection that both threads share; they
@@ -49,6 +51,10 @@ enum writer_stmt {
     WRITER_CURRENT,
     WRITER_CURRENT_GONE,
     WRITER_HISTORY,
+    WRITER_VISIBILITY,
+    WRITER_VISIBILITY_GONE,
+    WRITER_ATTRIBUTE,
+    WRITER_ATTRIBUTES_GONE,
     WRITER_STMT_COUNT,
 };
 
@@ -69,6 +75,9 @@ struct sqlite_writer {
     bool is_writing;
     bool is_stopping;
 };
+
+extern const char sqlite_visibility_sql[]; /* of WRITER_VISIBILITY */
+bool sqlite_write_visibility(struct sqlite_writer *w, const struct write *x);
 
 int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, const char *path,
                         const struct sqlite_options *o, struct err *reterr) must_check;
@@ -100,6 +109,8 @@ int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const char *path,
                         struct err *reterr) must_check;
 void sqlite_reader_read(struct sqlite_reader *rd, struct read *r);
 void sqlite_reader_stop(struct sqlite_reader *rd);
+/* READ_VISIBILITY*: SQLite's code of the end, SQLITE_DONE when all went well. */
+int sqlite_read_visibility(sqlite3 *db, struct read *r);
 
 /* the connection */
 

@@ -90,6 +90,9 @@ static bool row_fill(struct row *row, sqlite3_stmt *st, const struct read *r) {
         row->close_us = column_time(st, 2);
         row->workflow_id = column_bytes(st, 3);
         return column_uuid(st, 0, &row->namespace_id) && column_uuid(st, 1, &row->run_id);
+    case READ_VISIBILITY:
+    case READ_VISIBILITY_COUNT:
+        break;
     }
     ensure(!"a read has a kind");
     return false;
@@ -111,6 +114,9 @@ static enum reader_stmt statement_for(const struct read *r) {
         return READER_DUE;
     case READ_CLOSED:
         return uuid_is_zero(r->namespace_id) ? READER_CLOSED_ALL : READER_CLOSED;
+    case READ_VISIBILITY:
+    case READ_VISIBILITY_COUNT:
+        break;
     }
     ensure(!"a read has a kind");
     return READER_STMT_COUNT;
@@ -146,6 +152,9 @@ static void bind_keys(sqlite3_stmt *st, const struct read *r) {
         if (!uuid_is_zero(r->namespace_id))
             bind_uuid(st, 3, &r->namespace_id);
         break;
+    case READ_VISIBILITY:
+    case READ_VISIBILITY_COUNT:
+        break;
     }
 }
 
@@ -176,6 +185,8 @@ static int read_rows(struct sqlite_reader *rd, sqlite3_stmt *st, struct read *r)
 /* A row's callback may read in turn; when it asks the same question, the kept statement is
  * busy and a second one is made for it. */
 static int read_all(struct sqlite_reader *rd, struct read *r) {
+    if (r->kind == READ_VISIBILITY || r->kind == READ_VISIBILITY_COUNT)
+        return sqlite_read_visibility(rd->db, r) == SQLITE_DONE ? 0 : read_failed(rd, NULL);
     enum reader_stmt i = statement_for(r);
     sqlite3_stmt *st = rd->stmts[i], *extra = NULL;
     if (sqlite3_stmt_busy(st)) {

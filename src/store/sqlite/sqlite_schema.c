@@ -24,6 +24,10 @@ struct migration {
  * together lie together, whichever runs they belong to, so a group of commits touches few
  * pages. Run ids begin with the time, so the trees of keys grow at their end, too.
  *
+ * The indexes of visibility, and the key of its attributes, end with the order of a list (close_ns,
+ * start_ns, run_id), so that a page with an equality in its filter is read from one place, in
+ * order, without sorting, however many runs there are.
+ *
  * executions_due holds all that READ_DUE looks at (so close_us too, which is NULL in it): a
  * start with a million open runs reads this index, not their states. */
 static const struct migration migrations[] = {
@@ -66,7 +70,47 @@ static const struct migration migrations[] = {
         "  last_event_id INTEGER NOT NULL,"
         "  events BLOB NOT NULL,"
         "  PRIMARY KEY (namespace_id, run_id, first_event_id)"
-        ");"},
+        ");"
+
+        "CREATE TABLE visibility ("
+        "  namespace_id BLOB NOT NULL,"
+        "  run_id BLOB NOT NULL,"
+        "  close_ns INTEGER NOT NULL," /* the largest number while open */
+        "  start_ns INTEGER NOT NULL,"
+        "  execution_ns INTEGER,"
+        "  duration_ns INTEGER,"
+        "  history_length INTEGER,"
+        "  history_bytes INTEGER,"
+        "  transition_count INTEGER,"
+        "  workflow_id TEXT,"
+        "  workflow_type TEXT,"
+        "  task_queue TEXT,"
+        "  status TEXT,"
+        "  parent_workflow_id TEXT,"
+        "  parent_run_id TEXT,"
+        "  root_workflow_id TEXT,"
+        "  root_run_id TEXT,"
+        "  division TEXT,"
+        "  body BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, run_id)"
+        ");"
+        "CREATE INDEX visibility_order ON visibility (namespace_id, close_ns, start_ns, run_id);"
+        "CREATE INDEX visibility_workflow"
+        "  ON visibility (namespace_id, workflow_id, close_ns, start_ns, run_id);"
+        "CREATE INDEX visibility_type"
+        "  ON visibility (namespace_id, workflow_type, close_ns, start_ns, run_id);"
+        "CREATE INDEX visibility_status ON visibility (namespace_id, status, close_ns, start_ns, run_id);"
+
+        "CREATE TABLE visibility_attributes ("
+        "  namespace_id BLOB NOT NULL,"
+        "  name TEXT NOT NULL,"
+        "  value NOT NULL," /* as it was bound: a number or a text */
+        "  close_ns INTEGER NOT NULL,"
+        "  start_ns INTEGER NOT NULL,"
+        "  run_id BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, name, value, close_ns, start_ns, run_id)"
+        ") WITHOUT ROWID;"
+        "CREATE INDEX visibility_attributes_run ON visibility_attributes (namespace_id, run_id, name, value);"},
 };
 
 static int pragma_get(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *reterr) {

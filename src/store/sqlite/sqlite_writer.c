@@ -46,6 +46,13 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_CURRENT_GONE] = "DELETE FROM current_runs WHERE namespace_id = ?1 AND workflow_id = ?2",
     [WRITER_HISTORY] = "INSERT INTO history (namespace_id, run_id, first_event_id, last_event_id, events)"
                        " VALUES (?1, ?2, ?3, ?4, ?5)",
+    [WRITER_VISIBILITY] = sqlite_visibility_sql,
+    [WRITER_VISIBILITY_GONE] = "DELETE FROM visibility WHERE namespace_id = ?1 AND run_id = ?2",
+    /* A value that stands in a list twice is one row. */
+    [WRITER_ATTRIBUTE] =
+        "INSERT OR IGNORE INTO visibility_attributes"
+        " (namespace_id, run_id, close_ns, start_ns, name, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [WRITER_ATTRIBUTES_GONE] = "DELETE FROM visibility_attributes WHERE namespace_id = ?1 AND run_id = ?2",
 };
 
 /* one write */
@@ -125,6 +132,11 @@ static bool remove_run(sqlite3_stmt *st, const struct write *x) {
     return run(st);
 }
 
+static bool remove_all(struct sqlite_writer *w, const struct write *x) {
+    return remove_run(w->stmts[WRITER_EXECUTION_GONE], x) && remove_run(w->stmts[WRITER_HISTORY_GONE], x) &&
+           remove_run(w->stmts[WRITER_VISIBILITY_GONE], x) && remove_run(w->stmts[WRITER_ATTRIBUTES_GONE], x);
+}
+
 static bool write_one(struct sqlite_writer *w, const struct write *x) {
     switch (x->kind) {
     case WRITE_NAMESPACE:
@@ -132,7 +144,9 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     case WRITE_EXECUTION:
         return write_execution(w->stmts[WRITER_EXECUTION], x);
     case WRITE_EXECUTION_GONE:
-        return remove_run(w->stmts[WRITER_EXECUTION_GONE], x) && remove_run(w->stmts[WRITER_HISTORY_GONE], x);
+        return remove_all(w, x);
+    case WRITE_VISIBILITY:
+        return remove_run(w->stmts[WRITER_ATTRIBUTES_GONE], x) && sqlite_write_visibility(w, x);
     case WRITE_CURRENT:
         return write_current(w->stmts[WRITER_CURRENT], x);
     case WRITE_CURRENT_GONE:

@@ -1,0 +1,102 @@
+/* Evaluating predicates. Total: there is nothing to fail. The recursion is as deep as the tree, which
+ * whoever parsed it has limited. */
+#include "base/predicate.h"
+
+static long double as_number(const struct value *v) {
+    return v->kind == VALUE_INT ? (long double)v->number : (long double)v->real; /* holds any int64_t */
+}
+
+static int compare_text(struct str a, struct str b) {
+    size_t n = MIN(a.n, b.n);
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+int value_compare(const struct value *a, const struct value *b) {
+    bool a_is_text = a->kind == VALUE_TEXT, b_is_text = b->kind == VALUE_TEXT;
+    if (a_is_text || b_is_text)
+        return a_is_text && b_is_text ? compare_text(a->text, b->text) : a_is_text - b_is_text;
+    long double x = as_number(a), y = as_number(b);
+    return (x > y) - (x < y);
+}
+
+static bool is_one_of(const struct value *v, const struct predicate *p) {
+    for (size_t i = 0; i < p->count; i++)
+        if (value_compare(v, &p->values[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool passes(const struct value *v, const struct predicate *p) {
+    switch (p->kind) {
+    case PREDICATE_EQUAL:
+        return is_one_of(v, p);
+    case PREDICATE_BELOW:
+        return value_compare(v, p->values) < 0;
+    case PREDICATE_AT_MOST:
+        return value_compare(v, p->values) <= 0;
+    case PREDICATE_ABOVE:
+        return value_compare(v, p->values) > 0;
+    case PREDICATE_AT_LEAST:
+        return value_compare(v, p->values) >= 0;
+    case PREDICATE_PREFIX:
+        return v->kind == VALUE_TEXT && str_starts(v->text, p->values->text);
+    case PREDICATE_PRESENT:
+        return true;
+    case PREDICATE_AND:
+    case PREDICATE_OR:
+    case PREDICATE_NOT:
+        break;
+    }
+    ensure(!"only tests look at values");
+    return false;
+}
+
+static bool test_holds(const struct predicate *p, const struct attribute *attributes, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!str_eq(attributes[i].name, p->name))
+            continue;
+        for (size_t k = 0; k < attributes[i].count; k++)
+            if (passes(&attributes[i].values[k], p))
+                return true;
+    }
+    return false;
+}
+
+bool predicate_holds(const struct predicate *p, const struct attribute *attributes, size_t count) {
+    if (!p)
+        return true;
+    if (p->kind == PREDICATE_AND)
+        return predicate_holds(p->left, attributes, count) && predicate_holds(p->right, attributes, count);
+    if (p->kind == PREDICATE_OR)
+        return predicate_holds(p->left, attributes, count) || predicate_holds(p->right, attributes, count);
+    if (p->kind == PREDICATE_NOT)
+        return !predicate_holds(p->left, attributes, count);
+    return test_holds(p, attributes, count);
+}
+
+/* copying */
+
+static struct str copy_text(struct arena *a, struct str s) {
+    return s.n ? str_bytes(arena_dup(a, s.p, s.n), s.n) : s;
+}
+
+static const struct value *copy_values(struct arena *a, const struct value *values, size_t count) {
+    struct value *copy = arena_array(a, struct value, count);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = values[i];
+        copy[i].text = copy_text(a, values[i].text);
+    }
+    return copy;
+}
+
+const struct predicate *predicate_copy(struct arena *a, const struct predicate *p) {
+    struct predicate *copy = p ? arena_dup(a, p, sizeof(*p)) : NULL;
+    if (!copy)
+        return NULL;
+    copy->left = predicate_copy(a, p->left);
+    copy->right = predicate_copy(a, p->right);
+    copy->name = copy_text(a, p->name);
+    copy->values = copy_values(a, p->values, p->count);
+    return arena_failed(a) ? NULL : copy;
+}

@@ -1,0 +1,7 @@
+/* What DescribeWorkflowExecution and the lists both show of a run. */
+#pragma once
+
+#include "engine/engine_int.h"
+
+/* Everything is in the arena. NULL, or with parts missing, when it is exhausted (sticky there). */
+Workflow__WorkflowExecutionInfo *execution_info(struct arena *a, const State__Execution *st);

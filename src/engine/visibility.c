@@ -1,0 +1,136 @@
+/* What lists show of a run: written in the commit that changes it, so that a list is never behind.
+ *
+ * Lengths and sizes of histories are shown once a run is closed, so most steps
+ * of an open run change nothing here; the digest of what was written last
+ * tells. After a body was dropped and loaded again the digest is not known,
+ * and the row is written once more than needed. Failure to allocate ends the
+ * process, as everywhere while a group is sealed. */
+#include "core/filter_value.h"
+#include "engine/engine_int.h"
+#include "engine/execution_info.h"
+#include "wire/encode.h"
+
+#define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME UINT64_C(0x100000001b3)
+#define BUILT_IN_MAX 20
+
+/* Attributes of one run, being gathered. Everything they point to is in the batch. */
+struct gathering {
+    struct arena *arena;
+    const State__Namespace *ns;
+    struct attribute *list;
+    size_t count;
+};
+
+static uint64_t digest_of(struct str bytes) {
+    uint64_t h = FNV_OFFSET;
+    for (size_t i = 0; i < bytes.n; i++)
+        h = (h ^ (uint8_t)bytes.p[i]) * FNV_PRIME;
+    return h ? h : 1;
+}
+
+static void add_value(struct gathering *g, const char *name, struct value v) {
+    struct value *copy = arena_dup(g->arena, &v, sizeof(v));
+    ensure(copy);
+    g->list[g->count++] = (struct attribute){str_of(name), copy, 1};
+}
+
+static void add_text(struct gathering *g, const char *name, const char *text) {
+    if (strempty(text))
+        return;
+    char *copy = arena_strdup(g->arena, text);
+    ensure(copy);
+    add_value(g, name, value_text(str_of(copy)));
+}
+
+static void add_us(struct gathering *g, const char *name, int64_t us) {
+    add_value(g, name, value_int(us * NSEC_PER_USEC));
+}
+
+static void add_built_ins(struct gathering *g, const State__Execution *st) {
+    add_text(g, "WorkflowId", st->workflow_id);
+    add_text(g, "RunId", st->run_id);
+    add_text(g, "WorkflowType", st->workflow_type);
+    add_text(g, "TaskQueue", st->task_queue);
+    add_text(g, "ExecutionStatus", status_name(st->status));
+    add_text(g, "RootWorkflowId", st->root_workflow_id);
+    add_text(g, "RootRunId", st->root_run_id);
+    if (st->parent) {
+        add_text(g, "ParentWorkflowId", st->parent->workflow_id);
+        add_text(g, "ParentRunId", st->parent->run_id);
+    }
+    add_us(g, "StartTime", st->start_us);
+    add_us(g, "ExecutionTime", st->execution_us);
+    if (!st->close_us)
+        return;
+    add_us(g, "CloseTime", st->close_us);
+    add_us(g, "ExecutionDuration", st->close_us - st->execution_us);
+    add_value(g, "HistoryLength", value_int(st->next_event_id - 1));
+    add_value(g, "HistorySizeBytes", value_int(st->history_bytes));
+    add_value(g, "StateTransitionCount", value_int(st->transition_count));
+}
+
+static void add_own(struct gathering *g, const Common__SearchAttributes__IndexedFieldsEntry *f) {
+    struct attribute *a = &g->list[g->count];
+    E__IndexedValueType type = attribute_type(g->ns, f->key);
+    if (type == INDEXED_VALUE_TYPE_UNSPECIFIED)
+        return; /* removed from the namespace since */
+    ensure(attribute_values(g->arena, type, f->value, a) == 0);
+    if (a->count == 0)
+        return;
+    a->name = str_of(arena_strdup(g->arena, f->key));
+    ensure(a->name.p);
+    for (size_t i = 0; i < a->count; i++) {
+        /* A number points nowhere; a text may still point into the state, which changes. */
+        struct value *v = (struct value *)(uintptr_t)&a->values[i];
+        if (v->kind == VALUE_TEXT && v->text.n)
+            ensure((v->text.p = arena_dup(g->arena, v->text.p, v->text.n)));
+    }
+    g->count++;
+}
+
+static void gather(struct group *g, struct run *run, struct write *w) {
+    const State__Execution *st = run->body->st;
+    size_t own_count = st->search_attributes ? st->search_attributes->n_indexed_fields : 0;
+    struct gathering all = {.arena = &g->batch.arena, .ns = run->space->st};
+    all.list = arena_array(all.arena, struct attribute, BUILT_IN_MAX + own_count);
+    ensure(all.list);
+    add_built_ins(&all, st);
+    ensure(all.count <= BUILT_IN_MAX);
+    for (size_t i = 0; i < own_count; i++)
+        add_own(&all, st->search_attributes->indexed_fields[i]);
+    w->attributes = all.list;
+    w->attribute_count = all.count;
+}
+
+/* Packed into the engine's scratch. */
+static struct str pack_info(struct engine *e, const State__Execution *st) {
+    arena_clear(&e->scratch);
+    Workflow__WorkflowExecutionInfo *i = execution_info(&e->scratch, st);
+    ensure(i && !arena_failed(&e->scratch));
+    if (!st->close_us)
+        i->history_length = i->history_size_bytes = i->state_transition_count = 0;
+    size_t n = protobuf_c_message_get_packed_size(&i->base);
+    uint8_t *bytes = arena_alloc(&e->scratch, n);
+    ensure(bytes);
+    protobuf_c_message_pack(&i->base, bytes);
+    return str_bytes(bytes, n);
+}
+
+void visibility_seal(struct group *g, struct run *run) {
+    const State__Execution *st = run->body->st;
+    struct str info = pack_info(g->e, st);
+    uint64_t digest = digest_of(info);
+    if (run->body->listed_digest == digest || run->is_removed)
+        return;
+    run->body->listed_digest = digest;
+    struct write *w = batch_add(&g->batch, WRITE_VISIBILITY);
+    ensure(w);
+    w->namespace_id = run->key.namespace_id;
+    w->run_id = run->key.run_id;
+    w->start_us = st->start_us;
+    w->close_us = st->close_us ? st->close_us : CLOCK_NEVER;
+    w->body = str_bytes(arena_dup(&g->batch.arena, info.p, info.n), info.n);
+    ensure(w->body.p);
+    gather(g, run, w);
+}

@@ -1,0 +1,101 @@
+/* What lists show, on the simulated disk: every row is looked at, by the same predicate that the SQL
+ * store turns into a WHERE clause. Slow and plainly right, which is what the other one is compared with. */
+#include "store/mem/mem_int.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+void mem_visibility_put(struct mem_disk *d, const struct write *w) {
+    struct row r = {.namespace_id = w->namespace_id,
+                    .run_id = w->run_id,
+                    .body = w->body,
+                    .due_us = CLOCK_NEVER,
+                    .close_us = w->close_us,
+                    .start_us = w->start_us};
+    struct mem_row *row = mem_row_new_listed(&r, w->attributes, w->attribute_count);
+    row->key = mem_key_run(w->namespace_id, w->run_id);
+    mem_table_put(&d->visibility, row);
+}
+
+/* Negative: a comes first. */
+static int compare_places(const struct visibility_place *a, const struct visibility_place *b) {
+    int c = (b->close_us > a->close_us) - (b->close_us < a->close_us);
+    if (c == 0)
+        c = (b->start_us > a->start_us) - (b->start_us < a->start_us);
+    return c ? c : memcmp(b->run_id.b, a->run_id.b, sizeof a->run_id.b);
+}
+
+static struct visibility_place place_of(const struct row *r) {
+    return (struct visibility_place){r->close_us, r->start_us, r->run_id};
+}
+
+static int compare_listed(const void *pa, const void *pb) {
+    struct visibility_place a = place_of(&(*(struct mem_row *const *)pa)->row);
+    struct visibility_place b = place_of(&(*(struct mem_row *const *)pb)->row);
+    return compare_places(&a, &b);
+}
+
+static bool is_listed(const struct mem_row *row, const struct read *r) {
+    struct visibility_place place = place_of(&row->row);
+    if (!uuid_eq(row->row.namespace_id, r->namespace_id))
+        return false;
+    if (r->after && compare_places(r->after, &place) >= 0)
+        return false;
+    return predicate_holds(r->where, row->attributes, row->attribute_count);
+}
+
+void mem_visibility_find(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+    size_t bytes = 0, n = 0;
+    for (size_t i = 0; i < d->visibility.count; i++)
+        if (is_listed(d->visibility.rows[i], r))
+            mem_table_append(found, d->visibility.rows[i]);
+    if (found->count)
+        qsort(found->rows, found->count, sizeof(struct mem_row *), compare_listed);
+    while (n < MIN(found->count, r->limit)) {
+        bytes += found->rows[n++]->row.body.n;
+        if (r->bytes_max && bytes >= r->bytes_max)
+            break;
+    }
+    found->count = n;
+}
+
+/* counting */
+
+static struct str group_of(const struct mem_row *row, struct str name) {
+    for (size_t i = 0; name.n && i < row->attribute_count; i++)
+        if (str_eq(row->attributes[i].name, name) && row->attributes[i].count)
+            return row->attributes[i].values[0].text;
+    return (struct str){NULL, 0};
+}
+
+static void count_one(struct mem_table *groups, struct uuid namespace_id, struct str name) {
+    for (size_t i = 0; i < groups->count; i++) {
+        if (str_eq(groups->rows[i]->row.name, name)) {
+            groups->rows[i]->row.count++;
+            return;
+        }
+    }
+    struct row r = {.namespace_id = namespace_id, .name = name, .count = 1};
+    r.due_us = r.close_us = CLOCK_NEVER;
+    mem_table_append(groups, mem_row_new(&r, 0));
+}
+
+static int compare_groups(const void *pa, const void *pb) {
+    struct value a = value_text((*(struct mem_row *const *)pa)->row.name);
+    struct value b = value_text((*(struct mem_row *const *)pb)->row.name);
+    return value_compare(&a, &b);
+}
+
+void mem_visibility_count(const struct mem_disk *d, const struct read *r, struct mem_table *ret) {
+    for (size_t i = 0; i < d->visibility.count; i++)
+        if (is_listed(d->visibility.rows[i], r))
+            count_one(ret, r->namespace_id, group_of(d->visibility.rows[i], r->group_by));
+    if (ret->count)
+        qsort(ret->rows, ret->count, sizeof(struct mem_row *), compare_groups);
+    else if (!r->group_by.n) {
+        count_one(ret, r->namespace_id, (struct str){NULL, 0});
+        ret->rows[0]->row.count = 0;
+    }
+}

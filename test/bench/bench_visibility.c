@@ -1,0 +1,233 @@
+/* Lists over many closed runs: how long the first page takes, by filter.
+ *
+ *   bench_visibility [DIRECTORY] [RUNS]
+ *
+ * Fills a store with RUNS closed runs (a million unless told), in which one type, status or attribute value
+ * in a thousand is rare, then asks for first pages of 100 through the same door as the engine. Prints a
+ * table, and one JSON object a line. */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "core/filter.h"
+#include "store/sqlite/sqlite_store.h"
+
+#define RUNS_DEFAULT 1000000
+#define BATCH_RUNS 5000
+#define PAGE_RUNS 100
+#define BODY_BYTES 300
+#define TRIES 20
+#define START_US (INT64_C(1700000000) * USEC_PER_SEC)
+
+static const struct uuid space = {{1}};
+
+struct bench {
+    struct store *store;
+    int wake_fd;
+    struct batch batch;
+    bool is_done;
+    int64_t row_count;
+    int64_t count;
+    int rc;
+};
+
+static int64_t now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * USEC_PER_SEC + t.tv_nsec / NSEC_PER_USEC;
+}
+
+static void wake(void *ctx) {
+    uint64_t one = 1;
+    ensure(write(((struct bench *)ctx)->wake_fd, &one, sizeof one) == sizeof one);
+}
+
+static void committed(struct batch *b) {
+    ((struct bench *)b->owner)->is_done = true;
+}
+
+static void commit(struct bench *x) {
+    x->is_done = false;
+    store_commit(x->store, &x->batch);
+    while (!x->is_done) {
+        uint64_t count;
+        ensure(read(x->wake_fd, &count, sizeof count) == sizeof count);
+        store_collect(x->store);
+    }
+    batch_clear(&x->batch);
+}
+
+/* filling */
+
+static void add(struct arena *a, struct write *w, const char *name, struct value v) {
+    struct attribute *list = (struct attribute *)(uintptr_t)w->attributes;
+    list[w->attribute_count++] = (struct attribute){str_of(name), arena_dup(a, &v, sizeof v), 1};
+}
+
+static struct value text(struct arena *a, const char *fmt, int64_t i) printf_like(2, 0);
+static struct value text(struct arena *a, const char *fmt, int64_t i) {
+    return value_text(str_of(arena_printf(a, fmt, i)));
+}
+
+static void add_run(struct bench *x, struct rng *rng, int64_t i) {
+    static const char body[BODY_BYTES];
+    struct arena *a = &x->batch.arena;
+    struct write *w = batch_add(&x->batch, WRITE_VISIBILITY);
+    ensure(w);
+    w->namespace_id = space;
+    w->run_id = uuid_timed(rng, (struct wall){START_US + i * 1000});
+    w->start_us = START_US + i * 1000;
+    w->close_us = w->start_us + 1000000 + (int64_t)rng_below(rng, 10000000);
+    w->body = str_bytes(body, sizeof body);
+    w->attributes = arena_array(a, struct attribute, 12);
+    bool is_rare = i % 1000 == 7;
+    add(a, w, "WorkflowId", text(a, "workflow-%" PRId64, i));
+    add(a, w, "WorkflowType", is_rare ? value_text(STR("rare")) : text(a, "type-%" PRId64, i % 10));
+    add(a, w, "TaskQueue", text(a, "queue-%" PRId64, i % 5));
+    add(a, w, "ExecutionStatus", value_text(is_rare ? STR("Failed") : STR("Completed")));
+    add(a, w, "ExecutionDuration", value_int((w->close_us - w->start_us) * NSEC_PER_USEC));
+    add(a, w, "HistoryLength", value_int(11));
+    add(a, w, "City", is_rare ? value_text(STR("Rome")) : text(a, "city-%" PRId64, i % 100));
+    add(a, w, "Year", value_int(i % 3000));
+}
+
+static void fill(struct bench *x, int64_t runs) {
+    struct rng rng;
+    rng_init(&rng, 1);
+    int64_t begun = now_us();
+    for (int64_t i = 0; i < runs; i++) {
+        add_run(x, &rng, i);
+        if (x->batch.count == BATCH_RUNS || i == runs - 1)
+            commit(x);
+    }
+    int64_t took = now_us() - begun;
+    printf("%-72s %9.0f rows/s\n", "filling", (double)runs * 1e6 / (double)MAX(took, 1));
+}
+
+/* asking */
+
+static void on_row(struct read *r, const struct row *row) {
+    struct bench *x = r->owner;
+    x->row_count++;
+    x->count += row->count;
+}
+
+static void on_done(struct read *r, int rc) {
+    ((struct bench *)r->owner)->rc = rc;
+}
+
+static const struct predicate *parse(struct arena *a, const char *query) {
+    State__SearchAttribute city = STATE__SEARCH_ATTRIBUTE__INIT, year = STATE__SEARCH_ATTRIBUTE__INIT;
+    State__SearchAttribute *list[] = {&city, &year};
+    State__Namespace ns = STATE__NAMESPACE__INIT;
+    struct filter f;
+    struct err e = {0};
+    city.name = (char[]){"City"};
+    city.type = INDEXED_VALUE_TYPE_KEYWORD;
+    year.name = (char[]){"Year"};
+    year.type = INDEXED_VALUE_TYPE_INT;
+    ns.search_attributes = list;
+    ns.n_search_attributes = ARRAY_LEN(list);
+    if (filter_parse(a, &ns, str_of(query), &f, &e) < 0) {
+        printf("%s: %s\n", query, e.text);
+        exit(1);
+    }
+    return f.where;
+}
+
+static int compare_times(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void ask(struct bench *x, enum read_kind kind, const char *query) {
+    int64_t times[TRIES];
+    for (int i = 0; i < TRIES; i++) {
+        struct arena a cleanup(arena_done);
+        arena_init(&a, SIZE_MAX);
+        int64_t begun = now_us();
+        struct read r = {.kind = kind,
+                         .namespace_id = space,
+                         .where = parse(&a, query),
+                         .limit = PAGE_RUNS,
+                         .row = on_row,
+                         .done = on_done,
+                         .owner = x};
+        x->row_count = x->count = 0;
+        store_read(x->store, &r);
+        ensure(x->rc == 0);
+        times[i] = now_us() - begun;
+    }
+    qsort(times, TRIES, sizeof times[0], compare_times);
+    const char *what = kind == READ_VISIBILITY ? "list" : "count";
+    int64_t found = kind == READ_VISIBILITY ? x->row_count : x->count;
+    printf("%-5s %-66s %9.2f ms %9.2f ms %8" PRId64 "\n", what, query, (double)times[TRIES / 2] / 1e3,
+           (double)times[TRIES - 1] / 1e3, found);
+    printf("{\"bench\":\"visibility_%s\",\"query\":\"%s\",\"median_us\":%" PRId64 ",\"max_us\":%" PRId64
+           ",\"found\":%" PRId64 "}\n",
+           what, query, times[TRIES / 2], times[TRIES - 1], found);
+}
+
+static void ask_all(struct bench *x) {
+    static const char *const queries[] = {
+        "",
+        "WorkflowId = 'workflow-500000'",
+        "WorkflowId IN ('workflow-1', 'workflow-2', 'workflow-3')",
+        "WorkflowId STARTS_WITH 'workflow-4999'",
+        "WorkflowType = 'type-3'",
+        "WorkflowType = 'rare'",
+        "ExecutionStatus = 'Failed'",
+        "ExecutionStatus IN ('Failed', 'Completed')",
+        "ExecutionStatus IN ('Failed', 'Terminated')",
+        "ExecutionStatus = 'Running'",
+        "ExecutionStatus = 'Completed' AND WorkflowType = 'type-3'",
+        "City = 'city-7'",
+        "City = 'Rome'",
+        "City = 'Rome' AND Year > 1500",
+        "CloseTime < '2023-11-14T22:20:00Z'",
+        "CloseTime BETWEEN '2023-11-14T22:20:00Z' AND '2023-11-14T22:20:01Z'",
+        "StartTime > '2023-11-14T22:29:00Z'",
+        "WorkflowType = 'type-3' AND NOT ExecutionStatus = 'Completed'",
+        "Year = 2999 OR City = 'Rome'",
+        "TaskQueue = 'nobody'",
+    };
+    static const char *const counts[] = {"", "ExecutionStatus = 'Failed'", "City = 'Rome'"};
+    printf("%-72s %12s %12s %8s\n", "first page of 100", "median", "longest", "found");
+    for (size_t i = 0; i < ARRAY_LEN(queries); i++)
+        ask(x, READ_VISIBILITY, queries[i]);
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        ask(x, READ_VISIBILITY_COUNT, counts[i]);
+}
+
+int main(int argc, char **argv) {
+    const char *directory = argc > 1 ? argv[1] : "/tmp";
+    int64_t runs = argc > 2 ? strtoll(argv[2], NULL, 10) : RUNS_DEFAULT;
+    struct bench x = {.wake_fd = eventfd(0, EFD_CLOEXEC)};
+    char path[512];
+    struct err e = {0};
+    (void)snprintf(path, sizeof path, "%s/bench_visibility.db", directory);
+    struct sqlite_options o = {.path = path, .wake = wake, .wake_ctx = &x};
+    if (sqlite_store_open(&o, &x.store, &e) < 0) {
+        printf("%s\n", e.text);
+        return 1;
+    }
+    batch_init(&x.batch, SIZE_MAX);
+    x.batch.done = committed;
+    x.batch.owner = &x;
+    fill(&x, runs);
+    ask_all(&x);
+    store_close(x.store);
+    batch_done(&x.batch);
+    close(x.wake_fd);
+    (void)unlink(path);
+    char lock[528];
+    (void)snprintf(lock, sizeof lock, "%s.lock", path);
+    (void)unlink(lock);
+    return 0;
+}
