@@ -44,6 +44,8 @@ static void err_reset(struct err *e, int code) {
     e->cause = 0;
     e->failure = NULL;
     e->failure_len = 0;
+    e->operations = NULL;
+    e->operation_count = 0;
 }
 
 /* Ends text before a character of which the cut left only a part. */

@@ -32,6 +32,8 @@ struct err {
     int cause;                     /* ResourceExhaustedCause, for EXHAUSTED */
     const void *failure;           /* packed temporal Failure message, for QUERY_FAILED */
     size_t failure_len;
+    const struct err *operations;  /* for MULTI: how each of them went; code 0 is success */
+    size_t operation_count;
 };
 
 /* Fills e (which may be NULL) and returns code. The two-argument form uses the table's text. */

@@ -113,6 +113,14 @@ static int64_t gap_before(const struct zone *z, const struct zone_span *span, in
     return MAX(span->offset_s - *ret_offset_s, 0);
 }
 
+/* Nothing comes before this, whatever the clock does: the next local match, less the largest offset. */
+static int64_t skip_spans(const struct cal *c, int64_t from_s, int64_t end_s) {
+    int64_t best_s = end_s + OFFSET_MAX_S;
+    for (uint32_t i = 0; i < c->rule_count; i++)
+        best_s = MIN(best_s, rule_next(&c->rules[i], from_s - OFFSET_MAX_S, best_s));
+    return MAX(from_s, best_s - OFFSET_MAX_S);
+}
+
 static int64_t next_of_calendars(struct search *s, int64_t from_s, int64_t end_s) {
     const struct cal *c = s->cal;
     if (c->rule_count == 0)
@@ -132,7 +140,7 @@ static int64_t next_of_calendars(struct search *s, int64_t from_s, int64_t end_s
         }
         if (best_s != NONE)
             return best_s;
-        from_s = span_end_s;
+        from_s = span_end_s < end_s ? skip_spans(c, span_end_s, end_s) : end_s;
     }
     return NONE;
 }
@@ -189,10 +197,11 @@ static int64_t next_of_both(struct search *s, int64_t from_s, int64_t end_s) {
     return MIN(instant_s, next_of_calendars(s, from_s, MIN(instant_s, end_s)));
 }
 
-/* With exclusions, one kind may be refused for decades while the other one has a time tomorrow; so both are looked
- * for in stretches that grow, the first one too short to give up in. */
+/* With exclusions, one kind may be refused for decades while the other one has a time tomorrow; so both are
+ * looked for in stretches that grow, the first one too short to give up in. */
 static int64_t next_in_stretches(struct search *s, int64_t from_s) {
-    for (int64_t stretch_s = CIVIL_DAY_S; from_s < RULE_END_S && !is_given_up(s); stretch_s *= STRETCH_GROWTH) {
+    for (int64_t stretch_s = CIVIL_DAY_S; from_s < RULE_END_S && !is_given_up(s);
+         stretch_s *= STRETCH_GROWTH) {
         int64_t end_s = MIN(from_s + stretch_s, RULE_END_S);
         int64_t at_s = next_of_both(s, from_s, end_s);
         if (at_s != NONE)

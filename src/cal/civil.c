@@ -12,18 +12,20 @@
 #define ERA_DAYS 146097
 #define EPOCH_SHIFT_DAYS 719468 /* from 0000-03-01 to 1970-01-01 */
 
+/* Days before each month of a year that begins in March. */
+static const uint16_t march_days[] = {306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275};
+
 int64_t civil_day(int64_t year, int month, int day) {
     int64_t y = month <= 2 ? year - 1 : year;
-    int64_t era = civil_div(y, ERA_YEARS);
-    int64_t year_of_era = y - era * ERA_YEARS;
-    int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    return era * ERA_DAYS + day_of_era - EPOCH_SHIFT_DAYS;
+    int64_t era = y >= 0 && civil_is_near(y) ? (int64_t)((uint32_t)y / ERA_YEARS) : civil_div(y, ERA_YEARS);
+    uint32_t year_of_era = (uint32_t)(y - era * ERA_YEARS);
+    uint32_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + march_days[month - 1];
+    return era * ERA_DAYS + day_of_era + day - 1 - EPOCH_SHIFT_DAYS;
 }
 
 struct civil_date civil_date_of(int64_t day) {
     int64_t z = day + EPOCH_SHIFT_DAYS;
-    int64_t era = civil_div(z, ERA_DAYS);
+    int64_t era = civil_is_near(z) ? (int64_t)((uint32_t)z / ERA_DAYS) : civil_div(z, ERA_DAYS);
     uint32_t day_of_era = (uint32_t)(z - era * ERA_DAYS);
     uint32_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     uint32_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -37,7 +39,7 @@ struct civil_date civil_date_of(int64_t day) {
 }
 
 bool civil_is_leap(int64_t year) {
-    return year % 4 == 0 && (year % 100 != 0 || year % ERA_YEARS == 0);
+    return (year & 3) == 0 && (year % 100 != 0 || (year & 15) == 0); /* of 100s, those that 400 divides */
 }
 
 int civil_month_len(int64_t year, int month) {

@@ -30,8 +30,17 @@ static inline int64_t civil_mod(int64_t a, int64_t b) {
     int64_t r = a % b;
     return r < 0 ? r + b : r;
 }
+/* Times from 1970 to 2106 fit into 32 bits, in which dividing by a constant is only a multiplication. */
+static inline bool civil_is_near(int64_t n) {
+    return (uint64_t)n <= UINT32_MAX - 7;
+}
 static inline int civil_weekday(int64_t day) { /* 0 is Sunday */
-    return (int)civil_mod(day + 4, CIVIL_WEEK_DAYS);
+    return civil_is_near(day) ? (int)(((uint32_t)day + 4) % CIVIL_WEEK_DAYS)
+                              : (int)civil_mod(day + 4, CIVIL_WEEK_DAYS);
+}
+static inline int64_t civil_day_of(int64_t local_s) {
+    return civil_is_near(local_s) ? (int64_t)((uint32_t)local_s / (uint32_t)CIVIL_DAY_S)
+                                  : civil_div(local_s, CIVIL_DAY_S);
 }
 
 /* A time as it was written: 2026-03-01, 2026-03-01T09:00, 20260301T090000Z, 2026-03-01T09:00:00+01:00. */

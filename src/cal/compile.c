@@ -23,13 +23,15 @@ struct builder {
     struct err *reterr;
 };
 
-/* One more element at the end of an array that is exactly as long as it is full. */
-static void *grow(void *array, uint32_t count, size_t size) {
-    void **v = array;
-    void *grown = mem_resize(*v, (count + (size_t)1) * size);
+/* Room for one more element at the end of an array that is exactly as long as it is full. array is the
+ * address of a pointer of any type; memcpy reads and writes it without aliasing rules. */
+static bool grow(void *array, uint32_t count, size_t size) {
+    void *old;
+    memcpy(&old, array, sizeof(old));
+    void *grown = mem_resize(old, (count + (size_t)1) * size);
     if (grown)
-        *v = grown;
-    return grown;
+        memcpy(array, &grown, sizeof(grown));
+    return grown != NULL;
 }
 
 static int add_rule(struct cal *c, bool is_exclude, struct rule *rule) {

@@ -18,9 +18,9 @@ enum recur_freq {
     RECUR_FREQ_COUNT,
 };
 
-#define RECUR_COUNT_MAX 100000
+#define RECUR_COUNT_MAX 20000 /* walked through once for each compilation */
 #define RECUR_EVERY_MAX 100000000
-#define RECUR_POSITIONS_MAX 64
+#define RECUR_POSITIONS_MAX 16
 #define RECUR_DATES_MAX 1000
 
 struct recur_dates {
@@ -55,8 +55,8 @@ struct recur {
 /* "DTSTART... RRULE:... EXDATE... RDATE..." with spaces or line ends between, in any order. */
 int recur_parse(struct arena *a, struct complaint *c, struct str text, struct recur *ret) must_check;
 
-/* The rules that it stands for, with its count, end and exceptions worked in. local_of turns a time with an
- * offset into local time. The caller owns the rules: rule_done for each, mem_free for the array. */
+/* The rules that it stands for in that zone, with its count, end and exceptions worked in. The caller owns
+ * the rules: rule_done for each, mem_free for the array. */
 struct zone;
 int recur_compile(const struct recur *r, const struct zone *z, struct rule **ret, size_t *ret_count,
                   struct err *reterr) must_check;

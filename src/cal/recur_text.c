@@ -1,4 +1,4 @@
-/* Reads iCalendar recurrences (RFC 5545): the properties DTSTART, RRULE, EXDATE, EXRULE not, RDATE.
+/* Reads iCalendar recurrences (RFC 5545): the properties DTSTART, RRULE, RDATE and EXDATE.
  *
  * Each part of the rule goes into bits or a short list. Fails with a complaint that names the part. */
 #include <limits.h>

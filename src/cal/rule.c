@@ -69,15 +69,18 @@ static bool has_year(const struct rule *r, int64_t year) {
     return bit >= 0 && (r->years[bit / 64] >> (bit % 64) & 1);
 }
 
-uint32_t rule_month_days(const struct rule *r, int64_t year, int month) {
+/* The same when the month's first day is known. */
+static uint32_t month_days(const struct rule *r, int64_t year, int month, int64_t first) {
     if (!(r->months >> month & 1) || !has_year(r, year))
         return 0;
-    int64_t first = civil_day(year, month, 1);
     if (r->more)
         return month_days_more(r, year, month, first);
-    uint32_t days = r->days & month_mask(year, month);
     uint32_t weekdays = r->weekdays == 0x7F ? UINT32_MAX : month_weekdays(first, r->weekdays);
-    return r->is_either ? (days | weekdays) & month_mask(year, month) : days & weekdays;
+    return (r->is_either ? r->days | weekdays : r->days & weekdays) & month_mask(year, month);
+}
+
+uint32_t rule_month_days(const struct rule *r, int64_t year, int month) {
+    return month_days(r, year, month, civil_day(year, month, 1));
 }
 
 /* Moves to the next month that the bits allow. False past the last year. */
@@ -93,41 +96,53 @@ static bool next_month(const struct rule *r, int64_t *year, int *month) {
     return m > 0 && *year <= RULE_YEAR_MAX;
 }
 
-/* The end of a day in which a long stride has nothing: the day that has something. */
-static int64_t skip_days(const struct rule *r, int64_t day) {
-    return has_stride(r) ? civil_div(stride_next(r->more, day * CIVIL_DAY_S), CIVIL_DAY_S) : day;
+/* The first match on one of these days of a month, from day and time of day on. days has only bits from that
+ * day on. */
+static int64_t next_in_month(const struct rule *r, uint32_t days, int64_t before_first, int day, int tod) {
+    while (days) {
+        int d = __builtin_ctz(days);
+        int64_t at_day = before_first + d;
+        if (has_stride(r)) { /* days on which a long stride has nothing are left out */
+            int64_t busy = civil_day_of(stride_next(r->more, at_day * CIVIL_DAY_S + (d == day ? tod : 0)));
+            if (busy > at_day) {
+                int64_t skip = busy - before_first;
+                days = skip < 32 ? days >> skip << skip : 0;
+                continue;
+            }
+        }
+        int at = d == day && tod > 0 ? next_tod(r, at_day, tod)
+                 : has_stride(r)     ? next_tod(r, at_day, 0)
+                                     : r->first_tod;
+        if (at >= 0)
+            return at_day * CIVIL_DAY_S + at;
+        days &= days - 1;
+    }
+    return RULE_NONE;
 }
 
 static int64_t search(const struct rule *r, int64_t from_s, int64_t end_s) {
-    int64_t day = civil_div(from_s, CIVIL_DAY_S);
+    int64_t day = civil_day_of(from_s);
     int tod = (int)(from_s - day * CIVIL_DAY_S);
     struct civil_date date = civil_date_of(day);
+    int64_t before_first = day - date.day;
     if (!r->is_any_year && date.year < RULE_YEAR_MIN) {
         date = (struct civil_date){RULE_YEAR_MIN, 1, 1};
+        before_first = civil_day(RULE_YEAR_MIN, 1, 1) - 1;
         tod = 0;
     }
     do {
-        int64_t before_first = civil_day(date.year, date.month, 1) - 1;
         if ((before_first + date.day) * CIVIL_DAY_S >= end_s)
             return RULE_NONE;
-        uint32_t days = rule_month_days(r, date.year, date.month);
-        for (int d = bit_from(days, date.day); d >= 0; d = bit_from(days, d + 1)) {
-            day = before_first + d;
-            int64_t busy = d > date.day || tod == 0 ? skip_days(r, day) : day;
-            if (busy > day) {
-                d = (int)MIN(busy - before_first - 1, 31);
-                continue;
-            }
-            int at = d == date.day && tod > 0 ? next_tod(r, day, tod)
-                     : has_stride(r)          ? next_tod(r, day, 0)
-                                              : r->first_tod;
-            if (at >= 0)
-                return day * CIVIL_DAY_S + at < end_s ? day * CIVIL_DAY_S + at : RULE_NONE;
-        }
+        uint32_t days = month_days(r, date.year, date.month, before_first + 1) >> date.day << date.day;
+        int64_t at_s = next_in_month(r, days, before_first, date.day, tod);
+        if (at_s != RULE_NONE)
+            return at_s < end_s ? at_s : RULE_NONE;
         date.day = 1;
         tod = 0;
-    } while (next_month(r, &date.year, &date.month));
-    return RULE_NONE;
+        if (!next_month(r, &date.year, &date.month))
+            return RULE_NONE;
+        before_first = civil_day(date.year, date.month, 1) - 1;
+    } while (true);
 }
 
 static const struct rule_hole *hole_at(const struct rule *r, int64_t local_s) {
@@ -165,7 +180,7 @@ int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s) {
 }
 
 bool rule_matches(const struct rule *r, int64_t local_s) {
-    int64_t day = civil_div(local_s, CIVIL_DAY_S);
+    int64_t day = civil_day_of(local_s);
     int tod = (int)(local_s - day * CIVIL_DAY_S);
     if (r->first_tod < 0 || !(r->seconds >> tod % 60 & 1) || !(r->minutes >> tod / 60 % 60 & 1) ||
         !(r->hours >> tod / 3600 & 1))
@@ -198,7 +213,7 @@ static int64_t days_run_end(const struct rule *r, int64_t day, int64_t end_s) {
 }
 
 int64_t rule_run_end(const struct rule *r, int64_t local_s, int64_t end_s) {
-    int64_t day_s = civil_div(local_s, CIVIL_DAY_S) * CIVIL_DAY_S;
+    int64_t day_s = civil_day_of(local_s) * CIVIL_DAY_S;
     int tod = (int)(local_s - day_s);
     int hour = tod / 3600, minute = tod / 60 % 60, second = tod % 60;
     if (r->more && r->more->not_after_s < end_s)

@@ -13,24 +13,22 @@ void cal_spec_init(struct cal_spec *s, struct arena *arena, struct str seed) {
     *s = (struct cal_spec){.arena = arena, .seed = seed, .start_us = CAL_NO_START, .end_us = CAL_NO_END};
 }
 
-/* Makes room for one more in an array that grows by doubling. */
-static void *room(struct cal_spec *s, void *v, size_t n, size_t size, struct err *reterr) {
-    if (n >= CAL_ENTRIES_MAX) {
-        (void)err_set(reterr, ERR_FULL, "a spec has more than %d entries of one kind", CAL_ENTRIES_MAX);
-        return NULL;
-    }
+/* Room for one more behind n elements, in an array that grows by doubling. array is the address of a pointer
+ * of any type; memcpy reads and writes it without aliasing rules. */
+static int make_room(struct cal_spec *s, void *array, size_t n, size_t size, struct err *reterr) {
+    void *old;
+    if (n >= CAL_ENTRIES_MAX)
+        return err_set(reterr, ERR_FULL, "a spec has more than %d entries of one kind", CAL_ENTRIES_MAX);
     if (n > 0 && (n & (n - 1)) != 0)
-        return v;
+        return 0;
     void *grown = arena_zalloc_array(s->arena, size, n > 0 ? n * 2 : 1);
-    if (grown && n > 0)
-        memcpy(grown, v, n * size);
     if (!grown)
-        (void)err_std(reterr, ERR_NO_MEMORY);
-    return grown;
-}
-
-static int code_of(const struct err *e) {
-    return e && e->code == ERR_FULL ? ERR_FULL : ERR_NO_MEMORY;
+        return err_std(reterr, ERR_NO_MEMORY);
+    memcpy(&old, array, sizeof(old));
+    if (n > 0)
+        memcpy(grown, old, n * size);
+    memcpy(array, &grown, sizeof(grown));
+    return 0;
 }
 
 static int copy_calendar(struct cal_spec *s, const struct cal_calendar *c, struct cal_calendar *ret) {
@@ -55,12 +53,10 @@ static int copy_calendar(struct cal_spec *s, const struct cal_calendar *c, struc
 static int push(struct cal_spec *s, bool is_exclude, const struct cal_calendar *c, struct err *reterr) {
     struct cal_calendar **v = is_exclude ? &s->excludes : &s->calendars;
     size_t *n = is_exclude ? &s->exclude_count : &s->calendar_count;
-    struct err scratch = {0};
-    struct cal_calendar *grown = room(s, *v, *n, sizeof(**v), reterr ? reterr : &scratch);
-    if (!grown)
-        return code_of(reterr ? reterr : &scratch);
-    *v = grown;
-    if (copy_calendar(s, c, &grown[*n]) < 0)
+    int e = make_room(s, v, *n, sizeof(**v), reterr);
+    if (e < 0)
+        return e;
+    if (copy_calendar(s, c, &(*v)[*n]) < 0)
         return err_std(reterr, ERR_NO_MEMORY);
     *n += 1;
     return 0;
@@ -184,13 +180,10 @@ int cal_spec_add_interval(struct cal_spec *s, const struct cal_interval *i, stru
         return err_set(reterr, ERR_INVALID, "phase is negative");
     if (i->phase_us >= i->interval_us)
         return err_set(reterr, ERR_INVALID, "phase cannot be greater than Interval");
-    struct err scratch = {0};
-    struct cal_interval *grown =
-        room(s, s->intervals, s->interval_count, sizeof(*grown), reterr ? reterr : &scratch);
-    if (!grown)
-        return code_of(reterr ? reterr : &scratch);
-    s->intervals = grown;
-    grown[s->interval_count++] = *i;
+    int e = make_room(s, &s->intervals, s->interval_count, sizeof(*s->intervals), reterr);
+    if (e < 0)
+        return e;
+    s->intervals[s->interval_count++] = *i;
     return 0;
 }
 

@@ -171,8 +171,8 @@ static void add_span(struct zone *z, const struct zone_span *span) {
     z->kind_of[z->count++] = kind;
 }
 
-/* Writes the rule's spans behind the table. From the last transition on the rule decides; without a table it holds
- * from the start. */
+/* Writes the rule's spans behind the table. From the last transition on the rule decides; without a table it
+ * holds from the start. */
 static void fill_rule(struct zone *z) {
     int64_t begin_s = z->count == 0 ? RULE_FIRST_S : z->begins[z->count - 1];
     struct zone_span span = tzrule_span_at(&z->rule, MAX(begin_s, RULE_FIRST_S));
@@ -252,17 +252,18 @@ void zone_freep(struct zone **z) {
     *z = zone_free(*z);
 }
 
-/* How many spans begin at or before this second. */
+/* How many spans begin at or before this second. Halves the table without a branch to predict. */
 static size_t spans_until(const struct zone *z, int64_t utc_s) {
-    size_t low = 0, high = z->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (z->begins[middle] <= utc_s)
-            low = middle + 1;
-        else
-            high = middle;
+    const int64_t *base = z->begins;
+    size_t n = z->count;
+    if (n == 0)
+        return 0;
+    while (n > 1) {
+        size_t half = n / 2;
+        base += base[half] <= utc_s ? half : 0;
+        n -= half;
     }
-    return low;
+    return (size_t)(base - z->begins) + (*base <= utc_s);
 }
 
 struct zone_span zone_span_at(const struct zone *z, int64_t utc_s) {
@@ -339,6 +340,8 @@ static bool label_option(struct str option, struct zone_label *label) {
 }
 
 int zone_label_parse(struct str text, struct zone_label *ret, struct err *reterr) {
+    if (text.n == 0)
+        text = STR("");
     struct zone_label label = {.name = text};
     const char *semicolon = text.n ? memchr(text.p, ';', text.n) : NULL;
     if (semicolon)

@@ -42,7 +42,7 @@ static inline int64_t zone_local(const struct zone *z, int64_t utc_s) {
 int64_t zone_instant(const struct zone *z, int64_t local_s);
 
 /* A zone's name with what this server adds to it: "Europe/Berlin;missing=shift;repeated=first". The additions
- * stand in the name because that is what clients hand back unchanged. See docs/schedules.md. */
+ * stand in the name because that is what clients hand back unchanged. */
 enum zone_missing { ZONE_MISSING_SKIP, ZONE_MISSING_SHIFT, ZONE_MISSING_COUNT };
 enum zone_repeated { ZONE_REPEATED_BOTH, ZONE_REPEATED_FIRST, ZONE_REPEATED_LAST, ZONE_REPEATED_COUNT };
 

@@ -13,6 +13,7 @@
 #include "core/run.h"
 #include "core/task.h"
 #include "core/timer.h"
+#include "core/update.h"
 
 struct command_call {
     struct step *s;
@@ -199,6 +200,10 @@ static int apply_properties(struct command_call *c) {
     step_event(c->s, EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, &a, &c->extra);
     merge_memo(c->s, in);
     return 0;
+}
+
+static int apply_message(struct command_call *c) {
+    return update_apply_named(c->s, c->fx->inbox, c->cmd->protocol_message_command_attributes->message_id);
 }
 
 /* type, the attributes it must carry, what does it */

@@ -4,7 +4,10 @@
 #include "command.pb-c.h"
 #include "core/step.h"
 
+struct update_inbox;
+
 struct command_effects {
+    struct update_inbox *inbox; /* the messages that commands may refer to */
     bool is_closed; /* a closing command was met */
     bool wakes_workflow; /* something ended at once that the workflow waits for */
 };

@@ -1,7 +1,7 @@
 /* A worker's answer to a workflow task.
  *
- * Order: the completed event, the commands in their order, then whatever
- * arrived meanwhile, then the next task if there is a reason for one. If a
+ * Order: the completed event, the commands in their order, the messages that
+ * no command placed, then whatever arrived meanwhile, then the next task if there is a reason for one. If a
  * command is refused nothing of this may stay: the caller undoes the step and
  * fails the task with the cause that is left in s->task_failed_cause. */
 #include "core/command.h"
@@ -9,6 +9,7 @@
 #include "core/failure.h"
 #include "core/run.h"
 #include "core/task.h"
+#include "core/update.h"
 
 static int check_sequence(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     for (size_t i = 0; i + 1 < req->n_commands; i++)
@@ -37,6 +38,32 @@ static int64_t write_completed(struct step *s, const Ws__RespondWorkflowTaskComp
     pb_free(st->task);
     st->task = NULL;
     return id;
+}
+
+/* Whether the worker has rejected everything that a speculative task carried, and its history can end
+ * where it ended before: behind the last completed task, or it says that it can go back further. */
+static bool can_discard(const struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
+    const State__Execution *st = s->st;
+    if (!st->task->is_speculative || req->n_commands || req->force_create_new_workflow_task)
+        return false;
+    for (size_t i = 0; i < req->n_messages; i++)
+        if (!update_is_rejection(req->messages[i]))
+            return false;
+    int64_t unseen = st->task->scheduled_event_id - (st->last_started_event_id + 2);
+    return unseen == 0 || (unseen <= LIMIT_DISCARD_EVENTS && req->capabilities &&
+                           req->capabilities->discard_speculative_workflow_task_with_events);
+}
+
+/* Returns the id of the completed event; 0 when the task left none. */
+static int64_t end_task(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
+                        struct completion *out) {
+    if (!can_discard(s, req))
+        return write_completed(s, req);
+    out->is_discarded = true;
+    out->reset_event_id = s->st->last_started_event_id;
+    pb_free(s->st->task);
+    s->st->task = NULL;
+    return 0;
 }
 
 static void update_sticky(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
@@ -75,6 +102,18 @@ static int apply_commands(struct step *s, const Ws__RespondWorkflowTaskCompleted
     return 0;
 }
 
+/* Updates that came while the worker was busy get a task of their own, which goes to the same worker
+ * and may leave no trace. */
+static void schedule_next(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
+                          const struct command_effects *fx) {
+    if (step_flush_buffered(s) || req->force_create_new_workflow_task || fx->wakes_workflow)
+        task_schedule(s);
+    else if (update_is_waiting(s) && req->return_new_workflow_task)
+        task_schedule_speculative(s);
+    else if (update_is_waiting(s))
+        task_schedule(s);
+}
+
 int task_complete(struct step *s, const State__TaskToken *token,
                   const Ws__RespondWorkflowTaskCompletedRequest *req, struct completion *out) {
     State__Execution *st = s->st;
@@ -85,27 +124,31 @@ int task_complete(struct step *s, const State__TaskToken *token,
     if (rc < 0)
         return rc;
     int64_t original_us = st->task->original_scheduled_us;
-    bool heartbeat = is_heartbeat(req);
-    if (heartbeat && s->now.us - original_us > LIMIT_TASK_HEARTBEAT_MS * USEC_PER_MS) {
+    out->is_heartbeat = is_heartbeat(req);
+    if (out->is_heartbeat && s->now.us - original_us > LIMIT_TASK_HEARTBEAT_MS * USEC_PER_MS) {
         out->is_heartbeat_over = true;
         task_time_out(s, TIMEOUT_TYPE_START_TO_CLOSE);
         return 0;
     }
-    struct command_effects fx = {0};
+    struct update_inbox inbox;
+    struct command_effects fx = {.inbox = &inbox};
     s->ctx.identity = req->identity;
-    int64_t completed = write_completed(s, req);
+    rc = update_inbox_init(s, &inbox, req->messages, req->n_messages);
+    if (rc < 0)
+        return rc;
+    int64_t completed = end_task(s, req, out);
     update_sticky(s, req);
     rc = apply_commands(s, req, completed, &fx);
+    if (rc == 0)
+        rc = update_apply_rest(s, &inbox);
     if (rc < 0 || fx.is_closed)
         return rc;
     rc = eager_start(s, req, completed, out);
     if (rc < 0)
         return rc;
-    if (!step_flush_buffered(s) && !req->force_create_new_workflow_task && !fx.wakes_workflow)
-        return 0;
-    task_schedule(s);
-    out->has_new_task = true;
-    if (heartbeat && st->task)
+    schedule_next(s, req, &fx);
+    out->has_new_task = st->task != NULL;
+    if (out->is_heartbeat && st->task)
         st->task->original_scheduled_us = original_us;
     if (req->return_new_workflow_task && st->task) {
         out->is_new_started = true;

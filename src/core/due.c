@@ -27,6 +27,9 @@ static struct due first_due(const State__Execution *st) {
         return d;
     if (st->first_task_due_us && !st->is_first_task_held)
         consider(&d, st->first_task_due_us, DUE_FIRST_TASK, 0);
+    /* The task for whose sake these wait was speculative and did not survive a restart. */
+    if (st->n_buffered && !st->task)
+        consider(&d, st->start_us, DUE_FIRST_TASK, 0);
     if (st->run_expires_us)
         consider(&d, st->run_expires_us, DUE_RUN, 0);
     if (st->execution_expires_us)

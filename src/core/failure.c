@@ -36,6 +36,22 @@ Failure__Failure *failure_final(struct step *s, const char *message) {
     return f;
 }
 
+Failure__Failure *failure_application(struct arena *a, const char *message, const char *type) {
+    Failure__Failure *f = arena_new(a, Failure__Failure);
+    Failure__ApplicationFailureInfo *info = arena_new(a, Failure__ApplicationFailureInfo);
+    if (!f || !info)
+        return NULL;
+    failure__failure__init(f);
+    failure__application_failure_info__init(info);
+    f->message = arena_strdup(a, message);
+    f->source = arena_strdup(a, "Server");
+    info->type = arena_strdup(a, type);
+    info->non_retryable = true;
+    f->failure_info_case = FAILURE__FAILURE__FAILURE_INFO_APPLICATION_FAILURE_INFO;
+    f->application_failure_info = info;
+    return arena_failed(a) ? NULL : f;
+}
+
 /* A prefix that ends where a character ends. */
 static char *cut_text(struct step *s, const char *text, size_t bytes_max) {
     size_t n = strlen(text);

@@ -6,6 +6,7 @@
 #include "core/child.h"
 #include "core/merge.h"
 #include "core/run.h"
+#include "core/update.h"
 
 static int64_t time_us(const Google__Protobuf__Timestamp *t) {
     return t ? t->seconds * USEC_PER_SEC + t->nanos / NSEC_PER_USEC : 0;
@@ -295,6 +296,27 @@ FORGET_EXTERNAL(signal_delivered, external_workflow_execution_signaled)
 FORGET_EXTERNAL(cancel_failed, request_cancel_external_workflow_execution_failed)
 FORGET_EXTERNAL(cancel_delivered, external_workflow_execution_cancel_requested)
 
+/* Updates */
+
+static int apply_update_accepted(struct step *s, const History__HistoryEvent *ev) {
+    State__Update *u = pb_new(&state__update__descriptor, &s->failed);
+    if (!u)
+        return 0;
+    pb_set_string(&u->update_id,
+                  ev->workflow_execution_update_accepted_event_attributes->protocol_instance_id, &s->failed);
+    u->accepted_event_id = ev->event_id;
+    pb_append_message(&s->st->n_updates, &s->st->updates, u, &s->failed);
+    return 0;
+}
+
+static int apply_update_completed(struct step *s, const History__HistoryEvent *ev) {
+    const Update__Meta *meta = ev->workflow_execution_update_completed_event_attributes->meta;
+    State__Update *u = meta ? update_find(s->st, meta->update_id) : NULL;
+    if (u)
+        u->completed_event_id = ev->event_id;
+    return 0;
+}
+
 /* What each event leaves behind; those not listed leave nothing. */
 static const struct {
     E__EventType type;
@@ -305,6 +327,8 @@ static const struct {
     {EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED, apply_cancel_requested},
     {EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, apply_upsert},
     {EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, apply_properties},
+    {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, apply_update_accepted},
+    {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, apply_update_completed},
     {EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, apply_task_scheduled},
     {EVENT_TYPE_WORKFLOW_TASK_STARTED, apply_task_started},
     {EVENT_TYPE_WORKFLOW_TASK_COMPLETED, apply_task_completed},

@@ -60,6 +60,7 @@ int run_settle(struct step *s) {
     if (!run_is_open(s->st))
         return 0;
     int rc = bound_buffer(s);
+    task_settle(s);
     return rc == 0 && run_is_open(s->st) ? bound_history(s) : rc;
 }
 

@@ -40,6 +40,8 @@ struct core_limits {
 
 #define STEP_EFFECTS_MAX 4096 /* more than one completion can cause: pending limits are below it */
 
+struct update_offer;
+
 /* What a step may look up beside the state. */
 struct step_context {
     const State__Namespace *space;
@@ -47,6 +49,10 @@ struct step_context {
     const char *identity; /* of the worker whose answer this is */
     /* The run's first event, for steps that may start its next run; NULL when it has no retry and no cron. */
     const History__WorkflowExecutionStartedEventAttributes *origin;
+    /* The updates that wait in memory, for a completion, which leaves its verdicts in them (core/update.h).
+     */
+    struct update_offer *updates;
+    size_t update_count;
 };
 
 struct step {

@@ -38,7 +38,7 @@ static void write_scheduled(struct step *s, int64_t time_us) {
 
 static void write_started(struct step *s) {
     State__WorkflowTask *t = s->st->task;
-    E__SuggestContinueAsNewReason reasons[2];
+    E__SuggestContinueAsNewReason reasons[3];
     History__WorkflowTaskStartedEventAttributes a = HISTORY__WORKFLOW_TASK_STARTED_EVENT_ATTRIBUTES__INIT;
     a.scheduled_event_id = t->scheduled_event_id;
     a.identity = t->identity;
@@ -49,6 +49,8 @@ static void write_started(struct step *s) {
     if (t->suggest_continue_as_new && t->history_bytes >= LIMIT_SUGGEST_BYTES)
         reasons[a.n_suggest_continue_as_new_reasons++] =
             SUGGEST_CONTINUE_AS_NEW_REASON_HISTORY_SIZE_TOO_LARGE;
+    if (t->suggest_continue_as_new && s->st->n_updates >= LIMIT_SUGGEST_UPDATES)
+        reasons[a.n_suggest_continue_as_new_reasons++] = SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_UPDATES;
     if (t->suggest_continue_as_new && t->started_event_id > LIMIT_SUGGEST_EVENTS)
         reasons[a.n_suggest_continue_as_new_reasons++] =
             SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_HISTORY_EVENTS;
@@ -77,12 +79,8 @@ static int64_t task_timeout_us(const State__Execution *st, int32_t attempt) {
     return st->task_timeout_us + growth;
 }
 
-void task_schedule(struct step *s) {
+static void schedule(struct step *s, bool is_speculative) {
     State__Execution *st = s->st;
-    if (st->task || !run_is_open(st))
-        return;
-    if (step_flush_buffered(s))
-        st->task_attempt = 1;
     State__WorkflowTask *t = pb_new(&state__workflow_task__descriptor, &s->failed);
     if (!t)
         return;
@@ -92,11 +90,50 @@ void task_schedule(struct step *s) {
     t->scheduled_us = t->original_scheduled_us = s->now.us;
     t->timeout_us = task_timeout_us(st, t->attempt);
     t->is_sticky = !strempty(st->sticky_queue);
-    if (task_is_transient(t))
+    t->is_speculative = is_speculative;
+    if (is_speculative || task_is_transient(t))
         t->scheduled_event_id = st->next_event_id;
     else
         write_scheduled(s, 0);
     step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
+}
+
+void task_schedule(struct step *s) {
+    State__Execution *st = s->st;
+    if (st->task || !run_is_open(st))
+        return;
+    if (step_flush_buffered(s))
+        st->task_attempt = 1;
+    schedule(s, false);
+}
+
+void task_schedule_speculative(struct step *s) {
+    State__Execution *st = s->st;
+    if (st->task || !run_is_open(st))
+        return;
+    ensure(!st->n_buffered);
+    schedule(s, st->task_attempt <= 1); /* a transient task has no events either */
+}
+
+static void make_ordinary(struct step *s) {
+    State__WorkflowTask *t = s->st->task;
+    t->is_speculative = false;
+    write_scheduled(s, 0);
+}
+
+void task_settle(struct step *s) {
+    State__WorkflowTask *t = s->st->task;
+    if (!t || !t->is_speculative || t->started_event_id || t->scheduled_event_id == s->st->next_event_id)
+        return;
+    make_ordinary(s);
+    step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
+}
+
+void task_forget_speculative(State__Execution *st) {
+    if (!st->task || !st->task->is_speculative)
+        return;
+    pb_free(st->task);
+    st->task = NULL;
 }
 
 /* Events arrived after a transient task was scheduled: its ids no longer hold, and the worker has
@@ -124,8 +161,9 @@ int task_start(struct step *s, const struct task_pick *pick) {
     t->started_event_id = st->next_event_id + (t->is_scheduled_written ? 0 : 1);
     t->started_us = s->now.us;
     t->history_bytes = st->history_bytes;
-    t->suggest_continue_as_new =
-        st->history_bytes >= LIMIT_SUGGEST_BYTES || t->started_event_id > LIMIT_SUGGEST_EVENTS;
+    t->suggest_continue_as_new = st->history_bytes >= LIMIT_SUGGEST_BYTES ||
+                                 t->started_event_id > LIMIT_SUGGEST_EVENTS ||
+                                 st->n_updates >= LIMIT_SUGGEST_UPDATES;
     pb_set_string(&t->identity, pick->identity, &s->failed);
     pb_set_string(&t->request_id, pick->request_id, &s->failed);
     return 0;
@@ -140,8 +178,9 @@ void task_give_back(struct step *s, int64_t scheduled_event_id, int64_t started_
     t->started_us = 0;
     /* What was buffered for its sake can be written now. For a transient task that shifts its ids,
      * which task_start notices. */
-    step_flush_buffered(s);
-    step_effect(s, EFFECT_WORKFLOW_TASK, scheduled_event_id);
+    if (step_flush_buffered(s) && t->is_speculative)
+        make_ordinary(s);
+    step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
 }
 
 void task_unstick(struct step *s) {
@@ -223,6 +262,8 @@ void task_time_out(struct step *s, E__TimeoutType type) {
     if (!task_is_transient(t)) {
         if (t->started_event_id)
             task_write_started(s);
+        else if (!t->is_scheduled_written)
+            write_scheduled(s, t->scheduled_us);
         History__WorkflowTaskTimedOutEventAttributes a =
             HISTORY__WORKFLOW_TASK_TIMED_OUT_EVENT_ATTRIBUTES__INIT;
         a.scheduled_event_id = t->scheduled_event_id;
@@ -255,5 +296,7 @@ int64_t task_due_us(const State__Execution *st) {
         return usec_add(t->started_us, t->timeout_us);
     if (t->is_sticky)
         return usec_add(t->scheduled_us, st->sticky_timeout_us);
+    if (t->is_speculative)
+        return usec_add(t->scheduled_us, LIMIT_SPECULATIVE_WAIT_MS * USEC_PER_MS);
     return CLOCK_NEVER;
 }

@@ -4,7 +4,10 @@
  * only written if it succeeds, so that a failing worker does not fill the
  * history. The started event of every task is written when the task ends (or
  * when someone reads the history), because losing it only means that the task
- * is offered again. */
+ * is offered again.
+ *
+ * A speculative task carries updates to a worker. None of its events is written
+ * before it ends, and none at all when the worker rejects all that it carried. */
 #pragma once
 
 #include "core/step.h"
@@ -16,6 +19,12 @@ bool task_is_transient(const State__WorkflowTask *t);
 
 /* Makes sure that a task is pending. Flushes buffered events first. */
 void task_schedule(struct step *s);
+/* The same for updates: the task is only written down if something comes of it. */
+void task_schedule_speculative(struct step *s);
+/* After other events were written a speculative task that nobody has taken becomes an ordinary one. */
+void task_settle(struct step *s);
+/* A speculative task means nothing any more when the updates that it carried are forgotten. */
+void task_forget_speculative(State__Execution *st);
 
 struct task_pick {
     int64_t scheduled_event_id; /* which task the queue thinks it has */
@@ -53,6 +62,9 @@ void task_force_close(struct step *s);
 struct completion {
     bool has_new_task; /* a further task was scheduled */
     bool is_new_started; /* and is handed to the same worker in the answer */
+    bool is_heartbeat; /* the worker has not looked further than before */
+    bool is_discarded; /* a speculative task that leaves no trace */
+    int64_t reset_event_id; /* then: where the worker's history ends again */
     bool is_heartbeat_over; /* the worker kept the task alive for too long: it was timed out instead */
     int64_t *eager; /* scheduled event ids of the activities that the same worker gets; in the arena */
     size_t eager_count;

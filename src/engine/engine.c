@@ -99,8 +99,10 @@ void engine_drain(struct engine *e) {
         expire_list(&q->pollers);
     for (size_t i = 0; (run = map_next(&e->runs, &i));) {
         run_pin(run);
-        if (run->body)
+        if (run->body) {
             expire_list(&run->body->readers);
+            expire_list(&run->body->update_waiters);
+        }
         run_unpin(e, run);
     }
 }
@@ -219,6 +221,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->cfg = *cfg;
     e->limits = (struct core_limits){.blob_bytes_max = cfg->blob_bytes_error,
                                      .is_eager_activity_off = cfg->is_eager_activity_off};
+    e->long_poll_us = cfg->long_poll_us ? cfg->long_poll_us : ENGINE_LONG_POLL_MS * USEC_PER_MS;
     e->store = cfg->store;
     e->log = cfg->log;
     e->now = now;
@@ -276,6 +279,7 @@ static void fail_group(struct group *g) {
 
 static void fail_body_waiters(struct body *b) {
     fail_list(&b->readers);
+    fail_list(&b->update_waiters);
     for (struct list *n; (n = list_pop(&b->queries));) {
         struct query *q = container_of(n, struct query, link);
         struct op *op = q->op;

@@ -29,6 +29,7 @@ struct engine_config {
     const char *const
         *search_attributes; /* "Name=Type", added to these namespaces; NULL-terminated, or NULL */
     size_t blob_bytes_error; /* payloads above this are refused; 0: the default of core */
+    int64_t long_poll_us; /* the longest wait for events or for an update; 0: the default */
     bool is_eager_activity_off; /* no activity rides in the answer to a workflow task */
     uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */
     void (*on_fatal)(void *ctx, const char *text); /* the store answered a read with an error */

@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "core/run.h"
+#include "core/update.h"
 #include "engine/call.h"
 #include "engine/engine.h"
 #include "engine/limits.h"
@@ -55,6 +56,8 @@ struct body {
     bool is_ahead; /* memory holds a start that no group holds yet */
     struct list readers; /* ops that wait for new events */
     struct list queries; /* struct query, waiting for or riding on a workflow task */
+    struct list updates; /* struct update: those that the history does not know */
+    struct list update_waiters; /* ops that wait for an update to come further */
 };
 
 struct run_key {
@@ -162,6 +165,7 @@ struct group {
 struct engine {
     struct engine_config cfg;
     struct core_limits limits;
+    int64_t long_poll_us;
     struct store *store;
     struct log *log;
     struct rng rng;
@@ -403,6 +407,33 @@ void queries_detach(struct run *run); /* the task is gone: wait for the next */
 void queries_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp);
 void queries_answer(struct engine *e, struct run *run, const Ws__RespondWorkflowTaskCompletedRequest *req);
 void query_lost(struct engine *e, struct query *q); /* the worker that had it is gone */
+
+/* updates */
+
+enum update_state {
+    UPDATE_ADMITTED, /* waits for a workflow task */
+    UPDATE_SENT, /* rides on one */
+    UPDATE_REFUSED, /* over: the worker rejected it */
+    UPDATE_UNREADY, /* over: the completion of the task that carried it was refused */
+};
+
+struct update {
+    struct list link; /* in body.updates, in order of admission */
+    Update__Request *request;
+    size_t bytes;
+    enum update_state state;
+    Failure__Failure *failure; /* UPDATE_REFUSED: what the caller is told */
+};
+
+void update_free(struct update *u);
+void updates_detach(struct run *run); /* the task is gone: ride on the next */
+void updates_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp);
+/* For the step of a completion: what waits, in the op's arena. */
+int updates_offer(struct op *op, struct step_context *ctx) must_check;
+/* What that step found out, told to those who wait. */
+void updates_settle(struct op *op, const struct step_context *ctx, bool is_heartbeat);
+void updates_unready(struct op *op, const struct step_context *ctx); /* its completion was refused */
+void updates_close(struct engine *e, struct run *run); /* the run is closed: nobody will answer them */
 
 /* tokens */
 

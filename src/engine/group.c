@@ -71,8 +71,10 @@ int group_add_run(struct engine *e, struct run *run) {
 
 /* Whether something could be done for it now, by a worker or by us: what recovery must begin again. */
 static bool run_is_ready(const State__Execution *st) {
-    if (st->task && !st->task->started_event_id)
+    if (st->task && !st->task->started_event_id && !st->task->is_speculative)
         return true;
+    if (st->task && st->task->is_speculative && st->n_buffered)
+        return true; /* without the task, which is not kept, these would wait for nothing */
     if (st->n_outbox)
         return true;
     for (size_t i = 0; i < st->n_activities; i++)
@@ -205,6 +207,7 @@ void run_effect(struct engine *e, struct run *run, const struct effect *fx) {
         letter_begin(e, &run->key, fx->event_id);
         break;
     case EFFECT_CLOSED:
-        break; /* readers and queries are told with every commit */
+        updates_close(e, run); /* readers and queries are told with every commit */
+        break;
     }
 }

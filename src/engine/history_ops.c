@@ -68,8 +68,7 @@ static void wait_for_events(struct op *op) {
         reply_nothing_yet(op);
         return;
     }
-    int64_t until =
-        op_deadline(op, ENGINE_HISTORY_WAIT_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
+    int64_t until = op_deadline(op, op->e->long_poll_us, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
     op_park(op, &op->run->body->readers, until, reply_nothing_yet);
 }
 
@@ -98,7 +97,7 @@ static int reader_owed(struct op *op, struct reader *rd, struct str *events, int
     struct buf b;
     int64_t end;
     int rc = virtual_events(op, &owed, &end);
-    if (rc < 0 || !owed.n || end <= rd->last)
+    if (rc < 0 || !owed.n || (rd->last && end <= rd->last))
         return rc;
     buf_init(&b, events->n + owed.n);
     buf_add_str(&b, *events);
@@ -108,6 +107,12 @@ static int reader_owed(struct op *op, struct reader *rd, struct str *events, int
     bool ok = buf_ok(&b) && events->p;
     buf_done(&b);
     return ok ? 0 : op_out_of_memory(op);
+}
+
+/* A worker that took a speculative task from its sticky queue, but no longer has the run in its cache,
+ * reads from the beginning without saying what for: its history must reach up to that task. */
+static bool owes_sticky_worker(const State__Execution *st, const struct reader *rd) {
+    return !rd->last && !rd->waits && task_is_started(st) && st->task->is_speculative && st->task->is_sticky;
 }
 
 static int reader_page(struct op *op, struct reader *rd) {
@@ -124,7 +129,7 @@ static int reader_page(struct op *op, struct reader *rd) {
                                .events_max = rd->page_size,
                                .bytes_max = ENGINE_HISTORY_PAGE_BYTES};
     int rc = op_need_events(op, &want, &events, &next);
-    if (rc == 0 && next == st->next_event_id && rd->last >= next)
+    if (rc == 0 && next == st->next_event_id && (rd->last >= next || owes_sticky_worker(st, rd)))
         rc = reader_owed(op, rd, &events, &next);
     if (rc < 0)
         return rc;

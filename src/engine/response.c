@@ -103,6 +103,7 @@ int task_response(struct op *op, bool is_sticky, Ws__PollWorkflowTaskQueueRespon
     if (next < st->next_event_id)
         r->next_page_token = history_token(a, st, next, st->task->started_event_id, false);
     queries_attach(op, r);
+    updates_attach(op, r);
     *ret = r;
     return arena_failed(a) ? op_out_of_memory(op) : 0;
 }

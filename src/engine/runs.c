@@ -4,7 +4,9 @@
  * image, recent events) is loaded when an op needs it and dropped when it was
  * not used for a while and nothing of it is in flight. */
 #include "base/mem.h"
+#include "core/task.h"
 #include "engine/engine_int.h"
+#include "wire/encode.h"
 #include "wire/guard.h"
 
 /* bodies */
@@ -17,13 +19,17 @@ struct body *body_new(void) {
     buf_init(&b->tape.bytes, SIZE_MAX);
     list_init(&b->readers);
     list_init(&b->queries);
+    list_init(&b->updates);
+    list_init(&b->update_waiters);
     return b;
 }
 
 void body_free(struct body *b) {
     if (!b)
         return;
-    ensure(list_empty(&b->readers) && list_empty(&b->queries));
+    ensure(list_empty(&b->readers) && list_empty(&b->queries) && list_empty(&b->update_waiters));
+    for (struct list *n; (n = list_pop(&b->updates));)
+        update_free(container_of(n, struct update, link)); /* nobody waits: they may be forgotten */
     pb_free(b->st);
     buf_done(&b->image);
     buf_done(&b->tape.bytes);
@@ -168,9 +174,11 @@ static void body_loaded(struct read *r, const struct row *row) {
     struct run *run = r->owner;
     struct body *b = body_new();
     ensure(b);
-    buf_add_str(&b->image, row->body);
     b->st = state__execution__unpack(&wire_heap_allocator, row->body.n, (const uint8_t *)row->body.p);
-    ensure(b->st && buf_ok(&b->image));
+    ensure(b->st);
+    task_forget_speculative(b->st);
+    wire_encode(&b->image, &b->st->base);
+    ensure(buf_ok(&b->image));
     b->tape.first_id = b->tape.next_id = b->st->next_event_id;
     b->durable_next_id = b->grouped_next_id = b->st->next_event_id;
     run->body = b;

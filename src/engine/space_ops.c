@@ -29,6 +29,8 @@ static Namespace__NamespaceInfo *describe_info(struct op *op, const struct space
     namespace__namespace_info__init(info);
     namespace__namespace_info__capabilities__init(caps);
     caps->eager_workflow_start = true;
+    caps->sync_update = true;
+    caps->async_update = true;
     info->name = s->st->name;
     info->id = s->st->id;
     info->description = s->st->description;

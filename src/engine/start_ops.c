@@ -175,8 +175,9 @@ int op_need_request_id(struct op *op, const char *given) {
 
 /* Start */
 
-static Common__Link *event_link(struct op *op, const State__Execution *st, E__EventType type) {
+Common__Link *event_link(struct op *op, E__EventType type, int64_t event_id) {
     struct arena *a = op->call->arena;
+    const State__Execution *st = op->run->body->st;
     Common__Link *link = arena_new(a, Common__Link);
     Common__Link__WorkflowEvent *ev = arena_new(a, Common__Link__WorkflowEvent);
     Common__Link__WorkflowEvent__EventReference *ref =
@@ -186,7 +187,7 @@ static Common__Link *event_link(struct op *op, const State__Execution *st, E__Ev
     common__link__init(link);
     common__link__workflow_event__init(ev);
     common__link__workflow_event__event_reference__init(ref);
-    ref->event_id = type == EVENT_TYPE_WORKFLOW_EXECUTION_STARTED ? 1 : 0;
+    ref->event_id = event_id;
     ref->event_type = type;
     ev->namespace_ = op->run->space->st->name;
     ev->workflow_id = arena_strdup(a, st->workflow_id);
@@ -198,7 +199,7 @@ static Common__Link *event_link(struct op *op, const State__Execution *st, E__Ev
     return link;
 }
 
-static Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started) {
+Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started) {
     struct arena *a = op->call->arena;
     const State__Execution *st = op->run->body->st;
     Ws__StartWorkflowExecutionResponse *r = arena_new(a, Ws__StartWorkflowExecutionResponse);
@@ -209,7 +210,7 @@ static Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool 
     r->first_execution_run_id = arena_strdup(a, st->first_run_id);
     r->started = started;
     r->status = (E__WorkflowExecutionStatus)st->status;
-    r->link = event_link(op, st, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED);
+    r->link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
     return arena_failed(a) ? NULL : r;
 }
 
@@ -339,7 +340,7 @@ static void reply_signaled(struct op *op, bool started) {
         r->run_id = arena_strdup(a, st->run_id);
         r->first_execution_run_id = arena_strdup(a, st->first_run_id);
         r->started = started;
-        r->signal_link = event_link(op, st, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
+        r->signal_link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, 0);
     }
     if (arena_failed(a)) {
         (void)op_out_of_memory(op);

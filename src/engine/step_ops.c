@@ -60,6 +60,8 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     run_set_due(e, run);
     if (!task_is_started(b->st))
         queries_detach(run);
+    if (!task_is_started(b->st))
+        updates_detach(run);
     /* Past the point where the step could be undone. */
     ensure(keep_effects(e, run, s, is_durable) == 0);
     struct run *next = NULL;

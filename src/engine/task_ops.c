@@ -15,6 +15,7 @@
 struct completion_answer {
     State__WorkflowTask begun; /* the task that was started for the same worker */
     struct str activities; /* packed */
+    Ws__RespondWorkflowTaskCompletedResponse *response;
 };
 
 static void give_back(struct step *s, void *arg) {
@@ -29,14 +30,13 @@ static void drop_next_task(struct op *op) {
 
 /* The next task rides in the answer to this one. */
 static void go_answer_with_task(struct op *op) {
-    static const Ws__RespondWorkflowTaskCompletedResponse resp =
-        WS__RESPOND_WORKFLOW_TASK_COMPLETED_RESPONSE__INIT;
     const State__WorkflowTask *now = op->run->body->st->task;
     const struct completion_answer *answer = op->extra;
     const State__WorkflowTask *begun = &answer->begun;
     if (!now || now->scheduled_event_id != begun->scheduled_event_id ||
         now->started_us != begun->started_us) {
-        op_reply_durable(op, &resp.base, answer->activities); /* it ended while events were read */
+        op_reply_durable(op, &answer->response->base,
+                         answer->activities); /* it ended while events were read */
         return;
     }
     struct str tail;
@@ -45,7 +45,7 @@ static void go_answer_with_task(struct op *op) {
         return;
     if (rc < 0) {
         /* Without memory the worker simply does not get the task here; it times out and is offered again. */
-        op_reply_durable(op, &resp.base, answer->activities);
+        op_reply_durable(op, &answer->response->base, answer->activities);
         return;
     }
     char *both = arena_alloc(op->call->arena, tail.n + answer->activities.n);
@@ -55,7 +55,7 @@ static void go_answer_with_task(struct op *op) {
             memcpy(both + tail.n, answer->activities.p, answer->activities.n);
         tail = str_bytes(both, tail.n + answer->activities.n);
     }
-    op_reply_durable(op, &resp.base, tail);
+    op_reply_durable(op, &answer->response->base, tail);
 }
 
 /* The completion was refused: undone, and the task is failed with the reason instead. */
@@ -80,45 +80,72 @@ static int fail_refused(struct op *op, const Ws__RespondWorkflowTaskCompletedReq
     return refused.code;
 }
 
+/* 0 with *done; the messages of the completion have reached those who wait. */
+static int complete_step(struct op *op, const State__TaskToken *token, struct completion *done) {
+    const Ws__RespondWorkflowTaskCompletedRequest *req = op->req;
+    struct step s;
+    struct step_context ctx;
+    op_step_begin(op, &s);
+    int rc = updates_offer(op, &s.ctx);
+    if (rc == 0)
+        rc = task_complete(&s, token, req, done);
+    ctx = s.ctx;
+    /* What leaves no trace need not be written; what was buffered is written anyway. */
+    rc = op_step_end(op, &s, rc, !done->is_discarded);
+    if (rc < 0 && s.task_failed_cause) {
+        rc = fail_refused(op, req, s.task_failed_cause);
+        if (s.task_failed_cause != WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND)
+            updates_unready(op, &ctx);
+    }
+    if (rc == 0 && done->is_heartbeat_over)
+        return err_set(&op->err, ERR_NOT_FOUND, "workflow task heartbeat timeout");
+    if (rc == 0)
+        updates_settle(op, &ctx, done->is_heartbeat);
+    return rc;
+}
+
+static void reply_completed(struct op *op, const struct completion *done) {
+    struct completion_answer answer = {
+        .activities = eager_response(op, done),
+        .response = arena_new(op->call->arena, Ws__RespondWorkflowTaskCompletedResponse),
+    };
+    if (!answer.response) {
+        (void)op_out_of_memory(op); /* it has happened; the worker finds its task gone */
+        op_fail_durable(op);
+        return;
+    }
+    ws__respond_workflow_task_completed_response__init(answer.response);
+    answer.response->reset_history_event_id = done->reset_event_id;
+    if (done->is_new_started) {
+        answer.begun = *op->run->body->st->task;
+        op->extra = arena_dup(op->call->arena, &answer, sizeof(answer));
+    }
+    if (!op->extra) { /* no next task, or no memory to hand it over: then it times out and is offered again */
+        op_reply_durable(op, &answer.response->base, answer.activities);
+        return;
+    }
+    op->drop = drop_next_task;
+    op->go = go_answer_with_task;
+    go_answer_with_task(op);
+}
+
 static void go_complete(struct op *op) {
-    static const Ws__RespondWorkflowTaskCompletedResponse resp =
-        WS__RESPOND_WORKFLOW_TASK_COMPLETED_RESPONSE__INIT;
     const Ws__RespondWorkflowTaskCompletedRequest *req = op->req;
     struct completion done = {0};
     State__TaskToken *token;
-    struct step s;
     int rc = op_need_token_run(op, &req->task_token, req->namespace_, &token);
     if (rc == 0)
         rc = op_need_origin(op);
     if (rc == ERR_WAIT)
         return;
-    if (rc == 0) {
-        op_step_begin(op, &s);
-        rc = op_step_end(op, &s, task_complete(&s, token, req, &done), true);
-        if (rc < 0 && s.task_failed_cause)
-            rc = fail_refused(op, req, s.task_failed_cause);
-    }
-    if (rc == 0 && done.is_heartbeat_over)
-        rc = err_set(&op->err, ERR_NOT_FOUND, "workflow task heartbeat timeout");
+    if (rc == 0)
+        rc = complete_step(op, token, &done);
     if (rc < 0) {
         op_fail_durable(op);
         return;
     }
     queries_answer(op->e, op->run, req);
-    struct str activities = eager_response(op, &done);
-    if (done.is_new_started) {
-        struct completion_answer answer = {*op->run->body->st->task, activities};
-        op->extra = arena_dup(op->call->arena, &answer, sizeof(answer));
-        if (!op->extra) {
-            op_reply_durable(op, &resp.base, activities);
-            return;
-        }
-        op->drop = drop_next_task;
-        op->go = go_answer_with_task;
-        go_answer_with_task(op);
-        return;
-    }
-    op_reply_durable(op, &resp.base, activities);
+    reply_completed(op, &done);
 }
 
 void engine_complete_workflow_task(struct engine *e, struct call *c,

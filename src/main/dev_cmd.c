@@ -7,6 +7,7 @@
 
 #include "main/run.h"
 
+#define LONG_POLL_COUNT_MAX 1000000 /* of whatever unit: far from overflow */
 #define DEV_ATTRIBUTES_MAX 100 /* --search-attribute */
 #define HTTP_PORT_OFFSET 1000 /* HTTP is this far above gRPC */
 #define PORT_MAX 65535
@@ -92,12 +93,33 @@ static bool set_blob_error(struct server_config *cfg, const char *json) {
     return true;
 }
 
+/* "20s", "5000ms" or "1m", with the quotes. */
+static bool set_long_poll(struct server_config *cfg, const char *json) {
+    static const struct {
+        struct str suffix;
+        int64_t us;
+    } units[] = {{STR("ms\""), USEC_PER_MS}, {STR("s\""), USEC_PER_SEC}, {STR("m\""), 60 * USEC_PER_SEC}};
+    struct str text = str_of(json);
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        int64_t count;
+        size_t tail = units[i].suffix.n;
+        if (text.n < tail + 2 || text.p[0] != '"' ||
+            !str_eq(str_bytes(text.p + text.n - tail, tail), units[i].suffix) ||
+            str_to_i64(str_bytes(text.p + 1, text.n - tail - 1), &count) < 0)
+            continue;
+        cfg->long_poll_us = count > 0 && count <= LONG_POLL_COUNT_MAX ? count * units[i].us : 0;
+        return cfg->long_poll_us > 0;
+    }
+    return false;
+}
+
 static const struct dynamic_setting {
     const char *key;
     bool (*set)(struct server_config *cfg, const char *json);
     const char *takes;
 } dynamic_settings[] = {
     {"system.enableActivityEagerExecution", set_eager_activities, "true or false"},
+    {"history.longPollExpirationInterval", set_long_poll, "a duration such as \"20s\" in quotes"},
     {"limit.blobSize.error", set_blob_error, "a positive number of bytes"},
 };
 

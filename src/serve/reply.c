@@ -61,7 +61,7 @@ void reply_error(struct h2_request *r, const struct err *e) {
     struct arena a;
     arena_init(&a, STATUS_BUDGET);
     char code[8];
-    (void)snprintf(code, sizeof(code), "%d", (int)status_code(e->code)); /* two digits at most */
+    (void)snprintf(code, sizeof(code), "%d", (int)status_code(e)); /* two digits at most */
     struct h2_header trailers[3];
     size_t count = 0;
     add_header(trailers, &count, "grpc-status", code);

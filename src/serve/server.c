@@ -172,6 +172,7 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
         .retention_us = cfg->retention_us,
         .search_attributes = cfg->search_attributes,
         .blob_bytes_error = cfg->blob_bytes_error,
+        .long_poll_us = cfg->long_poll_us,
         .is_eager_activity_off = cfg->is_eager_activity_off,
         .on_fatal = on_fatal,
         .fatal_ctx = s,

@@ -7,6 +7,7 @@
 #include "wire/status.h"
 
 #include "errordetails.pb-c.h"
+#include "failure.pb-c.h"
 #include "names.h"
 #include "rpc.pb-c.h"
 #include "wire/encode.h"
@@ -25,6 +26,8 @@ enum detail {
     DETAIL_NOT_READY,
     DETAIL_PERMISSION_DENIED,
     DETAIL_EXHAUSTED,
+    DETAIL_MULTI,
+    DETAIL_MULTI_ABORTED,
 };
 
 struct status_row {
@@ -44,8 +47,12 @@ static struct status_row row_of(int err) {
     return is_known ? rows[-err] : (struct status_row){GRPC_INTERNAL, DETAIL_NONE};
 }
 
-enum grpc_code status_code(int err) {
-    return row_of(err).code;
+/* Several operations in one call fail as the first of them that failed by itself. */
+enum grpc_code status_code(const struct err *e) {
+    for (size_t i = 0; i < e->operation_count; i++)
+        if (e->operations[i].code && e->operations[i].code != ERR_MULTI_ABORTED)
+            return row_of(e->operations[i].code).code;
+    return row_of(e->code).code;
 }
 
 static struct str pack(struct arena *a, const ProtobufCMessage *m) {
@@ -96,6 +103,33 @@ static struct str pack_query_failed(struct arena *a, const struct err *e) {
     return copy ? str_bytes(copy, b.len) : (struct str){NULL, 0};
 }
 
+static bool pack_any(struct arena *a, const struct err *e, Google__Protobuf__Any *ret);
+
+static struct str pack_multi(struct arena *a, const struct err *e) {
+    Detail__MultiOperationExecutionFailure d;
+    detail__multi_operation_execution_failure__init(&d);
+    d.statuses =
+        arena_array(a, Detail__MultiOperationExecutionFailure__OperationStatus *, e->operation_count);
+    for (size_t i = 0; d.statuses && i < e->operation_count; i++) {
+        Detail__MultiOperationExecutionFailure__OperationStatus *s =
+            arena_new(a, Detail__MultiOperationExecutionFailure__OperationStatus);
+        Google__Protobuf__Any *any = arena_new(a, Google__Protobuf__Any);
+        Google__Protobuf__Any **details = arena_array(a, Google__Protobuf__Any *, 1);
+        if (!s || !any || !details)
+            return (struct str){NULL, 0};
+        detail__multi_operation_execution_failure__operation_status__init(s);
+        s->code = (int32_t)status_code(&e->operations[i]);
+        s->message = arena_strdup(a, e->operations[i].text);
+        if (pack_any(a, &e->operations[i], any)) {
+            details[0] = any;
+            s->details = details;
+            s->n_details = 1;
+        }
+        d.statuses[d.n_statuses++] = s;
+    }
+    return arena_failed(a) ? (struct str){NULL, 0} : pack(a, &d.base);
+}
+
 /* The packed detail, with p NULL when memory ran out; details without fields pack to nothing. */
 static struct str pack_detail(struct arena *a, enum detail detail, const struct err *e,
                               const ProtobufCMessageDescriptor **ret_type) {
@@ -124,27 +158,38 @@ static struct str pack_detail(struct arena *a, enum detail detail, const struct 
     case DETAIL_EXHAUSTED:
         *ret_type = &detail__resource_exhausted_failure__descriptor;
         return pack_exhausted(a, e);
+    case DETAIL_MULTI:
+        *ret_type = &detail__multi_operation_execution_failure__descriptor;
+        return pack_multi(a, e);
+    case DETAIL_MULTI_ABORTED:
+        *ret_type = &failure__multi_operation_execution_aborted__descriptor;
+        return STR("");
     case DETAIL_NONE:
         break;
     }
     return (struct str){NULL, 0};
 }
 
-struct str status_details(struct arena *a, const struct err *e) {
-    const struct status_row row = row_of(e->code);
+/* False when the error has no detail, or memory ran out. */
+static bool pack_any(struct arena *a, const struct err *e, Google__Protobuf__Any *ret) {
     const ProtobufCMessageDescriptor *type = NULL;
-    struct str value = pack_detail(a, row.detail, e, &type);
+    struct str value = pack_detail(a, row_of(e->code).detail, e, &type);
     if (!value.p)
-        return (struct str){NULL, 0};
+        return false;
+    google__protobuf__any__init(ret);
+    ret->type_url = arena_printf(a, TYPE_URL_PREFIX "%s", type->name);
+    ret->value.data = arena_dup(a, value.p, value.n);
+    ret->value.len = value.n;
+    return !arena_failed(a);
+}
 
+struct str status_details(struct arena *a, const struct err *e) {
     Google__Protobuf__Any any;
-    google__protobuf__any__init(&any);
-    any.type_url = arena_printf(a, TYPE_URL_PREFIX "%s", type->name);
-    any.value.data = arena_dup(a, value.p, value.n);
-    any.value.len = value.n;
+    if (!pack_any(a, e, &any))
+        return (struct str){NULL, 0};
     Rpc__Status status;
     rpc__status__init(&status);
-    status.code = (int32_t)row.code;
+    status.code = (int32_t)status_code(e);
     status.message = arena_strdup(a, e->text);
     status.n_details = 1;
     status.details = (Google__Protobuf__Any *[]){&any};

@@ -5,6 +5,6 @@
 #include "base/err.h"
 #include "wire/grpc.h"
 
-enum grpc_code status_code(int err);
+enum grpc_code status_code(const struct err *e);
 /* google.rpc.Status with its typed detail, packed; {NULL,0} if the error has no detail or memory ran out. */
 struct str status_details(struct arena *a, const struct err *e);

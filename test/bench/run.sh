@@ -90,6 +90,8 @@ server=
 
 "$build/test/bench_store" "$scratch" "$seconds" | tee "$scratch/store.txt" | grep -v '^{'
 grep '^{' "$scratch/store.txt" >>"$out"
+"$build/test/bench_cal" | tee "$scratch/cal.txt" | grep -v '^{'
+grep '^{' "$scratch/cal.txt" >>"$out" || true
 "$build/test/bench_visibility" "$scratch" | tee "$scratch/visibility.txt" | grep -v '^{'
 grep '^{' "$scratch/visibility.txt" >>"$out"
 echo "bench: JSON lines in ${out#"$PWD"/}"

@@ -1,7 +1,7 @@
 /* Bytes as structured calendars, exclusions and intervals, the way they come from a client.
  *
- * Each entry is a kind and then ranges of a field, three bytes each. Values may be far out of range: then the entry is
- * refused. What is accepted ends its searches, and what they find is a time by its own calendar. */
+ * Each entry is a kind and then ranges of a field, three bytes each. Values may be far out of range: then the
+ * entry is refused. What is accepted ends its searches, and what they find is a time by its own calendar. */
 #include "fuzz.h"
 
 #include "cal/cal.h"

@@ -1,7 +1,7 @@
 /* A text as a cron string of every dialect.
  *
- * The first byte chooses how it is read. What is accepted compiles, or says why not; its times ascend, each is a time
- * by its own calendar, and the canonical form handed back gives the same times. */
+ * The first byte chooses how it is read. What is accepted compiles, or says why not; its times ascend, each
+ * is a time by its own calendar, and the canonical form handed back gives the same times. */
 #include "fuzz.h"
 
 #include "cal/cal.h"

@@ -1,6 +1,7 @@
 /* A text as the parts of an iCalendar recurrence, after a fixed first date.
  *
- * What is accepted gives ascending times, none before its first date, and the same whichever time the search begins at. */
+ * What is accepted gives ascending times, none before its first date, and the same whichever time the search
+ * begins at. */
 #include "fuzz.h"
 
 #include "cal/cal.h"
@@ -31,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         size_t index;
         ensure(t.actual_us > after_us);
         ensure(cal_judge(c, t.nominal_s, &index) == CAL_IS_TIME);
-        ensure(cal_next(c, STR(""), t.actual_us - 1000000, &again) == CAL_FOUND && again.nominal_s == t.nominal_s);
+        ensure(cal_next(c, STR(""), t.actual_us - 1000000, &again) == CAL_FOUND &&
+               again.nominal_s == t.nominal_s);
         after_us = t.actual_us;
     }
     return 0;

@@ -1,7 +1,7 @@
 /* Bytes as a TZif file.
  *
- * A file that is accepted has spans without gaps between them, in which every second finds its own span, and a calendar
- * in that zone gives ascending times under each policy. */
+ * A file that is accepted has spans without gaps between them, in which every second finds its own span, and
+ * a calendar in that zone gives ascending times under each policy. */
 #include "fuzz.h"
 
 #include "cal/cal.h"

@@ -8,9 +8,11 @@ import {
   continueAsNew,
   defineQuery,
   defineSignal,
+  defineUpdate,
   executeChild,
   getExternalWorkflowHandle,
   isCancellation,
+  makeContinueAsNewFunc,
   proxyActivities,
   proxySinks,
   setHandler,
@@ -27,6 +29,9 @@ const add = defineSignal('add');
 const stop = defineSignal('stop');
 const seen = defineQuery('seen');
 const broken = defineQuery('broken');
+const deposit = defineUpdate('deposit');
+const hold = defineUpdate('hold');
+const close = defineUpdate('close');
 
 export async function hello(name) {
   return await greet(name);
@@ -116,6 +121,50 @@ export async function collectSlowly(expected) {
     await count(workflowInfo().workflowId);
   }
   return values;
+}
+
+// An account: deposits must be positive; `hold` takes until the first signal `add`, and an activity
+// more; the signal `stop` or the update `close` end it.
+export async function account(balance = 0) {
+  let isClosed = false;
+  let isReleased = false;
+  const check = (amount) => {
+    if (!(amount > 0)) throw ApplicationFailure.nonRetryable('nothing to deposit', 'BadAmount');
+  };
+  setHandler(deposit, (amount) => (balance += amount), { validator: check });
+  setHandler(hold, async (name) => {
+    await condition(() => isReleased);
+    return await echo(name);
+  });
+  setHandler(close, () => {
+    isClosed = true;
+    return balance;
+  });
+  setHandler(seen, () => balance);
+  setHandler(add, () => void (isReleased = true));
+  setHandler(stop, () => void (isClosed = true));
+  await condition(() => isClosed);
+  return balance;
+}
+
+// Its first run waits at the gate of the test and then continues as an account.
+export async function movingAccount() {
+  gate.pass();
+  await makeContinueAsNewFunc({ workflowType: 'account' })(100);
+}
+
+// Accepts `hold`, which it never answers, and ends behind the gate.
+export async function leavesBehindGate() {
+  let isHeld = false;
+  setHandler(hold, async () => {
+    isHeld = true;
+    await condition(() => false);
+  });
+  setHandler(seen, () => isHeld);
+  let stopped = false;
+  setHandler(stop, () => void (stopped = true));
+  await condition(() => stopped);
+  gate.pass();
 }
 
 export async function forever() {

@@ -8,8 +8,8 @@
  *   notcron TEXT         a cron string, excluded
  *   zone NAME, start TIME, end TIME, jitter LENGTH, seed TEXT
  *
- * Times are written "2022-03-23 13:30 15:00:01 2022-03-24 00:00:00.500 none": a date holds for the times behind it.
- * An error is written "!part of its text". */
+ * Times are written "2022-03-23 13:30 15:00:01 2022-03-24 00:00:00.500 none": a date holds for the times
+ * behind it. An error is written "!part of its text". */
 #pragma once
 
 #include "cal/cal.h"
@@ -42,7 +42,8 @@ struct cal_case {
     int line;
     const char *spec, *after, *expected;
 };
-#define CASE(spec, after, expected) {__LINE__, spec, after, expected}
-#define CHECK_CASES(cases)                        \
-    for (size_t i_ = 0; i_ < ARRAY_LEN(cases); i_++) \
+#define CASE(spec, after, expected)                                                                          \
+    { __LINE__, spec, after, expected }
+#define CHECK_CASES(cases)                                                                                   \
+    for (size_t i_ = 0; i_ < ARRAY_LEN(cases); i_++)                                                         \
     cal_check(__FILE__, (cases)[i_].line, (cases)[i_].spec, (cases)[i_].after, (cases)[i_].expected)

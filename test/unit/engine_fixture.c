@@ -160,6 +160,9 @@ static void on_fail(struct call *c, const struct err *e) {
                                   &a->kept, &m, NULL) == 0)
         a->failure = (Failure__Failure *)m;
     a->err.failure = NULL;
+    if (e->operation_count)
+        a->err.operations =
+            arena_dup(&a->kept, e->operations, e->operation_count * sizeof(*e->operations));
     end(w);
 }
 

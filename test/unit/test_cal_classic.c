@@ -16,7 +16,8 @@ static void check_backoff(const struct backoff_case *k) {
     cal_world_init(&w);
     int e = classic_new(str_of(k->text), &w.zones, &c, &w.err);
     if (test_check_int(e, 0, __FILE__, k->line, k->text)) {
-        int64_t us = classic_backoff_us(c, cal_time_of(k->basis) * USEC_PER_SEC, cal_time_of(k->now) * USEC_PER_SEC);
+        int64_t us =
+            classic_backoff_us(c, cal_time_of(k->basis) * USEC_PER_SEC, cal_time_of(k->now) * USEC_PER_SEC);
         test_check_int(us, k->want_s < 0 ? -1 : k->want_s * USEC_PER_SEC, __FILE__, k->line, k->text);
     }
     cal_world_done(&w);
@@ -38,8 +39,10 @@ TEST(backoff) {
         {__LINE__, "@every 30s", "2020-07-17T09:00:02-01:00", "2020-07-17T09:00:02-01:00", 30},
         {__LINE__, "@every 30s", "2020-07-17T09:00:02-01:00", "2020-09-17T03:00:53-01:00", 9},
         {__LINE__, "@every 30m", "2020-07-17T09:00:00-01:00", "2020-07-17T08:45:00-01:00", 15 * 60},
-        {__LINE__, "CRON_TZ=America/New_York 5 16 * * *", "2021-03-14T00:00:00-04:00", "2021-03-14T15:05:00-04:00", 3600},
-        {__LINE__, "CRON_TZ=America/New_York 5 4 * * *", "2021-11-25T00:00:00-05:00", "2021-11-25T03:05:00-05:00", 3600},
+        {__LINE__, "CRON_TZ=America/New_York 5 16 * * *", "2021-03-14T00:00:00-04:00",
+         "2021-03-14T15:05:00-04:00", 3600},
+        {__LINE__, "CRON_TZ=America/New_York 5 4 * * *", "2021-11-25T00:00:00-05:00",
+         "2021-11-25T03:05:00-05:00", 3600},
         {__LINE__, "0 0 31 2 *", "2021-11-25T00:00:00Z", "2021-11-25T00:00:00Z", -1},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)

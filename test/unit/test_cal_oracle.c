@@ -1,9 +1,10 @@
 /* The search against a walk over every second.
  *
- * Random specs in random zones of the whole database, most of them near a change of the clock. What should match is
- * decided here for each second of some hours by the plain definition: take the local time (the offsets come from libc,
- * which reads the same database with other code), look whether each field is listed, apply the zone's policy. The times
- * that cal_next gives one after the other must be exactly these, and cal_judge must agree.
+ * Random specs in random zones of the whole database, most of them near a change of the clock. What should
+ * match is decided here for each second of some hours by the plain definition: take the local time (the
+ * offsets come from libc, which reads the same database with other code), look whether each field is listed,
+ * apply the zone's policy. The times that cal_next gives one after the other must be exactly these, and
+ * cal_judge must agree.
  *
  *   CAL_CASES=100000 CAL_SEED=7 test_cal_oracle      more cases, other cases; a failure names its own seed */
 #include <stdio.h>
@@ -35,9 +36,9 @@ struct model {
     bool values[CAL_FIELD_COUNT][101]; /* years from 2000 */
     bool any_year;
     bool last, last_workday; /* L, LW */
-    int before_last, near;   /* L-n, nW; 0: not there */
-    int nth, nth_day;        /* d#n */
-    int last_day;            /* dL; -1: not there */
+    int before_last, near; /* L-n, nW; 0: not there */
+    int nth, nth_day; /* d#n */
+    int last_day; /* dL; -1: not there */
     char text[1200];
 };
 
@@ -191,7 +192,8 @@ static bool is_day_of_week(const struct model *m, const struct civil_date *d, in
 static bool model_has(const struct model *m, int64_t local_s) {
     int64_t day = civil_div(local_s, CIVIL_DAY_S);
     int tod = (int)(local_s - day * CIVIL_DAY_S);
-    if (!m->values[CAL_SECOND][tod % 60] || !m->values[CAL_MINUTE][tod / 60 % 60] || !m->values[CAL_HOUR][tod / 3600])
+    if (!m->values[CAL_SECOND][tod % 60] || !m->values[CAL_MINUTE][tod / 60 % 60] ||
+        !m->values[CAL_HOUR][tod / 3600])
         return false;
     struct civil_date d = civil_date_of(day);
     if (d.year > 2100 || !m->values[CAL_MONTH][d.month])
@@ -241,7 +243,8 @@ static bool is_moved_here(const struct oracle *o, int64_t utc_s) {
     if (o->missing != ZONE_MISSING_SHIFT || s == o->segments || s->offset_s <= s[-1].offset_s)
         return false;
     int64_t local_s = utc_s + s[-1].offset_s;
-    return utc_s < s->begin_s + s->offset_s - s[-1].offset_s && is_included(o, local_s) && !is_excluded(o, local_s);
+    return utc_s < s->begin_s + s->offset_s - s[-1].offset_s && is_included(o, local_s) &&
+           !is_excluded(o, local_s);
 }
 
 static bool is_time(const struct oracle *o, int64_t utc_s) {
@@ -303,8 +306,8 @@ static void make_spec(struct oracle *o) {
     for (size_t i = 0; i < o->exclude_count; i++)
         n += (size_t)snprintf(o->spec + n, sizeof(o->spec) - n, " | notcron %s", o->excludes[i].text);
     if (o->interval_s > 0)
-        (void)snprintf(o->spec + n, sizeof(o->spec) - n, " | cron @every %llds/%llds", (long long)o->interval_s,
-                       (long long)o->phase_s);
+        (void)snprintf(o->spec + n, sizeof(o->spec) - n, " | cron @every %llds/%llds",
+                       (long long)o->interval_s, (long long)o->phase_s);
 }
 
 static void make_case(struct oracle *o, const char *zone, uint64_t seed) {
@@ -325,8 +328,8 @@ static void make_case(struct oracle *o, const char *zone, uint64_t seed) {
     make_spec(o);
 }
 
-/* Walks the window. The seconds that match must be those that cal_next gives. False at the first difference. A search
- * that was given up has found nothing, which is only right when nothing is there. */
+/* Walks the window. The seconds that match must be those that cal_next gives. False at the first difference.
+ * A search that was given up has found nothing, which is only right when nothing is there. */
 static bool walk(const struct oracle *o, const struct cal *cal, size_t *matches) {
     struct cal_time t = {0};
     enum cal_answer answer = cal_next(cal, STR(""), (o->begin_s - 1) * USEC_PER_SEC, &t);
@@ -353,7 +356,8 @@ static uint64_t setting(const char *name, uint64_t fallback) {
     return text ? strtoull(text, NULL, 10) : fallback;
 }
 
-static bool run_case(struct oracle *o, struct cal_world *w, const char *zone, uint64_t seed, size_t *matches) {
+static bool run_case(struct oracle *o, struct cal_world *w, const char *zone, uint64_t seed,
+                     size_t *matches) {
     char tz[128];
     (void)snprintf(tz, sizeof(tz), ":/usr/share/zoneinfo/%s", zone);
     setenv("TZ", tz, 1);
@@ -362,7 +366,8 @@ static bool run_case(struct oracle *o, struct cal_world *w, const char *zone, ui
     arena_clear(&w->arena);
     bool ok = cal_world_make(w, o->spec) == 0 && walk(o, w->cal, matches);
     if (!ok)
-        fprintf(stderr, "# CAL_SEED=%llu CAL_CASES=1: %s %s\n", (unsigned long long)seed, o->spec, w->err.text);
+        fprintf(stderr, "# CAL_SEED=%llu CAL_CASES=1: %s %s\n", (unsigned long long)seed, o->spec,
+                w->err.text);
     return ok;
 }
 
@@ -380,8 +385,8 @@ TEST(next_is_the_walk_over_every_second) {
         matches += found;
         with_matches += found > 0;
     }
-    printf("# %llu cases in %zu zones, %zu with times, %zu times\n", (unsigned long long)count, zone_count, with_matches,
-           matches);
+    printf("# %llu cases in %zu zones, %zu with times, %zu times\n", (unsigned long long)count, zone_count,
+           with_matches, matches);
     CHECK_INT(failed, 0);
     CHECK(zone_count > 300);
     CHECK(count < 1000 || with_matches > count / 4);

@@ -34,7 +34,7 @@ TEST(codes_follow_the_table) {
         {__LINE__, -ERR_COUNT, GRPC_INTERNAL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        test_check_int(status_code(cases[i].err), cases[i].code, __FILE__, cases[i].line, "code");
+        test_check_int(status_code(&(struct err){.code = cases[i].err}), cases[i].code, __FILE__, cases[i].line, "code");
 }
 
 TEST(code_numbers_are_those_of_grpc) {
@@ -54,7 +54,7 @@ static ProtobufCMessage *unpack_detail(struct arena *a, const struct err *e, con
     if (!packed.p || !CHECK(wire_decode(&rpc__status__descriptor, packed, a, &m, NULL) == 0))
         return NULL;
     const Rpc__Status *s = (const Rpc__Status *)m;
-    CHECK_INT(s->code, status_code(e->code));
+    CHECK_INT(s->code, status_code(e));
     CHECK_STR(s->message, e->text);
     if (!CHECK_INT(s->n_details, 1))
         return NULL;
@@ -186,4 +186,28 @@ TEST(a_full_arena_leaves_the_detail_out) {
         struct str packed = status_details(&a, &e);
         CHECK(arena_failed(&a) ? packed.p == NULL : packed.n > 0);
     }
+}
+
+TEST(several_operations_fail_as_the_one_that_failed) {
+    struct arena a cleanup(arena_done);
+    struct err parts[2] = {0}, e = {0};
+
+    arena_init(&a, 1 << 16);
+    (void)err_std(&parts[0], ERR_MULTI_ABORTED);
+    (void)err_set(&parts[1], ERR_BUSY, "too many");
+    (void)err_std(&e, ERR_MULTI);
+    e.operations = parts;
+    e.operation_count = 2;
+    CHECK_INT(status_code(&e), GRPC_RESOURCE_EXHAUSTED);
+    const Detail__MultiOperationExecutionFailure *d =
+        (const void *)unpack_detail(&a, &e, DETAILS "MultiOperationExecutionFailure",
+                                    &detail__multi_operation_execution_failure__descriptor);
+    REQUIRE(d && d->n_statuses == 2);
+    CHECK_INT(d->statuses[0]->code, GRPC_ABORTED);
+    REQUIRE(d->statuses[0]->n_details == 1);
+    CHECK_STR(d->statuses[0]->details[0]->type_url,
+              "type.googleapis.com/temporal.api.failure.v1.MultiOperationExecutionAborted");
+    CHECK_INT(d->statuses[1]->code, GRPC_RESOURCE_EXHAUSTED);
+    CHECK_STR(d->statuses[1]->message, "too many");
+    CHECK_INT(d->statuses[1]->n_details, 1);
 }

@@ -1,0 +1,518 @@
+/* Updates: what a worker's messages do, and the tasks that exist only to carry updates. */
+#include "core/update.h"
+
+#include "core_fixture.h"
+#include "wire/encode.h"
+
+#define PREFIX "type.googleapis.com/temporal.api.update.v1."
+#define MESSAGES_MAX 8
+
+struct mail {
+    Protocol__Message *messages[MESSAGES_MAX];
+    size_t count;
+    struct update_offer offers[MESSAGES_MAX];
+    size_t offer_count;
+};
+
+static void add_message(struct core *f, struct mail *m, const char *update_id, const char *kind,
+                        const char *type, const ProtobufCMessage *body) {
+    Protocol__Message *msg = arena_new(&f->arena, Protocol__Message);
+    Google__Protobuf__Any *any = arena_new(&f->arena, Google__Protobuf__Any);
+    size_t n = protobuf_c_message_get_packed_size(body);
+    uint8_t *packed = arena_alloc(&f->arena, n + 1);
+    if (!msg || !any || !packed)
+        return;
+    protocol__message__init(msg);
+    google__protobuf__any__init(any);
+    any->type_url = core_text(f, type);
+    any->value = (ProtobufCBinaryData){protobuf_c_message_pack(body, packed), packed};
+    msg->id = arena_printf(&f->arena, "%s/%s", update_id, kind);
+    msg->protocol_instance_id = core_text(f, update_id);
+    msg->body = any;
+    m->messages[m->count++] = msg;
+}
+
+static void add_accept(struct core *f, struct mail *m, const char *id) {
+    Update__Acceptance body = UPDATE__ACCEPTANCE__INIT;
+    body.accepted_request_message_id = arena_printf(&f->arena, "%s/request", id);
+    body.accepted_request_sequencing_event_id = 5;
+    add_message(f, m, id, "accept", PREFIX "Acceptance", &body.base);
+}
+
+static void add_complete(struct core *f, struct mail *m, const char *id) {
+    Update__Response body = UPDATE__RESPONSE__INIT;
+    Update__Outcome outcome = UPDATE__OUTCOME__INIT;
+    outcome.value_case = UPDATE__OUTCOME__VALUE_SUCCESS;
+    outcome.success = core_payloads(f, "done");
+    body.outcome = &outcome;
+    add_message(f, m, id, "complete", PREFIX "Response", &body.base);
+}
+
+static void add_reject(struct core *f, struct mail *m, const char *id) {
+    Update__Rejection body = UPDATE__REJECTION__INIT;
+    body.rejected_request_message_id = arena_printf(&f->arena, "%s/request", id);
+    body.failure = core_failure(f, "Bad");
+    add_message(f, m, id, "reject", PREFIX "Rejection", &body.base);
+}
+
+static void add_placed(struct core *f, const char *message_id) {
+    Command__Command *cmd = core_add(f, COMMAND_TYPE_PROTOCOL_MESSAGE);
+    Command__ProtocolMessageCommandAttributes *a =
+        arena_new(&f->arena, Command__ProtocolMessageCommandAttributes);
+    if (!cmd || !a)
+        return;
+    command__protocol_message_command_attributes__init(a);
+    a->message_id = core_text(f, message_id);
+    cmd->attributes_case = COMMAND__COMMAND__ATTRIBUTES_PROTOCOL_MESSAGE_COMMAND_ATTRIBUTES;
+    cmd->protocol_message_command_attributes = a;
+}
+
+/* An update that callers wait for. */
+static void offer(struct core *f, struct mail *m, const char *id, bool is_sent) {
+    Update__Request *r = arena_new(&f->arena, Update__Request);
+    Update__Input *input = arena_new(&f->arena, Update__Input);
+    if (!r || !input)
+        return;
+    update__request__init(r);
+    update__input__init(input);
+    input->name = core_text(f, "handler");
+    r->input = input;
+    m->offers[m->offer_count++] =
+        (struct update_offer){.id = core_text(f, id), .request = r, .is_sent = is_sent};
+}
+
+/* core_complete() with messages; uses the mail up. */
+static int complete(struct core *f, struct mail *m) {
+    State__TaskToken token = core_token(f);
+    if (!core_begin(f))
+        return ERR_NO_MEMORY;
+    f->completion.messages = m->messages;
+    f->completion.n_messages = m->count;
+    f->s.ctx.updates = m->offers;
+    f->s.ctx.update_count = m->offer_count;
+    int rc = core_end(f, task_complete(&f->s, &token, &f->completion, &f->done));
+    f->completion.n_messages = f->completion.n_commands = 0;
+    f->completion.force_create_new_workflow_task = f->completion.return_new_workflow_task = false;
+    f->completion.capabilities = NULL;
+    m->count = 0;
+    return rc;
+}
+
+/* Events 1 to 4 are written, nothing is pending. */
+static int begin_idle(struct core *f) {
+    int rc = core_begin_run(f);
+    if (rc == 0)
+        rc = core_complete(f);
+    (void)core_new(f);
+    return rc;
+}
+
+/* And a worker has a task that only carries updates: events 5 and 6, if they are ever written. */
+static int begin_speculative(struct core *f) {
+    int rc = begin_idle(f);
+    if (rc == 0)
+        rc = STEP_VOID(f, task_schedule_speculative(&f->s));
+    return rc == 0 ? core_pick(f) : rc;
+}
+
+/* messages */
+
+TEST(update_is_accepted_and_completed_behind_the_task) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    (void)core_new(&f);
+    offer(&f, &m, "u", true);
+    add_accept(&f, &m, "u");
+    add_complete(&f, &m, "u");
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_COMPLETED@4 RUN_UPDATE_ACCEPTED@5 RUN_UPDATE_COMPLETED@6");
+    CHECK_INT(m.offers[0].verdict, UPDATE_ACCEPTED);
+    const History__WorkflowExecutionUpdateAcceptedEventAttributes *a =
+        core_attributes(&f, 5, EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED);
+    const History__WorkflowExecutionUpdateCompletedEventAttributes *c =
+        core_attributes(&f, 6, EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED);
+    REQUIRE(a && a->accepted_request && a->accepted_request->input && c && c->meta && c->outcome);
+    CHECK_STR(a->protocol_instance_id, "u");
+    CHECK_STR(a->accepted_request_message_id, "u/request");
+    CHECK_INT(a->accepted_request_sequencing_event_id, 5);
+    CHECK_STR(a->accepted_request->input->name, "handler"); /* the server's own copy */
+    CHECK_INT(c->accepted_event_id, 5);
+    CHECK_STR(c->meta->update_id, "u");
+    CHECK_INT(c->outcome->value_case, UPDATE__OUTCOME__VALUE_SUCCESS);
+    const State__Update *u = f.st ? update_find(f.st, "u") : NULL;
+    REQUIRE(u);
+    CHECK_INT(u->accepted_event_id, 5);
+    CHECK_INT(u->completed_event_id, 6);
+    CHECK_INT(update_open_count(f.st), 0);
+}
+
+TEST(update_is_completed_by_a_later_task) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    offer(&f, &m, "u", true);
+    add_accept(&f, &m, "u");
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK(f.st && update_open_count(f.st) == 1);
+    m.offer_count = 0;
+    CHECK_INT(core_signal(&f, "s"), 0);
+    CHECK_INT(core_pick(&f), 0);
+    (void)core_new(&f);
+    add_complete(&f, &m, "u");
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@8 TASK_COMPLETED@9 RUN_UPDATE_COMPLETED@10");
+    CHECK(f.st && update_open_count(f.st) == 0);
+}
+
+TEST(update_messages_stand_where_their_commands_are) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    (void)core_new(&f);
+    offer(&f, &m, "u", true);
+    offer(&f, &m, "v", true);
+    add_accept(&f, &m, "v");
+    add_accept(&f, &m, "u");
+    add_placed(&f, "u/accept");
+    core_add_timer(&f, "t", USEC_PER_SEC);
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK_STR(core_new(&f),
+              "TASK_STARTED@3 TASK_COMPLETED@4 RUN_UPDATE_ACCEPTED@5 TIMER_STARTED@6 RUN_UPDATE_ACCEPTED@7");
+    CHECK(f.st && f.st->n_updates == 2 && streq(f.st->updates[0]->update_id, "u"));
+}
+
+TEST(update_that_is_forgotten_is_accepted_by_what_the_worker_has) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    Update__Request request = UPDATE__REQUEST__INIT;
+    Update__Acceptance body = UPDATE__ACCEPTANCE__INIT;
+    body.accepted_request_message_id = core_text(&f, "u/request");
+    body.accepted_request = &request;
+    add_message(&f, &m, "u", "accept", PREFIX "Acceptance", &body.base);
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK(f.st && update_find(f.st, "u"));
+}
+
+TEST(update_messages_after_the_end_are_not_heard) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    (void)core_new(&f);
+    offer(&f, &m, "u", true);
+    offer(&f, &m, "v", true);
+    add_accept(&f, &m, "u");
+    add_reject(&f, &m, "v");
+    core_add_complete(&f);
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_COMPLETED@4 RUN_COMPLETED@5");
+    CHECK_INT(m.offers[0].verdict, UPDATE_UNANSWERED);
+    CHECK_INT(m.offers[1].verdict, UPDATE_REJECTED);
+}
+
+/* Each of these completions is refused as a whole. */
+static void bad_id(struct core *f, struct mail *m) {
+    offer(f, m, "u", true);
+    add_accept(f, m, "u");
+    if (m->count)
+        m->messages[0]->protocol_instance_id = core_text(f, "");
+}
+static void bad_type(struct core *f, struct mail *m) {
+    Update__Response body = UPDATE__RESPONSE__INIT;
+    add_message(f, m, "u", "x", PREFIX "Request", &body.base);
+}
+static void bad_body(struct core *f, struct mail *m) {
+    add_accept(f, m, "u");
+    if (m->count)
+        m->messages[0]->body->value = (ProtobufCBinaryData){1, (uint8_t *)core_text(f, "\xff")};
+}
+static void bad_no_body(struct core *f, struct mail *m) {
+    add_accept(f, m, "u");
+    if (m->count)
+        m->messages[0]->body = NULL;
+}
+static void bad_unknown(struct core *f, struct mail *m) {
+    add_accept(f, m, "u");
+}
+static void bad_unaccepted(struct core *f, struct mail *m) {
+    offer(f, m, "u", true);
+    add_complete(f, m, "u");
+}
+static void bad_twice(struct core *f, struct mail *m) {
+    offer(f, m, "u", true);
+    add_accept(f, m, "u");
+    add_accept(f, m, "u");
+}
+static void bad_completed_twice(struct core *f, struct mail *m) {
+    offer(f, m, "u", true);
+    add_accept(f, m, "u");
+    add_complete(f, m, "u");
+    add_complete(f, m, "u");
+}
+static void bad_late_rejection(struct core *f, struct mail *m) {
+    offer(f, m, "u", true);
+    add_accept(f, m, "u");
+    add_reject(f, m, "u");
+}
+static void bad_unknown_rejection(struct core *f, struct mail *m) {
+    add_reject(f, m, "u");
+}
+static void bad_command(struct core *f, struct mail *m unused_arg) {
+    add_placed(f, "u/accept");
+}
+static void bad_outcome(struct core *f, struct mail *m) {
+    Update__Response body = UPDATE__RESPONSE__INIT;
+    add_message(f, m, "u", "complete", PREFIX "Response", &body.base);
+}
+
+TEST(update_messages_that_do_not_fit_fail_the_task) {
+    static const struct {
+        int line;
+        void (*fill)(struct core *f, struct mail *m);
+    } cases[] = {
+        {__LINE__, bad_id},
+        {__LINE__, bad_type},
+        {__LINE__, bad_body},
+        {__LINE__, bad_no_body},
+        {__LINE__, bad_unknown},
+        {__LINE__, bad_unaccepted},
+        {__LINE__, bad_twice},
+        {__LINE__, bad_completed_twice},
+        {__LINE__, bad_late_rejection},
+        {__LINE__, bad_unknown_rejection},
+        {__LINE__, bad_command},
+        {__LINE__, bad_outcome},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(core_done) struct core f;
+        struct mail m = {0};
+        core_init(&f);
+        CHECK_INT(core_begin_run(&f), 0);
+        (void)core_new(&f);
+        cases[i].fill(&f, &m);
+        test_check_int(complete(&f, &m), ERR_INVALID, __FILE__, cases[i].line, "refused");
+        test_check_int(f.s.task_failed_cause,
+                       WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE, __FILE__,
+                       cases[i].line, "cause");
+        CHECK_STR(core_new(&f), "");
+        CHECK(f.st && f.st->n_updates == 0);
+    }
+}
+
+/* speculative tasks */
+
+TEST(speculative_task_writes_nothing_until_it_has_something_to_say) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(begin_idle(&f), 0);
+    CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+    CHECK_STR(core_effects(&f), "TASK@5");
+    core_advance(&f, USEC_PER_SEC);
+    CHECK_INT(core_pick(&f), 0);
+    CHECK_STR(core_new(&f), "");
+    CHECK(f.st && !task_owes_start(f.st) && f.st->task && f.st->task->started_event_id == 6);
+    offer(&f, &m, "u", true);
+    add_accept(&f, &m, "u");
+    core_advance(&f, USEC_PER_SEC);
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK_STR(core_new(&f), "TASK_SCHEDULED@5 TASK_STARTED@6 TASK_COMPLETED@7 RUN_UPDATE_ACCEPTED@8");
+    CHECK(!f.done.is_discarded);
+    CHECK_INT(core_event_us(&f, 6) - core_event_us(&f, 5), USEC_PER_SEC);
+}
+
+TEST(speculative_task_whose_updates_are_rejected_leaves_no_trace) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(begin_speculative(&f), 0);
+    offer(&f, &m, "u", true);
+    add_reject(&f, &m, "u");
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK_STR(core_new(&f), "");
+    CHECK(f.done.is_discarded);
+    CHECK_INT(f.done.reset_event_id, 3);
+    CHECK_INT(m.offers[0].verdict, UPDATE_REJECTED);
+    REQUIRE(f.st);
+    CHECK(!f.st->task);
+    CHECK_INT(f.st->next_event_id, 5);
+    CHECK_INT(f.st->last_started_event_id, 3);
+}
+
+TEST(speculative_task_with_commands_or_heartbeats_is_written) {
+    for (int i = 0; i < 2; i++) {
+        cleanup(core_done) struct core f;
+        struct mail m = {0};
+        core_init(&f);
+        CHECK_INT(begin_speculative(&f), 0);
+        if (i == 0)
+            core_add_timer(&f, "t", USEC_PER_SEC);
+        else
+            f.completion.force_create_new_workflow_task = true;
+        CHECK_INT(complete(&f, &m), 0);
+        CHECK(!f.done.is_discarded);
+        CHECK_STR(core_new(&f), i == 0 ? "TASK_SCHEDULED@5 TASK_STARTED@6 TASK_COMPLETED@7 TIMER_STARTED@8"
+                                       : "TASK_SCHEDULED@5 TASK_STARTED@6 TASK_COMPLETED@7 TASK_SCHEDULED@8");
+    }
+}
+
+/* A marker stands behind the last completed task: the worker must be able to go back over it. */
+TEST(speculative_task_behind_other_events_is_discarded_only_by_workers_that_can) {
+    for (int can = 0; can < 2; can++) {
+        cleanup(core_done) struct core f;
+        struct mail m = {0};
+        Ws__RespondWorkflowTaskCompletedRequest__Capabilities caps =
+            WS__RESPOND_WORKFLOW_TASK_COMPLETED_REQUEST__CAPABILITIES__INIT;
+        caps.discard_speculative_workflow_task_with_events = can;
+        core_init(&f);
+        CHECK_INT(core_begin_run(&f), 0);
+        core_add_marker(&f, "m");
+        CHECK_INT(core_complete(&f), 0);
+        CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+        CHECK_INT(core_pick(&f), 0);
+        (void)core_new(&f);
+        offer(&f, &m, "u", true);
+        add_reject(&f, &m, "u");
+        f.completion.capabilities = &caps;
+        CHECK_INT(complete(&f, &m), 0);
+        CHECK_STR(core_new(&f), can ? "" : "TASK_SCHEDULED@6 TASK_STARTED@7 TASK_COMPLETED@8");
+    }
+}
+
+TEST(speculative_task_with_buffered_events_is_followed_by_an_ordinary_one) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(begin_speculative(&f), 0);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    CHECK_STR(core_new(&f), "");
+    offer(&f, &m, "u", true);
+    add_reject(&f, &m, "u");
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK_STR(core_new(&f), "RUN_SIGNALED@5 TASK_SCHEDULED@6");
+    CHECK(f.done.is_discarded);
+}
+
+TEST(speculative_task_that_is_not_taken_becomes_ordinary_with_the_next_event) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(begin_idle(&f), 0);
+    CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    CHECK_STR(core_effects(&f), "TASK@6");
+    CHECK_STR(core_new(&f), "RUN_SIGNALED@5 TASK_SCHEDULED@6");
+    CHECK(f.st && f.st->task && !f.st->task->is_speculative);
+    CHECK_INT(core_pick(&f), 0);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@7 TASK_COMPLETED@8");
+}
+
+TEST(speculative_task_that_nobody_takes_is_written_down) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(begin_idle(&f), 0);
+    CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+    core_advance(&f, LIMIT_SPECULATIVE_WAIT_MS * USEC_PER_MS - 1);
+    CHECK_INT(core_tick(&f), 0);
+    CHECK_STR(core_new(&f), "");
+    core_advance(&f, 1);
+    CHECK_INT(core_tick(&f), 0);
+    CHECK_STR(core_new(&f), "TASK_SCHEDULED@5 TASK_TIMED_OUT@6 TASK_SCHEDULED@7");
+    CHECK(f.st && f.st->task && f.st->task->attempt == 1 && !f.st->task->is_speculative);
+}
+
+TEST(speculative_task_that_fails_or_times_out_is_written_down) {
+    for (int i = 0; i < 2; i++) {
+        cleanup(core_done) struct core f;
+        core_init(&f);
+        CHECK_INT(begin_speculative(&f), 0);
+        core_advance(&f, i ? LIMIT_DEFAULT_TASK_TIMEOUT_MS * USEC_PER_MS : 0);
+        CHECK_INT(i ? core_tick(&f) : core_fail_task(&f), 0);
+        CHECK_STR(core_new(&f), i ? "TASK_SCHEDULED@5 TASK_STARTED@6 TASK_TIMED_OUT@7"
+                                  : "TASK_SCHEDULED@5 TASK_STARTED@6 TASK_FAILED@7");
+        CHECK(f.st && f.st->task && f.st->task->attempt == 2 && !f.st->task->is_speculative);
+    }
+}
+
+TEST(speculative_task_that_comes_back_is_offered_again) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(begin_speculative(&f), 0);
+    State__TaskToken token = core_token(&f);
+    CHECK_INT(STEP_VOID(&f, task_give_back(&f.s, token.scheduled_event_id, token.started_us)), 0);
+    CHECK_STR(core_effects(&f), "TASK@5");
+    CHECK_INT(core_pick(&f), 0);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    token = core_token(&f);
+    CHECK_INT(STEP_VOID(&f, task_give_back(&f.s, token.scheduled_event_id, token.started_us)), 0);
+    CHECK_STR(core_new(&f), "RUN_SIGNALED@5 TASK_SCHEDULED@6");
+    CHECK_STR(core_effects(&f), "TASK@6");
+}
+
+TEST(speculative_task_ends_with_its_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(begin_speculative(&f), 0);
+    CHECK_INT(core_terminate(&f), 0);
+    CHECK_STR(core_new(&f), "TASK_SCHEDULED@5 TASK_STARTED@6 TASK_FAILED@7 RUN_TERMINATED@8");
+}
+
+/* The task is not kept over a restart; what waited for its end must not wait for ever. */
+TEST(buffered_events_outlive_a_forgotten_speculative_task) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(begin_speculative(&f), 0);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    REQUIRE(f.st);
+    CHECK_INT(STEP_VOID(&f, task_forget_speculative(f.st)), 0);
+    REQUIRE(f.st);
+    CHECK(run_due_us(f.st) <= f.now_us);
+    CHECK_INT(core_tick(&f), 0);
+    CHECK_STR(core_new(&f), "RUN_SIGNALED@5 TASK_SCHEDULED@6");
+}
+
+/* what comes next */
+
+TEST(update_that_came_meanwhile_gets_a_task) {
+    for (int inline_ = 0; inline_ < 2; inline_++) {
+        cleanup(core_done) struct core f;
+        struct mail m = {0};
+        core_init(&f);
+        CHECK_INT(core_begin_run(&f), 0);
+        (void)core_new(&f);
+        offer(&f, &m, "u", false);
+        f.completion.return_new_workflow_task = inline_;
+        CHECK_INT(complete(&f, &m), 0);
+        CHECK_STR(core_new(&f), inline_ ? "TASK_STARTED@3 TASK_COMPLETED@4"
+                                        : "TASK_STARTED@3 TASK_COMPLETED@4 TASK_SCHEDULED@5");
+        REQUIRE(f.st && f.st->task);
+        CHECK_INT(f.done.is_new_started, inline_);
+        CHECK_INT(f.st->task->is_speculative, inline_);
+        CHECK_INT(f.st->task->started_event_id, inline_ ? 6 : 0);
+    }
+}
+
+TEST(many_updates_suggest_to_continue_as_new) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    REQUIRE(f.st);
+    bool failed = false;
+    for (int i = 0; i < LIMIT_SUGGEST_UPDATES && !failed; i++) {
+        void *u = pb_new(&state__update__descriptor, &failed);
+        if (u)
+            pb_append_message(&f.st->n_updates, &f.st->updates, u, &failed);
+    }
+    CHECK_INT(core_pick(&f), 0);
+    CHECK_INT(core_complete(&f), 0);
+    const History__WorkflowTaskStartedEventAttributes *a =
+        core_attributes(&f, 3, EVENT_TYPE_WORKFLOW_TASK_STARTED);
+    REQUIRE(a && a->n_suggest_continue_as_new_reasons == 1);
+    CHECK_INT(a->suggest_continue_as_new_reasons[0], SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_UPDATES);
+}
