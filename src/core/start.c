@@ -165,8 +165,9 @@ static void write_started(struct step *s, const struct run_birth *b,
     a.task_queue = &queue;
     a.input = r->input;
     a.header = r->header;
-    a.workflow_execution_timeout = &timeouts[0];
-    a.workflow_run_timeout = &timeouts[1];
+    /* What the client left out stays out: readers tell "no timeout" from "none of zero". */
+    a.workflow_execution_timeout = st->execution_timeout_us ? &timeouts[0] : NULL;
+    a.workflow_run_timeout = st->run_timeout_us ? &timeouts[1] : NULL;
     a.workflow_task_timeout = &timeouts[2];
     a.continued_failure = b->continued_failure ? b->continued_failure : r->continued_failure;
     a.last_completion_result =
