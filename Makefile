@@ -53,7 +53,7 @@ help: ## this text
 
 $(BUILD)/build.ninja:
 	@tools/deps.sh --check build
-	meson setup $(BUILD) --buildtype=release
+	meson setup $(BUILD) --buildtype=release -Ddev=false
 
 $(TEST_BUILD)/build.ninja:
 	@tools/deps.sh --check build

@@ -241,19 +241,13 @@ static int list_init(struct arena *a, struct list *list, size_t max, struct comp
 }
 
 int field_parse(const struct field_reader *r, enum cal_field field, struct str text, struct cal_ranges *ret) {
-    struct list list;
+    struct list list = {0};
     *ret = (struct cal_ranges){0};
     if (field == CAL_YEAR && str_is(text, "*"))
         return 0;
     int e = list_init(r->arena, &list, 2 * (word_count_char(text, ',') + 1), r->complaint, text);
-    for (bool more = true; more && e != ERR_NO_MEMORY;) {
-        struct str part = word_cut(&text, ',', &more);
-        int part_e = parse_part(r, field, part, &list);
-        if (e == 0)
-            e = part_e;
-        if (e < 0)
-            break;
-    }
+    for (bool more = true; more && e == 0;)
+        e = parse_part(r, field, word_cut(&text, ',', &more), &list);
     if (e == 0)
         *ret = (struct cal_ranges){list.v, list.n};
     return e;

@@ -85,7 +85,7 @@ static int parse_wkst(struct part *p) {
 static int parse_bits(struct part *p, int64_t min, int64_t max, uint64_t *bits, uint64_t *back) {
     struct str rest = p->value;
     for (bool more = true; more;) {
-        int64_t v;
+        int64_t v = 0;
         int e = part_number(p, word_cut(&rest, ',', &more), back ? -max : min, max, &v);
         if (e < 0)
             return e;
@@ -163,7 +163,7 @@ static int parse_bysetpos(struct part *p) {
     struct recur *r = p->recur;
     struct str rest = p->value;
     for (bool more = true; more;) {
-        int64_t v;
+        int64_t v = 0;
         struct str word = word_cut(&rest, ',', &more);
         if (r->position_count == RECUR_POSITIONS_MAX)
             return part_bad(p, word, "has too many positions");

@@ -43,10 +43,11 @@ static bool cron_after(struct step *s, struct chain_sequel *q) {
     const State__Execution *st = s->st;
     if (strempty(st->cron_schedule))
         return false;
-    int64_t next = cron_next_us(st->cron_schedule, st->execution_us, s->now.us);
-    if (next == CLOCK_NEVER || (st->execution_expires_us && next > st->execution_expires_us))
+    int64_t backoff_us = cron_backoff_us(st->cron_schedule, s->ctx.zones, st->execution_us, s->now.us);
+    if (backoff_us < 0 ||
+        (st->execution_expires_us && usec_add(s->now.us, backoff_us) > st->execution_expires_us))
         return false;
-    q->backoff_us = next - s->now.us;
+    q->backoff_us = backoff_us;
     q->initiator = CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE;
     return true;
 }

@@ -50,7 +50,7 @@ static int validate(struct step *s, const Command__StartChildWorkflowExecutionCo
         return refuse(s, "A timeout of StartChildWorkflowExecutionCommand is negative or malformed.");
     int rc = retry_validate(in->retry_policy, s->err);
     if (rc == 0)
-        rc = run_validate_cron(in->cron_schedule, s->err);
+        rc = run_validate_cron(in->cron_schedule, s->ctx.zones, s->err);
     if (rc == 0 && (rc = attributes_validate(s->ctx.space, in->search_attributes, s->err)) < 0) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES;
         return rc;

@@ -12,10 +12,10 @@
 
 /* Rules for a start request that need no state: required fields, lengths, durations, policies. */
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, const State__Namespace *space,
-                       struct err *err) must_check;
+                       const struct cal_zones *zones, struct err *err) must_check;
 
 /* Rules for a cron schedule; empty is valid. */
-int run_validate_cron(const char *schedule, struct err *err) must_check;
+int run_validate_cron(const char *schedule, const struct cal_zones *zones, struct err *err) must_check;
 
 /* Where a run comes from. What a client's start does not have is zero. */
 struct run_birth {

@@ -38,10 +38,10 @@ static int validate_policies(const Ws__StartWorkflowExecutionRequest *r, struct 
     return 0;
 }
 
-int run_validate_cron(const char *schedule, struct err *err) {
+int run_validate_cron(const char *schedule, const struct cal_zones *zones, struct err *err) {
     if (strempty(schedule))
         return 0;
-    return cron_validate(schedule, err);
+    return cron_validate(schedule, zones, err);
 }
 
 static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
@@ -52,7 +52,7 @@ static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct e
 }
 
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__Namespace *space,
-                       struct err *err) {
+                       const struct cal_zones *zones, struct err *err) {
     int rc = validate_required(r->workflow_id, "WorkflowId", err);
     if (rc == 0)
         rc = validate_required(r->workflow_type ? r->workflow_type->name : "", "WorkflowType", err);
@@ -71,7 +71,7 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
     if (rc == 0 && r->workflow_start_delay && !strempty(r->cron_schedule))
         rc = err_set(err, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together.");
     if (rc == 0)
-        rc = run_validate_cron(r->cron_schedule, err);
+        rc = run_validate_cron(r->cron_schedule, zones, err);
     if (rc == 0)
         rc = attributes_validate(space, r->search_attributes, err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
@@ -213,7 +213,7 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
     int64_t delay_us =
         birth->backoff_us ? birth->backoff_us : cap_duration(pb_duration_us(req->workflow_start_delay));
     if (!delay_us && !strempty(req->cron_schedule) && !birth->continued_run_id)
-        delay_us = cron_next_us(req->cron_schedule, s->now.us, s->now.us) - s->now.us;
+        delay_us = MAX(cron_backoff_us(req->cron_schedule, s->ctx.zones, s->now.us, s->now.us), 0);
     run_set_origin(s, birth, req, delay_us);
     write_started(s, birth, req, delay_us);
     if (birth->signal) {

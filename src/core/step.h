@@ -42,11 +42,14 @@ struct core_limits {
 
 struct update_offer;
 
+struct cal_zones;
+
 /* What a step may look up beside the state. */
 struct step_context {
     const State__Namespace *space;
     const char *namespace_name; /* that of space; "" without one */
     const char *identity; /* of the worker whose answer this is */
+    const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
     /* The run's first event, for steps that may start its next run; NULL when it has no retry and no cron. */
     const History__WorkflowExecutionStartedEventAttributes *origin;
     /* The updates that wait in memory, for a completion, which leaves its verdicts in them (core/update.h).

@@ -18,6 +18,7 @@
 #include "workflowservice.pb-c.h"
 
 struct engine;
+struct cal_zones;
 
 struct engine_config {
     struct store *store;
@@ -31,6 +32,7 @@ struct engine_config {
     size_t blob_bytes_error; /* payloads above this are refused; 0: the default of core */
     int64_t long_poll_us; /* the longest wait for events or for an update; 0: the default */
     bool is_eager_activity_off; /* no activity rides in the answer to a workflow task */
+    const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
     uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */
     void (*on_fatal)(void *ctx, const char *text); /* the store answered a read with an error */
     void *fatal_ctx;

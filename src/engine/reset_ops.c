@@ -181,6 +181,7 @@ static int make_copy(struct op *op, struct space *space, const struct reset *r) 
         return op_out_of_memory(op);
     step_init(&s, st, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
     s.ctx.space = space->st;
+    s.ctx.zones = op->e->cfg.zones;
     s.ctx.namespace_name = space->st->name;
     int rc = copy_run(op, &s, r, run_id.s);
     if (rc == 0)

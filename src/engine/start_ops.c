@@ -118,6 +118,7 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
         return op_out_of_memory(op);
     step_init(&s, st, e->now.wall, &e->rng, op->call->arena, &op->err);
     s.ctx.space = space->st;
+    s.ctx.zones = op->e->cfg.zones;
     s.ctx.namespace_name = space->st->name;
     int rc = run_start(&s, &birth, plan->req);
     if (rc == 0 && birth.is_eager && st->task) {
@@ -243,7 +244,7 @@ static void go_start(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(req, space->st, &op->err);
+        rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->err);
     if (rc == 0 && !op->request_id)
         rc = check_blobs(op, req);
     if (rc == 0)
@@ -358,7 +359,7 @@ static void go_signal_with_start(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(&start, space->st, &op->err);
+        rc = run_validate_start(&start, space->st, op->e->cfg.zones, &op->err);
     if (rc == 0 && !op->request_id)
         rc = check_blobs(op, &start);
     if (rc == 0 && !op->request_id)

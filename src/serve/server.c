@@ -17,12 +17,15 @@
 #include "base/mem.h"
 #include "engine/engine.h"
 #include "host/loop.h"
+#include "host/zoneinfo.h"
 #include "net/h2.h"
 #include "net/http1.h"
 #include "serve/dispatch.h"
 #include "serve/http.h"
 
 struct server {
+    struct zoneinfo *zoneinfo;
+    struct cal_zones zones;
     struct log *log;
     struct loop *loop;
     struct store *store;
@@ -174,9 +177,14 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
         .blob_bytes_error = cfg->blob_bytes_error,
         .long_poll_us = cfg->long_poll_us,
         .is_eager_activity_off = cfg->is_eager_activity_off,
+        .zones = &s->zones,
         .on_fatal = on_fatal,
         .fatal_ctx = s,
     };
+    s->zoneinfo = zoneinfo_new(ZONEINFO_DIRECTORY);
+    if (!s->zoneinfo)
+        return err_std(reterr, ERR_NO_MEMORY);
+    s->zones = zoneinfo_zones(s->zoneinfo);
     int rc = engine_new(&ec, host_now(), on_ready, s, &s->engine);
     if (rc < 0)
         return err_set(reterr, rc, "%s", s->start_error.code ? s->start_error.text : err_text(rc));
@@ -272,6 +280,7 @@ void server_free(struct server *s) {
     store_close(s->store);
     s->store = NULL;
     engine_free(s->engine);
+    s->zoneinfo = zoneinfo_free(s->zoneinfo);
     s->engine = s->dispatch.engine = NULL;
     h2_server_free(s->h2_server);
     http1_server_free(s->http_server);

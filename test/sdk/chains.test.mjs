@@ -90,6 +90,14 @@ describe('cron', { concurrency: 8, timeout: 120_000 }, () => {
     assert.equal((await handle.describe()).status.name, 'TERMINATED');
   });
 
+  test('in a time zone', async () => {
+    const handle = await world.start('tally', [], { cronSchedule: 'CRON_TZ=America/New_York 30 12 * * *' });
+    const { executionTime } = await handle.describe();
+    const there = executionTime.toLocaleTimeString('en-GB', { timeZone: 'America/New_York' });
+    assert.equal(there, '12:30:00');
+    await handle.terminate();
+  });
+
   test('a bad schedule is refused', async () => {
     const error = await failure(world.start('tally', [], { cronSchedule: 'not a schedule' }));
     assert.match(error.cause.details, /invalid CronSchedule/);

@@ -181,3 +181,18 @@ TEST(an_empty_spec_never_comes) {
         CHECK_INT(cal_next(w.cal, STR(""), 0, &t), CAL_NONE);
     cal_world_done(&w);
 }
+
+/* It once went on with a list that had never been made. */
+TEST(cron_field_with_too_many_values) {
+    struct cal_world w;
+    char text[2 * (CAL_RANGES_MAX / 2) + 32];
+    size_t n = 0;
+    for (int i = 0; i < CAL_RANGES_MAX / 2; i++, n += 2)
+        memcpy(text + n, "0,", 2);
+    memcpy(text + n, "0 * * * *", sizeof "0 * * * *");
+    cal_world_init(&w);
+    cal_spec_init(&w.spec, &w.arena, w.seed);
+    CHECK_INT(cal_spec_add_cron(&w.spec, str_of(text), &w.err), ERR_INVALID);
+    CHECK(strstr(w.err.text, "has more than") != NULL);
+    cal_world_done(&w);
+}
