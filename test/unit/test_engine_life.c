@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "engine/limits.h"
+
 #define SEC USEC_PER_SEC
 
 static bool has_task(const struct ask *a) {
@@ -427,4 +429,31 @@ TEST(life_runs_closed_before_anyone_polled_are_passed_over) {
     REQUIRE(has_task(&p));
     CHECK_STR(((const Ws__PollWorkflowTaskQueueResponse *)p.response)->workflow_execution->workflow_id,
               "last");
+}
+
+/* The rig's namespaces keep closed runs for a day. */
+TEST(life_retention_removes_what_closed_long_ago_and_nothing_else) {
+    const int64_t day = 86400 * USEC_PER_SEC;
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "closed");
+    rig_start(&r, &a, "open");
+    rig_terminate(&r, &a, "closed");
+    CHECK_OK(&a);
+    rig_advance(&r, day - 10 * USEC_PER_SEC);
+    rig_advance(&r, USEC_PER_SEC);
+    rig_describe(&r, &a, "closed");
+    CHECK_OK(&a);
+    rig_advance(&r, 2 * ENGINE_SWEEP_MS * USEC_PER_MS);
+    rig_advance(&r, 2 * ENGINE_SWEEP_MS * USEC_PER_MS);
+    rig_describe(&r, &a, "closed");
+    CHECK_FAILS(&a, ERR_NOT_FOUND, "workflow not found for ID: closed");
+    rig_describe(&r, &a, "open");
+    CHECK_OK(&a);
+    rig_restart(&r);
+    rig_describe(&r, &a, "closed");
+    CHECK_FAILS(&a, ERR_NOT_FOUND, "workflow not found for ID: closed");
+    rig_describe(&r, &a, "open");
+    CHECK_OK(&a);
 }
