@@ -21,10 +21,10 @@ static const Ws__GetSystemInfoResponse__Capabilities capabilities = {
     .build_id_based_versioning = true,
     .sdk_metadata = true,
     .count_group_by_execution_status = true,
+    .upsert_memo = true,
+    .eager_workflow_start = true,
     /* Not implemented yet, so not claimed: */
     .supports_schedules = false,
-    .upsert_memo = false,
-    .eager_workflow_start = false,
     .nexus = false,
 };
 
