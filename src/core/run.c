@@ -3,6 +3,7 @@
 
 #include "core/child.h"
 #include "core/failure.h"
+#include "core/letter.h"
 #include "core/merge.h"
 #include "core/retry.h"
 #include "core/task.h"
@@ -10,6 +11,13 @@
 
 bool run_is_open(const State__Execution *st) {
     return st->status == WORKFLOW_EXECUTION_STATUS_RUNNING;
+}
+
+/* The end of a chain that a schedule began is what the schedule waits for. A reset goes on as another run. */
+static void tell_schedule(struct step *s) {
+    const State__ScheduledBy *by = s->st->scheduled_by;
+    if (by && strempty(s->st->new_run_id) && strempty(s->st->reset_run_id))
+        letter_send(s, LETTER_ACTION_CLOSED, by->workflow_id, by->run_id, by->start_id);
 }
 
 void run_close(struct step *s, E__WorkflowExecutionStatus status) {
@@ -24,6 +32,7 @@ void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     pb_clear_messages(&st->n_timers, &st->timers);
     pb_clear_messages(&st->n_externals, &st->externals);
     child_say_goodbye(s);
+    tell_schedule(s);
     pb_clear_bytes(&st->n_buffered, &st->buffered);
     st->buffered_bytes = 0;
     step_effect(s, EFFECT_CLOSED, 0);

@@ -252,6 +252,7 @@ int space_write(struct engine *e, const struct space *s) must_check;
 
 struct run *run_get(struct engine *e, struct run_key key,
                     struct space *space); /* makes a stub; NULL: no memory */
+struct run *run_find(struct engine *e, const struct run_key *key); /* NULL: not in memory */
 void run_pin(struct run *run);
 void run_unpin(struct engine *e, struct run *run);
 void run_touch(struct engine *e, struct run *run); /* recently used; may drop others */
@@ -381,6 +382,8 @@ void offer_workflow_task(struct engine *e, struct run *run);
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
 /* Removes closed runs whose time is up, a few at a time. */
 void retention_sweep(struct engine *e);
+/* Removes op->run, which is closed, with everything that is kept of it, and answers when that is durable. */
+void op_remove_run(struct op *op, const ProtobufCMessage *resp);
 /* The workflow id means no run any more. */
 void current_forget(struct engine *e, struct run *run);
 /* Delivers a letter of this run's outbox (letters.c). */

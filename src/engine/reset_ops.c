@@ -8,6 +8,7 @@
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
+#include "engine/copy.h"
 #include "engine/start.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
@@ -19,6 +20,7 @@ struct reset {
     struct str base; /* all events of the base run, packed */
     struct str late; /* and those that still waited for its worker */
     struct uuid base_run;
+    State__ScheduledBy *scheduled_by;
     bool has_base;
 };
 
@@ -132,6 +134,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     if (rc < 0)
         return rc;
     rebuild_rename(s, run_id, op->request_id);
+    pb_set_message(&s->st->scheduled_by, r->scheduled_by, &s->failed); /* no event tells it */
     s->st->history_bytes = (int64_t)(r->base.n - rest.n);
     rc = task_reset(s, &reset, req->identity);
     if (rc == 0 && !excludes_signals(req))
@@ -208,6 +211,9 @@ static int read_base(struct op *op, struct space *space, struct reset *r) {
         rc = need_buffered(op, &r->late);
     if (rc < 0)
         return rc;
+    const State__ScheduledBy *by = op->run->body->st->scheduled_by;
+    if (by && !(r->scheduled_by = message_copy(op->call->arena, &by->base)))
+        return op_out_of_memory(op);
     r->has_base = true;
     r->base_run = op->run->key.run_id;
     return 0;

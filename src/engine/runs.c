@@ -60,6 +60,10 @@ struct run *run_get(struct engine *e, struct run_key key, struct space *space) {
     return run;
 }
 
+struct run *run_find(struct engine *e, const struct run_key *key) {
+    return map_get(&e->runs, run_key_str(key));
+}
+
 static void run_free(struct engine *e, struct run *run) {
     map_remove(&e->runs, run_key_str(&run->key));
     heap_remove(&e->due, &run->due);
