@@ -32,9 +32,7 @@ static int check_caller(struct op *op, const char *identity, const char *request
     int rc = validate_id(identity, "Identity", &op->err);
     if (rc == 0)
         rc = validate_id(request_id, "RequestId", &op->err);
-    if (rc == 0 && group_is_full(op->e))
-        rc = err_std(&op->err, ERR_BUSY);
-    return rc;
+    return rc == 0 ? op_need_room(op) : rc;
 }
 
 /* The rules that a new and a changed schedule share. The copy that *ret gets is checked and canonical. */
