@@ -231,6 +231,8 @@ int op_out_of_memory(struct op *op);
 /* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
 
+/* ERR_BUSY while more waits to be written than one commit should hold; for calls that come from outside. */
+int op_need_room(struct op *op) must_check;
 /* Whether this payload set or memo is small enough to be stored; NULL is. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
 

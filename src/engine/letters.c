@@ -1,9 +1,12 @@
 /* Delivering letters: what one run must tell another.
  *
  * Three parts, each of which may wait for a load: read the letter and the event
- * behind it from the sender; do it to the receiver; when that is durable, tell
- * the sender, whose step takes the letter out of its outbox. A crash in between
- * only means that it is delivered again, which the receiver notices. */
+ * behind it from the sender; do it to the receiver; tell the sender, whose step
+ * takes the letter out of its outbox. Groups become durable in order, so what
+ * the receiver did is never on disk before the letter, nor the report before
+ * what the receiver did; when nothing has to be loaded all three are one
+ * commit. A crash in between only means that the letter is delivered again,
+ * which the receiver notices. */
 #include "core/child.h"
 #include "core/external.h"
 #include "core/letter.h"
@@ -336,7 +339,8 @@ static void go_deliver(struct op *op) {
         letter_retry_later(op);
         return;
     }
-    op_continue_durable(op, go_report);
+    op->go = go_report;
+    go_report(op);
 }
 
 /* The sender's side, last part */

@@ -231,8 +231,8 @@ static int reset_prepare(struct op *op, struct space **ret) {
         rc = validate_execution(req->workflow_execution, &op->err);
     if (rc == 0 && req->workflow_task_finish_event_id <= 1)
         rc = err_set(&op->err, ERR_INVALID, BAD_POINT_TEXT);
-    if (rc == 0 && group_is_full(op->e))
-        rc = err_std(&op->err, ERR_BUSY);
+    if (rc == 0)
+        rc = op_need_room(op);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
     if (rc == 0 && !op->extra && !(op->extra = arena_new(op->call->arena, struct reset)))

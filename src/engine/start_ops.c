@@ -146,9 +146,7 @@ int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowEx
                    enum start_verdict *ret) {
     bool is_known = false;
     struct uuid run_id;
-    int rc = group_is_full(op->e) ? err_std(&op->err, ERR_BUSY) : 0;
-    if (rc == 0)
-        rc = op_need_current(op, space, req->workflow_id, &is_known, &run_id);
+    int rc = op_need_current(op, space, req->workflow_id, &is_known, &run_id);
     if (rc == 0 && is_known)
         rc = op_need_run(op, space, run_id);
     if (rc < 0)
@@ -249,6 +247,8 @@ static void go_start(struct op *op) {
         rc = check_blobs(op, req);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
+    if (rc == 0)
+        rc = op_need_room(op);
     if (rc == 0)
         rc = op_judge_start(op, space, req, &verdict);
     if (rc == ERR_WAIT)
@@ -368,6 +368,8 @@ static void go_signal_with_start(struct op *op) {
         rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
+    if (rc == 0)
+        rc = op_need_room(op);
     if (rc == 0)
         rc = op_judge_start(op, space, &start, &verdict);
     if (rc == ERR_WAIT)
