@@ -40,6 +40,7 @@ struct run_birth {
     /* from its starter */
     const Ws__SignalWorkflowExecutionRequest *signal; /* comes with the start, before the first task */
     bool is_eager; /* the starter takes the first task itself */
+    const State__ScheduledBy *scheduled_by; /* the schedule whose action it is */
 };
 /* A new run: st is a fresh message. Writes the started event and, without a delay, the first task. */
 int run_start(struct step *s, const struct run_birth *birth,
@@ -53,6 +54,9 @@ void run_set_origin(struct step *s, const struct run_birth *birth,
 enum start_verdict { START_NEW, START_SAME, START_EXISTING, START_TERMINATE_FIRST, START_REFUSED };
 enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req, const char *request_id,
                                    const State__Execution *current, struct err *err);
+
+/* Fills what the detail of ERR_ALREADY_STARTED says of the run that is there. */
+void run_name_in_error(const State__Execution *current, struct err *err);
 
 bool run_is_open(const State__Execution *st);
 /* Ends the run: whatever was pending is dropped. The closing event is already written. */

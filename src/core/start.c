@@ -129,6 +129,7 @@ static void set_identity(struct step *s, const struct run_birth *b,
     pb_set_message(&st->retry_policy, r->retry_policy ? retry_normalised(s, r->retry_policy) : NULL,
                    &s->failed);
     pb_set_message(&st->parent, b->parent, &s->failed);
+    pb_set_message(&st->scheduled_by, b->scheduled_by, &s->failed);
     st->is_first_task_held = b->is_held;
     pb_set_string(&st->original_run_id, b->run_id, &s->failed);
     pb_set_string(&st->workflow_type, r->workflow_type->name, &s->failed);
@@ -233,14 +234,18 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
 
 /* when the id is taken */
 
+void run_name_in_error(const State__Execution *current, struct err *err) {
+    if (!err)
+        return;
+    strncpy(err->subject, current->start_request_id, sizeof(err->subject) - 1);
+    strncpy(err->run_id.s, current->run_id, UUID_TEXT_LEN);
+    strncpy(err->first_run_id.s, current->first_run_id, UUID_TEXT_LEN);
+}
+
 static int already_started(struct err *err, const State__Execution *current, const char *text) {
     int rc = err_set(err, ERR_ALREADY_STARTED, "%s WorkflowId: %s, RunId: %s.", text, current->workflow_id,
                      current->run_id);
-    if (err) {
-        strncpy(err->subject, current->start_request_id, sizeof(err->subject) - 1);
-        strncpy(err->run_id.s, current->run_id, UUID_TEXT_LEN);
-        strncpy(err->first_run_id.s, current->first_run_id, UUID_TEXT_LEN);
-    }
+    run_name_in_error(current, err);
     return rc;
 }
 

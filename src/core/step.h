@@ -63,6 +63,14 @@ struct step_context {
     size_t state_bytes; /* of the state before this step */
 };
 
+/* A row of a schedule's ledger, to be written or written over. */
+struct ledger_row {
+    int64_t id;
+    int64_t nominal_s;
+    int32_t fate; /* Rondo__LedgerFate */
+    struct str bytes; /* Rondo__LedgerEntry, packed; in the arena */
+};
+
 struct step {
     State__Execution *st;
     struct step_context ctx;
@@ -78,6 +86,11 @@ struct step {
     struct effect *effects; /* in the arena */
     size_t effect_count;
     size_t effect_cap;
+    struct ledger_row *ledger; /* in the arena */
+    size_t ledger_count;
+    size_t ledger_cap;
+    int64_t ledger_first_id; /* rows before this one are removed; 0: none */
+    int64_t ledger_before_us; /* and those that were considered before; 0: none */
     bool failed; /* memory ran out somewhere */
 
     struct notice notices[STEP_NOTICES_MAX];

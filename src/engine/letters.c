@@ -317,6 +317,11 @@ static int deliver(struct op *op, struct space *space) {
         return deliver_signal(op, space);
     case LETTER_CANCEL:
         return deliver_cancel(op, space);
+    case LETTER_START_ACTION:
+    case LETTER_CANCEL_ACTION:
+    case LETTER_TERMINATE_ACTION:
+    case LETTER_ACTION_CLOSED:
+        break;
     }
     return 0;
 }
@@ -355,6 +360,10 @@ static void report(struct step *s, struct delivery *d, struct space *space) {
     case LETTER_CHILD_CLOSED:
     case LETTER_TERMINATE_CHILD:
     case LETTER_CANCEL_CHILD:
+    case LETTER_START_ACTION:
+    case LETTER_CANCEL_ACTION:
+    case LETTER_TERMINATE_ACTION:
+    case LETTER_ACTION_CLOSED:
         break;
     }
     letter_remove(s, d->letter_id);
