@@ -74,6 +74,7 @@ static struct step *next_step(struct step *s) {
     }
     step_init(n, st, s->now, s->rng, s->arena, s->err);
     n->ctx = s->ctx;
+    n->limits = s->limits;
     s->next = n;
     return n;
 }

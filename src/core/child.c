@@ -59,7 +59,7 @@ static int validate(struct step *s, const Command__StartChildWorkflowExecutionCo
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES;
         return rc;
     }
-    if (s->st->n_children >= LIMIT_PENDING_CHILDREN) {
+    if ((int64_t)s->st->n_children >= step_limit(s, SETTABLE_PENDING_CHILDREN)) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_PENDING_CHILD_WORKFLOWS_LIMIT_EXCEEDED;
         return err_set(s->err, ERR_INVALID,
                        "the number of pending child workflow executions has reached the limit of this run");

@@ -52,7 +52,7 @@ static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct e
 }
 
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__Namespace *space,
-                       const struct cal_zones *zones, struct err *err) {
+                       const struct cal_zones *zones, const struct core_limits *limits, struct err *err) {
     int rc = validate_required(r->workflow_id, "WorkflowId", err);
     if (rc == 0)
         rc = validate_required(r->workflow_type ? r->workflow_type->name : "", "WorkflowType", err);
@@ -74,6 +74,8 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
         rc = run_validate_cron(r->cron_schedule, zones, err);
     if (rc == 0)
         rc = attributes_validate(space, r->search_attributes, err);
+    if (rc == 0)
+        rc = attributes_check_size(limits, r->search_attributes, err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
         rc = err_set(err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     return rc == 0 ? validate_not_yet(r, err) : rc;

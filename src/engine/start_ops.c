@@ -233,7 +233,7 @@ static void reply_eager(struct op *op) {
 
 static int check_blobs(struct op *op, const Ws__StartWorkflowExecutionRequest *req) {
     int rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
-    return rc == 0 ? op_check_blob(op, (const ProtobufCMessage *)req->memo) : rc;
+    return rc == 0 ? op_check_memo(op, req->memo) : rc;
 }
 
 static void go_start(struct op *op) {
@@ -242,7 +242,7 @@ static void go_start(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->err);
+        rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
     if (rc == 0 && !op->request_id)
         rc = check_blobs(op, req);
     if (rc == 0)
@@ -359,7 +359,7 @@ static void go_signal_with_start(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(&start, space->st, op->e->cfg.zones, &op->err);
+        rc = run_validate_start(&start, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
     if (rc == 0 && !op->request_id)
         rc = check_blobs(op, &start);
     if (rc == 0 && !op->request_id)
