@@ -181,7 +181,7 @@ static int deliver_child(struct op *op, struct space *space) {
     if (verdict != START_SAME)
         rc = op_start_by_verdict(op, space, &plan, verdict);
     if (rc == 0)
-        memcpy(d->child_run_id.s, op->run->body->st->run_id, UUID_TEXT_LEN);
+        memcpy(d->child_run_id.s, op->run->body->st->first_run_id, UUID_TEXT_LEN);
     return rc;
 }
 
