@@ -88,6 +88,7 @@ struct current {
     struct uuid run_id;
     enum current_state state;
     bool is_in_read; /* as in struct run */
+    bool is_reading; /* the store will answer: must stay */
     bool is_resuming; /* its waiters are being started: must stay */
     struct list waiters;
     struct read read;

@@ -205,7 +205,7 @@ Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started
     if (!r)
         return NULL;
     ws__start_workflow_execution_response__init(r);
-    r->run_id = arena_strdup(a, st->run_id);
+    r->run_id = arena_strdup(a, started ? st->first_run_id : st->run_id); /* which the request made */
     r->first_execution_run_id = arena_strdup(a, st->first_run_id);
     r->started = started;
     r->status = (E__WorkflowExecutionStatus)st->status;
@@ -338,7 +338,7 @@ static void reply_signaled(struct op *op, bool started) {
         arena_new(a, Ws__SignalWithStartWorkflowExecutionResponse);
     if (r) {
         ws__signal_with_start_workflow_execution_response__init(r);
-        r->run_id = arena_strdup(a, st->run_id);
+        r->run_id = arena_strdup(a, started ? st->first_run_id : st->run_id);
         r->first_execution_run_id = arena_strdup(a, st->first_run_id);
         r->started = started;
         r->signal_link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, 0);
