@@ -12,7 +12,8 @@
 
 /* Rules for a start request that need no state: required fields, lengths, durations, policies. */
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, const State__Namespace *space,
-                       const struct cal_zones *zones, struct err *err) must_check;
+                       const struct cal_zones *zones, const struct core_limits *limits,
+                       struct err *err) must_check;
 
 /* Rules for a cron schedule; empty is valid. */
 int run_validate_cron(const char *schedule, const struct cal_zones *zones, struct err *err) must_check;
@@ -23,6 +24,7 @@ struct run_birth {
     const char *run_id;
     const char *request_id;
     /* from the run before it in the chain */
+    const char *origin_request_id;
     const char *first_run_id;
     const char *continued_run_id;
     E__ContinueAsNewInitiator initiator;

@@ -224,8 +224,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
         return ERR_NO_MEMORY;
     }
     e->cfg = *cfg;
-    e->limits = (struct core_limits){.blob_bytes_max = cfg->blob_bytes_error,
-                                     .is_eager_activity_off = cfg->is_eager_activity_off};
+    e->limits = cfg->limits;
     e->long_poll_us = cfg->long_poll_us ? cfg->long_poll_us : ENGINE_LONG_POLL_MS * USEC_PER_MS;
     e->store = cfg->store;
     e->log = cfg->log;

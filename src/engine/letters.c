@@ -22,7 +22,9 @@ struct delivery {
     Common__WorkflowExecution from;
     char *root_workflow_id;
     char *root_run_id;
+    char *first_run_id;
     bool is_sender_open;
+    bool is_moot; /* what it asks for is known to have happened */
     int64_t parent_initiated_event_id;
     Common__Priority *priority;
     struct action_order order; /* LETTER_START_ACTION */
@@ -94,6 +96,8 @@ static int read_sender(struct op *op, const State__Letter *l) {
     d->from.run_id = arena_strdup(a, st->run_id);
     d->root_workflow_id = arena_strdup(a, st->root_workflow_id);
     d->root_run_id = arena_strdup(a, st->root_run_id);
+    d->first_run_id = arena_strdup(a, st->first_run_id);
+    d->is_moot = l->kind == LETTER_START_CHILD && !child_is_starting(st, l->event_id);
     d->is_sender_open = run_is_open(st);
     d->parent_initiated_event_id = st->parent ? st->parent->initiated_event_id : 0;
     d->priority = st->priority ? message_copy(a, &st->priority->base) : NULL;
@@ -180,15 +184,16 @@ static int deliver_child(struct op *op, struct space *space) {
         d->event->start_child_workflow_execution_initiated_event_attributes;
     Ws__StartWorkflowExecutionRequest req = child_request(d);
     enum start_verdict verdict;
-    if (!d->is_sender_open && a->parent_close_policy != PARENT_CLOSE_POLICY_ABANDON) {
-        d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_UNSPECIFIED +
-                   1; /* never shown: the parent is closed */
-        return 0;
-    }
     op->request_id = d->letter->request_id;
     int rc = op_judge_start(op, space, &req, &verdict);
     if (rc < 0)
         return rc;
+    if (verdict != START_SAME && !d->is_sender_open &&
+        a->parent_close_policy != PARENT_CLOSE_POLICY_ABANDON) {
+        d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_UNSPECIFIED +
+                   1; /* never shown: the parent is closed */
+        return 0;
+    }
     if (verdict == START_REFUSED || verdict == START_EXISTING) {
         d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS;
         return 0;
@@ -207,7 +212,7 @@ static int deliver_child(struct op *op, struct space *space) {
     if (verdict != START_SAME)
         rc = op_start_by_verdict(op, space, &plan, verdict);
     if (rc == 0)
-        memcpy(d->child_run_id.s, op->run->body->st->run_id, UUID_TEXT_LEN);
+        memcpy(d->child_run_id.s, op->run->body->st->first_run_id, UUID_TEXT_LEN);
     return rc;
 }
 
@@ -315,12 +320,34 @@ static int find_parent(struct op *op, struct space *space) {
     return rc;
 }
 
+/* A child may end before its parent has recorded that it began: a timeout, or somebody terminated it. */
+static int need_birth(struct op *op, struct space *space, struct child_birth *ret) {
+    struct delivery *d = op->extra;
+    History__HistoryEvent *initiated;
+    if (!child_is_starting(op->run->body->st, d->parent_initiated_event_id))
+        return 0;
+    int rc = op_need_event(op, d->parent_initiated_event_id, &initiated);
+    if (rc < 0)
+        return rc;
+    *ret = (struct child_birth){
+        .run_id = d->first_run_id,
+        .namespace_name = space->st->name,
+        .namespace_id = space->st->id,
+        .header = initiated->start_child_workflow_execution_initiated_event_attributes->header};
+    return 0;
+}
+
 static int deliver_closed(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
+    struct child_birth birth = {0};
     struct step s;
     int rc = find_parent(op, space);
+    if (rc == 0)
+        rc = need_birth(op, space, &birth);
     if (rc == 0) {
         op_step_begin(op, &s);
+        if (birth.run_id)
+            child_started(&s, d->parent_initiated_event_id, &birth);
         child_closed(&s, d->parent_initiated_event_id, &d->from, space->st->name, space->st->id, d->event);
         rc = op_step_end(op, &s, 0, true);
     }
@@ -356,7 +383,7 @@ static int deliver_action(struct op *op, struct space *space) {
                                         .scheduled_by = d->order.scheduled_by}};
     if (!d->order.request)
         return 0; /* the start is gone: there is nothing to report either */
-    if (run_validate_start(plan.req, space->st, op->e->cfg.zones, &op->err) < 0)
+    if (run_validate_start(plan.req, space->st, op->e->cfg.zones, &op->e->limits, &op->err) < 0)
         return refuse_action(op); /* the namespace has changed since the schedule was made */
     op->request_id = d->letter->request_id;
     int rc = op_judge_start(op, space, plan.req, &verdict);
@@ -442,7 +469,7 @@ static int deliver(struct op *op, struct space *space) {
 static void go_deliver(struct op *op) {
     struct delivery *d = op->extra;
     struct space *space = space_by_id(op->e, d->sender.namespace_id);
-    int rc = deliver(op, space);
+    int rc = d->is_moot ? 0 : deliver(op, space);
     if (rc == ERR_WAIT)
         return;
     if (rc < 0) {
@@ -459,6 +486,8 @@ static void report(struct step *s, struct delivery *d, struct space *space) {
     struct child_birth birth = {.namespace_name = space->st->name, .namespace_id = space->st->id};
     switch ((enum letter_kind)d->letter->kind) {
     case LETTER_START_CHILD:
+        if (d->is_moot)
+            break;
         birth.run_id = d->child_run_id.s;
         birth.header = d->event->start_child_workflow_execution_initiated_event_attributes->header;
         if (d->cause)

@@ -21,6 +21,7 @@ struct reset {
     struct str late; /* and those that still waited for its worker */
     struct uuid base_run;
     State__ScheduledBy *scheduled_by;
+    const char *origin_request_id;
     bool has_base;
 };
 
@@ -133,7 +134,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     int rc = rebuild_until(op, s, &rest, req->workflow_task_finish_event_id);
     if (rc < 0)
         return rc;
-    rebuild_rename(s, run_id, op->request_id);
+    rebuild_rename(s, &(struct rebuild_name){run_id, op->request_id, r->origin_request_id});
     pb_set_message(&s->st->scheduled_by, r->scheduled_by, &s->failed); /* no event tells it */
     s->st->history_bytes = (int64_t)(r->base.n - rest.n);
     rc = task_reset(s, &reset, req->identity);
@@ -213,6 +214,9 @@ static int read_base(struct op *op, struct space *space, struct reset *r) {
         return rc;
     const State__ScheduledBy *by = op->run->body->st->scheduled_by;
     if (by && !(r->scheduled_by = message_copy(op->call->arena, &by->base)))
+        return op_out_of_memory(op);
+    r->origin_request_id = arena_strdup(op->call->arena, op->run->body->st->origin_request_id);
+    if (!r->origin_request_id)
         return op_out_of_memory(op);
     r->has_base = true;
     r->base_run = op->run->key.run_id;

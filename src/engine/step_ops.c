@@ -11,6 +11,7 @@ void op_step_begin(struct op *op, struct step *s) {
     s->ctx.zones = op->e->cfg.zones;
     s->ctx.namespace_name = op->run->space->st->name;
     s->ctx.origin = op->origin;
+    s->ctx.state_bytes = op->run->body->image.len;
     s->limits = &op->e->limits;
 }
 
@@ -89,6 +90,8 @@ int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) {
         if (rc < 0)
             err_std(&op->err, rc);
     }
+    for (size_t i = 0; i < s->notice_count; i++)
+        notice_log(op->e, op->run, &s->notices[i]);
     if (rc < 0)
         run_undo(op->e, op->run);
     step_done(s);
@@ -103,6 +106,7 @@ void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s
     s.ctx.space = run->space->st;
     s.ctx.zones = e->cfg.zones;
     s.ctx.namespace_name = run->space->st->name;
+    s.limits = &e->limits;
     fn(&s, arg);
     if (run_keep(e, run, &s, false) < 0)
         run_undo(e, run);
