@@ -59,8 +59,13 @@ int schedule_create(struct step *s, const struct schedule_birth *birth,
 int schedule_update(struct step *s, const Ws__UpdateScheduleRequest *req) must_check;
 int schedule_patch(struct step *s, const Ws__PatchScheduleRequest *req) must_check;
 /* One action now; its ledger entry tells what came of it. The same request id gives the same one. */
-int schedule_trigger(struct step *s, const Rondo__TriggerScheduleRequest *req,
-                     int64_t *ret_ledger_id) must_check;
+int schedule_trigger(struct step *s, const Rondo__TriggerScheduleRequest *req) must_check;
+/* What a request that was answered before came to; NULL when it is not known (any more). */
+const State__ScheduleRequest *schedule_request_find(const State__Execution *st, const char *request_id);
+/* Whether what this request asked to start is neither started nor dropped nor waiting for another run. */
+bool schedule_is_deciding(const State__Execution *st, const State__ScheduleRequest *request);
+/* Deleted, or idle for long enough: whatever waits is dropped, letters are taken back, runs go on. */
+int schedule_end(struct step *s, E__WorkflowExecutionStatus status) must_check;
 int schedule_cancel_backfill(struct step *s, int64_t backfill_id) must_check;
 /* The holiday calendars of the namespace changed: future times may be others. */
 int schedule_refresh(struct step *s) must_check;
@@ -104,6 +109,8 @@ void schedule_action_closed(struct step *s, int64_t start_id, const struct actio
 /* what a reader sees; everything in the arena, NULL when that is full */
 
 Schedule__Schedule *schedule_shown(const State__Execution *st, struct arena *arena);
+int64_t schedule_running_count(const State__Execution *st);
+int64_t schedule_waiting_count(const State__Execution *st);
 Schedule__ScheduleInfo *schedule_info(const State__Execution *st, struct arena *arena);
 Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, struct arena *arena);
 ProtobufCBinaryData schedule_token(const State__Execution *st, struct arena *arena);

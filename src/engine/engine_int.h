@@ -88,6 +88,7 @@ struct current {
     struct uuid run_id;
     enum current_state state;
     bool is_in_read; /* as in struct run */
+    bool is_reading; /* the store will answer: must stay */
     bool is_resuming; /* its waiters are being started: must stay */
     struct list waiters;
     struct read read;
@@ -208,6 +209,7 @@ struct engine {
     size_t expired_count;
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
+    int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
 };
 
 /* ops */
@@ -231,8 +233,16 @@ int op_out_of_memory(struct op *op);
 /* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
 
-/* Whether this payload set or memo is small enough to be stored; NULL is. */
+/* ERR_BUSY while more waits to be written than one commit should hold; for calls that come from outside. */
+int op_need_room(struct op *op) must_check;
+/* Whether this payload set, or this memo, is small enough to be stored; NULL is. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
+int op_check_memo(struct op *op, const Common__Memo *memo) must_check;
+
+/* notices */
+
+/* Logs what a step noticed; at most one line of each kind in a second. run NULL: a call that has none yet. */
+void notice_log(struct engine *e, const struct run *run, const struct notice *n);
 
 /* spaces */
 
@@ -252,6 +262,7 @@ int space_write(struct engine *e, const struct space *s) must_check;
 
 struct run *run_get(struct engine *e, struct run_key key,
                     struct space *space); /* makes a stub; NULL: no memory */
+struct run *run_find(struct engine *e, const struct run_key *key); /* NULL: not in memory */
 void run_pin(struct run *run);
 void run_unpin(struct engine *e, struct run *run);
 void run_touch(struct engine *e, struct run *run); /* recently used; may drop others */
@@ -381,6 +392,8 @@ void offer_workflow_task(struct engine *e, struct run *run);
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
 /* Removes closed runs whose time is up, a few at a time. */
 void retention_sweep(struct engine *e);
+/* Removes op->run, which is closed, with everything that is kept of it, and answers when that is durable. */
+void op_remove_run(struct op *op, const ProtobufCMessage *resp);
 /* The workflow id means no run any more. */
 void current_forget(struct engine *e, struct run *run);
 /* Delivers a letter of this run's outbox (letters.c). */

@@ -12,14 +12,19 @@ static int not_found(struct op *op, const char *schedule_id) {
     return err_set(&op->err, ERR_NOT_FOUND, "schedule \"%s\" not found", schedule_id);
 }
 
+int schedule_id_validate(struct op *op, const char *schedule_id) {
+    int rc = validate_required(schedule_id, "ScheduleId", &op->err);
+    if (rc == 0 && strlen(schedule_id) > LIMIT_SCHEDULE_ID_BYTES)
+        rc = err_set(&op->err, ERR_INVALID, "ScheduleId length exceeds limit.");
+    return rc;
+}
+
 int op_need_schedule(struct op *op, struct space *space, const char *schedule_id) {
     struct uuid run_id;
     bool is_known = false;
-    int rc = validate_required(schedule_id, "ScheduleId", &op->err);
+    int rc = schedule_id_validate(op, schedule_id);
     if (rc < 0)
         return rc;
-    if (strlen(schedule_id) > LIMIT_SCHEDULE_ID_BYTES)
-        return err_set(&op->err, ERR_INVALID, "ScheduleId length exceeds limit.");
     const char *workflow_id = arena_printf(op->call->arena, "%s%s", SCHEDULE_ID_PREFIX, schedule_id);
     if (!workflow_id)
         return op_out_of_memory(op);

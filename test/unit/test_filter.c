@@ -87,7 +87,7 @@ static void parse_to_text(const char *query, struct buf *text) {
     ns.search_attributes = list;
     ns.n_search_attributes = ARRAY_LEN(list);
     arena_init(&a, (size_t)1 << 20);
-    if (filter_parse(&a, &ns, str_of(query), &f, &e) < 0) {
+    if (filter_parse(&a, &ns, FILTER_WORKFLOWS, str_of(query), &f, &e) < 0) {
         CHECK(e.code < 0);
         buf_add_cstr(text, e.text);
         text->failed |= e.code == ERR_NO_MEMORY; /* torture: no more than that was said */
