@@ -6,6 +6,7 @@
 #include "core/letter.h"
 #include "core/merge.h"
 #include "core/retry.h"
+#include "core/schedule.h"
 #include "core/task.h"
 #include "core/validate.h"
 
@@ -84,6 +85,8 @@ static int bound_buffer(struct step *s) {
 int run_settle(struct step *s) {
     if (!run_is_open(s->st))
         return 0;
+    if (s->st->schedule)
+        return schedule_settle(s);
     int rc = bound_buffer(s);
     task_settle(s);
     return rc == 0 && run_is_open(s->st) ? bound_size(s) : rc;
