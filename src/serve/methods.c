@@ -13,12 +13,9 @@
 #include "rondo.pb-c.h"
 #include "serve/dispatch.h"
 #include "wire/grpc.h"
+#include "wire/services.h"
 #include "workflowservice.pb-c.h"
 
-#define SERVICE_WORKFLOW "temporal.api.workflowservice.v1.WorkflowService"
-#define SERVICE_OPERATOR "temporal.api.operatorservice.v1.OperatorService"
-#define SERVICE_HEALTH "grpc.health.v1.Health"
-#define SERVICE_SCHEDULE "rondo.api.v1.ScheduleService"
 #define BYTES_MESSAGE GRPC_MESSAGE_BYTES_MAX
 #define NAME_SHOWN_MAX 200 /* of a path in an error text */
 
