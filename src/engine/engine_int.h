@@ -35,6 +35,8 @@ struct query;
 struct space {
     struct uuid id;
     State__Namespace *st;
+    uint64_t group_seq; /* the last group that holds a change of it */
+    bool is_refreshing; /* its schedules are being told of new holidays (refresh.c) */
 };
 
 /* Packed events [first_id, next_id) that are still in memory; always holds all that is not durable. */
@@ -256,7 +258,7 @@ int space_add_attribute(struct space *s, const char *name, E__IndexedValueType t
 int space_add(struct engine *e, struct str body) must_check;
 int space_create(struct engine *e, const char *name, int64_t retention_us) must_check;
 /* Puts the namespace, as it is in memory, into the open group. */
-int space_write(struct engine *e, const struct space *s) must_check;
+int space_write(struct engine *e, struct space *s) must_check;
 
 /* runs */
 
