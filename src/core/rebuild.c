@@ -5,6 +5,7 @@
 #include "core/activity.h"
 #include "core/child.h"
 #include "core/merge.h"
+#include "core/pause.h"
 #include "core/run.h"
 #include "core/update.h"
 
@@ -317,6 +318,17 @@ static int apply_update_completed(struct step *s, const History__HistoryEvent *e
     return 0;
 }
 
+static int apply_paused(struct step *s, const History__HistoryEvent *ev) {
+    const History__WorkflowExecutionPausedEventAttributes *a = ev->workflow_execution_paused_event_attributes;
+    pause_begin(s, event_us(ev), a->identity, a->reason, a->request_id);
+    return 0;
+}
+
+static int apply_unpaused(struct step *s, const History__HistoryEvent *ev unused_arg) {
+    pause_end(s);
+    return 0;
+}
+
 /* What each event leaves behind; those not listed leave nothing. */
 static const struct {
     E__EventType type;
@@ -329,6 +341,8 @@ static const struct {
     {EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, apply_properties},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, apply_update_accepted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, apply_update_completed},
+    {EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED, apply_paused},
+    {EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED, apply_unpaused},
     {EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, apply_task_scheduled},
     {EVENT_TYPE_WORKFLOW_TASK_STARTED, apply_task_started},
     {EVENT_TYPE_WORKFLOW_TASK_COMPLETED, apply_task_completed},
