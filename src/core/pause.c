@@ -5,8 +5,9 @@
 #include "core/run.h"
 #include "core/task.h"
 
-#define SHOWN_BYTES_MAX (64u << 10) /* of the search attribute: names and reasons have limits of their own   \
-                                     */
+#define SHOWN_BYTES_MAX                                                                                      \
+    (64u << 10) /* of the search attribute: names and reasons have limits of their own                       \
+                 */
 
 /* what lists can ask for */
 
@@ -46,8 +47,8 @@ static void list_paused(const State__Execution *st, struct buf *b) {
 }
 
 static void set_attribute(struct step *s, struct str json) {
-    static char name[] = "TemporalPauseInfo", key[] = "encoding";
-    static uint8_t encoding[] = "json/plain";
+    char name[] = "TemporalPauseInfo", key[] = "encoding";
+    uint8_t encoding[] = "json/plain";
     Common__Payload__MetadataEntry meta = COMMON__PAYLOAD__METADATA_ENTRY__INIT, *metas[] = {&meta};
     Common__Payload payload = COMMON__PAYLOAD__INIT;
     Common__SearchAttributes__IndexedFieldsEntry field =

@@ -232,6 +232,11 @@ int op_out_of_memory(struct op *op);
 /* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
 
+/* The answer will carry the task of this token. */
+int op_carry(struct op *op, const ProtobufCBinaryData *token) must_check;
+/* The caller left before the answer: what it would have carried is offered again. */
+void op_drop_carried(struct op *op);
+
 /* Whether this payload set, or this memo, is small enough to be stored; NULL is. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
 int op_check_memo(struct op *op, const Common__Memo *memo) must_check;

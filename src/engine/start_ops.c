@@ -231,6 +231,7 @@ static void reply_eager(struct op *op) {
     struct str tail = {NULL, 0};
     if (task_response_tail(op, EAGER_TASK_FIELD, false, &tail) < 0)
         tail = (struct str){NULL, 0}; /* it times out and is offered again */
+    op->drop = op_drop_carried;
     reply_started(op, true, tail);
 }
 
