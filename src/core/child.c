@@ -18,6 +18,11 @@ State__Child *child_find(const State__Execution *st, int64_t initiated_event_id)
     return NULL;
 }
 
+bool child_is_starting(const State__Execution *st, int64_t initiated_event_id) {
+    const State__Child *c = child_find(st, initiated_event_id);
+    return c && !c->is_started;
+}
+
 static void child_remove(struct step *s, const State__Child *c) {
     for (size_t i = 0; i < s->st->n_children; i++) {
         if (s->st->children[i] == c) {

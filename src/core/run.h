@@ -24,6 +24,7 @@ struct run_birth {
     const char *run_id;
     const char *request_id;
     /* from the run before it in the chain */
+    const char *origin_request_id;
     const char *first_run_id;
     const char *continued_run_id;
     E__ContinueAsNewInitiator initiator;

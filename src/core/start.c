@@ -136,6 +136,8 @@ static void set_identity(struct step *s, const struct run_birth *b,
     pb_set_string(&st->workflow_type, r->workflow_type->name, &s->failed);
     pb_set_string(&st->task_queue, r->task_queue->name, &s->failed);
     pb_set_string(&st->start_request_id, b->request_id, &s->failed);
+    pb_set_string(&st->origin_request_id, b->origin_request_id ? b->origin_request_id : b->request_id,
+                  &s->failed);
     if (r->memo)
         merge_memo(s, r->memo);
     if (r->search_attributes)
@@ -286,7 +288,8 @@ static enum start_verdict judge_closed(const Ws__StartWorkflowExecutionRequest *
 
 enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req, const char *request_id,
                                    const State__Execution *current, struct err *err) {
-    if (streq(current->start_request_id, request_id))
+    /* What a start began may have continued as another run before its caller heard of it. */
+    if (streq(current->start_request_id, request_id) || streq(current->origin_request_id, request_id))
         return START_SAME;
     if (run_is_open(current))
         return judge_running(req, current, err);

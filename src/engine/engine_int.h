@@ -88,6 +88,7 @@ struct current {
     struct uuid run_id;
     enum current_state state;
     bool is_in_read; /* as in struct run */
+    bool is_reading; /* the store will answer: must stay */
     bool is_resuming; /* its waiters are being started: must stay */
     struct list waiters;
     struct read read;
@@ -231,6 +232,9 @@ void op_finish(struct op *op); /* unlinks it from everything; the call is ended 
 int op_out_of_memory(struct op *op);
 /* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
+
+/* ERR_BUSY while more waits to be written than one commit should hold; for calls that come from outside. */
+int op_need_room(struct op *op) must_check;
 
 /* The answer will carry the task of this token. */
 int op_carry(struct op *op, const ProtobufCBinaryData *token) must_check;

@@ -111,6 +111,8 @@ static void go_multi_step(struct op *op) {
     bool is_update = false;
     int rc = op_need_space(op, m->update->namespace_name, &space);
     if (rc == 0)
+        rc = op_need_room(op);
+    if (rc == 0)
         rc = op_judge_start(op, space, m->start, &verdict);
     if (rc == ERR_WAIT)
         return;

@@ -208,6 +208,10 @@ static void errand_fail(struct call *c, const struct err *e unused_arg) {
 
 static const struct call_ops errand_ops = {errand_reply, errand_fail};
 
+int op_need_room(struct op *op) {
+    return group_is_full(op->e) ? err_std(&op->err, ERR_BUSY) : 0;
+}
+
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size) {
     struct errand *er = mem_zalloc(sizeof(*er));
     ensure(er);

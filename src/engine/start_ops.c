@@ -147,9 +147,7 @@ int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowEx
                    enum start_verdict *ret) {
     bool is_known = false;
     struct uuid run_id;
-    int rc = group_is_full(op->e) ? err_std(&op->err, ERR_BUSY) : 0;
-    if (rc == 0)
-        rc = op_need_current(op, space, req->workflow_id, &is_known, &run_id);
+    int rc = op_need_current(op, space, req->workflow_id, &is_known, &run_id);
     if (rc == 0 && is_known)
         rc = op_need_run(op, space, run_id);
     if (rc < 0)
@@ -208,7 +206,7 @@ Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started
     if (!r)
         return NULL;
     ws__start_workflow_execution_response__init(r);
-    r->run_id = arena_strdup(a, st->run_id);
+    r->run_id = arena_strdup(a, started ? st->first_run_id : st->run_id); /* which the request made */
     r->first_execution_run_id = arena_strdup(a, st->first_run_id);
     r->started = started;
     r->status = (E__WorkflowExecutionStatus)st->status;
@@ -251,6 +249,8 @@ static void go_start(struct op *op) {
         rc = check_blobs(op, req);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
+    if (rc == 0)
+        rc = op_need_room(op);
     if (rc == 0)
         rc = op_judge_start(op, space, req, &verdict);
     if (rc == ERR_WAIT)
@@ -340,7 +340,7 @@ static void reply_signaled(struct op *op, bool started) {
         arena_new(a, Ws__SignalWithStartWorkflowExecutionResponse);
     if (r) {
         ws__signal_with_start_workflow_execution_response__init(r);
-        r->run_id = arena_strdup(a, st->run_id);
+        r->run_id = arena_strdup(a, started ? st->first_run_id : st->run_id);
         r->first_execution_run_id = arena_strdup(a, st->first_run_id);
         r->started = started;
         r->signal_link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, 0);
@@ -370,6 +370,8 @@ static void go_signal_with_start(struct op *op) {
         rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
+    if (rc == 0)
+        rc = op_need_room(op);
     if (rc == 0)
         rc = op_judge_start(op, space, &start, &verdict);
     if (rc == ERR_WAIT)

@@ -15,16 +15,18 @@ void op_step_begin(struct op *op, struct step *s) {
     s->limits = &op->e->limits;
 }
 
-/* Copies effects to where they outlive the call. */
+/* Copies effects to where they outlive the call. A letter need not wait for the commit: what it does to its
+ * receiver joins the same group, or a later one. */
 static int keep_effects(struct engine *e, struct run *run, const struct step *s, bool is_durable) {
     for (size_t i = 0; i < s->effect_count; i++) {
+        bool waits = is_durable && s->effects[i].kind != EFFECT_LETTER;
         struct pending_effect *p =
-            is_durable ? arena_new(&e->open->batch.arena, struct pending_effect) : mem_zalloc(sizeof(*p));
+            waits ? arena_new(&e->open->batch.arena, struct pending_effect) : mem_zalloc(sizeof(*p));
         if (!p)
             return ERR_NO_MEMORY;
         p->run = run;
         p->effect = s->effects[i];
-        struct pending_effect ***end = is_durable ? &e->open->effects_end : &e->soon_end;
+        struct pending_effect ***end = waits ? &e->open->effects_end : &e->soon_end;
         **end = p;
         *end = &p->next;
         run_pin(run);
