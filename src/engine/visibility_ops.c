@@ -377,7 +377,8 @@ static int narrow_status(struct op *op, struct listing *l, const Filter__StatusF
     const char *name = f ? status_name(f->status) : NULL;
     if (!f || f->status == WORKFLOW_EXECUTION_STATUS_UNSPECIFIED)
         return 0;
-    if (!name || f->status == WORKFLOW_EXECUTION_STATUS_RUNNING)
+    if (!name || f->status == WORKFLOW_EXECUTION_STATUS_RUNNING ||
+        f->status == WORKFLOW_EXECUTION_STATUS_PAUSED)
         return err_set(&op->err, ERR_INVALID, "StatusFilter has no status of a closed workflow.");
     narrow_text(op, l, "ExecutionStatus", name);
     return 0;
