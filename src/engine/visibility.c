@@ -8,7 +8,7 @@
 #include "core/filter_value.h"
 #include "engine/engine_int.h"
 #include "engine/execution_info.h"
-#include "wire/encode.h"
+#include "wire/pack.h"
 
 #define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME UINT64_C(0x100000001b3)
@@ -22,10 +22,15 @@ struct gathering {
     size_t count;
 };
 
+/* Eight bytes at a time: this is done for every commit of every run. */
 static uint64_t digest_of(struct str bytes) {
-    uint64_t h = FNV_OFFSET;
-    for (size_t i = 0; i < bytes.n; i++)
-        h = (h ^ (uint8_t)bytes.p[i]) * FNV_PRIME;
+    uint64_t h = FNV_OFFSET ^ bytes.n;
+    for (size_t i = 0; i < bytes.n; i += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, bytes.p + i, MIN(bytes.n - i, sizeof(word)));
+        h = (h ^ word) * FNV_PRIME;
+        h ^= h >> 29;
+    }
     return h ? h : 1;
 }
 
@@ -103,27 +108,19 @@ static void gather(struct group *g, struct run *run, struct write *w) {
     w->attribute_count = all.count;
 }
 
-/* Packed into the engine's scratch. */
-static struct str pack_info(struct engine *e, const State__Execution *st) {
+static void pack_info(struct engine *e, const State__Execution *st, struct packer *p) {
     arena_clear(&e->scratch);
     Workflow__WorkflowExecutionInfo *i = execution_info(&e->scratch, st);
     ensure(i && !arena_failed(&e->scratch));
     if (!st->close_us)
         i->history_length = i->history_size_bytes = i->state_transition_count = 0;
-    size_t n = protobuf_c_message_get_packed_size(&i->base);
-    uint8_t *bytes = arena_alloc(&e->scratch, n);
-    ensure(bytes);
-    protobuf_c_message_pack(&i->base, bytes);
-    return str_bytes(bytes, n);
+    packer_init(p);
+    (void)packer_message(p, &i->base); /* the length is in p too */
+    ensure(packer_ok(p));
 }
 
-void visibility_seal(struct group *g, struct run *run) {
+static void write_row(struct group *g, struct run *run, struct str info) {
     const State__Execution *st = run->body->st;
-    struct str info = pack_info(g->e, st);
-    uint64_t digest = digest_of(info);
-    if (run->body->listed_digest == digest || run->is_removed)
-        return;
-    run->body->listed_digest = digest;
     struct write *w = batch_add(&g->batch, WRITE_VISIBILITY);
     ensure(w);
     w->namespace_id = run->key.namespace_id;
@@ -133,4 +130,15 @@ void visibility_seal(struct group *g, struct run *run) {
     w->body = str_bytes(arena_dup(&g->batch.arena, info.p, info.n), info.n);
     ensure(w->body.p);
     gather(g, run, w);
+}
+
+void visibility_seal(struct group *g, struct run *run) {
+    struct packer p uninitialized;
+    pack_info(g->e, run->body->st, &p);
+    uint64_t digest = digest_of(packer_str(&p));
+    if (run->body->listed_digest != digest && !run->is_removed) {
+        run->body->listed_digest = digest;
+        write_row(g, run, packer_str(&p));
+    }
+    packer_done(&p);
 }
