@@ -95,7 +95,7 @@ static int validate(struct step *s, const Command__ScheduleActivityTaskCommandAt
     if (activity_find_id(s->st, in->activity_id))
         return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_SCHEDULE_ACTIVITY_DUPLICATE_ID,
                       "An activity with this ActivityId is already pending.");
-    if (s->st->n_activities >= LIMIT_PENDING_ACTIVITIES)
+    if ((int64_t)s->st->n_activities >= step_limit(s, SETTABLE_PENDING_ACTIVITIES))
         return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_PENDING_ACTIVITIES_LIMIT_EXCEEDED,
                       "the number of pending activities has reached the limit of this run");
     return 0;

@@ -18,6 +18,11 @@ State__Child *child_find(const State__Execution *st, int64_t initiated_event_id)
     return NULL;
 }
 
+bool child_is_starting(const State__Execution *st, int64_t initiated_event_id) {
+    const State__Child *c = child_find(st, initiated_event_id);
+    return c && !c->is_started;
+}
+
 static void child_remove(struct step *s, const State__Child *c) {
     for (size_t i = 0; i < s->st->n_children; i++) {
         if (s->st->children[i] == c) {
@@ -59,7 +64,7 @@ static int validate(struct step *s, const Command__StartChildWorkflowExecutionCo
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES;
         return rc;
     }
-    if (s->st->n_children >= LIMIT_PENDING_CHILDREN) {
+    if ((int64_t)s->st->n_children >= step_limit(s, SETTABLE_PENDING_CHILDREN)) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_PENDING_CHILD_WORKFLOWS_LIMIT_EXCEEDED;
         return err_set(s->err, ERR_INVALID,
                        "the number of pending child workflow executions has reached the limit of this run");

@@ -6,6 +6,7 @@
 
 int child_initiate(struct step *s, int64_t completed_event_id, const Command__Command *cmd) must_check;
 State__Child *child_find(const State__Execution *st, int64_t initiated_event_id);
+bool child_is_starting(const State__Execution *st, int64_t initiated_event_id); /* initiated, no more */
 
 /* Answers to LETTER_START_CHILD. In a parent that has closed meanwhile they only settle what becomes of
  * the child. */

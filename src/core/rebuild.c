@@ -371,7 +371,8 @@ int rebuild_apply(struct step *s, const History__HistoryEvent *ev) {
     return rc;
 }
 
-void rebuild_rename(struct step *s, const char *run_id, const char *request_id) {
-    pb_set_string(&s->st->run_id, run_id, &s->failed);
-    pb_set_string(&s->st->start_request_id, request_id, &s->failed);
+void rebuild_rename(struct step *s, const struct rebuild_name *name) {
+    pb_set_string(&s->st->run_id, name->run_id, &s->failed);
+    pb_set_string(&s->st->start_request_id, name->request_id, &s->failed);
+    pb_set_string(&s->st->origin_request_id, name->origin_request_id, &s->failed);
 }

@@ -12,7 +12,8 @@
 
 /* Rules for a start request that need no state: required fields, lengths, durations, policies. */
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, const State__Namespace *space,
-                       const struct cal_zones *zones, struct err *err) must_check;
+                       const struct cal_zones *zones, const struct core_limits *limits,
+                       struct err *err) must_check;
 
 /* Rules for a cron schedule; empty is valid. */
 int run_validate_cron(const char *schedule, const struct cal_zones *zones, struct err *err) must_check;
@@ -23,6 +24,7 @@ struct run_birth {
     const char *run_id;
     const char *request_id;
     /* from the run before it in the chain */
+    const char *origin_request_id;
     const char *first_run_id;
     const char *continued_run_id;
     E__ContinueAsNewInitiator initiator;
@@ -39,6 +41,7 @@ struct run_birth {
     /* from its starter */
     const Ws__SignalWorkflowExecutionRequest *signal; /* comes with the start, before the first task */
     bool is_eager; /* the starter takes the first task itself */
+    const State__ScheduledBy *scheduled_by; /* the schedule whose action it is */
 };
 /* A new run: st is a fresh message. Writes the started event and, without a delay, the first task. */
 int run_start(struct step *s, const struct run_birth *birth,
@@ -52,6 +55,9 @@ void run_set_origin(struct step *s, const struct run_birth *birth,
 enum start_verdict { START_NEW, START_SAME, START_EXISTING, START_TERMINATE_FIRST, START_REFUSED };
 enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req, const char *request_id,
                                    const State__Execution *current, struct err *err);
+
+/* Fills what the detail of ERR_ALREADY_STARTED says of the run that is there. */
+void run_name_in_error(const State__Execution *current, struct err *err);
 
 bool run_is_open(const State__Execution *st);
 /* Ends the run: whatever was pending is dropped. The closing event is already written. */

@@ -52,7 +52,7 @@ static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct e
 }
 
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__Namespace *space,
-                       const struct cal_zones *zones, struct err *err) {
+                       const struct cal_zones *zones, const struct core_limits *limits, struct err *err) {
     int rc = validate_required(r->workflow_id, "WorkflowId", err);
     if (rc == 0)
         rc = validate_required(r->workflow_type ? r->workflow_type->name : "", "WorkflowType", err);
@@ -74,6 +74,8 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
         rc = run_validate_cron(r->cron_schedule, zones, err);
     if (rc == 0)
         rc = attributes_validate(space, r->search_attributes, err);
+    if (rc == 0)
+        rc = attributes_check_size(limits, r->search_attributes, err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
         rc = err_set(err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     return rc == 0 ? validate_not_yet(r, err) : rc;
@@ -127,11 +129,14 @@ static void set_identity(struct step *s, const struct run_birth *b,
     pb_set_message(&st->retry_policy, r->retry_policy ? retry_normalised(s, r->retry_policy) : NULL,
                    &s->failed);
     pb_set_message(&st->parent, b->parent, &s->failed);
+    pb_set_message(&st->scheduled_by, b->scheduled_by, &s->failed);
     st->is_first_task_held = b->is_held;
     pb_set_string(&st->original_run_id, b->run_id, &s->failed);
     pb_set_string(&st->workflow_type, r->workflow_type->name, &s->failed);
     pb_set_string(&st->task_queue, r->task_queue->name, &s->failed);
     pb_set_string(&st->start_request_id, b->request_id, &s->failed);
+    pb_set_string(&st->origin_request_id, b->origin_request_id ? b->origin_request_id : b->request_id,
+                  &s->failed);
     if (r->memo)
         merge_memo(s, r->memo);
     if (r->search_attributes)
@@ -231,14 +236,18 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
 
 /* when the id is taken */
 
+void run_name_in_error(const State__Execution *current, struct err *err) {
+    if (!err)
+        return;
+    strncpy(err->subject, current->start_request_id, sizeof(err->subject) - 1);
+    strncpy(err->run_id.s, current->run_id, UUID_TEXT_LEN);
+    strncpy(err->first_run_id.s, current->first_run_id, UUID_TEXT_LEN);
+}
+
 static int already_started(struct err *err, const State__Execution *current, const char *text) {
     int rc = err_set(err, ERR_ALREADY_STARTED, "%s WorkflowId: %s, RunId: %s.", text, current->workflow_id,
                      current->run_id);
-    if (err) {
-        strncpy(err->subject, current->start_request_id, sizeof(err->subject) - 1);
-        strncpy(err->run_id.s, current->run_id, UUID_TEXT_LEN);
-        strncpy(err->first_run_id.s, current->first_run_id, UUID_TEXT_LEN);
-    }
+    run_name_in_error(current, err);
     return rc;
 }
 
@@ -276,7 +285,8 @@ static enum start_verdict judge_closed(const Ws__StartWorkflowExecutionRequest *
 
 enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req, const char *request_id,
                                    const State__Execution *current, struct err *err) {
-    if (streq(current->start_request_id, request_id))
+    /* What a start began may have continued as another run before its caller heard of it. */
+    if (streq(current->start_request_id, request_id) || streq(current->origin_request_id, request_id))
         return START_SAME;
     if (run_is_open(current))
         return judge_running(req, current, err);

@@ -71,6 +71,19 @@ void step_effect(struct step *s, enum effect_kind kind, int64_t event_id) {
     s->effects[s->effect_count++] = (struct effect){kind, event_id};
 }
 
+void step_notice(struct step *s, enum notice_kind kind, const char *what, int64_t size) {
+    if (s->notice_count < STEP_NOTICES_MAX)
+        s->notices[s->notice_count++] = (struct notice){kind, what, size};
+}
+
+bool step_fits(struct step *s, const void *message, const char *what, enum settable limit,
+               enum settable warn) {
+    int64_t size = message ? (int64_t)protobuf_c_message_get_packed_size(message) : 0;
+    if (size > step_limit(s, warn))
+        step_notice(s, NOTICE_PAYLOAD_LARGE, what, size);
+    return size <= step_limit(s, limit);
+}
+
 static int64_t write_event(struct step *s, History__HistoryEvent *ev) {
     ev->event_id = s->st->next_event_id++;
     ev->task_id = ev->event_id;

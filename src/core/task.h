@@ -48,6 +48,12 @@ int task_check_token(struct step *s, const State__TaskToken *token) must_check;
 
 int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
               const char *identity) must_check;
+/* What the worker says, cut to what may be stored. */
+int task_report_failed(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+                       const char *identity) must_check;
+/* The same, but no task follows: the run is about to be ended. */
+void task_fail_finally(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+                       const char *identity);
 /* The task that is open where a reset begins: failed, with both runs named. */
 struct task_reset {
     const char *base_run_id;

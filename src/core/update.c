@@ -158,6 +158,10 @@ static int apply(struct step *s, const Protocol__Message *m) {
         return refuse(s, m, "protocol_instance_id is not set on a message.");
     if (strlen(m->protocol_instance_id) > LIMIT_ID_BYTES)
         return refuse(s, m, "protocol_instance_id exceeds length limit.");
+    if (!step_blob_fits(s, m->body, "update message")) {
+        s->is_task_failure_final = true;
+        return refuse(s, m, "A message exceeds size limit.");
+    }
     if (streq(type, ACCEPTANCE))
         return accept(s, m);
     if (streq(type, RESPONSE))

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "core/limits.h"
 #include "engine/call.h"
 #include "operatorservice.pb-c.h"
 #include "store/store.h"
@@ -29,9 +30,8 @@ struct engine_config {
     int64_t retention_us; /* of namespaces made at start */
     const char *const
         *search_attributes; /* "Name=Type", added to these namespaces; NULL-terminated, or NULL */
-    size_t blob_bytes_error; /* payloads above this are refused; 0: the default of core */
+    struct core_limits limits; /* what an operator set */
     int64_t long_poll_us; /* the longest wait for events or for an update; 0: the default */
-    bool is_eager_activity_off; /* no activity rides in the answer to a workflow task */
     const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
     uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */
     void (*on_fatal)(void *ctx, const char *text); /* the store answered a read with an error */

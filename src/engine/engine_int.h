@@ -88,6 +88,7 @@ struct current {
     struct uuid run_id;
     enum current_state state;
     bool is_in_read; /* as in struct run */
+    bool is_reading; /* the store will answer: must stay */
     bool is_resuming; /* its waiters are being started: must stay */
     struct list waiters;
     struct read read;
@@ -208,6 +209,7 @@ struct engine {
     size_t expired_count;
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
+    int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
 };
 
 /* ops */
@@ -231,8 +233,16 @@ int op_out_of_memory(struct op *op);
 /* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
 
-/* Whether this payload set or memo is small enough to be stored; NULL is. */
+/* ERR_BUSY while more waits to be written than one commit should hold; for calls that come from outside. */
+int op_need_room(struct op *op) must_check;
+/* Whether this payload set, or this memo, is small enough to be stored; NULL is. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
+int op_check_memo(struct op *op, const Common__Memo *memo) must_check;
+
+/* notices */
+
+/* Logs what a step noticed; at most one line of each kind in a second. run NULL: a call that has none yet. */
+void notice_log(struct engine *e, const struct run *run, const struct notice *n);
 
 /* spaces */
 

@@ -1,9 +1,12 @@
 /* Delivering letters: what one run must tell another.
  *
  * Three parts, each of which may wait for a load: read the letter and the event
- * behind it from the sender; do it to the receiver; when that is durable, tell
- * the sender, whose step takes the letter out of its outbox. A crash in between
- * only means that it is delivered again, which the receiver notices. */
+ * behind it from the sender; do it to the receiver; tell the sender, whose step
+ * takes the letter out of its outbox. Groups become durable in order, so what
+ * the receiver did is never on disk before the letter, nor the report before
+ * what the receiver did; when nothing has to be loaded all three are one
+ * commit. A crash in between only means that the letter is delivered again,
+ * which the receiver notices. */
 #include "core/child.h"
 #include "core/external.h"
 #include "core/letter.h"
@@ -18,7 +21,9 @@ struct delivery {
     Common__WorkflowExecution from;
     char *root_workflow_id;
     char *root_run_id;
+    char *first_run_id;
     bool is_sender_open;
+    bool is_moot; /* what it asks for is known to have happened */
     int64_t parent_initiated_event_id;
     Common__Priority *priority;
     /* The outcome */
@@ -73,6 +78,8 @@ static int read_sender(struct op *op, const State__Letter *l) {
     d->from.run_id = arena_strdup(a, st->run_id);
     d->root_workflow_id = arena_strdup(a, st->root_workflow_id);
     d->root_run_id = arena_strdup(a, st->root_run_id);
+    d->first_run_id = arena_strdup(a, st->first_run_id);
+    d->is_moot = l->kind == LETTER_START_CHILD && !child_is_starting(st, l->event_id);
     d->is_sender_open = run_is_open(st);
     d->parent_initiated_event_id = st->parent ? st->parent->initiated_event_id : 0;
     d->priority = st->priority ? message_copy(a, &st->priority->base) : NULL;
@@ -154,15 +161,16 @@ static int deliver_child(struct op *op, struct space *space) {
         d->event->start_child_workflow_execution_initiated_event_attributes;
     Ws__StartWorkflowExecutionRequest req = child_request(d);
     enum start_verdict verdict;
-    if (!d->is_sender_open && a->parent_close_policy != PARENT_CLOSE_POLICY_ABANDON) {
-        d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_UNSPECIFIED +
-                   1; /* never shown: the parent is closed */
-        return 0;
-    }
     op->request_id = d->letter->request_id;
     int rc = op_judge_start(op, space, &req, &verdict);
     if (rc < 0)
         return rc;
+    if (verdict != START_SAME && !d->is_sender_open &&
+        a->parent_close_policy != PARENT_CLOSE_POLICY_ABANDON) {
+        d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_UNSPECIFIED +
+                   1; /* never shown: the parent is closed */
+        return 0;
+    }
     if (verdict == START_REFUSED || verdict == START_EXISTING) {
         d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS;
         return 0;
@@ -181,7 +189,7 @@ static int deliver_child(struct op *op, struct space *space) {
     if (verdict != START_SAME)
         rc = op_start_by_verdict(op, space, &plan, verdict);
     if (rc == 0)
-        memcpy(d->child_run_id.s, op->run->body->st->run_id, UUID_TEXT_LEN);
+        memcpy(d->child_run_id.s, op->run->body->st->first_run_id, UUID_TEXT_LEN);
     return rc;
 }
 
@@ -289,12 +297,34 @@ static int find_parent(struct op *op, struct space *space) {
     return rc;
 }
 
+/* A child may end before its parent has recorded that it began: a timeout, or somebody terminated it. */
+static int need_birth(struct op *op, struct space *space, struct child_birth *ret) {
+    struct delivery *d = op->extra;
+    History__HistoryEvent *initiated;
+    if (!child_is_starting(op->run->body->st, d->parent_initiated_event_id))
+        return 0;
+    int rc = op_need_event(op, d->parent_initiated_event_id, &initiated);
+    if (rc < 0)
+        return rc;
+    *ret = (struct child_birth){
+        .run_id = d->first_run_id,
+        .namespace_name = space->st->name,
+        .namespace_id = space->st->id,
+        .header = initiated->start_child_workflow_execution_initiated_event_attributes->header};
+    return 0;
+}
+
 static int deliver_closed(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
+    struct child_birth birth = {0};
     struct step s;
     int rc = find_parent(op, space);
+    if (rc == 0)
+        rc = need_birth(op, space, &birth);
     if (rc == 0) {
         op_step_begin(op, &s);
+        if (birth.run_id)
+            child_started(&s, d->parent_initiated_event_id, &birth);
         child_closed(&s, d->parent_initiated_event_id, &d->from, space->st->name, space->st->id, d->event);
         rc = op_step_end(op, &s, 0, true);
     }
@@ -317,6 +347,11 @@ static int deliver(struct op *op, struct space *space) {
         return deliver_signal(op, space);
     case LETTER_CANCEL:
         return deliver_cancel(op, space);
+    case LETTER_START_ACTION:
+    case LETTER_CANCEL_ACTION:
+    case LETTER_TERMINATE_ACTION:
+    case LETTER_ACTION_CLOSED:
+        break;
     }
     return 0;
 }
@@ -324,14 +359,15 @@ static int deliver(struct op *op, struct space *space) {
 static void go_deliver(struct op *op) {
     struct delivery *d = op->extra;
     struct space *space = space_by_id(op->e, d->sender.namespace_id);
-    int rc = deliver(op, space);
+    int rc = d->is_moot ? 0 : deliver(op, space);
     if (rc == ERR_WAIT)
         return;
     if (rc < 0) {
         letter_retry_later(op);
         return;
     }
-    op_continue_durable(op, go_report);
+    op->go = go_report;
+    go_report(op);
 }
 
 /* The sender's side, last part */
@@ -340,6 +376,8 @@ static void report(struct step *s, struct delivery *d, struct space *space) {
     struct child_birth birth = {.namespace_name = space->st->name, .namespace_id = space->st->id};
     switch ((enum letter_kind)d->letter->kind) {
     case LETTER_START_CHILD:
+        if (d->is_moot)
+            break;
         birth.run_id = d->child_run_id.s;
         birth.header = d->event->start_child_workflow_execution_initiated_event_attributes->header;
         if (d->cause)
@@ -355,6 +393,10 @@ static void report(struct step *s, struct delivery *d, struct space *space) {
     case LETTER_CHILD_CLOSED:
     case LETTER_TERMINATE_CHILD:
     case LETTER_CANCEL_CHILD:
+    case LETTER_START_ACTION:
+    case LETTER_CANCEL_ACTION:
+    case LETTER_TERMINATE_ACTION:
+    case LETTER_ACTION_CLOSED:
         break;
     }
     letter_remove(s, d->letter_id);

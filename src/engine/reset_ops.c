@@ -19,6 +19,7 @@ struct reset {
     struct str base; /* all events of the base run, packed */
     struct str late; /* and those that still waited for its worker */
     struct uuid base_run;
+    const char *origin_request_id;
     bool has_base;
 };
 
@@ -131,7 +132,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     int rc = rebuild_until(op, s, &rest, req->workflow_task_finish_event_id);
     if (rc < 0)
         return rc;
-    rebuild_rename(s, run_id, op->request_id);
+    rebuild_rename(s, &(struct rebuild_name){run_id, op->request_id, r->origin_request_id});
     s->st->history_bytes = (int64_t)(r->base.n - rest.n);
     rc = task_reset(s, &reset, req->identity);
     if (rc == 0 && !excludes_signals(req))
@@ -208,6 +209,9 @@ static int read_base(struct op *op, struct space *space, struct reset *r) {
         rc = need_buffered(op, &r->late);
     if (rc < 0)
         return rc;
+    r->origin_request_id = arena_strdup(op->call->arena, op->run->body->st->origin_request_id);
+    if (!r->origin_request_id)
+        return op_out_of_memory(op);
     r->has_base = true;
     r->base_run = op->run->key.run_id;
     return 0;
@@ -231,8 +235,8 @@ static int reset_prepare(struct op *op, struct space **ret) {
         rc = validate_execution(req->workflow_execution, &op->err);
     if (rc == 0 && req->workflow_task_finish_event_id <= 1)
         rc = err_set(&op->err, ERR_INVALID, BAD_POINT_TEXT);
-    if (rc == 0 && group_is_full(op->e))
-        rc = err_std(&op->err, ERR_BUSY);
+    if (rc == 0)
+        rc = op_need_room(op);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
     if (rc == 0 && !op->extra && !(op->extra = arena_new(op->call->arena, struct reset)))

@@ -11,19 +11,22 @@ void op_step_begin(struct op *op, struct step *s) {
     s->ctx.zones = op->e->cfg.zones;
     s->ctx.namespace_name = op->run->space->st->name;
     s->ctx.origin = op->origin;
+    s->ctx.state_bytes = op->run->body->image.len;
     s->limits = &op->e->limits;
 }
 
-/* Copies effects to where they outlive the call. */
+/* Copies effects to where they outlive the call. A letter need not wait for the commit: what it does to its
+ * receiver joins the same group, or a later one. */
 static int keep_effects(struct engine *e, struct run *run, const struct step *s, bool is_durable) {
     for (size_t i = 0; i < s->effect_count; i++) {
+        bool waits = is_durable && s->effects[i].kind != EFFECT_LETTER;
         struct pending_effect *p =
-            is_durable ? arena_new(&e->open->batch.arena, struct pending_effect) : mem_zalloc(sizeof(*p));
+            waits ? arena_new(&e->open->batch.arena, struct pending_effect) : mem_zalloc(sizeof(*p));
         if (!p)
             return ERR_NO_MEMORY;
         p->run = run;
         p->effect = s->effects[i];
-        struct pending_effect ***end = is_durable ? &e->open->effects_end : &e->soon_end;
+        struct pending_effect ***end = waits ? &e->open->effects_end : &e->soon_end;
         **end = p;
         *end = &p->next;
         run_pin(run);
@@ -87,6 +90,8 @@ int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) {
         if (rc < 0)
             err_std(&op->err, rc);
     }
+    for (size_t i = 0; i < s->notice_count; i++)
+        notice_log(op->e, op->run, &s->notices[i]);
     if (rc < 0)
         run_undo(op->e, op->run);
     step_done(s);
@@ -101,6 +106,7 @@ void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s
     s.ctx.space = run->space->st;
     s.ctx.zones = e->cfg.zones;
     s.ctx.namespace_name = run->space->st->name;
+    s.limits = &e->limits;
     fn(&s, arg);
     if (run_keep(e, run, &s, false) < 0)
         run_undo(e, run);

@@ -58,9 +58,10 @@ static void go_answer_with_task(struct op *op) {
     op_reply_durable(op, &answer->response->base, tail);
 }
 
-/* The completion was refused: undone, and the task is failed with the reason instead. */
+/* The completion was refused: undone, and the task is failed with the reason instead; with it the run, when
+ * that is final. */
 static int fail_refused(struct op *op, const Ws__RespondWorkflowTaskCompletedRequest *req,
-                        E__WorkflowTaskFailedCause cause) {
+                        E__WorkflowTaskFailedCause cause, bool is_final) {
     struct err refused = op->err;
     struct step s;
     char text[ERR_TEXT_MAX * 2];
@@ -73,7 +74,14 @@ static int fail_refused(struct op *op, const Ws__RespondWorkflowTaskCompletedReq
         return err_set(&op->err, refused.code, "%s", text);
     op_step_begin(op, &s);
     Failure__Failure *failure = failure_server(&s, text);
-    int rc = op_step_end(op, &s, task_fail(&s, cause, failure, req->identity), true);
+    int rc = 0;
+    if (is_final) {
+        task_fail_finally(&s, cause, failure, req->identity);
+        rc = run_terminate(&s, text, NULL, "history-service", NULL, 0);
+    } else {
+        rc = task_fail(&s, cause, failure, req->identity);
+    }
+    rc = op_step_end(op, &s, rc, true);
     if (rc < 0)
         return rc;
     err_set(&op->err, refused.code, "%s", text);
@@ -93,7 +101,7 @@ static int complete_step(struct op *op, const State__TaskToken *token, struct co
     /* What leaves no trace need not be written; what was buffered is written anyway. */
     rc = op_step_end(op, &s, rc, !done->is_discarded);
     if (rc < 0 && s.task_failed_cause) {
-        rc = fail_refused(op, req, s.task_failed_cause);
+        rc = fail_refused(op, req, s.task_failed_cause, s.is_task_failure_final);
         if (s.task_failed_cause != WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND)
             updates_unready(op, &ctx);
     }
@@ -169,7 +177,7 @@ static void go_fail(struct op *op) {
         op_step_begin(op, &s);
         rc = task_check_token(&s, token);
         if (rc == 0)
-            rc = task_fail(&s, req->cause, req->failure, req->identity);
+            rc = task_report_failed(&s, req->cause, req->failure, req->identity);
         rc = op_step_end(op, &s, rc, true);
     }
     if (rc < 0) {

@@ -14,8 +14,8 @@ static int find_for_change(struct op *op, const char *namespace_name, const Comm
         rc = err_set(&op->err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     if (rc == 0)
         rc = validate_execution(ex, &op->err);
-    if (rc == 0 && group_is_full(op->e))
-        rc = err_std(&op->err, ERR_BUSY);
+    if (rc == 0)
+        rc = op_need_room(op);
     if (rc == 0)
         rc = op_need_execution(op, space, ex, first_run_id);
     return rc;

@@ -62,6 +62,7 @@ bool core_begin(struct core *f) {
     step_done(&f->s);
     memset(&f->err, 0, sizeof(f->err));
     step_init(&f->s, f->st, (struct wall){f->now_us}, &f->rng, &f->arena, &f->err);
+    f->s.limits = &f->limits;
     return f->st && !f->is_out_of_memory && !arena_failed(&f->arena);
 }
 

@@ -40,12 +40,14 @@ struct rig {
     struct now now;
     uint64_t seed;
     size_t resident_runs_max;
+    struct core_limits limits;
     bool is_manual;
     bool is_ready;
     int fatal_count;
 };
 
 void rig_init(struct rig *r);
+void rig_init_limited(struct rig *r, enum settable limit, int64_t value); /* with one limit set */
 void rig_init_manual(struct rig *r); /* ready, with its namespaces committed */
 void rig_done(struct rig *r);
 void rig_restart(struct rig *r); /* the process dies and comes back on the same disk */
