@@ -60,6 +60,11 @@ struct body {
     struct list update_waiters; /* ops that wait for an update to come further */
 };
 
+/* The store has nothing of it yet. */
+static inline bool body_is_unwritten(const struct body *b) {
+    return b->grouped_next_id == 1;
+}
+
 struct run_key {
     struct uuid namespace_id;
     struct uuid run_id;

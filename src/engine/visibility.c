@@ -125,6 +125,7 @@ static void write_row(struct group *g, struct run *run, struct str info) {
     ensure(w);
     w->namespace_id = run->key.namespace_id;
     w->run_id = run->key.run_id;
+    w->is_first = body_is_unwritten(run->body);
     w->start_us = st->start_us;
     w->close_us = st->close_us ? st->close_us : CLOCK_NEVER;
     w->body = str_bytes(arena_dup(&g->batch.arena, info.p, info.n), info.n);
