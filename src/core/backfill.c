@@ -34,6 +34,13 @@ int backfill_add(struct step *s, const Schedule__BackfillRequest *req) {
     return s->failed ? err_std(s->err, ERR_NO_MEMORY) : 0;
 }
 
+/* Those that may all run at once need no more than the letters that can be on the way. */
+static size_t share(const State__Backfill *b, size_t room, size_t left) {
+    size_t most = b->overlap_policy == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL ? LIMIT_SCHEDULE_STARTING
+                                                                         : LIMIT_SCHEDULE_BUFFER / 2;
+    return MIN((room + left - 1) / left, most);
+}
+
 /* At most `room` of its times. */
 static void fill(struct step *s, const struct times *t, State__Backfill *b, size_t room) {
     for (; room && !is_generated(b) && !s->failed; room--) {
@@ -84,7 +91,7 @@ int backfill_run(struct step *s) {
         if (is_generated(sch->backfills[i]))
             continue;
         size_t before = sch->n_starts;
-        fill(s, &times, sch->backfills[i], (room + left - 1) / left);
+        fill(s, &times, sch->backfills[i], share(sch->backfills[i], room, left));
         room -= MIN(room, sch->n_starts - before);
         left--;
     }

@@ -16,6 +16,7 @@ struct walk {
     struct start_count count;
     size_t candidates; /* that became starts */
     size_t steps;
+    bool is_all_excluded; /* by what held until now */
 };
 
 void generator_reset(State__Schedule *sch) {
@@ -86,13 +87,15 @@ static void buffer(struct walk *w, struct cal_time at) {
         start_drop(s, start, LEDGER_FATE_BUFFER_FULL, "too many starts were waiting");
     } else {
         w->count.waiting++;
+        w->count.waiting_free += start_overlaps(start);
     }
 }
 
 static void consider(struct walk *w, struct cal_time at) {
     struct step *s = w->s;
     State__Schedule *sch = s->st->schedule;
-    const char *reason = times_exclusion(w->times, at.nominal_s);
+    const char *reason = w->is_all_excluded ? "a holiday calendar excluded it at that time"
+                                            : times_exclusion(w->times, at.nominal_s);
     if (reason) {
         ledger_idle_add(s, &w->idle, LEDGER_FATE_EXCLUDED, reason, at);
     } else if (schedule_is_exhausted(sch)) {
@@ -112,7 +115,7 @@ static void consider(struct walk *w, struct cal_time at) {
 /* Starts that may all run at once wait for their letters, not in line: more of them come when those are out.
  */
 static bool is_flooded(const struct walk *w) {
-    return w->count.waiting >= LIMIT_SCHEDULE_BUFFER &&
+    return w->count.waiting_free >= LIMIT_SCHEDULE_STARTING &&
            schedule_policy(w->s->st->schedule) == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL;
 }
 
@@ -184,23 +187,46 @@ static int cannot_read(struct step *s, const struct err *why) {
     return 0;
 }
 
-int generator_run(struct step *s, size_t steps, bool *ret_more) {
+static int generate(struct step *s, struct walk *w, bool *ret_more) {
     State__Schedule *sch = s->st->schedule;
     cleanup(times_done) struct times times = {0};
     struct err why = {0};
-    *ret_more = false;
-    if (!sch->generate_us || sch->generate_us > s->now.us)
-        return 0;
     int rc = times_new(s->st, s->ctx.space, s->ctx.zones, s->arena, &times, &why);
     if (rc == ERR_NO_MEMORY)
         return err_std(s->err, rc);
     if (rc < 0)
         return cannot_read(s, &why);
     pb_set_string(&sch->invalid_error, "", &s->failed);
-    struct walk w = {.s = s, .times = &times, .count = start_count(sch), .steps = steps};
-    *ret_more = !walk(&w);
-    ledger_idle_flush(s, &w.idle);
+    w->s = s;
+    w->times = &times;
+    w->count = start_count(sch);
+    *ret_more = !walk(w);
+    ledger_idle_flush(s, &w->idle);
     look_ahead(s, &times);
     sch->generate_us = *ret_more ? s->now.us : next_look(s, &times);
     return s->failed ? err_std(s->err, ERR_NO_MEMORY) : 0;
+}
+
+int generator_run(struct step *s, bool *ret_more) {
+    const State__Schedule *sch = s->st->schedule;
+    struct walk w = {.steps = 1};
+    *ret_more = false;
+    return sch->generate_us && sch->generate_us <= s->now.us ? generate(s, &w, ret_more) : 0;
+}
+
+int generator_drain(struct step *s, bool *ret_more) {
+    struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN};
+    *ret_more = false;
+    return s->st->schedule->generate_us ? generate(s, &w, ret_more) : 0;
+}
+
+int generator_refresh(struct step *s) {
+    State__Schedule *sch = s->st->schedule;
+    /* It wanted to look later, so what came since it looked was excluded then, and stays so. */
+    struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN, .is_all_excluded = sch->generate_us > s->now.us};
+    bool has_more;
+    if (!sch->generate_us)
+        return 0;
+    generator_reset(sch);
+    return generate(s, &w, &has_more);
 }

@@ -144,4 +144,5 @@ void invoker_run(struct step *s) {
     replace_retrying(s);
     launch_retries(s);
     decide(s);
+    drop_void(s); /* what began may have used up the last action */
 }

@@ -5,13 +5,14 @@
 #include "core/failure.h"
 #include "core/letter.h"
 #include "core/merge.h"
+#include "core/pause.h"
 #include "core/retry.h"
 #include "core/schedule.h"
 #include "core/task.h"
 #include "core/validate.h"
 
 bool run_is_open(const State__Execution *st) {
-    return st->status == WORKFLOW_EXECUTION_STATUS_RUNNING;
+    return st->status == WORKFLOW_EXECUTION_STATUS_RUNNING || st->status == WORKFLOW_EXECUTION_STATUS_PAUSED;
 }
 
 /* The end of a chain that a schedule began is what the schedule waits for. A reset goes on as another run. */
@@ -24,12 +25,14 @@ static void tell_schedule(struct step *s) {
 void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     State__Execution *st = s->st;
     ensure_inv(I6, run_is_open(st));
+    pause_end(s);
     st->status = (int32_t)status;
     st->close_us = s->now.us;
     pb_free(st->task);
     st->task = NULL;
     st->first_task_due_us = 0;
     pb_clear_messages(&st->n_activities, &st->activities);
+    pause_show(s);
     pb_clear_messages(&st->n_timers, &st->timers);
     pb_clear_messages(&st->n_externals, &st->externals);
     child_say_goodbye(s);
@@ -80,6 +83,10 @@ static int bound_buffer(struct step *s) {
                                  st->buffered_bytes < step_limit(s, SETTABLE_BUFFERED_BYTES)))
         return 0;
     return task_fail(s, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, NULL, "history-service");
+}
+
+void run_wake(struct step *s) {
+    wake(s, false);
 }
 
 int run_settle(struct step *s) {

@@ -191,7 +191,7 @@ int schedule_create(struct step *s, const struct schedule_birth *birth,
 /* Everything that is due, by the rules that still hold. */
 static int catch_up(struct step *s, bool must_be_all) {
     bool has_more = false;
-    int rc = generator_run(s, must_be_all ? LIMIT_SCHEDULE_DRAIN : 1, &has_more);
+    int rc = must_be_all ? generator_drain(s, &has_more) : generator_run(s, &has_more);
     if (rc == 0 && has_more && must_be_all)
         return err_set(s->err, ERR_BUSY, "the schedule is making up for missed times, try again");
     return rc;
@@ -324,8 +324,7 @@ int schedule_trigger(struct step *s, const Rondo__TriggerScheduleRequest *req) {
 }
 
 int schedule_refresh(struct step *s) {
-    generator_reset(s->st->schedule);
-    return 0;
+    return generator_refresh(s);
 }
 
 /* going on */
@@ -377,7 +376,7 @@ static int64_t next_wake(struct step *s, bool has_more) {
 int schedule_settle(struct step *s) {
     State__Schedule *sch = s->st->schedule;
     bool has_more = false;
-    int rc = generator_run(s, 1, &has_more);
+    int rc = generator_run(s, &has_more);
     if (rc < 0)
         return rc;
     end_pause(s, has_more);

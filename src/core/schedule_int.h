@@ -69,6 +69,7 @@ static inline bool start_overlaps(const State__Start *start) {
 struct start_count {
     size_t waiting;
     size_t waiting_manual;
+    size_t waiting_free; /* for nothing but their letters */
     size_t starting;
     size_t live;
     size_t blocking; /* those that the overlap policies count as running */
@@ -116,7 +117,11 @@ void ledger_sweep(struct step *s);
 /* the parts */
 
 /* Considers what is due by now, up to a limit; *ret_more when that was reached. */
-int generator_run(struct step *s, size_t steps, bool *ret_more) must_check;
+int generator_run(struct step *s, bool *ret_more) must_check;
+/* The same for a change that must not come in between: everything, also what could be looked at later. */
+int generator_drain(struct step *s, bool *ret_more) must_check;
+/* The holiday calendars changed. */
+int generator_refresh(struct step *s) must_check;
 /* What was known of the times to come does not hold any more. */
 void generator_reset(State__Schedule *sch);
 int backfill_run(struct step *s) must_check; /* as far as the buffer has room */

@@ -8,6 +8,7 @@ struct start_count start_count(const State__Schedule *sch) {
         const State__Start *start = sch->starts[i];
         c.waiting += start_is_waiting(start);
         c.waiting_manual += start_is_waiting(start) && start->is_manual;
+        c.waiting_free += start_is_waiting(start) && start_overlaps(start);
         c.starting += start->phase == PHASE_STARTING;
         c.live += start_is_live(start);
         c.blocking += (start_is_live(start) || start_is_retrying(start)) && !start_overlaps(start);

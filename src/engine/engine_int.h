@@ -237,6 +237,12 @@ void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, 
 
 /* ERR_BUSY while more waits to be written than one commit should hold; for calls that come from outside. */
 int op_need_room(struct op *op) must_check;
+
+/* The answer will carry the task of this token. */
+int op_carry(struct op *op, const ProtobufCBinaryData *token) must_check;
+/* The caller left before the answer: what it would have carried is offered again. */
+void op_drop_carried(struct op *op);
+
 /* Whether this payload set, or this memo, is small enough to be stored; NULL is. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
 int op_check_memo(struct op *op, const Common__Memo *memo) must_check;

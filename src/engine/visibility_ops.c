@@ -181,6 +181,13 @@ static void add_token(struct op *op, struct listing *l) {
     wire_add_message_field(&op->page, FIELD_NEXT_PAGE_TOKEN, &t.base);
 }
 
+/* Schedules have no groups. */
+static void reply_count(struct op *op, const struct listing *l) {
+    Ws__CountSchedulesResponse schedules = WS__COUNT_SCHEDULES_RESPONSE__INIT;
+    schedules.count = l->count->count;
+    op_reply(op, l->subject == FILTER_SCHEDULES ? &schedules.base : &l->count->base, (struct str){NULL, 0});
+}
+
 static void go_read(struct op *op) {
     struct listing *l = op->extra;
     int rc = l->is_read ? 0 : read_page(op, l);
@@ -197,7 +204,7 @@ static void go_read(struct op *op) {
     if (rc < 0)
         op_fail(op);
     else if (l->is_count)
-        op_reply(op, &l->count->base, (struct str){NULL, 0});
+        reply_count(op, l);
     else
         op_reply(op, l->empty, buf_str(&op->page));
 }
@@ -283,7 +290,6 @@ static void go_scan(struct op *op) {
     list_by_query(op, &w, req->query);
 }
 
-/* The answer about schedules has the same fields. */
 static void count_by_query(struct op *op, const struct wanted *w, const char *query) {
     struct arena *a = op->call->arena;
     struct listing *l;
@@ -371,7 +377,8 @@ static int narrow_status(struct op *op, struct listing *l, const Filter__StatusF
     const char *name = f ? status_name(f->status) : NULL;
     if (!f || f->status == WORKFLOW_EXECUTION_STATUS_UNSPECIFIED)
         return 0;
-    if (!name || f->status == WORKFLOW_EXECUTION_STATUS_RUNNING)
+    if (!name || f->status == WORKFLOW_EXECUTION_STATUS_RUNNING ||
+        f->status == WORKFLOW_EXECUTION_STATUS_PAUSED)
         return err_set(&op->err, ERR_INVALID, "StatusFilter has no status of a closed workflow.");
     narrow_text(op, l, "ExecutionStatus", name);
     return 0;

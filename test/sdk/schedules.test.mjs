@@ -42,7 +42,8 @@ async function withSchedule(options, body, where = world) {
 const actions = async (handle) => (await handle.describe()).info.recentActions;
 const runIds = async (handle) => (await actions(handle)).map((each) => each.action.workflow.workflowId);
 
-// Triggers are named by the second, so two of them in one second would have one name.
+// Triggers are named by the second, so two of them in one second would have one name. Without a policy of its own
+// the SDK would ask for ALLOW_ALL.
 async function trigger(handle, overlap) {
   await sleep(1000 - (Date.now() % 1000) + 5);
   await handle.trigger(overlap);
@@ -135,9 +136,8 @@ describe('a schedule', { timeout: 180_000 }, () => {
     ]) {
       const scheduleId = `bad-${randomUUID()}`;
       const error = await failure(world.client.schedule.create({ scheduleId, spec, action: startOf('hello', ['x']) }));
-      const cause = error.cause ?? error;
-      assert.equal(cause.code, status.INVALID_ARGUMENT, String(cause));
-      assert.match(cause.details, text);
+      assert.ok(error instanceof TypeError, String(error)); // what this SDK makes of INVALID_ARGUMENT
+      assert.match(error.message, text);
       await assert.rejects(world.client.schedule.getHandle(scheduleId).describe(), ScheduleNotFoundError);
     }
   });
@@ -238,7 +238,7 @@ describe('a schedule', { timeout: 180_000 }, () => {
         state: { ...previous.state, note: 'changed' },
       }));
       const d = await handle.describe();
-      assert.deepEqual(d.spec.intervals, [{ every: 3 * 3_600_000, offset: 0 }]);
+      assert.deepEqual(d.spec.intervals.map((each) => each.every), [3 * 3_600_000]);
       assert.deepEqual([d.action.args, d.state.note], [['new'], 'changed']);
       assert.ok(d.info.numActionsTaken >= 1);
       await sleep(1500);
@@ -283,13 +283,13 @@ describe('overlap', { timeout: 180_000 }, () => {
   async function inTheWay(overlap, body) {
     const options = { spec: NEVER, action: startOf('collect'), policies: { overlap } };
     await withSchedule(options, async (handle) => {
-      await trigger(handle);
+      await trigger(handle, overlap);
       const [first] = await eventually(async () => {
         const ids = await runIds(handle);
         return ids.length === 1 && ids;
       });
-      await trigger(handle);
-      await trigger(handle);
+      await trigger(handle, overlap);
+      await trigger(handle, overlap);
       await body(handle, world.client.workflow.getHandle(first), async (count) => {
         await eventually(async () => (await runIds(handle)).length === count);
         return (await runIds(handle)).map((id) => world.client.workflow.getHandle(id));
@@ -330,14 +330,14 @@ describe('overlap', { timeout: 180_000 }, () => {
   });
 
   test('CANCEL_OTHER cancels, and the newest follows', async () => {
-    const options = { spec: NEVER, action: startOf('forever'), policies: { overlap: ScheduleOverlapPolicy.CANCEL_OTHER } };
-    await withSchedule(options, async (handle) => {
-      await trigger(handle);
+    const overlap = ScheduleOverlapPolicy.CANCEL_OTHER;
+    await withSchedule({ spec: NEVER, action: startOf('forever'), policies: { overlap } }, async (handle) => {
+      await trigger(handle, overlap);
       const [first] = await eventually(async () => {
         const ids = await runIds(handle);
         return ids.length === 1 && ids;
       });
-      await trigger(handle);
+      await trigger(handle, overlap);
       await eventually(async () => (await world.client.workflow.getHandle(first).describe()).status.name === 'CANCELLED');
       const ids = await eventually(async () => {
         const all = await runIds(handle);
