@@ -61,6 +61,7 @@ void engine_advance(struct engine *e, struct now now) {
     fire_due(e);
     queues_advance(e);
     retention_sweep(e);
+    spaces_reap(e);
 }
 
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
@@ -74,6 +75,8 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
         wait = MIN(wait, MAX(queues_next_pass_us(e) - now.mono.us, 0));
     if (!e->is_sweeping)
         wait = MIN(wait, MAX(e->next_sweep_us - now.mono.us, 0));
+    if (spaces_next_reap_us(e) != CLOCK_NEVER)
+        wait = MIN(wait, MAX(spaces_next_reap_us(e) - now.mono.us, 0));
     return wait;
 }
 

@@ -1,4 +1,4 @@
-/* Removing runs: by request, and when a namespace's retention has passed.
+/* Removing runs: by request, with their namespace, and when its retention has passed.
  *
  * An open run is terminated first. A run whose letters are still under way is
  * left until they have arrived. Rows and history go in one commit; until that
@@ -75,20 +75,11 @@ static void go_remove(struct op *op) {
     remove_run(op, is_known && uuid_eq(current, run->key.run_id));
 }
 
-/* By request */
-
-static void go_delete(struct op *op) {
-    const Ws__DeleteWorkflowExecutionRequest *req = op->req;
-    struct space *space;
+/* An open run is terminated first; once that is durable the run goes. */
+static void remove_begin(struct op *op) {
     struct step s;
-    int rc = op_need_space(op, req->namespace_, &space);
-    if (rc == 0)
-        rc = validate_execution(req->workflow_execution, &op->err);
-    if (rc == 0)
-        rc = op_need_execution(op, space, req->workflow_execution, NULL);
-    if (rc == ERR_WAIT)
-        return;
-    if (rc == 0 && run_is_open(op->run->body->st)) {
+    int rc = 0;
+    if (run_is_open(op->run->body->st)) {
         op_step_begin(op, &s);
         rc = op_step_end(
             op, &s, run_terminate(&s, "Delete workflow execution", NULL, "history-service", NULL, 0), true);
@@ -99,10 +90,46 @@ static void go_delete(struct op *op) {
         op_continue_durable(op, go_remove);
 }
 
+/* By request */
+
+static void go_delete(struct op *op) {
+    const Ws__DeleteWorkflowExecutionRequest *req = op->req;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = validate_execution(req->workflow_execution, &op->err);
+    if (rc == 0)
+        rc = op_need_execution(op, space, req->workflow_execution, NULL);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc < 0)
+        op_fail(op);
+    else
+        remove_begin(op);
+}
+
 void engine_delete_workflow(struct engine *e, struct call *c, const Ws__DeleteWorkflowExecutionRequest *req) {
     struct op *op = op_new(e, c, req, go_delete);
     if (op)
         op_start(op);
+}
+
+/* With its namespace */
+
+static void go_doomed(struct op *op) {
+    const struct run_key *key = op->req;
+    struct space *space = space_by_id(op->e, key->namespace_id);
+    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    if (rc == ERR_WAIT)
+        return;
+    if (rc < 0)
+        op_reply(op, NULL, (struct str){NULL, 0});
+    else
+        remove_begin(op);
+}
+
+void run_doom(struct engine *e, const struct run_key *key) {
+    errand_start(e, go_doomed, key, sizeof(*key));
 }
 
 /* By time */
