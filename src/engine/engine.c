@@ -241,6 +241,8 @@ int engine_new(const struct engine_config *cfg, struct now now,
     map_init(&e->currents, ENGINE_RUNS, rng_u64(&e->rng));
     map_init(&e->queues, ENGINE_QUEUES, rng_u64(&e->rng));
     map_init(&e->queries, ENGINE_PARKED, rng_u64(&e->rng));
+    map_init(&e->workers, ENGINE_WORKERS, rng_u64(&e->rng));
+    list_init(&e->heard);
     heap_init(&e->due, ENGINE_RUNS);
     heap_init(&e->deadlines, ENGINE_PARKED);
     heap_init(&e->passes, ENGINE_QUEUES);
@@ -347,6 +349,7 @@ static void free_contents(struct engine *e) {
         body_free(run->body);
         mem_free(run);
     }
+    workers_forget(e, NULL);
     for (size_t i = 0; (s = map_next(&e->spaces, &i));) {
         pb_free(s->st);
         mem_free(s);
@@ -375,6 +378,7 @@ void engine_free(struct engine *e) {
     map_done(&e->currents);
     map_done(&e->queues);
     map_done(&e->queries);
+    map_done(&e->workers);
     buf_done(&e->image);
     arena_done(&e->scratch);
     mem_free(e);

@@ -183,6 +183,8 @@ struct engine {
     struct map currents; /* by namespace id and workflow id */
     struct map queues;
     struct map queries; /* by id: queries that a worker has */
+    struct map workers; /* by namespace id and instance key */
+    struct list heard; /* struct worker, longest silent first */
     struct heap due;
     struct heap deadlines;
     struct heap passes; /* queues whose rate holds tasks back */
@@ -419,6 +421,13 @@ void current_forget(struct engine *e, struct run *run);
 void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter_id);
 /* Everything in this run that could be done now. */
 void offer_all(struct engine *e, struct run *run);
+
+/* workers */
+
+/* A heartbeat: whether it is one that can be kept; then that it was heard. */
+int worker_check(struct op *op, const Worker__WorkerHeartbeat *beat) must_check;
+int worker_heard(struct op *op, const struct space *space, const Worker__WorkerHeartbeat *beat) must_check;
+void workers_forget(struct engine *e, const struct space *space); /* NULL: of all namespaces */
 
 /* queries */
 
