@@ -258,6 +258,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->recovery = rec;
     e->soon_end = &e->soon;
     e->next_sweep_us = usec_add(now.mono.us, ENGINE_SWEEP_MS * USEC_PER_MS);
+    e->next_reap_us = CLOCK_NEVER;
     rec->e = e;
     buf_init(&rec->rows, SIZE_MAX);
     *ret = e;

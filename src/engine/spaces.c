@@ -30,6 +30,8 @@ int space_add(struct engine *e, struct str body) {
         mem_free(s);
         return ERR_NO_MEMORY;
     }
+    if (s->st->is_being_removed)
+        e->next_reap_us = e->now.mono.us;
     return 0;
 }
 
