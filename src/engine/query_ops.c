@@ -99,7 +99,10 @@ static void query_queue(struct engine *e, struct query *q, bool use_sticky) {
     struct run *run = q->op->run;
     const State__Execution *st = run->body->st;
     struct task *t = mem_zalloc(sizeof(*t));
-    struct queue *queue = queue_get(e, run->space, false, use_sticky ? st->sticky_queue : st->task_queue);
+    struct queue *queue = NULL;
+    if (t)
+        queue = use_sticky ? queue_get(e, run->space, false, st->sticky_queue)
+                           : route_task(e, run, false, st->task_queue, t);
     int64_t until = op_deadline(q->op, ENGINE_QUERY_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
     if (!t || !queue) {
         mem_free(t);
@@ -130,7 +133,7 @@ static void query_queue(struct engine *e, struct query *q, bool use_sticky) {
 
 static void query_ask_directly(struct engine *e, struct query *q) {
     const State__Execution *st = q->op->run->body->st;
-    bool use_sticky = !strempty(st->sticky_queue) &&
+    bool use_sticky = !strempty(st->sticky_queue) && route_keeps_sticky(e, q->op->run) &&
                       queue_has_worker(e, queue_find(e, q->op->run->space, false, st->sticky_queue));
     query_queue(e, q, use_sticky);
 }

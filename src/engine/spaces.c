@@ -21,6 +21,8 @@ int space_add(struct engine *e, struct str body) {
     struct space *s = mem_zalloc(sizeof(*s));
     if (!s)
         return ERR_NO_MEMORY;
+    s->e = e;
+    s->book = deployment_book();
     s->st = state__namespace__unpack(&wire_heap_allocator, body.n, (const uint8_t *)body.p);
     if (!s->st || uuid_parse(str_of(s->st->id), &s->id) < 0 ||
         map_put(&e->spaces, str_of(s->st->name), s) < 0) {
