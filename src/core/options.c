@@ -174,7 +174,8 @@ int options_update(struct step *s, const Workflow__WorkflowExecutionOptions *in,
     a.unset_versioning_override = had && !m.override;
     a.priority = m.has_priority || st->priority ? &m.priority : NULL;
     a.identity = (char *)(uintptr_t)identity;
-    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, &a, NULL);
+    struct event_extra extra = {.worker_may_ignore = true};
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, &a, &extra);
     options_apply(s, &a);
     *ret_changed = true;
     return 0;

@@ -112,6 +112,7 @@ int64_t step_event(struct step *s, E__EventType type, void *attributes, const st
     /* Every member of the union is a pointer to an attributes message. */
     ev.timer_fired_event_attributes = attributes;
     ev.user_metadata = (Sdk__UserMetadata *)(uintptr_t)extra->user_metadata;
+    ev.worker_may_ignore = extra->worker_may_ignore;
     ev.links = extra->links;
     ev.n_links = extra->link_count;
     if (rule->how != DIRECT && task_is_started(s->st)) {

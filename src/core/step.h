@@ -106,6 +106,7 @@ struct event_extra {
     Common__Link **links;
     size_t link_count;
     int64_t time_us; /* 0: now */
+    bool worker_may_ignore; /* says nothing to workflow code: older workers may pass over it */
 };
 
 /* Writes the event, or buffers it while a task is with a worker. Returns its id, 0 when buffered. */
