@@ -3,6 +3,7 @@
 #include "core/attributes.h"
 #include "core/cron.h"
 #include "core/merge.h"
+#include "core/pause.h"
 #include "core/retry.h"
 #include "core/run.h"
 #include "core/task.h"
@@ -53,7 +54,7 @@ static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct e
 }
 
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__Namespace *space,
-                       const struct cal_zones *zones, struct err *err) {
+                       const struct cal_zones *zones, const struct core_limits *limits, struct err *err) {
     int rc = validate_required(r->workflow_id, "WorkflowId", err);
     if (rc == 0)
         rc = validate_required(r->workflow_type ? r->workflow_type->name : "", "WorkflowType", err);
@@ -75,6 +76,8 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
         rc = run_validate_cron(r->cron_schedule, zones, err);
     if (rc == 0)
         rc = attributes_validate(space, r->search_attributes, err);
+    if (rc == 0)
+        rc = attributes_check_size(limits, r->search_attributes, err);
     if (rc == 0)
         rc = versioning_check_override(r->versioning_override, err);
     if (rc == 0)
@@ -132,11 +135,14 @@ static void set_identity(struct step *s, const struct run_birth *b,
     pb_set_message(&st->retry_policy, r->retry_policy ? retry_normalised(s, r->retry_policy) : NULL,
                    &s->failed);
     pb_set_message(&st->parent, b->parent, &s->failed);
+    pb_set_message(&st->scheduled_by, b->scheduled_by, &s->failed);
     st->is_first_task_held = b->is_held;
     pb_set_string(&st->original_run_id, b->run_id, &s->failed);
     pb_set_string(&st->workflow_type, r->workflow_type->name, &s->failed);
     pb_set_string(&st->task_queue, r->task_queue->name, &s->failed);
     pb_set_string(&st->start_request_id, b->request_id, &s->failed);
+    pb_set_string(&st->origin_request_id, b->origin_request_id ? b->origin_request_id : b->request_id,
+                  &s->failed);
     if (r->memo)
         merge_memo(s, r->memo);
     if (r->search_attributes)
@@ -224,6 +230,8 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
     if (!delay_us && !strempty(req->cron_schedule) && !birth->continued_run_id)
         delay_us = MAX(cron_backoff_us(req->cron_schedule, s->ctx.zones, s->now.us, s->now.us), 0);
     run_set_origin(s, birth, req, delay_us);
+    if (birth->continued_run_id)
+        pause_show(s); /* what was paused in the run before is not in this one */
     write_started(s, birth, req, delay_us);
     if (s->st->versioning)
         versioning_show(s, NULL, (struct version){0});
@@ -242,14 +250,18 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
 
 /* when the id is taken */
 
+void run_name_in_error(const State__Execution *current, struct err *err) {
+    if (!err)
+        return;
+    strncpy(err->subject, current->start_request_id, sizeof(err->subject) - 1);
+    strncpy(err->run_id.s, current->run_id, UUID_TEXT_LEN);
+    strncpy(err->first_run_id.s, current->first_run_id, UUID_TEXT_LEN);
+}
+
 static int already_started(struct err *err, const State__Execution *current, const char *text) {
     int rc = err_set(err, ERR_ALREADY_STARTED, "%s WorkflowId: %s, RunId: %s.", text, current->workflow_id,
                      current->run_id);
-    if (err) {
-        strncpy(err->subject, current->start_request_id, sizeof(err->subject) - 1);
-        strncpy(err->run_id.s, current->run_id, UUID_TEXT_LEN);
-        strncpy(err->first_run_id.s, current->first_run_id, UUID_TEXT_LEN);
-    }
+    run_name_in_error(current, err);
     return rc;
 }
 
@@ -287,7 +299,8 @@ static enum start_verdict judge_closed(const Ws__StartWorkflowExecutionRequest *
 
 enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req, const char *request_id,
                                    const State__Execution *current, struct err *err) {
-    if (streq(current->start_request_id, request_id))
+    /* What a start began may have continued as another run before its caller heard of it. */
+    if (streq(current->start_request_id, request_id) || streq(current->origin_request_id, request_id))
         return START_SAME;
     if (run_is_open(current))
         return judge_running(req, current, err);

@@ -30,8 +30,7 @@ static int pick(struct core *f, struct version worker, bool is_bound, struct ver
 }
 
 static int complete(struct core *f, struct version worker, E__VersioningBehavior behavior) {
-    static Deployment__WorkerDeploymentOptions options;
-    deployment__worker_deployment_options__init(&options);
+    Deployment__WorkerDeploymentOptions options = DEPLOYMENT__WORKER_DEPLOYMENT_OPTIONS__INIT;
     options.deployment_name = core_text(f, version_is_none(worker) ? "" : worker.deployment);
     options.build_id = core_text(f, version_is_none(worker) ? "" : worker.build_id);
     options.worker_versioning_mode =
@@ -40,7 +39,10 @@ static int complete(struct core *f, struct version worker, E__VersioningBehavior
         return ERR_NO_MEMORY;
     f->completion.deployment_options = &options;
     f->completion.versioning_behavior = behavior;
-    return core_complete(f);
+    int rc = core_complete(f);
+    f->completion.deployment_options = NULL;
+    f->completion.versioning_behavior = VERSIONING_BEHAVIOR_UNSPECIFIED;
+    return rc;
 }
 
 /* One task by a worker of this version. */
