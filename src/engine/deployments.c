@@ -82,11 +82,12 @@ static struct deployment *deployment_admit(struct engine *e, struct space *space
 int deployment_add(struct engine *e, struct uuid namespace_id, struct str body) {
     struct space *space = space_by_id(e, namespace_id);
     State__Deployment *st = state__deployment__unpack(&wire_heap_allocator, body.n, (const uint8_t *)body.p);
-    if (!st || !space || !deployment_admit(e, space, st)) {
+    int rc = st ? 0 : ERR_NO_MEMORY;
+    if (rc == 0 && space) /* else it went with its namespace */
+        rc = deployment_admit(e, space, st) ? 0 : ERR_NO_MEMORY;
+    if (rc < 0 || !space)
         pb_free(st);
-        return ERR_NO_MEMORY;
-    }
-    return 0;
+    return rc;
 }
 
 void deployment_free(struct deployment *d) {
@@ -186,19 +187,30 @@ int deployment_edit_end(struct op *op, struct deployment_edit *ed, int rc) {
     return 0;
 }
 
-void deployment_remove(struct op *op, struct deployment *d) {
-    struct engine *e = op->e;
+static void forget(struct engine *e, struct deployment *d) {
     struct group *g = group_open(e);
     struct write *w = g ? batch_add(&g->batch, WRITE_DEPLOYMENT_GONE) : NULL;
     ensure(w);
     w->namespace_id = d->space->id;
     w->name = str_of(arena_strdup(&g->batch.arena, d->st->name));
     ensure(w->name.p);
-    op->wait_seq = e->deployments_seq = g->seq;
+    e->deployments_seq = g->seq;
     map_remove(&e->deployments, d->key);
     d->space->deployment_count--;
     deployment_free(d);
     routes_changed(e);
+}
+
+void deployment_remove(struct op *op, struct deployment *d) {
+    forget(op->e, d);
+    op->wait_seq = op->e->deployments_seq;
+}
+
+void deployments_forget(struct engine *e, const struct space *space) {
+    struct deployment *d;
+    for (size_t i = 0; (d = map_next(&e->deployments, &i));)
+        if (d->space == space)
+            forget(e, d);
 }
 
 /* Workers and runs that make themselves known */

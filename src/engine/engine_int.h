@@ -348,6 +348,7 @@ void deployment_edit_make_room(struct engine *e, struct deployment_edit *ed, con
 int deployment_edit_end(struct op *op, struct deployment_edit *ed, int rc) must_check;
 void deployment_edit_drop(struct deployment_edit *ed); /* nothing changed */
 void deployment_remove(struct op *op, struct deployment *d); /* it is gone when op's answer is */
+void deployments_forget(struct engine *e, const struct space *space); /* they go with their namespace */
 /* A worker of this version polls. */
 int op_register_worker(struct op *op, struct space *space, struct version v, const char *queue,
                        bool is_activity) must_check;
@@ -461,6 +462,7 @@ struct queue *queue_find(struct engine *e, struct space *space, bool is_activity
 struct queue *queue_get_version(struct engine *e, struct queue *base, struct version v);
 struct queue *queue_find_version(struct engine *e, const struct queue *base, struct version v);
 Taskqueue__TaskQueueStats *queue_stats(const struct op *op, const struct queue *q); /* NULL q: empty */
+void queue_say_goodbye(struct queue *q, const char *identity); /* this worker polls no more */
 bool queue_has_visitor(const struct engine *e, const struct queue *q); /* in the last minutes */
 
 /* routes (routes.c) */
@@ -472,6 +474,8 @@ struct queue *route_task(struct engine *e, const struct run *run, bool is_activi
                          struct task *t);
 /* Where this run's workflow tasks would go if it were bound to no version. */
 struct version route_of_run(struct engine *e, const struct run *run, int64_t *ret_revision);
+/* Whether the run is pinned to a version that is drained and has no workers: nobody will answer for it. */
+bool route_is_blind(struct engine *e, const struct run *run);
 /* Whether the worker that has this run in its memory may go on with it. */
 bool route_keeps_sticky(struct engine *e, const struct run *run);
 void routes_changed(struct engine *e);

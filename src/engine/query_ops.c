@@ -279,6 +279,11 @@ static int query_check(struct op *op) {
                        "Unable to query workflow due to Workflow Task in failed state.");
     if (run_is_open(st) && st->last_started_event_id == 0 && !st->task && starts_too_late(op, st))
         return err_set(&op->err, ERR_NOT_READY, "Workflow task is not scheduled yet.");
+    if (route_is_blind(op->e, op->run))
+        return err_set(
+            &op->err, ERR_PRECONDITION,
+            "The workflow is pinned to a version that is drained and has no workers: start one, or "
+            "override its version.");
     list_for(&op->run->body->queries, n) waiting++;
     if (waiting >= ENGINE_QUERIES_PER_RUN) {
         int rc = err_set(&op->err, ERR_BUSY,

@@ -37,6 +37,17 @@ static void queue_shut(struct engine *e, struct queue *q) {
     }
 }
 
+/* One that still polls under the same name is there again with its next poll. */
+static void forget_worker(struct engine *e, struct space *space, const char *queue, const char *identity) {
+    for (int is_activity = 0; is_activity < 2; is_activity++) {
+        struct queue *q = queue_find(e, space, is_activity, queue);
+        if (!q)
+            continue;
+        queue_say_goodbye(q, identity);
+        list_for(&q->versions, n) queue_say_goodbye(container_of(n, struct queue, version_link), identity);
+    }
+}
+
 static void go_shutdown(struct op *op) {
     const Ws__ShutdownWorkerRequest *req = op->req;
     static const Ws__ShutdownWorkerResponse resp = WS__SHUTDOWN_WORKER_RESPONSE__INIT;
@@ -49,6 +60,8 @@ static void go_shutdown(struct op *op) {
         strempty(req->sticky_task_queue) ? NULL : queue_find(op->e, space, false, req->sticky_task_queue);
     if (q)
         queue_shut(op->e, q);
+    if (!strempty(req->task_queue))
+        forget_worker(op->e, space, req->task_queue, req->identity);
     op_reply(op, &resp.base, (struct str){NULL, 0});
 }
 

@@ -248,6 +248,16 @@ void queue_visit(struct engine *e, struct queue *q, const char *identity, double
     v->rate = rate;
 }
 
+void queue_say_goodbye(struct queue *q, const char *identity) {
+    for (size_t i = 0; i < q->visitor_count; i++) {
+        if (!streq(q->visitors[i].identity, identity))
+            continue;
+        mem_free(q->visitors[i].identity);
+        q->visitors[i] = q->visitors[--q->visitor_count];
+        return;
+    }
+}
+
 bool queue_has_visitor(const struct engine *e, const struct queue *q) {
     if (!list_empty(&q->pollers))
         return true;

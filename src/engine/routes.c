@@ -99,6 +99,16 @@ bool route_keeps_sticky(struct engine *e, const struct run *run) {
     return versioning_is_pinned(st) || version_eq(route_of_run(e, run, &revision), versioning_version(st));
 }
 
+bool route_is_blind(struct engine *e, const struct run *run) {
+    const State__Execution *st = run->body->st;
+    struct version v = versioning_version(st);
+    const struct deployment *d =
+        versioning_is_pinned(st) ? deployment_find(e, run->space, v.deployment) : NULL;
+    const State__DeploymentVersion *found = d ? deployment_version(d->st, v.build_id) : NULL;
+    return found && found->status == WORKER_DEPLOYMENT_VERSION_STATUS_DRAINED &&
+           !deployment_has_pollers(e, run->space, v.deployment, found);
+}
+
 /* An activity of a pinned run whose queue the version does not serve has workers of its own. */
 static bool is_bound(struct engine *e, const struct run *run, const struct queue *base) {
     struct version v = versioning_version(run->body->st);

@@ -311,6 +311,50 @@ TEST(deployment_is_deleted_when_nobody_needs_it) {
     CHECK_OK(&a);
 }
 
+static void shut_down(struct rig *r, struct ask *a) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__ShutdownWorkerRequest *req =
+        MAKE(arena, Ws__ShutdownWorkerRequest, ws__shutdown_worker_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->identity = make_text(arena, "worker");
+    req->task_queue = make_text(arena, "queue");
+    RIG_SEND(r, a, shutdown_worker, req);
+}
+
+TEST(deployment_worker_that_said_goodbye_does_not_keep_its_version) {
+    cleanup(ask_done) struct ask a = {0}, one = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    ask_cancel(&r, &one);
+    delete_version(&r, &a);
+    CHECK_INT(a.err.code, ERR_PRECONDITION);
+    shut_down(&r, &a);
+    CHECK_OK(&a);
+    delete_version(&r, &a);
+    CHECK_OK(&a);
+}
+
+TEST(deployment_query_of_a_run_that_nobody_serves_is_refused) {
+    cleanup(ask_done) struct ask a = {0}, one = {0}, two = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll(&r, &two, "2");
+    set_current(&r, &a, "1");
+    rig_start(&r, &a, "wf");
+    complete(&r, &a, &one, "1", VERSIONING_BEHAVIOR_PINNED, false);
+    set_current(&r, &a, "2");
+    rig_terminate(&r, &a, "wf");
+    rig_advance(&r, 11 * SEC);
+    rig_query(&r, &a, "wf");
+    CHECK(!a.is_done); /* its worker was here a moment ago */
+    ask_cancel(&r, &a);
+    rig_advance(&r, 6 * 60 * SEC);
+    rig_query(&r, &a, "wf");
+    CHECK_INT(a.err.code, ERR_PRECONDITION);
+}
+
 TEST(deployment_half_a_version_is_refused) {
     cleanup(ask_done) struct ask a = {0};
     cleanup(rig_done) struct rig r;
