@@ -52,6 +52,8 @@ enum writer_stmt {
     WRITER_HISTORY_GONE,
     WRITER_CURRENT,
     WRITER_CURRENT_GONE,
+    WRITER_DEPLOYMENT,
+    WRITER_DEPLOYMENT_GONE,
     WRITER_HISTORY,
     WRITER_VISIBILITY,
     WRITER_VISIBILITY_GONE,
@@ -95,6 +97,7 @@ void sqlite_writer_stop(struct sqlite_writer *w); /* writes and announces everyt
 
 enum reader_stmt {
     READER_NAMESPACES,
+    READER_DEPLOYMENTS,
     READER_CURRENT,
     READER_EXECUTION,
     READER_HISTORY,
