@@ -55,6 +55,7 @@ struct body {
     uint64_t group_seq; /* the last group that holds a change of it */
     uint64_t listed_digest; /* of what lists show of it; 0: not known */
     bool is_dirty; /* changed since it was last put into the open group */
+    bool is_written; /* the store has it, or a group that was handed over */
     bool is_ahead; /* memory holds a start that no group holds yet */
     struct list readers; /* ops that wait for new events */
     struct list queries; /* struct query, waiting for or riding on a workflow task */

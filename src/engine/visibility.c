@@ -9,7 +9,7 @@
 #include "core/schedule.h"
 #include "engine/engine_int.h"
 #include "engine/execution_info.h"
-#include "wire/encode.h"
+#include "wire/pack.h"
 
 #define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME UINT64_C(0x100000001b3)
@@ -23,10 +23,15 @@ struct gathering {
     size_t count;
 };
 
+/* Eight bytes at a time: this is done for every commit of every run. */
 static uint64_t digest_of(struct str bytes) {
-    uint64_t h = FNV_OFFSET;
-    for (size_t i = 0; i < bytes.n; i++)
-        h = (h ^ (uint8_t)bytes.p[i]) * FNV_PRIME;
+    uint64_t h = FNV_OFFSET ^ bytes.n;
+    for (size_t i = 0; i < bytes.n; i += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, bytes.p + i, MIN(bytes.n - i, sizeof(word)));
+        h = (h ^ word) * FNV_PRIME;
+        h ^= h >> 29;
+    }
     return h ? h : 1;
 }
 
@@ -124,41 +129,45 @@ static void gather(struct group *g, struct run *run, struct write *w) {
 }
 
 /* What a list answers with. */
-static ProtobufCMessage *listed(struct arena *a, const State__Execution *st) {
+static const ProtobufCMessage *listed(struct arena *a, const State__Execution *st) {
     if (st->schedule)
-        return (ProtobufCMessage *)schedule_list_entry(st, a);
+        return (const ProtobufCMessage *)schedule_list_entry(st, a);
     Workflow__WorkflowExecutionInfo *i = execution_info(a, st);
     if (i && !st->close_us)
         i->history_length = i->history_size_bytes = i->state_transition_count = 0;
-    return (ProtobufCMessage *)i;
+    return (const ProtobufCMessage *)i;
 }
 
-/* Packed into the engine's scratch. */
-static struct str pack_listed(struct engine *e, const State__Execution *st) {
+static void pack_listed(struct engine *e, const State__Execution *st, struct packer *p) {
     arena_clear(&e->scratch);
-    ProtobufCMessage *m = listed(&e->scratch, st);
+    const ProtobufCMessage *m = listed(&e->scratch, st);
     ensure(m && !arena_failed(&e->scratch));
-    size_t n = protobuf_c_message_get_packed_size(m);
-    uint8_t *bytes = arena_alloc(&e->scratch, n);
-    ensure(bytes);
-    protobuf_c_message_pack(m, bytes);
-    return str_bytes(bytes, n);
+    packer_init(p);
+    (void)packer_message(p, m); /* the length is in p too */
+    ensure(packer_ok(p));
 }
 
-void visibility_seal(struct group *g, struct run *run) {
+static void write_row(struct group *g, struct run *run, struct str info) {
     const State__Execution *st = run->body->st;
-    struct str info = pack_listed(g->e, st);
-    uint64_t digest = digest_of(info);
-    if (run->body->listed_digest == digest || run->is_removed)
-        return;
-    run->body->listed_digest = digest;
     struct write *w = batch_add(&g->batch, WRITE_VISIBILITY);
     ensure(w);
     w->namespace_id = run->key.namespace_id;
     w->run_id = run->key.run_id;
+    w->is_first = !run->body->is_written;
     w->start_us = st->start_us;
     w->close_us = st->close_us ? st->close_us : CLOCK_NEVER;
     w->body = str_bytes(arena_dup(&g->batch.arena, info.p, info.n), info.n);
     ensure(w->body.p);
     gather(g, run, w);
+}
+
+void visibility_seal(struct group *g, struct run *run) {
+    struct packer p uninitialized;
+    pack_listed(g->e, run->body->st, &p);
+    uint64_t digest = digest_of(packer_str(&p));
+    if (run->body->listed_digest != digest && !run->is_removed) {
+        run->body->listed_digest = digest;
+        write_row(g, run, packer_str(&p));
+    }
+    packer_done(&p);
 }

@@ -18,6 +18,9 @@ struct chance {
     struct commit commits[CHANCE_UNDER_WAY];
     size_t commit_count;
     int64_t next_event_id[CHANCE_NAMESPACES][CHANCE_RUNS];
+    struct write last[CHANCE_NAMESPACES]
+                     [CHANCE_RUNS]; /* of the run's execution; body.p NULL: there is no row */
+    bool is_listed[CHANCE_NAMESPACES][CHANCE_RUNS];
     struct buf text;
     char *bytes; /* CHANCE_BODY_LARGE random ones */
 };
@@ -165,6 +168,18 @@ static void chance_ledger(struct chance *x, struct write *w) {
     w->ledger.at_us = rng_chance(&x->rng, 2) ? 0 : w->ledger.at_us / 8;
 }
 
+/* As the engine writes: often the same but for the state, and the first one marked as such. */
+static void chance_execution(struct chance *x, struct write *w, struct write *last) {
+    if (last->body.p && rng_chance(&x->rng, 2)) {
+        w->workflow_id = last->workflow_id;
+        w->due_us = last->due_us;
+        w->close_us = last->close_us;
+        w->is_ready = last->is_ready;
+    }
+    w->is_first = !last->body.p && rng_chance(&x->rng, 2);
+    *last = *w;
+}
+
 static void chance_write(struct chance *x, struct batch *b) {
     size_t namespace = (size_t)rng_below(&x->rng, CHANCE_NAMESPACES);
     size_t run = (size_t)rng_below(&x->rng, CHANCE_RUNS);
@@ -187,8 +202,17 @@ static void chance_write(struct chance *x, struct batch *b) {
     if (w->kind == WRITE_LEDGER || w->kind == WRITE_LEDGER_GONE)
         chance_ledger(x, w);
     int64_t *next = &x->next_event_id[namespace][run];
-    if (w->kind == WRITE_EXECUTION_GONE)
+    if (w->kind == WRITE_EXECUTION)
+        chance_execution(x, w, &x->last[namespace][run]);
+    if (w->kind == WRITE_VISIBILITY) {
+        w->is_first = !x->is_listed[namespace][run] && rng_chance(&x->rng, 2);
+        x->is_listed[namespace][run] = true;
+    }
+    if (w->kind == WRITE_EXECUTION_GONE) {
         *next = 1;
+        x->last[namespace][run] = (struct write){0};
+        x->is_listed[namespace][run] = false;
+    }
     if (w->kind != WRITE_HISTORY)
         return;
     w->first_event_id = *next;

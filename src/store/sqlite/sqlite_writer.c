@@ -39,6 +39,11 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
         " ON CONFLICT (namespace_id, run_id) DO UPDATE SET workflow_id = ?3, status = ?4, due_us = ?5,"
         " close_us = ?6, ready = ?7, state = ?8",
+    /* Most steps change the state of a run and nothing that an index holds; with the due time in SET, SQLite
+     * would take the row out of each of them and put it back. The plus keeps it from using them to look. */
+    [WRITER_STATE] = "UPDATE executions SET status = ?4, state = ?8"
+                     " WHERE namespace_id = ?1 AND run_id = ?2 AND workflow_id = ?3"
+                     " AND +due_us IS ?5 AND +close_us IS ?6 AND +ready = ?7",
     [WRITER_EXECUTION_GONE] = "DELETE FROM executions WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_HISTORY_GONE] = "DELETE FROM history WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_CURRENT] = "INSERT INTO current_runs (namespace_id, workflow_id, run_id) VALUES (?1, ?2, ?3)"
@@ -93,7 +98,7 @@ static bool run(sqlite3_stmt *st) {
     return rc == SQLITE_DONE;
 }
 
-static bool write_execution(sqlite3_stmt *st, const struct write *x) {
+static bool run_execution(sqlite3_stmt *st, const struct write *x) {
     bind_uuid(st, 1, &x->namespace_id);
     bind_uuid(st, 2, &x->run_id);
     bind_text(st, 3, x->workflow_id);
@@ -103,6 +108,14 @@ static bool write_execution(sqlite3_stmt *st, const struct write *x) {
     sqlite3_bind_int(st, 7, x->is_ready);
     bind_blob(st, 8, x->body);
     return run(st);
+}
+
+static bool write_execution(struct sqlite_writer *w, const struct write *x) {
+    if (x->is_first)
+        return run_execution(w->stmts[WRITER_EXECUTION], x);
+    if (!run_execution(w->stmts[WRITER_STATE], x))
+        return false;
+    return sqlite3_changes(w->db) == 1 || run_execution(w->stmts[WRITER_EXECUTION], x);
 }
 
 static bool write_history(sqlite3_stmt *st, const struct write *x) {
@@ -176,11 +189,12 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     case WRITE_NAMESPACE:
         return write_namespace(w->stmts[WRITER_NAMESPACE], x);
     case WRITE_EXECUTION:
-        return write_execution(w->stmts[WRITER_EXECUTION], x);
+        return write_execution(w, x);
     case WRITE_EXECUTION_GONE:
         return remove_all(w, x);
     case WRITE_VISIBILITY:
-        return remove_run(w->stmts[WRITER_ATTRIBUTES_GONE], x) && sqlite_write_visibility(w, x);
+        return (x->is_first || remove_run(w->stmts[WRITER_ATTRIBUTES_GONE], x)) &&
+               sqlite_write_visibility(w, x);
     case WRITE_CURRENT:
         return write_current(w->stmts[WRITER_CURRENT], x);
     case WRITE_CURRENT_GONE:
