@@ -375,3 +375,32 @@ TEST(holidays_pass_by_what_does_not_need_them) {
     check_next(&r, "noon", 16);
     CHECK_INT(r.fatal_count, 0);
 }
+
+/* The walk still waits for the store when its namespace is removed. */
+TEST(a_namespace_may_go_while_its_schedules_are_told) {
+    cleanup(ask_done) struct ask a = {0}, b = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    Rondo__PutHolidayCalendarRequest *put_request = ask_put(&r, &a, "de", "2023-11-15");
+    put_request->namespace_ = make_text(ask_arena(&a), "other");
+    RIG_SEND(&r, &a, put_holiday_calendar, put_request);
+    rig_commit(&r);
+    CHECK_OK(&a);
+    CHECK_INT(mem_store_pending_reads(r.store), 1);
+    struct arena *arena = ask_begin(&r, &b);
+    Ops__DeleteNamespaceRequest *req =
+        MAKE(arena, Ops__DeleteNamespaceRequest, ops__delete_namespace_request__init);
+    req->namespace_ = make_text(arena, "other");
+    RIG_SEND(&r, &b, delete_namespace, req);
+    rig_commit(&r);
+    CHECK_OK(&b);
+    rig_advance(&r, USEC_PER_SEC);
+    if (CHECK_INT(mem_store_pending_reads(r.store), 2)) {
+        mem_store_answer(r.store, 1, 0); /* nothing is in it, so it goes */
+        rig_turn(&r);
+    }
+    rig_settle(&r);
+    list(&r, &a, "other");
+    CHECK_INT(a.err.code, ERR_NO_NAMESPACE);
+    CHECK_INT(r.fatal_count, 0);
+}
