@@ -4,6 +4,7 @@
 #include "core/activity.h"
 #include "core/chain.h"
 #include "core/failure.h"
+#include "core/pause.h"
 #include "core/run.h"
 #include "core/schedule.h"
 #include "core/task.h"
@@ -26,7 +27,7 @@ static struct due first_due(const State__Execution *st) {
     struct due d = {CLOCK_NEVER, DUE_NOTHING, 0};
     if (!run_is_open(st))
         return d;
-    if (st->first_task_due_us && !st->is_first_task_held)
+    if (st->first_task_due_us && !st->is_first_task_held && !run_is_paused(st))
         consider(&d, st->first_task_due_us, DUE_FIRST_TASK, 0);
     /* The task for whose sake these wait was speculative and did not survive a restart. */
     if (st->n_buffered && !st->task)
@@ -54,6 +55,7 @@ static int time_out_run(struct step *s) {
         failure_timeout(s, "workflow timeout", TIMEOUT_TYPE_START_TO_CLOSE, NULL, NULL);
     if (!failure)
         return err_std(s->err, ERR_NO_MEMORY);
+    pause_end(s);
     bool is_over = s->st->execution_expires_us && s->st->execution_expires_us <= s->now.us;
     struct chain_sequel sequel = {.retry_state = RETRY_STATE_TIMEOUT};
     if (!is_over)

@@ -87,6 +87,21 @@ static int read_calendar(struct cal_spec *s, const Rondo__HolidayCalendar *calen
     return rc;
 }
 
+/* Everything as it was written: a time of day does not count, and must be one all the same. */
+static int check_written(const Rondo__HolidayCalendar *calendar, struct arena *arena, struct err *err) {
+    struct cal_spec s;
+    int rc = 0;
+    cal_spec_init(&s, arena, str_of(calendar->name));
+    for (size_t i = 0; i < calendar->n_days && rc == 0; i++) {
+        struct cal_calendar c;
+        rc = spec_calendar(calendar->days[i], arena, &c);
+        rc = rc == 0 ? cal_spec_exclude_calendar(&s, &c, err) : err_std(err, rc);
+    }
+    for (size_t i = 0; i < calendar->n_cron_strings && rc == 0; i++)
+        rc = cal_spec_exclude_cron(&s, str_of(calendar->cron_strings[i]), err);
+    return rc;
+}
+
 int holidays_validate(const Rondo__HolidayCalendar *calendar, struct arena *arena, struct err *err) {
     cleanup(cal_freep) struct cal *compiled = NULL;
     struct cal_spec s;
@@ -97,7 +112,9 @@ int holidays_validate(const Rondo__HolidayCalendar *calendar, struct arena *aren
     if (rc < 0)
         return rc;
     cal_spec_init(&s, arena, str_of(calendar->name));
-    rc = read_calendar(&s, calendar, &why);
+    rc = check_written(calendar, arena, &why);
+    if (rc == 0)
+        rc = read_calendar(&s, calendar, &why);
     if (rc == 0)
         rc = cal_new(&s, NULL, &compiled, &why);
     return rc < 0 ? err_set(err, rc, "Invalid holiday calendar %.200s: %s", calendar->name, why.text) : 0;

@@ -55,7 +55,11 @@ static void put(struct step *s, int64_t nominal_s, const Rondo__LedgerEntry *e) 
         return;
     }
     rondo__ledger_entry__pack(e, packed);
-    *row = (struct ledger_row){e->id, nominal_s, (int32_t)e->fate, str_bytes(packed, size)};
+    *row = (struct ledger_row){.id = e->id,
+                               .nominal_s = nominal_s,
+                               .fate = (int32_t)e->fate,
+                               .bytes = str_bytes(packed, size),
+                               .last_nominal_s = e->last_nominal_time ? e->last_nominal_time->seconds : 0};
     tell_request(s, e->id, row->bytes);
 }
 

@@ -39,7 +39,7 @@ static int check_action(const Workflow__NewWorkflowExecutionInfo *a, const State
     if (bytes > LIMIT_BLOB_BYTES)
         return err_set(err, ERR_INVALID, "input and memo of the action have %zu bytes, more than %d", bytes,
                        LIMIT_BLOB_BYTES);
-    return run_validate_start(&r, space, NULL, err);
+    return run_validate_start(&r, space, NULL, NULL, err);
 }
 
 static E__ScheduleOverlapPolicy policy_of(const Schedule__Schedule *schedule) {

@@ -108,6 +108,14 @@ static int show_actions(const State__Schedule *sch, size_t max, struct arena *ar
     return arena_failed(arena) ? ERR_NO_MEMORY : 0;
 }
 
+int64_t schedule_running_count(const State__Execution *st) {
+    return (int64_t)start_count(st->schedule).live;
+}
+
+int64_t schedule_waiting_count(const State__Execution *st) {
+    return (int64_t)start_count(st->schedule).waiting;
+}
+
 static int show_running(const State__Schedule *sch, struct arena *arena, Schedule__ScheduleInfo *info) {
     info->running_workflows = arena_array(arena, Common__WorkflowExecution *, MAX(sch->n_starts, 1));
     if (!info->running_workflows)

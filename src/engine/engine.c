@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "engine/engine_int.h"
+#include "engine/schedule.h"
 
 /* time */
 
@@ -27,8 +28,13 @@ static void go_tick(struct op *op) {
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
+/* Many may be due at once. A turn takes some of them, so that calls are answered in between, and none
+ * while more waits to be written than one commit should hold. */
 static void fire_due(struct engine *e) {
-    for (struct heap_node *n; (n = heap_top(&e->due)) && n->key <= e->now.wall.us;) {
+    struct heap_node *n;
+    for (size_t i = 0; i < ENGINE_DUE_PER_TURN && !group_is_full(e); i++) {
+        if (!(n = heap_top(&e->due)) || n->key > e->now.wall.us)
+            return;
         struct run *run = container_of(n, struct run, due);
         struct run_key key = run->key;
         /* Out of the heap until its state says when the next deadline is; loading it tells. */
@@ -61,7 +67,7 @@ void engine_advance(struct engine *e, struct now now) {
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
     const struct heap_node *due = heap_top(&e->due), *deadline = heap_top(&e->deadlines);
     int64_t wait = CLOCK_NEVER;
-    if (due)
+    if (due && !group_is_full(e))
         wait = MAX(due->key - now.wall.us, 0);
     if (deadline)
         wait = MIN(wait, MAX(deadline->key - now.mono.us, 0));
@@ -131,6 +137,8 @@ static void recovery_end(struct engine *e, int rc, const char *text) {
     if (rc < 0)
         err_set(&err, rc, "%s", text);
     e->is_ready = rc == 0;
+    if (e->is_ready)
+        schedules_refresh_all(e);
     e->on_ready(e->ready_ctx, rc, &err);
 }
 
@@ -219,8 +227,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
         return ERR_NO_MEMORY;
     }
     e->cfg = *cfg;
-    e->limits = (struct core_limits){.blob_bytes_max = cfg->blob_bytes_error,
-                                     .is_eager_activity_off = cfg->is_eager_activity_off};
+    e->limits = cfg->limits;
     e->long_poll_us = cfg->long_poll_us ? cfg->long_poll_us : ENGINE_LONG_POLL_MS * USEC_PER_MS;
     e->store = cfg->store;
     e->log = cfg->log;
