@@ -299,13 +299,6 @@ TEST(a_repeated_request_changes_nothing) {
     CHECK_INT(sched_patch(&f, &patch, "patch-1"), 0);
     CHECK_INT(sched_patch(&f, &patch, "patch-1"), 0);
     CHECK_INT(sched_state(&f)->action_count, 1);
-    for (int i = 0; i < LIMIT_SCHEDULE_REQUESTS; i++) {
-        Schedule__SchedulePatch nothing = SCHEDULE__SCHEDULE_PATCH__INIT;
-        const char *id = arena_printf(&f.c.arena, "patch-x-%d", i);
-        CHECK_INT(id ? sched_patch(&f, &nothing, id) : 0, 0);
-    }
-    CHECK_INT(sched_state(&f)->n_requests, LIMIT_SCHEDULE_REQUESTS);
-    CHECK(!f.c.st || !schedule_request_find(f.c.st, "patch-1"));
 }
 
 TEST(an_update_without_extras_keeps_them) {
