@@ -207,6 +207,19 @@ TEST(update_that_takes_the_jitter_away_starts_at_once) {
     CHECK_STR(sched_begun(&f), "02:00");
 }
 
+TEST(update_that_takes_the_jitter_away_makes_nothing_late) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    Schedule__Schedule *changed = jittered_again(&f, "1h", 0);
+    if (changed)
+        changed->policies->catchup_window = seconds(&f, 10);
+    CHECK_INT(sched_update(&f, changed), 0);
+    CHECK_STR(sched_begun(&f), "01:00@01:10");
+    CHECK_INT(sched_update(&f, jittered_again(&f, "1h", 0)), 0); /* and only once */
+    CHECK_STR(sched_begun(&f), "");
+}
+
 TEST(update_keeps_a_jittered_time_among_many_new_ones) {
     cleanup(sched_done) struct sched f;
     create_jittered(&f);

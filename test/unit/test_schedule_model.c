@@ -42,6 +42,7 @@ struct model {
     size_t count; /* of the spec */
     size_t all_count;
     size_t next; /* the first that was not considered */
+    int64_t mark_us; /* the actual time of the one before it */
     struct model_line waiting;
     struct model_line running;
     int64_t max;
@@ -159,8 +160,10 @@ static void consider(struct model *m, struct model_time *t, size_t i, int64_t no
 }
 
 static void model_generate(struct model *m, int64_t now_us) {
-    for (; m->next < m->count && m->times[m->next].actual_us <= now_us && !m->is_stopped; m->next++)
+    for (; m->next < m->count && m->times[m->next].actual_us <= now_us && !m->is_stopped; m->next++) {
+        m->mark_us = m->times[m->next].actual_us;
         consider(m, &m->times[m->next], m->next, now_us);
+    }
 }
 
 static void model_settle(struct model *m, int64_t now_us) {
@@ -181,6 +184,7 @@ struct play {
     struct model m;
     struct rng rng;
     int64_t every_s;
+    int64_t jitter_s;
     int64_t excluded_hour; /* -1: none */
 };
 
@@ -188,27 +192,32 @@ static int64_t pick(struct play *p, int64_t low, int64_t high) {
     return low + (int64_t)rng_below(&p->rng, (uint64_t)(high - low + 1));
 }
 
-/* All times from the beginning on, from cal itself: its own tests are elsewhere. */
-static void make_times(struct play *p, int64_t jitter_s) {
-    struct sched *f = &p->f;
+/* The times of the spec behind after_us, from cal itself: its own tests are elsewhere. */
+static void make_times(struct play *p, int64_t after_us, struct model_time *ret, size_t n) {
     struct cal_spec spec;
     cleanup(cal_freep) struct cal *cal = NULL;
     struct cal_time at;
-    cal_spec_init(&spec, &f->c.arena, STR("x"));
+    cal_spec_init(&spec, &p->f.c.arena, STR("x"));
     struct cal_interval interval = {p->every_s * USEC_PER_SEC, 0};
-    spec.jitter_us = jitter_s * USEC_PER_SEC;
+    spec.jitter_us = p->jitter_s * USEC_PER_SEC;
     ensure(cal_spec_add_interval(&spec, &interval, NULL) == 0 && cal_new(&spec, NULL, &cal, NULL) == 0);
-    p->m.times = mem_zalloc(TIMES_MAX * sizeof(*p->m.times));
-    ensure(p->m.times);
-    for (int64_t after_us = f->c.now_us; p->m.count < SPEC_TIMES_MAX; after_us = at.actual_us) {
+    for (size_t i = 0; i < n; i++, after_us = at.actual_us) {
         ensure(cal_next(cal, STR("mynsid-myschedule"), after_us, &at) == CAL_FOUND);
-        p->m.times[p->m.count++] = (struct model_time){
+        ret[i] = (struct model_time){
             .nominal_s = at.nominal_s,
             .actual_us = at.actual_us,
             .is_excluded = at.nominal_s % 86400 / 3600 == p->excluded_hour,
         };
     }
-    p->m.all_count = p->m.count;
+}
+
+static void set_spec(struct play *p, Schedule__Schedule *s) {
+    struct sched *f = &p->f;
+    p->every_s = pick(p, 20, 900);
+    p->jitter_s = rng_chance(&p->rng, 2) ? pick(p, 1, p->every_s * 2) : 0;
+    s->spec->n_interval = 0;
+    sched_every(f, s, arena_printf(&f->c.arena, "%" PRId64 "s", p->every_s));
+    s->spec->jitter = p->jitter_s ? core_duration(&f->c, p->jitter_s * USEC_PER_SEC) : NULL;
 }
 
 static void begin_case(struct play *p, uint64_t seed) {
@@ -221,23 +230,24 @@ static void begin_case(struct play *p, uint64_t seed) {
     rng_init(&p->rng, seed);
     sched_init(f);
     Schedule__Schedule *s = f->schedule;
-    p->every_s = pick(p, 20, 900);
     p->excluded_hour = rng_chance(&p->rng, 3) ? pick(p, 0, 5) : -1;
-    int64_t jitter_s = rng_chance(&p->rng, 2) ? pick(p, 1, p->every_s * 2) : 0;
     m->policy = policies[pick(p, 0, ARRAY_LEN(policies) - 1)];
     m->max = m->policy <= POLICY(BUFFER_ALL) && rng_chance(&p->rng, 2) ? pick(p, 2, 4) : 1;
     m->window_us = pick(p, 10, 3600) * USEC_PER_SEC;
     m->remaining = rng_chance(&p->rng, 4) ? pick(p, 0, 20) : -1;
-    sched_every(f, s, arena_printf(&f->c.arena, "%" PRId64 "s", p->every_s));
+    set_spec(p, s);
     if (p->excluded_hour >= 0)
         sched_exclude(f, s, arena_printf(&f->c.arena, "%" PRId64, p->excluded_hour));
-    s->spec->jitter = jitter_s ? core_duration(&f->c, jitter_s * USEC_PER_SEC) : NULL;
     s->policies->overlap_policy = m->policy;
     s->policies->catchup_window = core_duration(&f->c, m->window_us);
     s->extras->max_concurrent_runs = (int32_t)m->max;
     if (m->remaining >= 0)
         sched_limit(s, m->remaining);
-    make_times(p, jitter_s);
+    m->times = mem_zalloc(TIMES_MAX * sizeof(*m->times));
+    ensure(m->times);
+    m->count = m->all_count = SPEC_TIMES_MAX;
+    m->mark_us = f->c.now_us;
+    make_times(p, f->c.now_us, m->times, m->count);
     ensure(sched_create(f) == 0);
 }
 
@@ -292,6 +302,8 @@ static void outage(struct play *p) {
 }
 
 static void go_back(struct play *p) {
+    if (p->excluded_hour >= 0)
+        return; /* excluded times may be looked at later, and so perhaps never */
     p->f.c.now_us -= pick(p, 1, p->every_s * 2) * USEC_PER_SEC;
     CHECK_INT(sched_tick(&p->f), 0);
     step_model(p);
@@ -348,6 +360,12 @@ static void toggle_pause(struct play *p) {
     CHECK_INT(m->is_paused ? sched_pause(&p->f, "pause") : sched_unpause(&p->f, "unpause"), 0);
 }
 
+/* No later update reaches behind this one, except for the time whose jitter is not over. */
+static void mark_update(struct model *m, int64_t now_us) {
+    int64_t nominal_us = m->times[m->next].nominal_s * USEC_PER_SEC;
+    m->mark_us = MAX(m->mark_us, nominal_us && nominal_us <= now_us ? nominal_us - 1 : now_us);
+}
+
 /* The same spec, and so the same times, with one of the policies that do not stop what runs. */
 static void change_policy(struct play *p) {
     struct model *m = &p->m;
@@ -366,7 +384,47 @@ static void change_policy(struct play *p) {
     /* An update is not retroactive: a limit that stopped it before does not leave times behind. */
     while (m->next < m->count && m->times[m->next].actual_us <= p->f.c.now_us)
         m->times[m->next++].fate = LEDGER_FATE_UPDATED;
+    mark_update(m, p->f.c.now_us);
     step_model(p);
+}
+
+/* Other times. Of the new ones only those that act after now count; and the one that was about to act, if the
+ * new spec has it too. */
+static void change_spec(struct play *p) {
+    struct model *m = &p->m;
+    int64_t now_us = p->f.c.now_us;
+    Schedule__Schedule *s = schedule_shown(p->f.c.st, &p->f.c.arena);
+    struct model_time *made = mem_alloc(m->count * sizeof(*made));
+    ensure(s && made);
+    model_generate(m, now_us);
+    struct model_time pending = m->times[m->next];
+    bool has_pending = !m->is_stopped && pending.nominal_s * USEC_PER_SEC <= now_us && !pending.is_excluded;
+    set_spec(p, s);
+    CHECK_INT(sched_update(&p->f, s), 0);
+    m->is_stopped = false;
+    make_times(p, m->mark_us, made, m->count);
+    size_t end = m->next;
+    for (size_t i = 0; i < m->count && end + 1 < m->count; i++) {
+        if (has_pending && made[i].nominal_s == pending.nominal_s && made[i].actual_us <= now_us) {
+            made[i].policy = m->policy;
+            push(&m->waiting, end);
+            m->times[end++] = made[i];
+            m->next++;
+        } else if (made[i].actual_us > now_us) {
+            m->times[end++] = made[i];
+        }
+        has_pending &= made[i].nominal_s != pending.nominal_s;
+    }
+    if (has_pending) {
+        memmove(m->times + m->next + 1, m->times + m->next, (end++ - m->next) * sizeof(pending));
+        m->times[m->next] = pending;
+        m->times[m->next++].fate = LEDGER_FATE_UPDATED;
+    }
+    for (; end < m->count; end++)
+        m->times[end] = (struct model_time){.actual_us = INT64_MAX};
+    mark_update(m, now_us);
+    step_model(p);
+    mem_free(made);
 }
 
 static void happen(struct play *p) {
@@ -381,6 +439,8 @@ static void happen(struct play *p) {
         return rng_chance(&p->rng, 2) ? change_policy(p) : pass_time(p);
     case 4:
         return rng_chance(&p->rng, 2) ? trigger(p) : pass_time(p);
+    case 8:
+        return rng_chance(&p->rng, 3) ? change_spec(p) : pass_time(p);
     case 5:
     case 6:
     case 7:
