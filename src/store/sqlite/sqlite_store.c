@@ -150,10 +150,17 @@ static void ops_close(struct store *base) {
 
 static const struct store_ops sqlite_ops = {ops_commit, ops_read, ops_collect, ops_close};
 
+/* SQLite counts the bytes of all its connections under one lock, which the loop and the writer then fight
+ * for; nobody reads that count. Refused, harmlessly, when the process has used SQLite before. */
+static void count_no_memory(void) {
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 int sqlite_store_open(const struct sqlite_options *o, struct store **ret, struct err *reterr) {
     struct sqlite_store *s = mem_zalloc(sizeof *s);
     if (!s)
         return err_std(reterr, ERR_NO_MEMORY);
+    count_no_memory();
     s->base.ops = &sqlite_ops;
     s->options = *o;
     s->options.path = NULL; /* the caller's; file.path is ours */
