@@ -27,6 +27,7 @@ static Namespace__NamespaceInfo *describe_info(struct op *op, const struct space
     caps->eager_workflow_start = true;
     caps->sync_update = true;
     caps->async_update = true;
+    caps->workflow_pause = true;
     info->name = s->st->name;
     info->id = s->st->id;
     info->description = s->st->description;
