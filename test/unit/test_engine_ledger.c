@@ -1,5 +1,5 @@
-/* Reading ledgers through the engine: order, pages, filters, what is refused. The schedules stand on the disk
- * as a schedule leaves them; how rows come about is tested with the scheduler. */
+/* Ledgers through the engine: order, pages, filters, what is refused, and that rows are kept as the scheduler
+ * writes them. For what is only read, schedules are put on the disk as the scheduler leaves them. */
 #include "core/schedule.h"
 #include "engine_fixture.h"
 
@@ -326,6 +326,163 @@ TEST(a_workflow_is_not_found_as_a_schedule) {
     CHECK_OK(&start);
     RIG_SEND(&r, &a, list_schedule_ledger, ask_ledger(&r, &a, SCHEDULE));
     CHECK_FAILS(&a, ERR_NOT_FOUND, "schedule \"nightly\" not found");
+}
+
+/* rows that the scheduler wrote */
+
+static void create_minutely(struct rig *r, struct ask *a) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__CreateScheduleRequest *req =
+        MAKE(arena, Ws__CreateScheduleRequest, ws__create_schedule_request__init);
+    Schedule__Schedule *s = MAKE(arena, Schedule__Schedule, schedule__schedule__init);
+    Workflow__NewWorkflowExecutionInfo *w =
+        MAKE(arena, Workflow__NewWorkflowExecutionInfo, workflow__new_workflow_execution_info__init);
+    req->namespace_ = make_text(arena, "default");
+    req->schedule_id = make_text(arena, SCHEDULE);
+    req->request_id = make_text(arena, "request");
+    req->schedule = s;
+    s->spec = MAKE(arena, Schedule__ScheduleSpec, schedule__schedule_spec__init);
+    s->spec->cron_string = arena_array(arena, char *, 1);
+    ensure(s->spec->cron_string);
+    s->spec->cron_string[s->spec->n_cron_string++] = make_text(arena, "* * * * *");
+    s->action = MAKE(arena, Schedule__ScheduleAction, schedule__schedule_action__init);
+    s->action->action_case = SCHEDULE__SCHEDULE_ACTION__ACTION_START_WORKFLOW;
+    s->action->start_workflow = w;
+    w->workflow_id = make_text(arena, "wf");
+    w->workflow_type = MAKE(arena, Common__WorkflowType, common__workflow_type__init);
+    w->workflow_type->name = make_text(arena, "type");
+    w->task_queue = make_queue(arena, "queue");
+    RIG_SEND(r, a, create_schedule, req);
+}
+
+/* The first one runs for ever, so all others are skipped. */
+static void check_minutes(struct rig *r, int64_t count) {
+    cleanup(ask_done) struct ask a = {0};
+    RIG_SEND(r, &a, list_schedule_ledger, ask_ledger(r, &a, SCHEDULE));
+    CHECK_OK(&a);
+    const Rondo__ListScheduleLedgerResponse *resp = a.response;
+    if (!resp || !CHECK_INT(resp->n_entries, count))
+        return;
+    for (int64_t i = 0; i < count; i++) {
+        const Rondo__LedgerEntry *e = resp->entries[count - 1 - i];
+        CHECK_INT(e->id, i + 1);
+        CHECK_INT(e->nominal_time->seconds, 1700000040 + 60 * i);
+        CHECK_INT(e->fate, i ? LEDGER_FATE_OVERLAP_SKIPPED : LEDGER_FATE_STARTED);
+    }
+}
+
+TEST(ledger_is_written_with_the_steps_that_decide) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    create_minutely(&r, &a);
+    CHECK_OK(&a);
+    check_minutes(&r, 0);
+    for (int64_t i = 1; i <= 5; i++) {
+        rig_advance(&r, 60 * USEC_PER_SEC);
+        check_minutes(&r, i);
+    }
+    rig_restart(&r);
+    check_minutes(&r, 5);
+    rig_advance(&r, 60 * USEC_PER_SEC);
+    check_minutes(&r, 6);
+}
+
+/* Until something waits to be committed. */
+static void advance_to_commit(struct rig *r, int64_t us) {
+    rig_advance(r, us);
+    while (mem_store_pending_reads(r->store) > 0 && mem_store_pending_commits(r->store) == 0)
+        rig_read(r);
+    ensure(mem_store_pending_commits(r->store) > 0);
+}
+
+/* The disk has the row, or the state that would write it again, never something between. */
+TEST(ledger_row_and_its_state_are_one_commit) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    create_minutely(&r, &a);
+    rig_settle(&r);
+    CHECK_OK(&a);
+    for (int64_t i = 0; i < 3; i++) {
+        advance_to_commit(&r, 60 * USEC_PER_SEC);
+        rig_restart(&r); /* lost: considered again */
+        rig_settle(&r);
+        advance_to_commit(&r, 1);
+        mem_store_commit_unannounced(r.store);
+        rig_restart(&r); /* kept, and nobody was told */
+        rig_settle(&r);
+        r.is_manual = false;
+        mem_store_set_auto(r.store, true);
+        rig_advance(&r, 1);
+        check_minutes(&r, i + 1);
+        mem_store_set_auto(r.store, false);
+        r.is_manual = true;
+    }
+}
+
+struct tally {
+    size_t count;
+    int64_t first_id;
+};
+
+static void tally_row(struct read *r, const struct row *row) {
+    struct tally *t = r->owner;
+    t->count++;
+    t->first_id = row->ledger.id;
+}
+
+/* What the disk has of every ledger of the namespace whose run is known by this row of its id. */
+static struct tally tally_of(struct rig *r, struct uuid run_id) {
+    struct tally t = {0};
+    struct read read = {.kind = READ_LEDGER,
+                        .namespace_id = namespace_of(r),
+                        .run_id = run_id,
+                        .ledger = {INT64_MAX, INT64_MIN, INT64_MAX, 0},
+                        .limit = SIZE_MAX,
+                        .row = tally_row,
+                        .done = ignore_done,
+                        .owner = &t};
+    store_read(r->store, &read);
+    return t;
+}
+
+static void note_run(struct read *r, const struct row *row) {
+    *(struct uuid *)r->owner = row->run_id;
+}
+
+static struct uuid run_of(struct rig *r) {
+    struct uuid run_id = {{0}};
+    struct read read = {.kind = READ_CURRENT,
+                        .namespace_id = namespace_of(r),
+                        .workflow_id = STR(SCHEDULE_ID_PREFIX SCHEDULE),
+                        .row = note_run,
+                        .done = ignore_done,
+                        .owner = &run_id};
+    store_read(r->store, &read);
+    return run_id;
+}
+
+TEST(ledger_keeps_the_last_rows_and_goes_with_its_schedule) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    create_minutely(&r, &a);
+    int64_t minutes = LIMIT_LEDGER_ROWS + 3 * LIMIT_LEDGER_SLACK;
+    for (int64_t i = 0; i < minutes; i++)
+        rig_advance(&r, 60 * USEC_PER_SEC);
+    struct uuid run_id = run_of(&r);
+    struct tally t = tally_of(&r, run_id);
+    CHECK(t.count >= LIMIT_LEDGER_ROWS && t.count <= LIMIT_LEDGER_ROWS + LIMIT_LEDGER_SLACK);
+    CHECK_INT(t.first_id, minutes - (int64_t)t.count + 1);
+    struct arena *arena = ask_begin(&r, &a);
+    Ws__DeleteScheduleRequest *req =
+        MAKE(arena, Ws__DeleteScheduleRequest, ws__delete_schedule_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->schedule_id = make_text(arena, SCHEDULE);
+    RIG_SEND(&r, &a, delete_schedule, req);
+    CHECK_OK(&a);
+    CHECK_INT(tally_of(&r, run_id).count, 0);
 }
 
 /* a slow store */
