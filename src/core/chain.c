@@ -87,6 +87,7 @@ static struct run_birth birth_after(const struct step *s, const char *run_id) {
         .run_id = run_id,
         .request_id = run_id, /* nobody asked for it by a request */
         .origin_request_id = st->origin_request_id,
+        .before = st,
         .first_run_id = st->first_run_id,
         .continued_run_id = st->run_id,
         .attempt = 1,

@@ -3,6 +3,8 @@
 #include "core/rebuild.h"
 
 #include "core/activity.h"
+#include "core/attach.h"
+#include "core/callback.h"
 #include "core/child.h"
 #include "core/merge.h"
 #include "core/pause.h"
@@ -58,7 +60,11 @@ static int apply_started(struct step *s, const History__HistoryEvent *ev) {
     run_set_origin(s, &birth, &req, pb_duration_us(a->first_workflow_task_backoff));
     s->st->start_us = event_us(ev);
     s->st->first_task_due_us = 0;
-    return 0;
+    return callback_attach(s, a->completion_callbacks, a->n_completion_callbacks, "");
+}
+
+static int apply_options(struct step *s, const History__HistoryEvent *ev) {
+    return attach_apply(s, ev->workflow_execution_options_updated_event_attributes, ev->event_id);
 }
 
 static int apply_signaled(struct step *s, const History__HistoryEvent *ev) {
@@ -356,6 +362,7 @@ static const struct {
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, apply_update_admitted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, apply_update_accepted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, apply_update_completed},
+    {EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, apply_options},
     {EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED, apply_paused},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED, apply_unpaused},
     {EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, apply_task_scheduled},

@@ -24,6 +24,7 @@ enum effect_kind {
     EFFECT_WORKFLOW_TASK, /* the run's workflow task wants a worker */
     EFFECT_ACTIVITY_TASK, /* the activity `event_id` wants a worker */
     EFFECT_CLOSED, /* the run is closed: whoever waits for it should look */
+    EFFECT_CALLBACK, /* the callback with the number `event_id` wants to be sent */
     EFFECT_LETTER, /* the letter `event_id` of the outbox wants to be delivered */
 };
 

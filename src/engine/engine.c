@@ -232,6 +232,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->on_ready = ready;
     e->ready_ctx = ctx;
     e->next_seq = 1;
+    list_init(&e->sends);
     rng_init(&e->rng, cfg->seed);
     map_init(&e->spaces, ENGINE_NAMESPACES, rng_u64(&e->rng));
     map_init(&e->runs, ENGINE_RUNS, rng_u64(&e->rng));
@@ -359,6 +360,7 @@ void engine_free(struct engine *e) {
         return;
     e->is_ready = false;
     fail_calls(e);
+    callbacks_free(e);
     heap_done(&e->due); /* while its nodes still exist */
     heap_done(&e->deadlines);
     heap_done(&e->passes);
