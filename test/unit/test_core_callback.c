@@ -158,6 +158,7 @@ TEST(callbacks_move_on_with_the_chain) {
     CHECK_INT(core_complete(&f), 0);
     REQUIRE(f.st && f.s.next && f.s.next->st && f.st->n_callbacks == 1 && f.s.next->st->n_callbacks == 1);
     CHECK_INT(f.st->callbacks[0]->state, CALLBACK_STATE_STANDBY);
+    REQUIRE(!step_failed(&f.s));
     CHECK_STR(f.s.next->st->callbacks[0]->callback->nexus->url, "http://a/b");
 }
 
