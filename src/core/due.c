@@ -7,6 +7,7 @@
 #include "core/failure.h"
 #include "core/pause.h"
 #include "core/run.h"
+#include "core/schedule.h"
 #include "core/task.h"
 #include "core/timer.h"
 
@@ -48,6 +49,8 @@ static struct due first_due(const State__Execution *st) {
 }
 
 int64_t run_due_us(const State__Execution *st) {
+    if (st->schedule)
+        return run_is_open(st) ? schedule_due_us(st) : CLOCK_NEVER;
     return first_due(st).at_us;
 }
 
@@ -98,6 +101,8 @@ static int do_due(struct step *s, const struct due *d) {
 }
 
 int run_tick(struct step *s) {
+    if (s->st->schedule)
+        return schedule_tick(s);
     for (struct due d = first_due(s->st); d.at_us <= s->now.us && !s->failed; d = first_due(s->st)) {
         int rc = do_due(s, &d);
         if (rc < 0)

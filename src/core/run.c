@@ -4,14 +4,23 @@
 #include "core/callback.h"
 #include "core/child.h"
 #include "core/failure.h"
+#include "core/letter.h"
 #include "core/merge.h"
 #include "core/pause.h"
 #include "core/retry.h"
+#include "core/schedule.h"
 #include "core/task.h"
 #include "core/validate.h"
 
 bool run_is_open(const State__Execution *st) {
     return st->status == WORKFLOW_EXECUTION_STATUS_RUNNING || st->status == WORKFLOW_EXECUTION_STATUS_PAUSED;
+}
+
+/* The end of a chain that a schedule began is what the schedule waits for. A reset goes on as another run. */
+static void tell_schedule(struct step *s) {
+    const State__ScheduledBy *by = s->st->scheduled_by;
+    if (by && strempty(s->st->new_run_id) && strempty(s->st->reset_run_id))
+        letter_send(s, LETTER_ACTION_CLOSED, by->workflow_id, by->run_id, by->start_id);
 }
 
 void run_close(struct step *s, E__WorkflowExecutionStatus status) {
@@ -28,6 +37,7 @@ void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     pb_clear_messages(&st->n_timers, &st->timers);
     pb_clear_messages(&st->n_externals, &st->externals);
     child_say_goodbye(s);
+    tell_schedule(s);
     pb_clear_bytes(&st->n_buffered, &st->buffered);
     st->buffered_bytes = 0;
     callback_trigger(s);
@@ -84,6 +94,8 @@ void run_wake(struct step *s) {
 int run_settle(struct step *s) {
     if (!run_is_open(s->st))
         return 0;
+    if (s->st->schedule)
+        return schedule_settle(s);
     int rc = bound_buffer(s);
     task_settle(s);
     return rc == 0 && run_is_open(s->st) ? bound_size(s) : rc;

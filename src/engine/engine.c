@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "engine/engine_int.h"
+#include "engine/schedule.h"
 
 /* time */
 
@@ -136,6 +137,8 @@ static void recovery_end(struct engine *e, int rc, const char *text) {
     if (rc < 0)
         err_set(&err, rc, "%s", text);
     e->is_ready = rc == 0;
+    if (e->is_ready)
+        schedules_refresh_all(e);
     e->on_ready(e->ready_ctx, rc, &err);
 }
 

@@ -35,6 +35,8 @@ struct query;
 struct space {
     struct uuid id;
     State__Namespace *st;
+    uint64_t group_seq; /* the last group that holds a change of it */
+    bool is_refreshing; /* its schedules are being told of new holidays (refresh.c) */
 };
 
 /* Packed events [first_id, next_id) that are still in memory; always holds all that is not durable. */
@@ -53,6 +55,7 @@ struct body {
     uint64_t group_seq; /* the last group that holds a change of it */
     uint64_t listed_digest; /* of what lists show of it; 0: not known */
     bool is_dirty; /* changed since it was last put into the open group */
+    bool is_written; /* the store has it, or a group that was handed over */
     bool is_ahead; /* memory holds a start that no group holds yet */
     struct list readers; /* ops that wait for new events */
     struct list queries; /* struct query, waiting for or riding on a workflow task */
@@ -268,12 +271,13 @@ int space_add_attribute(struct space *s, const char *name, E__IndexedValueType t
 int space_add(struct engine *e, struct str body) must_check;
 int space_create(struct engine *e, const char *name, int64_t retention_us) must_check;
 /* Puts the namespace, as it is in memory, into the open group. */
-int space_write(struct engine *e, const struct space *s) must_check;
+int space_write(struct engine *e, struct space *s) must_check;
 
 /* runs */
 
 struct run *run_get(struct engine *e, struct run_key key,
                     struct space *space); /* makes a stub; NULL: no memory */
+struct run *run_find(struct engine *e, const struct run_key *key); /* NULL: not in memory */
 void run_pin(struct run *run);
 void run_unpin(struct engine *e, struct run *run);
 void run_touch(struct engine *e, struct run *run); /* recently used; may drop others */
@@ -403,6 +407,8 @@ void offer_workflow_task(struct engine *e, struct run *run);
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
 /* Removes closed runs whose time is up, a few at a time. */
 void retention_sweep(struct engine *e);
+/* Removes op->run, which is closed, with everything that is kept of it, and answers when that is durable. */
+void op_remove_run(struct op *op, const ProtobufCMessage *resp);
 /* The workflow id means no run any more. */
 void current_forget(struct engine *e, struct run *run);
 /* Delivers a letter of this run's outbox (letters.c). */

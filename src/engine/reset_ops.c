@@ -9,6 +9,7 @@
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
+#include "engine/copy.h"
 #include "engine/start.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
@@ -27,6 +28,7 @@ struct reset {
     struct reset_part base;
     struct reset_part *last; /* NULL: the base run is still to be read */
     struct uuid base_run;
+    State__ScheduledBy *scheduled_by;
     char *next_run_id; /* still to be read; "" when all are */
     const char *origin_request_id;
 };
@@ -149,6 +151,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     if (rc < 0)
         return rc;
     rebuild_rename(s, &(struct rebuild_name){run_id, op->request_id, r->origin_request_id});
+    pb_set_message(&s->st->scheduled_by, r->scheduled_by, &s->failed); /* no event tells it */
     s->st->history_bytes = (int64_t)(r->base.events.n - rest.n);
     rc = task_reset(s, &reset, req->identity);
     if (rc == 0)
@@ -234,6 +237,9 @@ static int read_base(struct op *op, struct space *space, struct reset *r) {
         rc = read_part(op, r, &r->base);
     if (rc < 0)
         return rc;
+    const State__ScheduledBy *by = op->run->body->st->scheduled_by;
+    if (by && !(r->scheduled_by = message_copy(op->call->arena, &by->base)))
+        return op_out_of_memory(op);
     r->origin_request_id = arena_strdup(op->call->arena, op->run->body->st->origin_request_id);
     if (!r->origin_request_id)
         return op_out_of_memory(op);
