@@ -220,8 +220,7 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     a.header = in->header;
     a.memo = in->memo;
     a.search_attributes = in->search_attributes;
-    struct event_extra extra = {.user_metadata = cmd->user_metadata};
-    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, &a, &extra);
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, &a, NULL);
 
     Ws__StartWorkflowExecutionRequest req = WS__START_WORKFLOW_EXECUTION_REQUEST__INIT;
     req.workflow_id = st->workflow_id;

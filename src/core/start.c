@@ -63,6 +63,8 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
     if (rc == 0)
         rc = retry_validate(r->retry_policy, err);
     if (rc == 0)
+        rc = validate_priority(r->priority, err);
+    if (rc == 0)
         rc = validate_policies(r, err);
     if (rc == 0 && r->workflow_start_delay && !strempty(r->cron_schedule))
         rc = err_set(err, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together.");

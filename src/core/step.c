@@ -142,6 +142,12 @@ int64_t step_event(struct step *s, E__EventType type, void *attributes, const st
     ev.user_metadata = (Sdk__UserMetadata *)(uintptr_t)extra->user_metadata;
     ev.links = extra->links;
     ev.n_links = extra->link_count;
+    if (s->command) {
+        ev.user_metadata = s->command->user_metadata;
+        ev.event_group_markers = s->command->event_group_markers;
+        ev.n_event_group_markers = s->command->n_event_group_markers;
+        s->command = NULL;
+    }
     if (rule->how != DIRECT && task_is_started(s->st)) {
         buffer_event(s, &ev);
         return 0;

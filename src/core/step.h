@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/rng.h"
+#include "command.pb-c.h"
 #include "core/limits.h"
 #include "core/pb.h"
 #include "history.pb-c.h"
@@ -95,6 +96,8 @@ struct step {
     int64_t ledger_before_us; /* and those that were considered before; 0: none */
     bool failed; /* memory ran out somewhere */
 
+    /* What the first event that the command makes carries of it: user metadata and group markers. */
+    const Command__Command *command;
     struct notice notices[STEP_NOTICES_MAX];
     size_t notice_count;
 
