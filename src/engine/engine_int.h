@@ -241,6 +241,7 @@ struct engine {
     size_t doomed_count;
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
+    struct list sends; /* struct sending: callbacks under way */
     int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
 };
 
@@ -276,6 +277,11 @@ void op_drop_carried(struct op *op);
 /* Whether this payload set, or this memo, is small enough to be stored; NULL is. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
 int op_check_memo(struct op *op, const Common__Memo *memo) must_check;
+
+/* callbacks */
+
+void callback_begin(struct engine *e, const struct run_key *key, int64_t index);
+void callbacks_free(struct engine *e); /* those under way */
 
 /* notices */
 

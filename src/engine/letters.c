@@ -10,6 +10,7 @@
 #include "core/child.h"
 #include "core/external.h"
 #include "core/letter.h"
+#include "core/merge.h"
 #include "core/schedule.h"
 #include "core/versioning.h"
 #include "engine/copy.h"
@@ -28,6 +29,7 @@ struct delivery {
     bool is_moot; /* what it asks for is known to have happened */
     int64_t parent_initiated_event_id;
     Common__Priority *priority;
+    Common__Priority child_priority;
     struct action_order order; /* LETTER_START_ACTION */
     struct action_end end; /* LETTER_ACTION_CLOSED */
     struct version_legacy legacy; /* for a child */
@@ -175,7 +177,7 @@ void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter
 
 /* The receiver's side */
 
-static Ws__StartWorkflowExecutionRequest child_request(const struct delivery *d) {
+static Ws__StartWorkflowExecutionRequest child_request(struct delivery *d) {
     const History__StartChildWorkflowExecutionInitiatedEventAttributes *a =
         d->event->start_child_workflow_execution_initiated_event_attributes;
     Ws__StartWorkflowExecutionRequest r = WS__START_WORKFLOW_EXECUTION_REQUEST__INIT;
@@ -192,7 +194,7 @@ static Ws__StartWorkflowExecutionRequest child_request(const struct delivery *d)
     r.cron_schedule = a->cron_schedule;
     r.memo = a->memo;
     r.search_attributes = a->search_attributes;
-    r.priority = a->priority ? a->priority : d->priority;
+    r.priority = (Common__Priority *)(uintptr_t)merge_priority(&d->child_priority, d->priority, a->priority);
     r.versioning_override = a->versioning_override;
     r.user_metadata = d->event->user_metadata;
     return r;
