@@ -298,6 +298,40 @@ void child_closed(struct step *s, int64_t initiated_event_id, const Common__Work
     task_schedule(s);
 }
 
+#define AGAIN(member)                                                                                        \
+    do {                                                                                                     \
+        c = child_find(s->st, ev->member->initiated_event_id);                                               \
+        if (!c)                                                                                              \
+            return;                                                                                          \
+        ev->member->started_event_id = c->started_event_id;                                                  \
+        step_event(s, ev->event_type, ev->member, NULL);                                                     \
+    } while (0)
+
+void child_end_again(struct step *s, const History__HistoryEvent *ev) {
+    State__Child *c;
+    switch ((int)ev->event_type) {
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+        AGAIN(child_workflow_execution_completed_event_attributes);
+        break;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
+        AGAIN(child_workflow_execution_failed_event_attributes);
+        break;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
+        AGAIN(child_workflow_execution_canceled_event_attributes);
+        break;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+        AGAIN(child_workflow_execution_timed_out_event_attributes);
+        break;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+        AGAIN(child_workflow_execution_terminated_event_attributes);
+        break;
+    default:
+        return;
+    }
+    child_remove(s, c);
+    task_schedule(s);
+}
+
 void child_go(struct step *s) {
     State__Execution *st = s->st;
     if (!st->is_first_task_held)

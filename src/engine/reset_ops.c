@@ -4,10 +4,12 @@
  * rebuilt from them, the task that was open there is failed with the reason,
  * and signals that came later are delivered again. The run that is current is
  * terminated if it is open. All of it is one commit. */
+#include "core/reapply.h"
 #include "core/rebuild.h"
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
+#include "engine/copy.h"
 #include "engine/start.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
@@ -20,6 +22,9 @@ struct reset {
     struct str late; /* and those that still waited for its worker */
     struct uuid base_run;
     const char *origin_request_id;
+    State__Letter **outbox;
+    size_t outbox_count;
+    int64_t transition_count; /* of the base run, when all this was read */
     bool has_base;
 };
 
@@ -29,11 +34,13 @@ static int need_whole_history(struct op *op, struct str *ret) {
     const State__Execution *st = op->run->body->st;
     struct events_want want = {
         .from = 1, .until = st->next_event_id, .events_max = INT64_MAX, .bytes_max = SIZE_MAX};
-    int64_t next;
-    int rc = op_need_events(op, &want, ret, &next);
-    if (rc < 0)
-        return rc;
-    ensure_inv(I5, next == st->next_event_id);
+    int64_t next = 0;
+    while (next != st->next_event_id) {
+        op->page_next = next ? 0 : op->page_next; /* more was written while this was read */
+        int rc = op_need_events(op, &want, ret, &next);
+        if (rc < 0)
+            return rc;
+    }
     ret->p = arena_dup(op->call->arena, ret->p, ret->n);
     return ret->p ? 0 : op_out_of_memory(op);
 }
@@ -87,20 +94,10 @@ static bool excludes_signals(const Ws__ResetWorkflowExecutionRequest *req) {
     return req->reset_reapply_type == RESET_REAPPLY_TYPE_NONE;
 }
 
-static int reapply_signals(struct op *op, struct step *s, struct str rest) {
+static int reapply(struct op *op, struct step *s, struct str rest) {
+    bool wants_signals = !excludes_signals(op->req);
     for (History__HistoryEvent *ev; (ev = decode_next(op, &rest));) {
-        if (ev->event_type != EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
-            continue;
-        const History__WorkflowExecutionSignaledEventAttributes *a =
-            ev->workflow_execution_signaled_event_attributes;
-        Ws__SignalWorkflowExecutionRequest signal = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
-        struct run_caller caller = {.execution = a->external_workflow_execution};
-        signal.signal_name = a->signal_name;
-        signal.input = a->input;
-        signal.identity = a->identity;
-        signal.header = a->header;
-        signal.request_id = a->request_id;
-        int rc = run_signal(s, &signal, a->external_workflow_execution ? &caller : NULL);
+        int rc = reapply_event(s, ev, wants_signals);
         if (rc < 0)
             return rc;
     }
@@ -135,12 +132,14 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     rebuild_rename(s, &(struct rebuild_name){run_id, op->request_id, r->origin_request_id});
     s->st->history_bytes = (int64_t)(r->base.n - rest.n);
     rc = task_reset(s, &reset, req->identity);
-    if (rc == 0 && !excludes_signals(req))
-        rc = reapply_signals(op, s, rest);
-    if (rc == 0 && !excludes_signals(req))
-        rc = reapply_signals(op, s, r->late);
+    if (rc == 0)
+        rc = reapply(op, s, rest);
+    if (rc == 0)
+        rc = reapply(op, s, r->late);
     if (rc == 0)
         rc = post_signals(s, req);
+    if (rc == 0)
+        reapply_letters(s, r->outbox, r->outbox_count);
     if (rc == 0)
         task_schedule(s);
     return rc;
@@ -209,9 +208,14 @@ static int read_base(struct op *op, struct space *space, struct reset *r) {
         rc = need_buffered(op, &r->late);
     if (rc < 0)
         return rc;
-    r->origin_request_id = arena_strdup(op->call->arena, op->run->body->st->origin_request_id);
-    if (!r->origin_request_id)
+    const State__Execution *st = op->run->body->st;
+    r->origin_request_id = arena_strdup(op->call->arena, st->origin_request_id);
+    r->outbox = arena_array(op->call->arena, State__Letter *, st->n_outbox);
+    for (r->outbox_count = 0; r->outbox && r->outbox_count < st->n_outbox; r->outbox_count++)
+        r->outbox[r->outbox_count] = message_copy(op->call->arena, &st->outbox[r->outbox_count]->base);
+    if (arena_failed(op->call->arena))
         return op_out_of_memory(op);
+    r->transition_count = st->transition_count;
     r->has_base = true;
     r->base_run = op->run->key.run_id;
     return 0;
@@ -244,14 +248,25 @@ static int reset_prepare(struct op *op, struct space **ret) {
     return rc;
 }
 
-static void go_reset(struct op *op) {
+/* Both runs as they are now: only the current one can have changed while the other was read. */
+static int need_both(struct op *op, struct space *space, struct reset *r) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
+    for (;;) {
+        int rc = read_base(op, space, r);
+        if (rc == 0)
+            rc = need_current_run(op, space, req->workflow_execution->workflow_id);
+        if (rc < 0 || !op->run || !uuid_eq(op->run->key.run_id, r->base_run) ||
+            op->run->body->st->transition_count == r->transition_count)
+            return rc;
+        r->has_base = false;
+    }
+}
+
+static void go_reset(struct op *op) {
     struct space *space;
     int rc = reset_prepare(op, &space);
     if (rc == 0)
-        rc = read_base(op, space, op->extra);
-    if (rc == 0)
-        rc = need_current_run(op, space, req->workflow_execution->workflow_id);
+        rc = need_both(op, space, op->extra);
     if (rc == ERR_WAIT)
         return;
     /* The same reset, asked for again, has its run already. */

@@ -11,6 +11,7 @@
 #include "family.h"
 #include "program.h"
 #include "reader.h"
+#include "reset.h"
 #include "worker.h"
 
 #define DESK_COUNT 6
@@ -196,6 +197,7 @@ bool auditor_is_done(const struct world *w) {
     checker_loose_promises(a->w);
     chain_check_all(a->w);
     family_check_all(a->w);
+    reset_check_all(a->w);
     return true;
 }
 
@@ -203,7 +205,7 @@ bool auditor_is_done(const struct world *w) {
 void auditor_fail_liveness(struct world *w) {
     for (size_t i = 0; i < w->model.run_count; i++) {
         const struct run_model *run = w->model.in_order[i];
-        if (run->is_audited)
+        if (run->is_audited || run->close_type)
             continue;
         world_fail(w, "everything_ends", "run=%s workflow=%s is not done: %zu events known, closed=%" PRId32,
                    run->run_id, run->workflow_id, run->event_count, run->close_type);

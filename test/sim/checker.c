@@ -7,6 +7,7 @@
 #include "history.h"
 #include "history_rules.h"
 #include "names.h"
+#include "reset.h"
 #include "rpc.h"
 #include "task_checker.h"
 
@@ -15,7 +16,7 @@
 /* G2: a request id that is sent again gets the same run. */
 static void check_same_run_for_request(struct world *w, struct request_model *request,
                                        struct run_model *run) {
-    if (request->run && request->run != run)
+    if (request->run && request->run != run && !model_was_reset(&w->model, request->workflow_id))
         world_fail(w, "same_run_for_request", "request=%s gave run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);
     request->run = run;
@@ -26,7 +27,7 @@ static void check_same_run_for_request(struct world *w, struct request_model *re
 static void check_id_policy(struct world *w, const struct request_model *request,
                             const struct run_model *run) {
     const struct run_model *before = run->older;
-    if (!before || before->is_deleted || before->after || before->reset_to)
+    if (!before || before->is_deleted || before->after || before->ended_by_reset)
         return;
     if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
         world_fail(w, "id_policy",
@@ -188,6 +189,9 @@ void checker_on_ok(struct rpc *r) {
     case RPC_request_cancel:
         on_cancel(r);
         break;
+    case RPC_reset_workflow:
+        reset_on_ok(r);
+        break;
     case RPC_terminate_workflow:
         if (r->subject.by_chain)
             run->chain_terminated = true;
@@ -245,7 +249,8 @@ static void check_acknowledged_start_kept(struct rpc *r) {
     const struct run_model *run = r->subject.run;
     bool names_run = r->kind == RPC_describe_workflow || r->kind == RPC_get_history ||
                      r->kind == RPC_signal_workflow || r->kind == RPC_request_cancel ||
-                     r->kind == RPC_terminate_workflow || r->kind == RPC_query_workflow;
+                     r->kind == RPC_terminate_workflow || r->kind == RPC_query_workflow ||
+                     r->kind == RPC_reset_workflow;
     if (names_run && run && !r->subject.by_chain && r->err.code == ERR_NOT_FOUND &&
         (run->start_acked || run->event_count > 0) && !run->is_deleted)
         world_fail(r->w, "acknowledged_start_kept",
@@ -277,9 +282,9 @@ void checker_on_error(struct rpc *r) {
 static void check_signals_kept(struct world *w, const struct run_model *run, int64_t began_us) {
     for (size_t i = 0; i < run->signal_count; i++) {
         const struct request_model *signal = run->signals[i];
-        if (signal->is_acked && signal->acked_us < began_us && signal->recorded_count != 1)
-            world_fail(w, "signals_kept", "run=%s signal=%s acknowledged, recorded %" PRIu32 " times",
-                       run->run_id, signal->id, signal->recorded_count);
+        if (signal->is_acked && signal->acked_us < began_us && !model_is_holder(signal, run))
+            world_fail(w, "signals_kept", "run=%s signal=%s acknowledged, but not recorded", run->run_id,
+                       signal->id);
     }
     if (run->stale_query_us && run->stale_query_us < began_us)
         world_fail(w, "query_is_fresh", "run=%s a query missed an acknowledged signal", run->run_id);
@@ -337,7 +342,7 @@ static bool some_run_dropped_its_buffer(const struct model *m, const char *workf
 void checker_loose_promises(struct world *w) {
     const struct request_model *signal;
     for (size_t i = 0; (signal = map_next(&w->model.requests, &i));) {
-        if (!signal->is_signal || signal->run || !signal->is_acked || signal->recorded_count > 0)
+        if (!signal->is_signal || signal->run || !signal->is_acked || signal->holder_count > 0)
             continue;
         if (!some_run_dropped_its_buffer(&w->model, signal->workflow_id))
             world_fail(w, "signals_kept", "workflow=%s signal=%s acknowledged, but in no run",

@@ -84,7 +84,7 @@ static void client_start(struct client *c) {
         return;
     slot->is_busy = true;
     if (!slot->request || !rng_chance(&c->w->rng, 6)) {
-        slot->request = model_request(c->w, slot->workflow_id, false);
+        slot->request = model_request(c->w, slot->workflow_id, "start");
         slot->request->program = rng_u64(&c->w->rng);
         slot->request->padding = client_choose_padding(c);
         client_choose_policies(c, slot->request);
@@ -108,7 +108,7 @@ static void client_signal(struct client *c, struct run_model *run) {
     bool by_id_only = rng_chance(&c->w->rng, 6);
     struct errand *e = errand_new(c->w, ERRAND_SIGNAL, TRIES);
     e->workflow_id = run->workflow_id;
-    e->request = model_request(c->w, run->workflow_id, true);
+    e->request = model_request(c->w, run->workflow_id, "signal");
     e->request->padding = client_choose_padding(c);
     e->signal_name = "poke";
     if (!by_id_only) {
@@ -125,6 +125,21 @@ static void client_ask(struct client *c, enum errand_kind kind, struct run_model
     e->by_chain = (kind == ERRAND_CANCEL || kind == ERRAND_TERMINATE) && rng_chance(&c->w->rng, 3);
     e->query_fails = kind == ERRAND_QUERY && rng_chance(&c->w->rng, 10);
     e->only_open = kind == ERRAND_QUERY && !e->query_fails && rng_chance(&c->w->rng, 10);
+    client_send(c, e);
+}
+
+/* To the end of a workflow task that somebody has seen in the history. */
+static void client_reset(struct client *c, struct run_model *run) {
+    size_t known = MIN(run->reset_point_count, MODEL_RESET_POINTS);
+    if (known == 0)
+        return;
+    struct errand *e = errand_new(c->w, ERRAND_RESET, TRIES);
+    e->workflow_id = run->workflow_id;
+    e->run = run;
+    e->request = model_request(c->w, run->workflow_id, "reset");
+    e->request->sent_us = c->w->now.mono.us;
+    e->request->reset_event_id = run->reset_points[rng_below(&c->w->rng, known)];
+    e->request->drops_signals = rng_chance(&c->w->rng, 8);
     client_send(c, e);
 }
 
@@ -149,14 +164,16 @@ static void client_choose(struct client *c) {
             DO_CANCEL,
             DO_TERMINATE,
             DO_QUERY,
+            DO_RESET,
             DO_DESCRIBE,
             DO_HISTORY,
             DO_REVERSE,
             DO_TAIL,
             DO_CLOSE
         } what;
-    } choices[] = {{30, DO_START},   {26, DO_SIGNAL},  {3, DO_CANCEL},  {2, DO_TERMINATE}, {10, DO_QUERY},
-                   {8, DO_DESCRIBE}, {10, DO_HISTORY}, {3, DO_REVERSE}, {4, DO_TAIL},      {4, DO_CLOSE}};
+    } choices[] = {{28, DO_START},  {26, DO_SIGNAL}, {3, DO_CANCEL},   {2, DO_TERMINATE},
+                   {9, DO_QUERY},   {3, DO_RESET},   {8, DO_DESCRIBE}, {10, DO_HISTORY},
+                   {3, DO_REVERSE}, {4, DO_TAIL},    {4, DO_CLOSE}};
     unsigned roll = (unsigned)rng_below(&c->w->rng, 100);
     size_t i = 0;
     while (roll >= choices[i].weight)
@@ -172,6 +189,8 @@ static void client_choose(struct client *c) {
         client_ask(c, ERRAND_TERMINATE, run);
     else if (choices[i].what == DO_QUERY)
         client_ask(c, ERRAND_QUERY, run);
+    else if (choices[i].what == DO_RESET)
+        client_reset(c, run);
     else if (choices[i].what == DO_DESCRIBE)
         client_read(c, run, READING_DESCRIBE);
     else if (choices[i].what == DO_HISTORY)
@@ -242,7 +261,7 @@ void clients_send_end_signal(struct world *w, struct run_model *run) {
     struct errand *e = errand_new(w, ERRAND_SIGNAL, CALM_TRIES);
     e->workflow_id = run->workflow_id;
     e->run = run;
-    e->request = model_request(w, run->workflow_id, true);
+    e->request = model_request(w, run->workflow_id, "signal");
     e->request->run = run;
     e->signal_name = PROGRAM_END_SIGNAL;
     model_add_signal(run, e->request);

@@ -19,7 +19,7 @@ static void errand_send(struct errand *e, size_t place);
 
 static void errand_again(struct world *w, struct happening *h) {
     struct errand *e = container_of(h, struct errand, again);
-    bool can_repeat = e->kind == ERRAND_START || e->kind == ERRAND_SIGNAL;
+    bool can_repeat = e->kind == ERRAND_START || e->kind == ERRAND_SIGNAL || e->kind == ERRAND_RESET;
     size_t count = can_repeat && world_fault(w, FAULT_request_twice) ? ERRAND_CALLS_MAX : 1;
     for (size_t i = 0; i < count; i++)
         errand_send(e, i);
@@ -154,11 +154,31 @@ static const void *errand_query(struct errand *e, struct arena *a) {
     return q;
 }
 
+/* The reason names the request, so that the run that was ended for it can be told. */
+static const void *errand_reset(struct errand *e, struct arena *a) {
+    Ws__ResetWorkflowExecutionRequest *q =
+        MAKE(a, Ws__ResetWorkflowExecutionRequest, ws__reset_workflow_execution_request__init);
+    q->namespace_ = make_namespace(a, e->workflow_id);
+    q->workflow_execution = make_execution(a, e->workflow_id, e->run->run_id);
+    q->reason = make_text(a, "%s", e->request->id);
+    q->request_id = make_text(a, "%s", e->request->id);
+    q->workflow_task_finish_event_id = e->request->reset_event_id;
+    q->reset_reapply_type = RESET_REAPPLY_TYPE_ALL_ELIGIBLE;
+    if (e->request->drops_signals) {
+        q->reset_reapply_exclude_types = arena_array(a, E__ResetReapplyExcludeType, 1);
+        ensure(q->reset_reapply_exclude_types);
+        q->reset_reapply_exclude_types[q->n_reset_reapply_exclude_types++] =
+            RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL;
+    }
+    return q;
+}
+
 static void errand_send(struct errand *e, size_t place) {
     static const enum rpc_kind kinds[] = {
         [ERRAND_START] = RPC_start_workflow,  [ERRAND_SIGNAL] = RPC_signal_workflow,
         [ERRAND_CANCEL] = RPC_request_cancel, [ERRAND_TERMINATE] = RPC_terminate_workflow,
-        [ERRAND_QUERY] = RPC_query_workflow,  [ERRAND_BAD] = RPC_complete_activity,
+        [ERRAND_QUERY] = RPC_query_workflow,  [ERRAND_RESET] = RPC_reset_workflow,
+        [ERRAND_BAD] = RPC_complete_activity,
     };
     struct rpc *r = rpc_new(e->w, kinds[e->kind], e, errand_ended);
     r->subject = (struct rpc_subject){.run = e->run,
@@ -183,6 +203,9 @@ static void errand_send(struct errand *e, size_t place) {
         break;
     case ERRAND_QUERY:
         request = errand_query(e, &r->arena);
+        break;
+    case ERRAND_RESET:
+        request = errand_reset(e, &r->arena);
         break;
     case ERRAND_BAD:
         request = bad_request(e->w, &r->arena, &r->kind);

@@ -3,7 +3,15 @@
 
 #include "world.h"
 
-enum errand_kind { ERRAND_START, ERRAND_SIGNAL, ERRAND_CANCEL, ERRAND_TERMINATE, ERRAND_QUERY, ERRAND_BAD };
+enum errand_kind {
+    ERRAND_START,
+    ERRAND_SIGNAL,
+    ERRAND_CANCEL,
+    ERRAND_TERMINATE,
+    ERRAND_QUERY,
+    ERRAND_RESET,
+    ERRAND_BAD
+};
 
 #define ERRAND_CALLS_MAX 2
 

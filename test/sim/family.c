@@ -114,11 +114,11 @@ static void note_letter_end(struct world *w, const struct run_model *run, int64_
 
 void family_note_letter(struct world *w, struct run_model *run, const char *id, int64_t event_id) {
     struct letter_model *letter = model_letter(&w->model, id);
-    bool is_copy = letter->found && (run->reset_from || letter->found->reset_from);
+    bool is_copy = letter->found && (run->is_copy || letter->found->is_copy);
     if (letter->found && !is_copy)
         world_fail(w, "letter_once", "letter=%s is in run=%s and in run=%s, event %" PRId64, id,
                    letter->found->run_id, run->run_id, event_id);
-    if (!letter->found || letter->found->reset_from)
+    if (!letter->found || letter->found->is_copy)
         letter->found = run;
 }
 
@@ -160,11 +160,17 @@ void family_apply(struct world *w, struct run_model *run, const History__History
 
 /* later */
 
-/* The run that a chain has come to. */
+/* The run that a chain has come to, resets included. */
 static const struct run_model *last_of_chain(const struct run_model *run) {
-    while (run->after)
-        run = run->after;
-    return run;
+    for (;;) {
+        const struct request_model *reset = run->ended_by_reset;
+        if (run->after)
+            run = run->after;
+        else if (reset && reset->run && reset->run != run && reset->run->reset_from == run)
+            run = reset->run;
+        else
+            return run;
+    }
 }
 
 static bool chain_heard_cancel(const struct run_model *first) {
@@ -178,7 +184,7 @@ static bool chain_heard_cancel(const struct run_model *first) {
 /* A parent that closed left its children to their policy. */
 static void check_close_policy(struct world *w, const struct run_model *parent, const struct child_model *c) {
     const struct run_model *last = last_of_chain(c->run);
-    if (last->is_deleted || c->end_type || parent->reset_to)
+    if (last->is_deleted || c->end_type || parent->ended_by_reset)
         return;
     if (c->policy == PARENT_CLOSE_POLICY_TERMINATE && !last->close_type)
         world_fail(w, "close_policy", "run=%s is open, its parent=%s closed", last->run_id, parent->run_id);
@@ -196,7 +202,7 @@ void family_check_settled(struct world *w, const struct run_model *run) {
             world_fail(w, "child_starts", "run=%s child %" PRId64 " neither started nor failed", run->run_id,
                        c->initiated_event_id);
         const struct run_model *last = c->run ? last_of_chain(c->run) : NULL;
-        if (!run->close_type && last && last->close_type && !last->reset_to && !c->end_type)
+        if (!run->close_type && last && last->close_type && !last->ended_by_reset && !c->end_type)
             world_fail(w, "child_end_told", "run=%s did not hear that its child run=%s ended", run->run_id,
                        last->run_id);
     }
@@ -205,7 +211,7 @@ void family_check_settled(struct world *w, const struct run_model *run) {
 /* No child works before its parent knows that it has started. */
 static void check_parent_knows_first(struct world *w, const struct run_model *run) {
     const struct run_model *parent = run->parent;
-    if (!parent || run->before || run->reset_from || parent->is_deleted || !run->first_task_wall_us ||
+    if (!parent || run->before || run->is_copy || parent->is_deleted || !run->first_task_wall_us ||
         w->tally.faults[FAULT_wall_jump] > 0)
         return;
     const struct child_model *c = model_find_child(parent, run->parent_initiated_event_id);

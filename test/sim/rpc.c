@@ -58,6 +58,7 @@ static bool rpc_changes_state(const struct rpc *r) {
     case RPC_request_cancel:
     case RPC_signal_workflow:
     case RPC_terminate_workflow:
+    case RPC_reset_workflow:
         return true;
     default:
         return false;

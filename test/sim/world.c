@@ -21,8 +21,8 @@
 #define WALL_START_US (INT64_C(1767225600) * USEC_PER_SEC) /* 2026-01-01 */
 #define STORE_PATIENCE_US (20 * USEC_PER_MS)
 #define IDLE_TURNS_MAX 2000
-#define CALM_STEPS_MAX 2000000
-#define CALM_US_MAX (INT64_C(7) * 24 * 3600 * USEC_PER_SEC)
+#define CALM_STEPS_MAX 500000
+#define CALM_US_MAX (INT64_C(6) * 3600 * USEC_PER_SEC)
 
 void world_at(struct world *w, struct happening *h, int64_t delay_us) {
     int64_t due = w->now.mono.us + delay_us;

@@ -1,0 +1,92 @@
+/* Each kind of event has its function; children and letters that are not open in the copy are not touched. */
+#include "core/reapply.h"
+
+#include "core/child.h"
+#include "core/external.h"
+#include "core/letter.h"
+#include "core/run.h"
+
+static int again_signal(struct step *s, const History__WorkflowExecutionSignaledEventAttributes *a) {
+    Ws__SignalWorkflowExecutionRequest signal = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
+    struct run_caller caller = {.execution = a->external_workflow_execution};
+    signal.signal_name = a->signal_name;
+    signal.input = a->input;
+    signal.identity = a->identity;
+    signal.header = a->header;
+    signal.request_id = a->request_id;
+    return run_signal(s, &signal, a->external_workflow_execution ? &caller : NULL);
+}
+
+static void again_child_started(struct step *s,
+                                const History__ChildWorkflowExecutionStartedEventAttributes *a) {
+    struct child_birth birth = {.namespace_name = a->namespace_,
+                                .namespace_id = a->namespace_id,
+                                .run_id = a->workflow_execution->run_id,
+                                .header = a->header};
+    child_started(s, a->initiated_event_id, &birth);
+}
+
+int reapply_event(struct step *s, const History__HistoryEvent *ev, bool wants_signals) {
+    switch ((int)ev->event_type) {
+    case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+        return wants_signals ? again_signal(s, ev->workflow_execution_signaled_event_attributes) : 0;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
+        again_child_started(s, ev->child_workflow_execution_started_event_attributes);
+        return 0;
+    case EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+        child_start_failed(s, ev->start_child_workflow_execution_failed_event_attributes->initiated_event_id,
+                           ev->start_child_workflow_execution_failed_event_attributes->cause);
+        return 0;
+    case EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+        external_resolved(s, ev->external_workflow_execution_signaled_event_attributes->initiated_event_id,
+                          0);
+        return 0;
+    case EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+        external_resolved(s,
+                          ev->signal_external_workflow_execution_failed_event_attributes->initiated_event_id,
+                          (int)ev->signal_external_workflow_execution_failed_event_attributes->cause);
+        return 0;
+    case EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        external_resolved(
+            s, ev->external_workflow_execution_cancel_requested_event_attributes->initiated_event_id, 0);
+        return 0;
+    case EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+        external_resolved(
+            s, ev->request_cancel_external_workflow_execution_failed_event_attributes->initiated_event_id,
+            (int)ev->request_cancel_external_workflow_execution_failed_event_attributes->cause);
+        return 0;
+    default:
+        child_end_again(s, ev);
+        return 0;
+    }
+}
+
+static void letter_again(struct step *s, State__Letter *const *outbox, size_t count,
+                         const State__Letter *what) {
+    State__Execution *st = s->st;
+    letter_send(s, (enum letter_kind)what->kind, what->workflow_id, what->run_id, what->event_id);
+    for (size_t i = 0; i < count && !s->failed; i++)
+        if (outbox[i]->kind == what->kind && outbox[i]->event_id == what->event_id)
+            pb_set_string(&st->outbox[st->n_outbox - 1]->request_id, outbox[i]->request_id, &s->failed);
+}
+
+void reapply_letters(struct step *s, State__Letter *const *outbox, size_t count) {
+    const State__Execution *st = s->st;
+    State__Letter what = STATE__LETTER__INIT;
+    for (size_t i = 0; i < st->n_children; i++) {
+        const State__Child *c = st->children[i];
+        what.kind = c->is_started ? LETTER_ASK_CHILD : LETTER_START_CHILD;
+        what.workflow_id = c->workflow_id;
+        what.run_id = c->run_id;
+        what.event_id = c->initiated_event_id;
+        letter_again(s, outbox, count, &what);
+    }
+    for (size_t i = 0; i < st->n_externals; i++) {
+        const State__External *x = st->externals[i];
+        what.kind = x->is_signal ? LETTER_SIGNAL : LETTER_CANCEL;
+        what.workflow_id = x->workflow_id;
+        what.run_id = x->run_id;
+        what.event_id = x->initiated_event_id;
+        letter_again(s, outbox, count, &what);
+    }
+}
