@@ -31,5 +31,9 @@ void child_end_again(struct step *s, const History__HistoryEvent *ev);
 /* LETTER_CHILD_GO arrived: the first task need not wait any longer. */
 void child_go(struct step *s);
 
+/* The run is the base of a reset: its children belong to the copy now, and so does the task to start those
+ * that were initiated before this event. */
+void child_hand_over(struct step *s, int64_t until_event_id);
+
 /* The run closes: tells its children what their parent-close policy says, and its own parent how it ended. */
 void child_say_goodbye(struct step *s);

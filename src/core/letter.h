@@ -16,7 +16,8 @@ enum letter_kind {
     LETTER_CANCEL_CHILD = 5,
     LETTER_SIGNAL = 6, /* event_id: the initiated event */
     LETTER_CANCEL = 7,
-    LETTER_ASK_CHILD = 8, /* event_id: the initiated event. To a child of the base of a reset: has it ended? */
+    LETTER_ASK_CHILD =
+        8, /* event_id: the initiated event. To a child of the base of a reset: has it ended? */
 };
 
 /* run_id may be empty: whichever run the workflow id means. */

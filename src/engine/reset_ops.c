@@ -160,12 +160,20 @@ static void reply_reset(struct op *op) {
 }
 
 /* Terminates what is there, for the sake of the copy. */
-static int end_current(struct op *op, const Ws__ResetWorkflowExecutionRequest *req, const char *new_run_id) {
+static int end_current(struct op *op, const struct reset *r, const State__Execution *copy) {
+    const Ws__ResetWorkflowExecutionRequest *req = op->req;
     struct step s;
     if (!op->run || !run_is_open(op->run->body->st))
         return 0;
+    struct reset_end end = {
+        .reason = req->reason,
+        .new_run_id = copy->run_id,
+        .is_same_chain = streq(op->run->body->st->first_run_id, copy->first_run_id),
+        .is_base = uuid_eq(op->run->key.run_id, r->base_run),
+        .event_id = req->workflow_task_finish_event_id,
+    };
     op_step_begin(op, &s);
-    return op_step_end(op, &s, run_end_by_reset(&s, req->reason, new_run_id), true);
+    return op_step_end(op, &s, run_end_by_reset(&s, &end), true);
 }
 
 /* Everything that can be refused is decided before anything is changed. */
@@ -185,7 +193,7 @@ static int make_copy(struct op *op, struct space *space, const struct reset *r) 
     s.ctx.namespace_name = space->st->name;
     int rc = copy_run(op, &s, r, run_id.s);
     if (rc == 0)
-        rc = end_current(op, req, run_id.s);
+        rc = end_current(op, r, s.st);
     if (rc == 0)
         ensure(run_keep_copy(op->e, space, &s, head, &run) == 0); /* the old run has ended in this group */
     pb_free(s.st);

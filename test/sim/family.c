@@ -184,7 +184,9 @@ static bool chain_heard_cancel(const struct run_model *first) {
 /* A parent that closed left its children to their policy. */
 static void check_close_policy(struct world *w, const struct run_model *parent, const struct child_model *c) {
     const struct run_model *last = last_of_chain(c->run);
-    if (last->is_deleted || c->end_type || parent->ended_by_reset)
+    bool is_handed_over = parent->ended_by_reset && parent->ended_by_reset->run &&
+                          parent->ended_by_reset->run->reset_from == parent;
+    if (last->is_deleted || c->end_type || is_handed_over)
         return;
     if (c->policy == PARENT_CLOSE_POLICY_TERMINATE && !last->close_type)
         world_fail(w, "close_policy", "run=%s is open, its parent=%s closed", last->run_id, parent->run_id);

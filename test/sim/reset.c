@@ -8,20 +8,11 @@
 #include "names.h"
 #include "rpc.h"
 
-/* G9: a reset that is sent again with its request id gives the same run, as long as that is current. */
-static void check_same_run_for_reset(struct world *w, struct request_model *request, struct run_model *run) {
-    const struct run_model *first = request->run;
-    if (first && first != run && !first->after && !first->ended_by_reset && !first->superseded)
-        world_fail(w, "same_run_for_reset", "request=%s gave run=%s and run=%s", request->id, first->run_id,
-                   run->run_id);
-}
-
 void reset_on_ok(struct rpc *r) {
     struct world *w = r->w;
     struct request_model *request = r->subject.request;
     const Ws__ResetWorkflowExecutionResponse *m = (const void *)r->response;
     struct run_model *run = model_meet(&w->model, m->run_id, r->subject.workflow_id);
-    check_same_run_for_reset(w, request, run);
     run->start_acked = true;
     run->audit_wanted = true;
     run->reset_from = r->subject.run;
@@ -89,10 +80,19 @@ static void check_signals_reapplied(struct world *w, const struct run_model *run
     }
 }
 
+/* G9: a reset that is sent again with its request id does not replace the run that it made. */
+static void check_same_run_for_reset(struct world *w, const struct run_model *run) {
+    if (run->reset_request && run->ended_by_reset == run->reset_request)
+        world_fail(w, "same_run_for_reset", "run=%s was made and ended by request=%s", run->run_id,
+                   run->reset_request->id);
+}
+
 void reset_check_all(struct world *w) {
     for (size_t i = 0; i < w->model.run_count; i++) {
         const struct run_model *run = w->model.in_order[i];
-        if (run->reset_from && !run->is_deleted)
-            check_signals_reapplied(w, run);
+        if (!run->reset_from || run->is_deleted)
+            continue;
+        check_signals_reapplied(w, run);
+        check_same_run_for_reset(w, run);
     }
 }

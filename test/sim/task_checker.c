@@ -68,8 +68,9 @@ static void on_workflow_task(struct world *w, const char *namespace_name,
         history_see(w, run, bytes, TASK_HISTORY_FIELD, HISTORY_ALL_DURABLE);
         return;
     }
-    trace_note(w, "workflow task run=%s previous=%" PRId64 " started=%" PRId64 " attempt=%" PRId32,
-               run->run_id, m->previous_started_event_id, m->started_event_id, m->attempt);
+    trace_note(w,
+               "workflow task run=%s workflow=%s previous=%" PRId64 " started=%" PRId64 " attempt=%" PRId32,
+               run->run_id, run->workflow_id, m->previous_started_event_id, m->started_event_id, m->attempt);
     check_task_of_open_run(w, run, "workflow");
     check_task_is_new(w, run, m->started_event_id);
     struct glimpse g = history_see(w, run, bytes, TASK_HISTORY_FIELD, task_provisional_id(m));
