@@ -132,6 +132,8 @@ void task_settle(struct step *s) {
 void task_forget_speculative(State__Execution *st) {
     if (!st->task || !st->task->is_speculative)
         return;
+    if (st->task->started_event_id && st->n_buffered)
+        return; /* what waits behind it is written when it is answered, or times out */
     pb_free(st->task);
     st->task = NULL;
 }

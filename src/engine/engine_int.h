@@ -428,6 +428,7 @@ struct update {
 
 void update_free(struct update *u);
 void updates_detach(struct run *run); /* the task is gone: ride on the next */
+bool updates_are_sent(const struct run *run); /* a worker has some: its answer needs to know them */
 void updates_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp);
 /* For the step of a completion: what waits, in the op's arena. */
 int updates_offer(struct op *op, struct step_context *ctx) must_check;

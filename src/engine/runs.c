@@ -124,7 +124,7 @@ void current_forget(struct engine *e, struct run *run) {
 static bool body_is_droppable(const struct engine *e, const struct run *run) {
     const struct body *b = run->body;
     return !run->pins && !run->is_removed && b->group_seq <= e->durable_seq && !b->is_ahead &&
-           list_empty(&b->readers) && list_empty(&b->queries);
+           list_empty(&b->readers) && list_empty(&b->queries) && !updates_are_sent(run);
 }
 
 static void run_drop_body(struct engine *e, struct run *run) {

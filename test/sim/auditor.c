@@ -12,6 +12,7 @@
 #include "program.h"
 #include "reader.h"
 #include "reset.h"
+#include "update.h"
 #include "worker.h"
 
 #define DESK_COUNT 6
@@ -198,6 +199,7 @@ bool auditor_is_done(const struct world *w) {
     chain_check_all(a->w);
     family_check_all(a->w);
     reset_check_all(a->w);
+    update_check_all(a->w);
     return true;
 }
 

@@ -113,7 +113,7 @@ static void check_no_gap(struct world *w, const struct run_model *run) {
     if (after->start_wall_us != run->close_wall_us)
         world_fail(w, "chain_has_no_gap", "run=%s closed at %" PRId64 ", run=%s began at %" PRId64,
                    run->run_id, run->close_wall_us, after->run_id, after->start_wall_us);
-    bool is_waiting = after->first_task_wall_us && after->backoff_us > 0;
+    bool is_waiting = after->first_task_wall_us && after->backoff_us > 0 && !after->was_woken;
     if (is_waiting && after->first_task_wall_us < after->start_wall_us + after->backoff_us &&
         !after->cancel_recorded)
         world_fail(w, "backoff_kept", "run=%s begins %" PRId64 " us early", after->run_id,

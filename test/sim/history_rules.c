@@ -10,6 +10,7 @@
 #include "names.h"
 #include "program.h"
 #include "reset.h"
+#include "update.h"
 #include "world.h"
 
 void payload_text(const Common__Payloads *p, char *ret, size_t size) {
@@ -252,6 +253,7 @@ static void check_signal_once(struct world *w, struct run_model *run, const Hist
     bool is_elsewhere = signal->run && signal->run != run && !run->is_copy;
     if (model_is_holder(signal, run) || is_elsewhere)
         world_fail(w, "signal_once", "run=%s event=%" PRId64 " repeats %s", run->run_id, e->event_id, id);
+    run->was_woken |= signal->is_rider;
     model_add_holder(signal, run);
 }
 
@@ -322,6 +324,7 @@ void history_apply(struct world *w, struct run_model *run, const History__Histor
     }
     family_apply(w, run, e);
     reset_apply(w, run, e);
+    update_apply(w, run, e);
     if (event_closes_run((int32_t)e->event_type))
         note_close(w, run, e);
 }

@@ -82,6 +82,7 @@ struct request_model *model_request(struct world *w, const char *workflow_id, co
     snprintf(request->id, sizeof(request->id), "%s-%" PRIu64, kind, w->next_id++);
     memcpy(request->workflow_id, workflow_id, strlen(workflow_id));
     request->is_signal = streq(kind, "signal");
+    request->is_update = streq(kind, "update");
     ensure(map_put(&w->model.requests, str_of(request->id), request) == 0);
     return request;
 }

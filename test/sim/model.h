@@ -30,6 +30,12 @@ struct request_model {
     struct run_model **holders; /* signal: runs whose history carries it */
     size_t holder_count;
     size_t holder_cap;
+    struct request_model *rider; /* start: the signal or update that goes with it */
+    bool is_update; /* its kind is "update" */
+    bool is_rider; /* signal, update: came with a start */
+    bool wants_completion; /* update: waits for its end, not only for its acceptance */
+    bool is_completed; /* update: acknowledged with a result */
+    struct run_model *completed_in; /* update: the run whose history says so */
     int64_t sent_us; /* reset: the first time */
     int64_t reset_event_id; /* reset: the end of a workflow task */
     bool drops_signals; /* reset: later signals are not wanted in the new run */
@@ -108,7 +114,7 @@ struct run_model {
     struct run_model *reset_from; /* that other run; known once the event that says so was seen */
     struct request_model *reset_request; /* that made it; known once it was acknowledged */
     const struct request_model *ended_by_reset; /* the one for which it was terminated */
-    int64_t reset_event_id; /* behind the events that it shares with its base */
+    int64_t reset_wall_us; /* when it was made */
     int64_t length_told; /* longest history that a describe spoke of */
     int64_t scheduled_task; /* event id of an open WorkflowTaskScheduled, 0 if none */
     int64_t started_task; /* the same for Started */
@@ -139,6 +145,7 @@ struct run_model {
     char cron[24];
     int64_t start_wall_us;
     int64_t backoff_us;
+    bool was_woken; /* by a signal that came with a start, which does not wait for the first task's time */
     int64_t first_task_wall_us; /* 0: no workflow task was scheduled yet */
     /* the family */
     struct run_model *parent;

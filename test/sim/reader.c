@@ -165,7 +165,7 @@ static void reading_got_page(struct rpc *r) {
         reading_count_page(g, m);
     if (m->next_page_token.len == 0)
         reading_finish(g);
-    else if (g->kind == READING_TAIL && g->pages_left-- == 0)
+    else if ((g->kind == READING_TAIL || g->kind == READING_CLOSE) && g->pages_left-- == 0)
         reading_end(g);
     else
         reading_page(g, m->next_page_token);

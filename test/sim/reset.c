@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "history_rules.h"
 #include "names.h"
 #include "rpc.h"
 
@@ -36,7 +37,7 @@ static void note_reset(struct world *w, struct run_model *run, const History__Hi
         world_fail(w, "reset_names_base", "run=%s base=%s", run->run_id, a->base_run_id);
         return;
     }
-    run->reset_event_id = e->event_id;
+    run->reset_wall_us = event_wall_us(e);
     run->reset_from = base;
     if (!run->reset_request)
         run->reset_request = model_find_request(&w->model, str_of(a->failure ? a->failure->message : ""));
@@ -72,8 +73,8 @@ static void check_signals_reapplied(struct world *w, const struct run_model *run
         return;
     for (size_t i = 0; i < base->signal_count; i++) {
         const struct request_model *signal = base->signals[i];
-        bool was_waiting =
-            base->ended_by_reset == request && signal->is_acked && signal->acked_us < request->sent_us;
+        bool was_waiting = base->ended_by_reset == request && base->close_wall_us == run->reset_wall_us &&
+                           signal->is_acked && signal->acked_us < request->sent_us;
         if ((model_is_holder(signal, base) || was_waiting) && !model_is_holder(signal, run))
             world_fail(w, "signals_reapplied", "run=%s does not have signal=%s of its base run=%s",
                        run->run_id, signal->id, base->run_id);

@@ -54,7 +54,8 @@ static struct run_model *task_run(struct world *w, const char *namespace_name,
 }
 
 int64_t task_provisional_id(const Ws__PollWorkflowTaskQueueResponse *m) {
-    return m->started_event_id - (m->attempt > 1 ? 1 : 0);
+    /* A transient task has no events yet, and one that only carries updates may never have any. */
+    return m->started_event_id - (m->attempt > 1 || m->n_messages > 0 ? 1 : 0);
 }
 
 static void on_workflow_task(struct world *w, const char *namespace_name,
@@ -142,9 +143,10 @@ static void check_completed_once(struct rpc *r) {
 }
 
 static void on_completion(struct rpc *r) {
-    check_completed_once(r);
     const Ws__RespondWorkflowTaskCompletedRequest *q = r->request;
     const Ws__RespondWorkflowTaskCompletedResponse *m = (const void *)r->response;
+    if (!m->reset_history_event_id) /* a discarded task leaves no trace */
+        check_completed_once(r);
     struct str rest = buf_str(&r->reply);
     struct wire_field f;
     bool ok;

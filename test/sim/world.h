@@ -28,6 +28,7 @@ struct tally {
     uint64_t activities;
     uint64_t queries;
     uint64_t resets;
+    uint64_t updates;
     uint64_t faults[FAULT_COUNT];
 };
 
