@@ -26,7 +26,16 @@
 #include "store/store.h"
 
 /* Bugs that a test may plant (engine_config.planted_bug) to see that it is found. */
-enum { ENGINE_BUG_REPLY_BEFORE_COMMIT = 1, ENGINE_BUG_FORGET_REQUEST_ID = 2 };
+enum {
+    ENGINE_BUG_REPLY_BEFORE_COMMIT = 1,
+    ENGINE_BUG_FORGET_REQUEST_ID = 2,
+    ENGINE_BUG_LOSE_LETTERS = 3, /* those that were under way when the process ended */
+    ENGINE_BUG_LOSE_SUCCESSOR = 4, /* the next run of a chain is not in the same commit */
+    ENGINE_BUG_LOSE_UPDATE = 5, /* an accepted update is answered before it is durable */
+    ENGINE_BUG_RESET_LOSES_SIGNALS = 6,
+    ENGINE_BUG_CHILD_DOES_NOT_WAIT = 7, /* its first task comes before its parent knows it */
+    ENGINE_BUG_IGNORE_CLOSE_POLICY = 8,
+};
 
 struct queue;
 struct task;

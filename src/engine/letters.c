@@ -187,7 +187,7 @@ static int deliver_child(struct op *op, struct space *space) {
                               .birth = {.parent = &parent,
                                         .root_workflow_id = d->root_workflow_id,
                                         .root_run_id = d->root_run_id,
-                                        .is_held = true}};
+                                        .is_held = op->e->cfg.planted_bug != ENGINE_BUG_CHILD_DOES_NOT_WAIT}};
     if (verdict != START_SAME)
         rc = op_start_by_verdict(op, space, &plan, verdict);
     if (rc == 0)
@@ -266,7 +266,8 @@ static int deliver_close(struct op *op, struct space *space) {
     int rc = find_receiver(op, space, d->letter->run_id);
     if (rc == ERR_WAIT)
         return rc;
-    if (rc == 0 && run_is_open(op->run->body->st)) {
+    bool obeys = op->e->cfg.planted_bug != ENGINE_BUG_IGNORE_CLOSE_POLICY;
+    if (rc == 0 && run_is_open(op->run->body->st) && obeys) {
         Ws__RequestCancelWorkflowExecutionRequest req = WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_REQUEST__INIT;
         struct run_caller caller = {.execution = &d->from};
         op_step_begin(op, &s);

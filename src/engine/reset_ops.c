@@ -95,7 +95,8 @@ static bool excludes_signals(const Ws__ResetWorkflowExecutionRequest *req) {
 }
 
 static int reapply(struct op *op, struct step *s, struct str rest) {
-    bool wants_signals = !excludes_signals(op->req);
+    bool wants_signals =
+        !excludes_signals(op->req) && op->e->cfg.planted_bug != ENGINE_BUG_RESET_LOSES_SIGNALS;
     for (History__HistoryEvent *ev; (ev = decode_next(op, &rest));) {
         int rc = reapply_event(s, ev, wants_signals);
         if (rc < 0)

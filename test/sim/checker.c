@@ -63,8 +63,9 @@ static void start_acknowledged(struct rpc *r, const char *run_id, bool is_starte
     request->is_acked = true;
     w->tally.starts++;
     check_id_policy(w, request, run);
+    /* The answer may come late: then runs that were met before may have followed this one. */
     for (struct run_model *older = run->older; older; older = older->older)
-        older->superseded = true;
+        older->superseded |= older->first_run_id[0] && !streq(older->first_run_id, run->run_id);
 }
 
 static void on_start(struct rpc *r) {

@@ -23,8 +23,7 @@ void reset_on_ok(struct rpc *r) {
     request->run = run;
     request->is_acked = true;
     w->tally.resets++;
-    for (struct run_model *older = run->older; older; older = older->older)
-        older->superseded = true;
+    r->subject.run->superseded = true;
 }
 
 /* The last copied event is followed by the failure that says so. */
