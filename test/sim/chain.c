@@ -108,7 +108,7 @@ void chain_note_close(struct world *w, struct run_model *run, const History__His
 /* There is no moment without a run, and the first task does not come before its time. */
 static void check_no_gap(struct world *w, const struct run_model *run) {
     const struct run_model *after = run->after;
-    if (!after || after->is_deleted || after->event_count == 0)
+    if (!after || after->is_deleted || run->is_deleted || after->event_count == 0)
         return;
     if (after->start_wall_us != run->close_wall_us)
         world_fail(w, "chain_has_no_gap", "run=%s closed at %" PRId64 ", run=%s began at %" PRId64,

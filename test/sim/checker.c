@@ -17,7 +17,8 @@
 /* G2: a request id that is sent again gets the same run. */
 static void check_same_run_for_request(struct world *w, struct request_model *request,
                                        struct run_model *run) {
-    if (request->run && request->run != run && !model_was_reset(&w->model, request->workflow_id))
+    if (request->run && request->run != run && !request->run->is_deleted &&
+        !model_was_reset(&w->model, request->workflow_id))
         world_fail(w, "same_run_for_request", "request=%s gave run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);
     request->run = run;
@@ -200,9 +201,11 @@ static int64_t first_provisional(const struct rpc *r) {
     if (r->subject.provisional_id)
         return r->subject.provisional_id;
     bool is_end = count > 0 && m->next_page_token.len == 0;
-    if (is_end && m->history->events[count - 1]->event_type == EVENT_TYPE_WORKFLOW_TASK_STARTED)
-        return m->history->events[count - 1]->event_id - 1;
-    return HISTORY_ALL_DURABLE;
+    if (!is_end || m->history->events[count - 1]->event_type != EVENT_TYPE_WORKFLOW_TASK_STARTED)
+        return HISTORY_ALL_DURABLE;
+    bool has_both =
+        count > 1 && m->history->events[count - 2]->event_type == EVENT_TYPE_WORKFLOW_TASK_SCHEDULED;
+    return m->history->events[count - 1]->event_id - (has_both ? 1 : 0);
 }
 
 static void on_history(struct rpc *r) {
@@ -216,8 +219,17 @@ static void on_history(struct rpc *r) {
         run->length_told = MAX(run->length_told, g.last_id);
 }
 
+/* Deleted is gone, and stays gone. */
+static void check_deleted_stays_gone(const struct rpc *r) {
+    const struct run_model *run = r->subject.run;
+    if (run && run->delete_acked_us && r->sent_us > run->delete_acked_us && r->kind != RPC_delete_workflow &&
+        !r->subject.by_chain)
+        world_fail(r->w, "deleted_stays_gone", "%s finds run=%s", rpc_name(r->kind), run->run_id);
+}
+
 void checker_on_ok(struct rpc *r) {
     struct run_model *run = r->subject.run;
+    check_deleted_stays_gone(r);
     if (r->subject.is_bad) {
         world_fail(r->w, "bad_request_refused", "%s", rpc_name(r->kind));
         return;
@@ -231,6 +243,10 @@ void checker_on_ok(struct rpc *r) {
         break;
     case RPC_request_cancel:
         on_cancel(r);
+        break;
+    case RPC_delete_workflow:
+        run->delete_acked_us = r->w->now.mono.us;
+        r->w->tally.deletes++;
         break;
     case RPC_reset_workflow:
         reset_on_ok(r);
@@ -329,6 +345,8 @@ static void check_refused_by_other(struct rpc *r) {
 }
 
 void checker_on_error(struct rpc *r) {
+    if (r->kind == RPC_delete_workflow && r->err.code == ERR_NOT_FOUND)
+        r->subject.run->delete_acked_us = r->w->now.mono.us;
     check_error_is_clean(r);
     check_acknowledged_start_kept(r);
     if (r->kind == RPC_start_workflow && r->err.code == ERR_ALREADY_STARTED)
@@ -382,6 +400,8 @@ static void check_changes_kept(struct world *w, const struct run_model *run, int
 }
 
 void checker_promises(struct world *w, struct run_model *run, int64_t began_us, bool is_settled) {
+    if (run->is_deleted)
+        return;
     check_changes_kept(w, run, began_us, is_settled);
     if ((is_settled || run->close_type) && !run->buffer_dropped) {
         check_signals_kept(w, run, began_us);
@@ -391,7 +411,7 @@ void checker_promises(struct world *w, struct run_model *run, int64_t began_us, 
 
 static bool some_run_dropped_its_buffer(const struct model *m, const char *workflow_id) {
     for (const struct run_model *run = map_get(&m->latest, str_of(workflow_id)); run; run = run->older)
-        if (run->buffer_dropped)
+        if (run->buffer_dropped || run->is_deleted)
             return true;
     return false;
 }

@@ -157,6 +157,15 @@ static void client_update(struct client *c, struct run_model *run) {
     client_send(c, e);
 }
 
+/* It may be gone from now on, and must be once somebody says so. */
+static void client_delete(struct client *c, struct run_model *run) {
+    struct errand *e = errand_new(c->w, ERRAND_DELETE, CALM_TRIES);
+    e->workflow_id = run->workflow_id;
+    e->run = run;
+    run->is_deleted = true;
+    client_send(c, e);
+}
+
 /* To the end of a workflow task that somebody has seen in the history. */
 static void client_reset(struct client *c, struct run_model *run) {
     size_t known = MIN(run->reset_point_count, MODEL_RESET_POINTS);
@@ -194,6 +203,7 @@ static void client_choose(struct client *c) {
             DO_TERMINATE,
             DO_QUERY,
             DO_RESET,
+            DO_DELETE,
             DO_UPDATE,
             DO_DESCRIBE,
             DO_HISTORY,
@@ -201,9 +211,9 @@ static void client_choose(struct client *c) {
             DO_TAIL,
             DO_CLOSE
         } what;
-    } choices[] = {{26, DO_START},    {18, DO_SIGNAL}, {10, DO_UPDATE}, {3, DO_CANCEL},
-                   {2, DO_TERMINATE}, {9, DO_QUERY},   {3, DO_RESET},   {8, DO_DESCRIBE},
-                   {10, DO_HISTORY},  {3, DO_REVERSE}, {4, DO_TAIL},    {4, DO_CLOSE}};
+    } choices[] = {{26, DO_START},    {17, DO_SIGNAL}, {10, DO_UPDATE}, {1, DO_DELETE},   {3, DO_CANCEL},
+                   {2, DO_TERMINATE}, {9, DO_QUERY},   {3, DO_RESET},   {8, DO_DESCRIBE}, {10, DO_HISTORY},
+                   {3, DO_REVERSE},   {4, DO_TAIL},    {4, DO_CLOSE}};
     unsigned roll = (unsigned)rng_below(&c->w->rng, 100);
     size_t i = 0;
     while (roll >= choices[i].weight)
@@ -221,6 +231,8 @@ static void client_choose(struct client *c) {
         client_ask(c, ERRAND_QUERY, run);
     else if (choices[i].what == DO_UPDATE)
         client_update(c, run);
+    else if (choices[i].what == DO_DELETE)
+        client_delete(c, run);
     else if (choices[i].what == DO_RESET)
         client_reset(c, run);
     else if (choices[i].what == DO_DESCRIBE)

@@ -145,6 +145,14 @@ static const void *errand_terminate(struct errand *e, struct arena *a) {
     return q;
 }
 
+static const void *errand_delete(struct errand *e, struct arena *a) {
+    Ws__DeleteWorkflowExecutionRequest *q =
+        MAKE(a, Ws__DeleteWorkflowExecutionRequest, ws__delete_workflow_execution_request__init);
+    q->namespace_ = make_namespace(a, e->workflow_id);
+    q->workflow_execution = make_execution(a, e->workflow_id, e->run->run_id);
+    return q;
+}
+
 static const void *errand_query(struct errand *e, struct arena *a) {
     Ws__QueryWorkflowRequest *q = MAKE(a, Ws__QueryWorkflowRequest, ws__query_workflow_request__init);
     q->namespace_ = make_namespace(a, e->workflow_id);
@@ -244,6 +252,7 @@ static void errand_send(struct errand *e, size_t place) {
         [ERRAND_QUERY] = RPC_query_workflow,
         [ERRAND_RESET] = RPC_reset_workflow,
         [ERRAND_BAD] = RPC_complete_activity,
+        [ERRAND_DELETE] = RPC_delete_workflow,
         [ERRAND_UPDATE] = RPC_update_workflow,
         [ERRAND_SIGNAL_WITH_START] = RPC_signal_with_start,
         [ERRAND_UPDATE_WITH_START] = RPC_execute_multi,
@@ -274,6 +283,9 @@ static void errand_send(struct errand *e, size_t place) {
         break;
     case ERRAND_RESET:
         request = errand_reset(e, &r->arena);
+        break;
+    case ERRAND_DELETE:
+        request = errand_delete(e, &r->arena);
         break;
     case ERRAND_UPDATE:
         request = errand_update(e, e->request, &r->arena);

@@ -17,6 +17,8 @@
 
 /* A closed run has no tasks. */
 static void check_task_of_open_run(struct world *w, const struct run_model *run, const char *what) {
+    if (run->delete_acked_us)
+        world_fail(w, "deleted_stays_gone", "%s task of run=%s", what, run->run_id);
     if (run->close_type)
         world_fail(w, "task_of_open_run", "%s task of run=%s, which closed with type=%" PRId32, what,
                    run->run_id, run->close_type);
