@@ -137,6 +137,7 @@ static void settle_orphan(struct step *s, const State__Child *c, const char *run
         break;
     case PARENT_CLOSE_POLICY_REQUEST_CANCEL:
         letter_send(s, LETTER_CANCEL_CHILD, c->workflow_id, run_id, 0);
+        letter_send(s, LETTER_CHILD_GO, c->workflow_id, run_id, 0); /* it can only answer when it may begin */
         break;
     default:
         letter_send(s, LETTER_TERMINATE_CHILD, c->workflow_id, run_id, 0);

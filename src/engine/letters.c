@@ -319,7 +319,7 @@ static int find_parent(struct op *op, struct space *space) {
 static int judge_child(const struct op *op) {
     const struct delivery *d = op->extra;
     const State__Child *c = child_find(op->run->body->st, d->parent_initiated_event_id);
-    if (!c || !streq(c->workflow_id, d->from.workflow_id) ||
+    if (!run_is_open(op->run->body->st) || !c || !streq(c->workflow_id, d->from.workflow_id) ||
         (c->is_started && !streq(c->run_id, d->first_run_id)))
         return ERR_NOT_FOUND;
     return !c->is_started && d->parent_original_run_id ? ERR_BUSY : 0; /* which child it is will be known */

@@ -51,6 +51,9 @@ static int32_t status_of(int32_t close_type) {
  * was not acknowledged, and no worker had its tasks before it was ended. */
 static void check_row(struct survey *s, const Workflow__WorkflowExecutionInfo *row) {
     const struct run_model *run = model_find(&s->w->model, row->execution->run_id);
+    if (!run && row->status == WORKFLOW_EXECUTION_STATUS_RUNNING)
+        world_fail(s->w, "everything_ends", "run=%s workflow=%s is open, and nobody has heard of it",
+                   row->execution->run_id, row->execution->workflow_id);
     if (!run)
         return;
     s->known += !run->is_deleted;
@@ -111,6 +114,10 @@ static void survey_listed(struct rpc *r) {
     }
     for (size_t i = 0; i < m->n_executions && s->phase == SURVEY_ROWS; i++)
         check_row(s, m->executions[i]);
+    if (s->phase == SURVEY_EMPTY && s->tries > 0)
+        for (size_t i = 0; i < m->n_executions; i++)
+            trace_note(s->w, "still listed: run=%s workflow=%s", m->executions[i]->execution->run_id,
+                       m->executions[i]->execution->workflow_id);
     s->rows += m->n_executions;
     if (m->next_page_token.len > 0)
         survey_list(s, m->next_page_token);
