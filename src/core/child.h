@@ -24,10 +24,6 @@ void child_start_failed(struct step *s, int64_t initiated_event_id,
 void child_closed(struct step *s, int64_t initiated_event_id, const Common__WorkflowExecution *child,
                   const char *namespace_name, const char *namespace_id, const History__HistoryEvent *close);
 
-/* The event by which the base run of a reset learnt of the end of a child, if the copy has that child open.
- */
-void child_end_again(struct step *s, const History__HistoryEvent *ev);
-
 /* LETTER_CHILD_GO arrived: the first task need not wait any longer. */
 void child_go(struct step *s);
 
@@ -36,4 +32,7 @@ void child_go(struct step *s);
 void child_hand_over(struct step *s, int64_t until_event_id);
 
 /* The run closes: tells its children what their parent-close policy says, and its own parent how it ended. */
+/* An event about a child, from the run that this one is a copy of: written here too if the child is pending.
+ */
+void child_reapply(struct step *s, const History__HistoryEvent *ev);
 void child_say_goodbye(struct step *s);

@@ -18,6 +18,11 @@ enum letter_kind {
     LETTER_CANCEL = 7,
     LETTER_ASK_CHILD =
         8, /* event_id: the initiated event. To a child of the base of a reset: has it ended? */
+    /* Between a schedule and its actions; event_id is the id of the start. */
+    LETTER_START_ACTION = 20,
+    LETTER_CANCEL_ACTION = 21,
+    LETTER_TERMINATE_ACTION = 22,
+    LETTER_ACTION_CLOSED = 23, /* to the schedule: how the chain ended */
 };
 
 /* run_id may be empty: whichever run the workflow id means. */

@@ -1,12 +1,15 @@
-/* Each kind of event has its function; children and letters that are not open in the copy are not touched. */
+/* One case for each event that outlives a reset. */
 #include "core/reapply.h"
 
 #include "core/child.h"
 #include "core/external.h"
 #include "core/letter.h"
 #include "core/run.h"
+#include "core/update.h"
 
-static int again_signal(struct step *s, const History__WorkflowExecutionSignaledEventAttributes *a) {
+static int reapply_signal(struct step *s, const History__HistoryEvent *ev) {
+    const History__WorkflowExecutionSignaledEventAttributes *a =
+        ev->workflow_execution_signaled_event_attributes;
     Ws__SignalWorkflowExecutionRequest signal = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
     struct run_caller caller = {.execution = a->external_workflow_execution};
     signal.signal_name = a->signal_name;
@@ -14,49 +17,54 @@ static int again_signal(struct step *s, const History__WorkflowExecutionSignaled
     signal.identity = a->identity;
     signal.header = a->header;
     signal.request_id = a->request_id;
+    signal.links = ev->links;
+    signal.n_links = ev->n_links;
     return run_signal(s, &signal, a->external_workflow_execution ? &caller : NULL);
 }
 
-static void again_child_started(struct step *s,
-                                const History__ChildWorkflowExecutionStartedEventAttributes *a) {
-    struct child_birth birth = {.namespace_name = a->namespace_,
-                                .namespace_id = a->namespace_id,
-                                .run_id = a->workflow_execution->run_id,
-                                .header = a->header};
-    child_started(s, a->initiated_event_id, &birth);
-}
-
-int reapply_event(struct step *s, const History__HistoryEvent *ev, bool wants_signals) {
+static void reapply_external(struct step *s, const History__HistoryEvent *ev) {
     switch ((int)ev->event_type) {
-    case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
-        return wants_signals ? again_signal(s, ev->workflow_execution_signaled_event_attributes) : 0;
-    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
-        again_child_started(s, ev->child_workflow_execution_started_event_attributes);
-        return 0;
-    case EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
-        child_start_failed(s, ev->start_child_workflow_execution_failed_event_attributes->initiated_event_id,
-                           ev->start_child_workflow_execution_failed_event_attributes->cause);
-        return 0;
     case EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
         external_resolved(s, ev->external_workflow_execution_signaled_event_attributes->initiated_event_id,
                           0);
-        return 0;
+        break;
     case EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
         external_resolved(s,
                           ev->signal_external_workflow_execution_failed_event_attributes->initiated_event_id,
                           (int)ev->signal_external_workflow_execution_failed_event_attributes->cause);
-        return 0;
+        break;
     case EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
         external_resolved(
             s, ev->external_workflow_execution_cancel_requested_event_attributes->initiated_event_id, 0);
-        return 0;
+        break;
     case EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
         external_resolved(
             s, ev->request_cancel_external_workflow_execution_failed_event_attributes->initiated_event_id,
             (int)ev->request_cancel_external_workflow_execution_failed_event_attributes->cause);
+        break;
+    default:
+        break;
+    }
+}
+
+int reapply_event(struct step *s, const History__HistoryEvent *ev, const struct reapply_choice *choice) {
+    switch ((int)ev->event_type) {
+    case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+        return choice->no_signals ? 0 : reapply_signal(s, ev);
+    case EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED:
+        if (!choice->no_updates)
+            update_readmit(s, ev->workflow_execution_update_admitted_event_attributes->request);
+        return 0;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
+        /* Without a request when it was admitted by an event, which is the one to repeat then. */
+        if (!choice->no_updates)
+            update_readmit(s, ev->workflow_execution_update_accepted_event_attributes->accepted_request);
         return 0;
     default:
-        child_end_again(s, ev);
+        if (choice->is_base) {
+            child_reapply(s, ev);
+            reapply_external(s, ev);
+        }
         return 0;
     }
 }

@@ -1,14 +1,22 @@
-/* What a reset takes along from behind the reset point.
+/* What happened to a run after the point to which it is reset, and must not be lost for that.
  *
- * Signals; and how the children and letters ended that the copied part of the
- * history leaves open. What is open still gets a letter again, which the
- * receiver knows by the request id of the first one; and children are asked
- * whether they have ended since the base run closed. */
+ * Signals are delivered again, updates that were accepted are admitted again, and what a child or a letter
+ * that is pending in the copy has told the old run, the copy hears too. What is open still gets a letter
+ * again, which its receiver knows by the request id of the first one; children are asked whether they have
+ * ended since the old run closed. Cancel requests are not repeated: who resets a run wants it to go on. */
 #pragma once
 
 #include "core/step.h"
 
-/* An event of the base run from behind the reset point; most of them mean nothing to the copy. */
-int reapply_event(struct step *s, const History__HistoryEvent *ev, bool wants_signals) must_check;
+struct reapply_choice {
+    bool no_signals;
+    bool no_updates;
+    bool is_base; /* the event is of the run that was copied, not of one that followed it in the chain */
+};
+
+/* Does to the copy what this event of the old run tells; nothing for most events. */
+int reapply_event(struct step *s, const History__HistoryEvent *ev,
+                  const struct reapply_choice *choice) must_check;
+
 /* Sends again what is neither delivered nor refused. outbox: the base run's. */
 void reapply_letters(struct step *s, State__Letter *const *outbox, size_t count);

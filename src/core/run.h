@@ -12,7 +12,8 @@
 
 /* Rules for a start request that need no state: required fields, lengths, durations, policies. */
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, const State__Namespace *space,
-                       const struct cal_zones *zones, struct err *err) must_check;
+                       const struct cal_zones *zones, const struct core_limits *limits,
+                       struct err *err) must_check;
 
 /* Rules for a cron schedule; empty is valid. */
 int run_validate_cron(const char *schedule, const struct cal_zones *zones, struct err *err) must_check;
@@ -40,6 +41,7 @@ struct run_birth {
     /* from its starter */
     const Ws__SignalWorkflowExecutionRequest *signal; /* comes with the start, before the first task */
     bool is_eager; /* the starter takes the first task itself */
+    const State__ScheduledBy *scheduled_by; /* the schedule whose action it is */
 };
 /* A new run: st is a fresh message. Writes the started event and, without a delay, the first task. */
 int run_start(struct step *s, const struct run_birth *birth,
@@ -54,7 +56,10 @@ enum start_verdict { START_NEW, START_SAME, START_EXISTING, START_TERMINATE_FIRS
 enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req, const char *request_id,
                                    const State__Execution *current, struct err *err);
 
-bool run_is_open(const State__Execution *st);
+/* Fills what the detail of ERR_ALREADY_STARTED says of the run that is there. */
+void run_name_in_error(const State__Execution *current, struct err *err);
+
+bool run_is_open(const State__Execution *st); /* running or paused */
 /* Ends the run: whatever was pending is dropped. The closing event is already written. */
 void run_close(struct step *s, E__WorkflowExecutionStatus status);
 
@@ -73,6 +78,9 @@ int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionR
                        const struct run_caller *caller) must_check;
 int run_terminate(struct step *s, const char *reason, Common__Payloads *details, const char *identity,
                   Common__Link **links, size_t link_count) must_check;
+
+/* Schedules a workflow task, unless the first one still has to wait. */
+void run_wake(struct step *s);
 
 /* The end of every step: what holds for the run whatever happened. */
 int run_settle(struct step *s) must_check;

@@ -3,6 +3,7 @@
 #include "core/attributes.h"
 #include "core/cron.h"
 #include "core/merge.h"
+#include "core/pause.h"
 #include "core/retry.h"
 #include "core/run.h"
 #include "core/task.h"
@@ -52,7 +53,7 @@ static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct e
 }
 
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__Namespace *space,
-                       const struct cal_zones *zones, struct err *err) {
+                       const struct cal_zones *zones, const struct core_limits *limits, struct err *err) {
     int rc = validate_required(r->workflow_id, "WorkflowId", err);
     if (rc == 0)
         rc = validate_required(r->workflow_type ? r->workflow_type->name : "", "WorkflowType", err);
@@ -74,6 +75,8 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
         rc = run_validate_cron(r->cron_schedule, zones, err);
     if (rc == 0)
         rc = attributes_validate(space, r->search_attributes, err);
+    if (rc == 0)
+        rc = attributes_check_size(limits, r->search_attributes, err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
         rc = err_set(err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     return rc == 0 ? validate_not_yet(r, err) : rc;
@@ -127,6 +130,7 @@ static void set_identity(struct step *s, const struct run_birth *b,
     pb_set_message(&st->retry_policy, r->retry_policy ? retry_normalised(s, r->retry_policy) : NULL,
                    &s->failed);
     pb_set_message(&st->parent, b->parent, &s->failed);
+    pb_set_message(&st->scheduled_by, b->scheduled_by, &s->failed);
     st->is_first_task_held = b->is_held;
     pb_set_string(&st->original_run_id, b->run_id, &s->failed);
     pb_set_string(&st->workflow_type, r->workflow_type->name, &s->failed);
@@ -217,6 +221,8 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
     if (!delay_us && !strempty(req->cron_schedule) && !birth->continued_run_id)
         delay_us = MAX(cron_backoff_us(req->cron_schedule, s->ctx.zones, s->now.us, s->now.us), 0);
     run_set_origin(s, birth, req, delay_us);
+    if (birth->continued_run_id)
+        pause_show(s); /* what was paused in the run before is not in this one */
     write_started(s, birth, req, delay_us);
     if (birth->signal) {
         int64_t due_us = s->st->first_task_due_us;
@@ -233,14 +239,18 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
 
 /* when the id is taken */
 
+void run_name_in_error(const State__Execution *current, struct err *err) {
+    if (!err)
+        return;
+    strncpy(err->subject, current->start_request_id, sizeof(err->subject) - 1);
+    strncpy(err->run_id.s, current->run_id, UUID_TEXT_LEN);
+    strncpy(err->first_run_id.s, current->first_run_id, UUID_TEXT_LEN);
+}
+
 static int already_started(struct err *err, const State__Execution *current, const char *text) {
     int rc = err_set(err, ERR_ALREADY_STARTED, "%s WorkflowId: %s, RunId: %s.", text, current->workflow_id,
                      current->run_id);
-    if (err) {
-        strncpy(err->subject, current->start_request_id, sizeof(err->subject) - 1);
-        strncpy(err->run_id.s, current->run_id, UUID_TEXT_LEN);
-        strncpy(err->first_run_id.s, current->first_run_id, UUID_TEXT_LEN);
-    }
+    run_name_in_error(current, err);
     return rc;
 }
 

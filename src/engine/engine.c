@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "engine/engine_int.h"
+#include "engine/schedule.h"
 
 /* time */
 
@@ -27,8 +28,13 @@ static void go_tick(struct op *op) {
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
+/* Many may be due at once. A turn takes some of them, so that calls are answered in between, and none
+ * while more waits to be written than one commit should hold. */
 static void fire_due(struct engine *e) {
-    for (struct heap_node *n; (n = heap_top(&e->due)) && n->key <= e->now.wall.us;) {
+    struct heap_node *n;
+    for (size_t i = 0; i < ENGINE_DUE_PER_TURN && !group_is_full(e); i++) {
+        if (!(n = heap_top(&e->due)) || n->key > e->now.wall.us)
+            return;
         struct run *run = container_of(n, struct run, due);
         struct run_key key = run->key;
         /* Out of the heap until its state says when the next deadline is; loading it tells. */
@@ -56,12 +62,13 @@ void engine_advance(struct engine *e, struct now now) {
     fire_due(e);
     queues_advance(e);
     retention_sweep(e);
+    spaces_reap(e);
 }
 
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
     const struct heap_node *due = heap_top(&e->due), *deadline = heap_top(&e->deadlines);
     int64_t wait = CLOCK_NEVER;
-    if (due)
+    if (due && !group_is_full(e))
         wait = MAX(due->key - now.wall.us, 0);
     if (deadline)
         wait = MIN(wait, MAX(deadline->key - now.mono.us, 0));
@@ -69,6 +76,8 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
         wait = MIN(wait, MAX(queues_next_pass_us(e) - now.mono.us, 0));
     if (!e->is_sweeping)
         wait = MIN(wait, MAX(e->next_sweep_us - now.mono.us, 0));
+    if (spaces_next_reap_us(e) != CLOCK_NEVER)
+        wait = MIN(wait, MAX(spaces_next_reap_us(e) - now.mono.us, 0));
     return wait;
 }
 
@@ -131,6 +140,8 @@ static void recovery_end(struct engine *e, int rc, const char *text) {
     if (rc < 0)
         err_set(&err, rc, "%s", text);
     e->is_ready = rc == 0;
+    if (e->is_ready)
+        schedules_refresh_all(e);
     e->on_ready(e->ready_ctx, rc, &err);
 }
 
@@ -219,8 +230,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
         return ERR_NO_MEMORY;
     }
     e->cfg = *cfg;
-    e->limits = (struct core_limits){.blob_bytes_max = cfg->blob_bytes_error,
-                                     .is_eager_activity_off = cfg->is_eager_activity_off};
+    e->limits = cfg->limits;
     e->long_poll_us = cfg->long_poll_us ? cfg->long_poll_us : ENGINE_LONG_POLL_MS * USEC_PER_MS;
     e->store = cfg->store;
     e->log = cfg->log;
@@ -234,6 +244,8 @@ int engine_new(const struct engine_config *cfg, struct now now,
     map_init(&e->currents, ENGINE_RUNS, rng_u64(&e->rng));
     map_init(&e->queues, ENGINE_QUEUES, rng_u64(&e->rng));
     map_init(&e->queries, ENGINE_PARKED, rng_u64(&e->rng));
+    map_init(&e->workers, ENGINE_WORKERS, rng_u64(&e->rng));
+    list_init(&e->heard);
     heap_init(&e->due, ENGINE_RUNS);
     heap_init(&e->deadlines, ENGINE_PARKED);
     heap_init(&e->passes, ENGINE_QUEUES);
@@ -340,6 +352,7 @@ static void free_contents(struct engine *e) {
         body_free(run->body);
         mem_free(run);
     }
+    workers_forget(e, NULL);
     for (size_t i = 0; (s = map_next(&e->spaces, &i));) {
         pb_free(s->st);
         mem_free(s);
@@ -368,6 +381,7 @@ void engine_free(struct engine *e) {
     map_done(&e->currents);
     map_done(&e->queues);
     map_done(&e->queries);
+    map_done(&e->workers);
     buf_done(&e->image);
     arena_done(&e->scratch);
     mem_free(e);

@@ -48,7 +48,7 @@ static int check_shape(struct op *op, const Ws__ExecuteMultiOperationRequest *re
 
 static int check_start(struct op *op, const Ws__ExecuteMultiOperationRequest *req, const struct space *space,
                        const Ws__StartWorkflowExecutionRequest *start) {
-    int rc = run_validate_start(start, space->st, op->e->cfg.zones, &op->err);
+    int rc = run_validate_start(start, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
     if (rc == 0 && !strempty(start->namespace_) && !streq(start->namespace_, req->namespace_))
         rc = err_set(&op->err, ERR_INVALID, "Namespace is not consistent with the request.");
     if (rc == 0 && !strempty(start->cron_schedule))
@@ -60,7 +60,7 @@ static int check_start(struct op *op, const Ws__ExecuteMultiOperationRequest *re
     if (rc == 0)
         rc = op_check_blob(op, (const ProtobufCMessage *)start->input);
     if (rc == 0)
-        rc = op_check_blob(op, (const ProtobufCMessage *)start->memo);
+        rc = op_check_memo(op, start->memo);
     return rc;
 }
 
@@ -111,6 +111,8 @@ static void go_multi_step(struct op *op) {
     bool is_update = false;
     int rc = op_need_space(op, m->update->namespace_name, &space);
     if (rc == 0)
+        rc = op_need_room(op);
+    if (rc == 0)
         rc = op_judge_start(op, space, m->start, &verdict);
     if (rc == ERR_WAIT)
         return;
@@ -141,7 +143,7 @@ static void go_multi(struct op *op) {
     const Ws__ExecuteMultiOperationRequest *req = op->req;
     struct multi_op *m = arena_new(op->call->arena, struct multi_op);
     struct space *space;
-    int rc = m ? op_need_space(op, req->namespace_, &space) : op_out_of_memory(op);
+    int rc = m ? op_need_open_space(op, req->namespace_, &space) : op_out_of_memory(op);
     if (rc == 0)
         rc = check_shape(op, req);
     if (rc < 0) {

@@ -5,6 +5,7 @@
  * takes it, by the step on its run; stale entries are dropped then. */
 #include "base/mem.h"
 #include "core/activity.h"
+#include "core/pause.h"
 #include "core/task.h"
 #include "core/validate.h"
 #include "engine/engine_int.h"
@@ -45,6 +46,30 @@ void queue_free(struct queue *q) {
     mem_free(q->visitors);
     mem_free((void *)(uintptr_t)q->key.p);
     mem_free(q);
+}
+
+void queues_end_polls(struct engine *e, const struct space *space) {
+    struct queue *q;
+    for (size_t i = 0; (q = map_next(&e->queues, &i));) {
+        if (q->space != space)
+            continue;
+        for (struct list *n; (n = list_pop(&q->pollers));) {
+            struct op *op = container_of(n, struct op, link);
+            op->expire(op);
+        }
+    }
+}
+
+void queues_forget(struct engine *e, const struct space *space) {
+    struct queue *q;
+    queues_end_polls(e, space);
+    for (size_t i = 0; (q = map_next(&e->queues, &i));) {
+        if (q->space != space)
+            continue;
+        map_remove(&e->queues, q->key);
+        heap_remove(&e->passes, &q->pass);
+        queue_free(q);
+    }
 }
 
 struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name) {
@@ -234,7 +259,7 @@ static void unstick(struct step *s, void *arg unused_arg) {
 
 void offer_workflow_task(struct engine *e, struct run *run) {
     const State__Execution *st = run->body->st;
-    if (!st->task || st->task->started_event_id)
+    if (!st->task || st->task->started_event_id || run_is_paused(st))
         return;
     if (!st->task->is_sticky) {
         offer(e, run, false, st->task_queue, st->task->scheduled_event_id, 0,
@@ -251,7 +276,7 @@ void offer_workflow_task(struct engine *e, struct run *run) {
 
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {
     const State__Activity *a = activity_find(run->body->st, event_id);
-    if (a && a->is_offered && !a->started_us)
+    if (a && a->is_offered && !a->started_us && !run_is_paused(run->body->st))
         offer(e, run, true, a->task_queue, event_id, a->stamp,
               priority_of(run->body->st->priority, a->priority));
 }

@@ -120,6 +120,7 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
     s.ctx.space = space->st;
     s.ctx.zones = op->e->cfg.zones;
     s.ctx.namespace_name = space->st->name;
+    s.limits = &e->limits;
     int rc = run_start(&s, &birth, plan->req);
     if (rc == 0 && birth.is_eager && st->task) {
         struct task_pick pick = {st->task->scheduled_event_id, plan->req->identity, op->request_id, false};
@@ -146,9 +147,7 @@ int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowEx
                    enum start_verdict *ret) {
     bool is_known = false;
     struct uuid run_id;
-    int rc = group_is_full(op->e) ? err_std(&op->err, ERR_BUSY) : 0;
-    if (rc == 0)
-        rc = op_need_current(op, space, req->workflow_id, &is_known, &run_id);
+    int rc = op_need_current(op, space, req->workflow_id, &is_known, &run_id);
     if (rc == 0 && is_known)
         rc = op_need_run(op, space, run_id);
     if (rc < 0)
@@ -230,25 +229,28 @@ static void reply_eager(struct op *op) {
     struct str tail = {NULL, 0};
     if (task_response_tail(op, EAGER_TASK_FIELD, false, &tail) < 0)
         tail = (struct str){NULL, 0}; /* it times out and is offered again */
+    op->drop = op_drop_carried;
     reply_started(op, true, tail);
 }
 
 static int check_blobs(struct op *op, const Ws__StartWorkflowExecutionRequest *req) {
     int rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
-    return rc == 0 ? op_check_blob(op, (const ProtobufCMessage *)req->memo) : rc;
+    return rc == 0 ? op_check_memo(op, req->memo) : rc;
 }
 
 static void go_start(struct op *op) {
     const Ws__StartWorkflowExecutionRequest *req = op->req;
     enum start_verdict verdict;
     struct space *space;
-    int rc = op_need_space(op, req->namespace_, &space);
+    int rc = op_need_open_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->err);
+        rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
     if (rc == 0 && !op->request_id)
         rc = check_blobs(op, req);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
+    if (rc == 0)
+        rc = op_need_room(op);
     if (rc == 0)
         rc = op_judge_start(op, space, req, &verdict);
     if (rc == ERR_WAIT)
@@ -357,9 +359,9 @@ static void go_signal_with_start(struct op *op) {
     Ws__SignalWorkflowExecutionRequest signal = signal_part(req);
     enum start_verdict verdict = START_NEW;
     struct space *space;
-    int rc = op_need_space(op, req->namespace_, &space);
+    int rc = op_need_open_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(&start, space->st, op->e->cfg.zones, &op->err);
+        rc = run_validate_start(&start, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
     if (rc == 0 && !op->request_id)
         rc = check_blobs(op, &start);
     if (rc == 0 && !op->request_id)
@@ -368,6 +370,8 @@ static void go_signal_with_start(struct op *op) {
         rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
+    if (rc == 0)
+        rc = op_need_room(op);
     if (rc == 0)
         rc = op_judge_start(op, space, &start, &verdict);
     if (rc == ERR_WAIT)

@@ -12,7 +12,7 @@ struct dispatch;
 
 enum method_kind {
     METHOD_UNARY,
-    METHOD_POLL, /* asks for a task; its answer may carry one that must not get lost */
+    METHOD_POLL, /* asks for a task, and may wait for one */
     METHOD_WAIT,
     METHOD_STREAM,
 };
@@ -49,4 +49,5 @@ const struct method *method_at(size_t i);
 /* What the server answers by itself (svc_system.c); the engine answers the rest. */
 method_fn method_get_system_info;
 method_fn method_get_cluster_info;
+method_fn method_list_clusters;
 method_fn method_health_check;

@@ -174,9 +174,8 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
         .namespaces = cfg->namespaces,
         .retention_us = cfg->retention_us,
         .search_attributes = cfg->search_attributes,
-        .blob_bytes_error = cfg->blob_bytes_error,
+        .limits = cfg->limits,
         .long_poll_us = cfg->long_poll_us,
-        .is_eager_activity_off = cfg->is_eager_activity_off,
         .zones = &s->zones,
         .on_fatal = on_fatal,
         .fatal_ctx = s,
@@ -210,6 +209,7 @@ static int open_grpc(struct server *s, const struct server_config *cfg, struct e
 static int open_http(struct server *s, const struct server_config *cfg, struct err *reterr) {
     struct http1_handler http = http_handler(&s->http);
     s->http.bound = cfg->http;
+    s->http.engine = s->engine;
     int rc = http1_server_new(s->loop, cfg->http.host, cfg->http.port, &http, &s->http_server, reterr);
     if (rc < 0)
         return rc;

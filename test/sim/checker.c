@@ -29,8 +29,11 @@ static void check_same_run_for_request(struct world *w, struct request_model *re
 static void check_id_policy(struct world *w, const struct request_model *request,
                             const struct run_model *run) {
     const struct run_model *before = run->older;
-    if (!before || before->is_deleted || before->after || before->ended_by_reset)
+    if (!before || before->after || before->ended_by_reset)
         return;
+    for (const struct run_model *older = before; older; older = older->older)
+        if (older->is_deleted)
+            return; /* it may have been the one that counts */
     if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
         world_fail(w, "id_policy",
                    "request=%s made run=%s although run=%s exists and duplicates are rejected", request->id,
