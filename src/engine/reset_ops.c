@@ -36,6 +36,8 @@ struct reset {
     struct uuid last_run; /* of the last part */
     int64_t transition_count; /* of it, when it was read */
     bool is_last_open; /* it was, then */
+    struct uuid current_run; /* as the store last said */
+    bool has_current;
 };
 
 /* Reading the base run */
@@ -281,8 +283,10 @@ static int read_sequels(struct op *op, struct space *space, struct reset *r) {
     struct uuid run_id;
     while (uuid_parse(str_of(r->next_run_id), &run_id) == 0) {
         int rc = op_need_run(op, space, run_id);
-        if (rc == ERR_NOT_FOUND)
+        if (rc == ERR_NOT_FOUND) {
+            r->next_run_id[0] = '\0'; /* not to be looked for again when the op is */
             return 0;
+        }
         struct reset_part *p = rc == 0 ? arena_new(op->call->arena, struct reset_part) : NULL;
         if (rc == 0 && !p)
             rc = op_out_of_memory(op);
@@ -296,15 +300,21 @@ static int read_sequels(struct op *op, struct space *space, struct reset *r) {
     return 0;
 }
 
-static int need_current_run(struct op *op, struct space *space, const char *workflow_id) {
+/* The run is held while the store is asked which one is current, so that two of these cannot push each other
+ * out of memory for ever. */
+static int need_current_run(struct op *op, struct space *space, const char *workflow_id, struct reset *r) {
     bool is_known = false;
-    struct uuid run_id;
-    int rc = op_need_current(op, space, workflow_id, &is_known, &run_id);
-    if (rc == 0 && is_known)
-        return op_need_run(op, space, run_id);
-    if (rc == 0)
-        op_pin(op, NULL);
-    return rc;
+    int rc = r->has_current ? op_need_run(op, space, r->current_run) : 0;
+    if (rc == ERR_WAIT)
+        return rc;
+    rc = op_need_current(op, space, workflow_id, &is_known, &r->current_run);
+    if (rc < 0)
+        return rc;
+    r->has_current = is_known;
+    if (is_known)
+        return op_need_run(op, space, r->current_run);
+    op_pin(op, NULL);
+    return 0;
 }
 
 static int reset_prepare(struct op *op, struct space **ret) {
@@ -331,7 +341,7 @@ static int need_runs(struct op *op, struct space *space, struct reset *r) {
         if (rc == 0)
             rc = read_sequels(op, space, r);
         if (rc == 0)
-            rc = need_current_run(op, space, req->workflow_execution->workflow_id);
+            rc = need_current_run(op, space, req->workflow_execution->workflow_id, r);
         bool is_fresh = rc < 0 || !r->is_last_open ||
                         (op->run && uuid_eq(op->run->key.run_id, r->last_run) &&
                          op->run->body->st->transition_count == r->transition_count);

@@ -141,8 +141,7 @@ static void check_long_poll_wakes(struct reading *g, int64_t sent_us,
         return;
     }
     const History__HistoryEvent *last = m->history->events[m->history->n_events - 1];
-    if (!w->is_calm || (last->event_type != EVENT_TYPE_WORKFLOW_TASK_SCHEDULED &&
-                        !event_closes_run((int32_t)last->event_type)))
+    if (!w->is_calm || !event_closes_run((int32_t)last->event_type))
         return; /* clocks may have jumped; other events may be written later than they happened */
     int64_t wall_ahead_us = w->now.wall.us - w->now.mono.us;
     int64_t happened_us =
