@@ -1,6 +1,8 @@
 /* Field rules that many requests share. Each returns 0 or ERR_INVALID with the text that clients know. */
 #pragma once
 
+#include <protobuf-c/protobuf-c.h>
+
 #include "base/err.h"
 #include "common.pb-c.h"
 #include "taskqueue.pb-c.h"
@@ -10,3 +12,5 @@ int validate_required(const char *value, const char *name,
                       struct err *err) must_check; /* "<name> is not set on request." */
 int validate_execution(const Common__WorkflowExecution *e, struct err *err) must_check; /* run id optional */
 int validate_task_queue(const Taskqueue__TaskQueue *q, struct err *err) must_check;
+/* What fields.def says about the fields of this request. */
+int validate_fields(const ProtobufCMessage *m, struct err *err) must_check;
