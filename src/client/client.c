@@ -14,14 +14,12 @@
 #include "health.pb-c.h"
 #include "net/h2_client.h"
 #include "operatorservice.pb-c.h"
+#include "rondo.pb-c.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
+#include "wire/services.h"
 #include "wire/status.h"
 #include "workflowservice.pb-c.h"
-
-#define SERVICE_WORKFLOW "temporal.api.workflowservice.v1.WorkflowService"
-#define SERVICE_OPERATOR "temporal.api.operatorservice.v1.OperatorService"
-#define SERVICE_HEALTH "grpc.health.v1.Health"
 
 #define RESPONSE_BYTES_MAX (64u << 20) /* a message; a page of history or of a list is 2 MiB */
 #define DECODE_BUDGET (4u * RESPONSE_BYTES_MAX)

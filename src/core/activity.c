@@ -8,6 +8,7 @@
 
 #include "core/activity_int.h"
 #include "core/failure.h"
+#include "core/pause.h"
 #include "core/retry.h"
 #include "core/task.h"
 
@@ -30,13 +31,14 @@ State__Activity *activity_find_id(const State__Execution *st, const char *activi
 
 static void activity_remove(struct step *s, const State__Activity *a) {
     State__Execution *st = s->st;
-    for (size_t i = 0; i < st->n_activities; i++) {
-        if (st->activities[i] == a) {
-            pb_remove_message(&st->n_activities, st->activities, i);
-            return;
-        }
-    }
-    ensure(!"activity is in its run");
+    bool was_paused = a->is_paused;
+    size_t i = 0;
+    while (i < st->n_activities && st->activities[i] != a)
+        i++;
+    ensure(i < st->n_activities);
+    pb_remove_message(&st->n_activities, st->activities, i);
+    if (was_paused)
+        pause_show(s);
 }
 
 static int refuse(struct step *s, E__WorkflowTaskFailedCause cause, const char *text) {
@@ -192,7 +194,7 @@ int32_t activity_attempt(const State__Activity *a) {
 int activity_start(struct step *s, int64_t scheduled_event_id, int32_t stamp, const char *identity,
                    const char *request_id) {
     State__Activity *a = activity_find(s->st, scheduled_event_id);
-    if (!a || a->started_us || !a->is_offered || a->stamp != stamp)
+    if (!a || a->started_us || !a->is_offered || a->stamp != stamp || run_is_paused(s->st))
         return err_set(s->err, ERR_NOT_FOUND, ACTIVITY_GONE_TEXT);
     a->started_us = s->now.us;
     a->last_heartbeat_us = 0;

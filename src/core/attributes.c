@@ -14,6 +14,12 @@ static const struct attribute_built_in built_ins[] = {
 #undef ATTRIBUTE
 };
 
+static const struct attribute_built_in of_schedules[] = {
+#define SCHEDULE_ATTRIBUTE(name, type) {#name, INDEXED_VALUE_TYPE_##type, SYSTEM},
+#include "core/schedule_attributes.def"
+#undef SCHEDULE_ATTRIBUTE
+};
+
 static const char *const type_names[] = {"",       "Text", "Keyword",  "Int",
                                          "Double", "Bool", "Datetime", "KeywordList"};
 
@@ -39,6 +45,13 @@ E__IndexedValueType attribute_type(const State__Namespace *ns, const char *name)
     for (size_t i = 0; ns && i < ns->n_search_attributes; i++)
         if (streq(ns->search_attributes[i]->name, name))
             return (E__IndexedValueType)ns->search_attributes[i]->type;
+    return INDEXED_VALUE_TYPE_UNSPECIFIED;
+}
+
+E__IndexedValueType schedule_attribute_type(const char *name) {
+    for (size_t i = 0; i < ARRAY_LEN(of_schedules); i++)
+        if (streq(of_schedules[i].name, name))
+            return of_schedules[i].type;
     return INDEXED_VALUE_TYPE_UNSPECIFIED;
 }
 

@@ -3,10 +3,14 @@
 
 #include "core/step.h"
 
+#define SCHEDULE_DIVISION "TemporalScheduler" /* TemporalNamespaceDivision of what is no workflow */
+
 /* The type of a name in this namespace; UNSPECIFIED when it has none. */
 E__IndexedValueType attribute_type(const State__Namespace *ns, const char *name);
 /* Whether the name is one that no namespace can define or remove. */
 bool attribute_is_built_in(const char *name);
+/* The type of a name that schedules have and workflows have not; UNSPECIFIED for others. */
+E__IndexedValueType schedule_attribute_type(const char *name);
 /* "Keyword" and so on: what stands in a payload's `type`. */
 const char *attribute_type_name(E__IndexedValueType type);
 

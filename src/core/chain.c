@@ -92,6 +92,7 @@ static struct run_birth birth_after(const struct step *s, const char *run_id) {
         .attempt = 1,
         .execution_expires_us = st->execution_expires_us,
         .parent = st->parent,
+        .scheduled_by = st->scheduled_by,
         .root_workflow_id = st->root_workflow_id,
         .root_run_id = st->root_run_id,
     };

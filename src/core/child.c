@@ -298,6 +298,53 @@ void child_closed(struct step *s, int64_t initiated_event_id, const Common__Work
     task_schedule(s);
 }
 
+/* After a reset */
+
+static void reapply_end(struct step *s, int64_t initiated_event_id, int64_t *started_event_id,
+                        E__EventType type, void *attributes) {
+    State__Child *c = child_find(s->st, initiated_event_id);
+    if (!c)
+        return;
+    *started_event_id = c->started_event_id;
+    step_event(s, type, attributes, NULL);
+    child_remove(s, c);
+    task_schedule(s);
+}
+
+static void reapply_start(struct step *s, const History__ChildWorkflowExecutionStartedEventAttributes *a) {
+    struct child_birth birth = {.run_id = a->workflow_execution ? a->workflow_execution->run_id : "",
+                                .namespace_name = a->namespace_,
+                                .namespace_id = a->namespace_id,
+                                .header = a->header};
+    child_started(s, a->initiated_event_id, &birth);
+}
+
+#define REAPPLY_END(NAME, member)                                                                            \
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_##NAME: {                                                       \
+        __typeof__(ev->member##_event_attributes) a = ev->member##_event_attributes;                         \
+        reapply_end(s, a->initiated_event_id, &a->started_event_id, ev->event_type, a);                      \
+        break;                                                                                               \
+    }
+
+void child_reapply(struct step *s, const History__HistoryEvent *ev) {
+    switch ((int)ev->event_type) {
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
+        reapply_start(s, ev->child_workflow_execution_started_event_attributes);
+        break;
+    case EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+        child_start_failed(s, ev->start_child_workflow_execution_failed_event_attributes->initiated_event_id,
+                           ev->start_child_workflow_execution_failed_event_attributes->cause);
+        break;
+        REAPPLY_END(COMPLETED, child_workflow_execution_completed)
+        REAPPLY_END(FAILED, child_workflow_execution_failed)
+        REAPPLY_END(CANCELED, child_workflow_execution_canceled)
+        REAPPLY_END(TIMED_OUT, child_workflow_execution_timed_out)
+        REAPPLY_END(TERMINATED, child_workflow_execution_terminated)
+    default:
+        break;
+    }
+}
+
 void child_go(struct step *s) {
     State__Execution *st = s->st;
     if (!st->is_first_task_held)

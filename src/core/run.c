@@ -3,27 +3,40 @@
 
 #include "core/child.h"
 #include "core/failure.h"
+#include "core/letter.h"
 #include "core/merge.h"
+#include "core/pause.h"
 #include "core/retry.h"
+#include "core/schedule.h"
 #include "core/task.h"
 #include "core/validate.h"
 
 bool run_is_open(const State__Execution *st) {
-    return st->status == WORKFLOW_EXECUTION_STATUS_RUNNING;
+    return st->status == WORKFLOW_EXECUTION_STATUS_RUNNING || st->status == WORKFLOW_EXECUTION_STATUS_PAUSED;
+}
+
+/* The end of a chain that a schedule began is what the schedule waits for. A reset goes on as another run. */
+static void tell_schedule(struct step *s) {
+    const State__ScheduledBy *by = s->st->scheduled_by;
+    if (by && strempty(s->st->new_run_id) && strempty(s->st->reset_run_id))
+        letter_send(s, LETTER_ACTION_CLOSED, by->workflow_id, by->run_id, by->start_id);
 }
 
 void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     State__Execution *st = s->st;
     ensure_inv(I6, run_is_open(st));
+    pause_end(s);
     st->status = (int32_t)status;
     st->close_us = s->now.us;
     pb_free(st->task);
     st->task = NULL;
     st->first_task_due_us = 0;
     pb_clear_messages(&st->n_activities, &st->activities);
+    pause_show(s);
     pb_clear_messages(&st->n_timers, &st->timers);
     pb_clear_messages(&st->n_externals, &st->externals);
     child_say_goodbye(s);
+    tell_schedule(s);
     pb_clear_bytes(&st->n_buffered, &st->buffered);
     st->buffered_bytes = 0;
     step_effect(s, EFFECT_CLOSED, 0);
@@ -72,9 +85,15 @@ static int bound_buffer(struct step *s) {
     return task_fail(s, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, NULL, "history-service");
 }
 
+void run_wake(struct step *s) {
+    wake(s, false);
+}
+
 int run_settle(struct step *s) {
     if (!run_is_open(s->st))
         return 0;
+    if (s->st->schedule)
+        return schedule_settle(s);
     int rc = bound_buffer(s);
     task_settle(s);
     return rc == 0 && run_is_open(s->st) ? bound_size(s) : rc;

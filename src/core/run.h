@@ -59,7 +59,7 @@ enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req,
 /* Fills what the detail of ERR_ALREADY_STARTED says of the run that is there. */
 void run_name_in_error(const State__Execution *current, struct err *err);
 
-bool run_is_open(const State__Execution *st);
+bool run_is_open(const State__Execution *st); /* running or paused */
 /* Ends the run: whatever was pending is dropped. The closing event is already written. */
 void run_close(struct step *s, E__WorkflowExecutionStatus status);
 
@@ -78,6 +78,9 @@ int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionR
                        const struct run_caller *caller) must_check;
 int run_terminate(struct step *s, const char *reason, Common__Payloads *details, const char *identity,
                   Common__Link **links, size_t link_count) must_check;
+
+/* Schedules a workflow task, unless the first one still has to wait. */
+void run_wake(struct step *s);
 
 /* The end of every step: what holds for the run whatever happened. */
 int run_settle(struct step *s) must_check;

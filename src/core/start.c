@@ -3,6 +3,7 @@
 #include "core/attributes.h"
 #include "core/cron.h"
 #include "core/merge.h"
+#include "core/pause.h"
 #include "core/retry.h"
 #include "core/run.h"
 #include "core/task.h"
@@ -220,6 +221,8 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
     if (!delay_us && !strempty(req->cron_schedule) && !birth->continued_run_id)
         delay_us = MAX(cron_backoff_us(req->cron_schedule, s->ctx.zones, s->now.us, s->now.us), 0);
     run_set_origin(s, birth, req, delay_us);
+    if (birth->continued_run_id)
+        pause_show(s); /* what was paused in the run before is not in this one */
     write_started(s, birth, req, delay_us);
     if (birth->signal) {
         int64_t due_us = s->st->first_task_due_us;

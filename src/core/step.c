@@ -18,13 +18,17 @@ struct event_rule {
     E__EventType type;
     History__HistoryEvent__AttributesCase attributes;
     enum event_how how;
+    bool is_for_operators;
 };
 
 static const struct event_rule event_rules[] = {
 #define EVENT(name, how)                                                                                     \
-    {EVENT_TYPE_##name, HISTORY__HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES, how},
+    {EVENT_TYPE_##name, HISTORY__HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES, how, false},
+#define OPERATORS_EVENT(name, how)                                                                           \
+    {EVENT_TYPE_##name, HISTORY__HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES, how, true},
 #include "core/events.def"
 #undef EVENT
+#undef OPERATORS_EVENT
 };
 
 static const struct event_rule *event_rule(E__EventType type) {
@@ -122,6 +126,7 @@ int64_t step_event(struct step *s, E__EventType type, void *attributes, const st
     ev.event_type = type;
     ev.event_time = &time;
     ev.attributes_case = rule->attributes;
+    ev.worker_may_ignore = rule->is_for_operators;
     /* Every member of the union is a pointer to an attributes message. */
     ev.timer_fired_event_attributes = attributes;
     ev.user_metadata = (Sdk__UserMetadata *)(uintptr_t)extra->user_metadata;

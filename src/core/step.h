@@ -69,6 +69,7 @@ struct ledger_row {
     int64_t nominal_s;
     int32_t fate; /* Rondo__LedgerFate */
     struct str bytes; /* Rondo__LedgerEntry, packed; in the arena */
+    int64_t last_nominal_s; /* of several in one row; 0: there is one */
 };
 
 struct step {

@@ -5,6 +5,7 @@
 #include "core/task.h"
 
 #include "core/failure.h"
+#include "core/pause.h"
 #include "core/run.h"
 
 bool task_is_started(const State__Execution *st) {
@@ -104,12 +105,13 @@ void task_schedule(struct step *s) {
         return;
     if (step_flush_buffered(s))
         st->task_attempt = 1;
-    schedule(s, false);
+    if (!run_is_paused(st))
+        schedule(s, false);
 }
 
 void task_schedule_speculative(struct step *s) {
     State__Execution *st = s->st;
-    if (st->task || !run_is_open(st))
+    if (st->task || !run_is_open(st) || run_is_paused(st))
         return;
     ensure(!st->n_buffered);
     schedule(s, st->task_attempt <= 1); /* a transient task has no events either */
@@ -148,7 +150,7 @@ static void convert_transient(struct step *s) {
 int task_start(struct step *s, const struct task_pick *pick) {
     State__Execution *st = s->st;
     State__WorkflowTask *t = st->task;
-    if (!t || t->started_event_id || t->scheduled_event_id != pick->scheduled_event_id)
+    if (!t || t->started_event_id || t->scheduled_event_id != pick->scheduled_event_id || run_is_paused(st))
         return err_set(s->err, ERR_NOT_FOUND, "Workflow task not found.");
     if (pick->from_sticky && !t->is_sticky)
         return err_set(s->err, ERR_NOT_FOUND, "Workflow task moved to the normal queue.");
@@ -190,6 +192,16 @@ void task_unstick(struct step *s) {
         return;
     t->is_sticky = false;
     step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
+}
+
+void task_hold(struct step *s) {
+    State__Execution *st = s->st;
+    if (!st->task || st->task->started_event_id)
+        return;
+    if (st->task->is_speculative)
+        task_forget_speculative(st);
+    else if (st->task->is_sticky)
+        task_unstick(s);
 }
 
 int task_check_token(struct step *s, const State__TaskToken *token) {

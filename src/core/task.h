@@ -43,6 +43,9 @@ void task_write_started(struct step *s);
 /* The sticky worker is gone: offer the task on the normal queue. */
 void task_unstick(struct step *s);
 
+/* No worker gets it for a while: what it would wait for in vain is taken from a task that no worker has. */
+void task_hold(struct step *s);
+
 /* Checks that this token means the task that is with a worker now. */
 int task_check_token(struct step *s, const State__TaskToken *token) must_check;
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "engine/engine_int.h"
+#include "engine/schedule.h"
 
 /* time */
 
@@ -139,6 +140,8 @@ static void recovery_end(struct engine *e, int rc, const char *text) {
     if (rc < 0)
         err_set(&err, rc, "%s", text);
     e->is_ready = rc == 0;
+    if (e->is_ready)
+        schedules_refresh_all(e);
     e->on_ready(e->ready_ctx, rc, &err);
 }
 
@@ -255,6 +258,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->recovery = rec;
     e->soon_end = &e->soon;
     e->next_sweep_us = usec_add(now.mono.us, ENGINE_SWEEP_MS * USEC_PER_MS);
+    e->next_reap_us = CLOCK_NEVER;
     rec->e = e;
     buf_init(&rec->rows, SIZE_MAX);
     *ret = e;

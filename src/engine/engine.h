@@ -15,6 +15,7 @@
 #include "core/limits.h"
 #include "engine/call.h"
 #include "operatorservice.pb-c.h"
+#include "rondo.pb-c.h"
 #include "store/store.h"
 #include "workflowservice.pb-c.h"
 
@@ -71,3 +72,7 @@ void engine_drain(struct engine *e);
     void engine_##snake(struct engine *e, struct call *c, const Ops__##Name##Request *req);
 #include "engine/operator_rpcs.def"
 #undef ENGINE_OPERATOR_RPC
+#define ENGINE_SCHEDULE_RPC(snake, Name)                                                                     \
+    void engine_##snake(struct engine *e, struct call *c, const Rondo__##Name##Request *req);
+#include "engine/schedule_rpcs.def"
+#undef ENGINE_SCHEDULE_RPC

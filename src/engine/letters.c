@@ -10,6 +10,7 @@
 #include "core/child.h"
 #include "core/external.h"
 #include "core/letter.h"
+#include "core/schedule.h"
 #include "engine/copy.h"
 #include "engine/start.h"
 
@@ -26,9 +27,12 @@ struct delivery {
     bool is_moot; /* what it asks for is known to have happened */
     int64_t parent_initiated_event_id;
     Common__Priority *priority;
+    struct action_order order; /* LETTER_START_ACTION */
+    struct action_end end; /* LETTER_ACTION_CLOSED */
     /* The outcome */
     int cause; /* 0: received */
     struct uuid_text child_run_id;
+    struct action_outcome outcome;
 };
 
 static void go_deliver(struct op *op);
@@ -59,10 +63,24 @@ static int64_t event_behind(const State__Execution *st, const State__Letter *l) 
     case LETTER_CANCEL:
         return l->event_id;
     case LETTER_CHILD_CLOSED:
+    case LETTER_ACTION_CLOSED:
         return st->next_event_id - 1; /* the closing event */
     default:
         return 0;
     }
+}
+
+static struct action_end action_end_of(struct arena *a, const State__Execution *st,
+                                       const History__HistoryEvent *close) {
+    struct action_end end = {.workflow_id = arena_strdup(a, st->workflow_id),
+                             .first_run_id = arena_strdup(a, st->first_run_id),
+                             .status = (E__WorkflowExecutionStatus)st->status,
+                             .close_us = st->close_us};
+    if (close->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+        end.result = close->workflow_execution_completed_event_attributes->result;
+    else if (close->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_FAILED)
+        end.failure = close->workflow_execution_failed_event_attributes->failure;
+    return end;
 }
 
 static int read_sender(struct op *op, const State__Letter *l) {
@@ -84,6 +102,11 @@ static int read_sender(struct op *op, const State__Letter *l) {
     d->parent_initiated_event_id = st->parent ? st->parent->initiated_event_id : 0;
     d->priority = st->priority ? message_copy(a, &st->priority->base) : NULL;
     d->letter = message_copy(a, &l->base);
+    if (l->kind == LETTER_START_ACTION &&
+        schedule_order(st, l->event_id, op->run->space->st->name, op->e->now.wall, a, &d->order) < 0)
+        return op_out_of_memory(op);
+    if (l->kind == LETTER_ACTION_CLOSED)
+        d->end = action_end_of(a, st, d->event);
     return arena_failed(a) ? op_out_of_memory(op) : 0;
 }
 
@@ -331,6 +354,91 @@ static int deliver_closed(struct op *op, struct space *space) {
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
+/* Between a schedule and its actions */
+
+/* A letter that its sender took back, because it was deleted, must not be acted on any more. */
+static bool is_taken_back(struct op *op) {
+    struct delivery *d = op->extra;
+    const struct run *sender = run_find(op->e, &d->sender);
+    return sender && sender->body && !letter_find(sender->body->st, d->letter_id);
+}
+
+static int refuse_action(struct op *op) {
+    struct delivery *d = op->extra;
+    d->outcome.error = arena_strdup(op->call->arena, op->err.text);
+    return d->outcome.error ? 0 : ERR_NO_MEMORY;
+}
+
+static bool is_action_of(const State__Execution *st, const State__ScheduledBy *by) {
+    return st->scheduled_by && streq(st->scheduled_by->run_id, by->run_id) &&
+           st->scheduled_by->start_id == by->start_id;
+}
+
+static int deliver_action(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    enum start_verdict verdict;
+    struct start_plan plan = {.req = d->order.request,
+                              .birth = {.last_completion_result = d->order.last_completion_result,
+                                        .continued_failure = d->order.continued_failure,
+                                        .scheduled_by = d->order.scheduled_by}};
+    if (!d->order.request)
+        return 0; /* the start is gone: there is nothing to report either */
+    if (run_validate_start(plan.req, space->st, op->e->cfg.zones, &op->e->limits, &op->err) < 0)
+        return refuse_action(op); /* the namespace has changed since the schedule was made */
+    op->request_id = d->letter->request_id;
+    int rc = op_judge_start(op, space, plan.req, &verdict);
+    if (rc < 0)
+        return rc;
+    if (is_taken_back(op))
+        return 0;
+    /* It may have been delivered before, and the run since then have continued as another. */
+    bool is_ours = op->run && is_action_of(op->run->body->st, d->order.scheduled_by);
+    d->outcome.is_taken = !is_ours && (verdict == START_REFUSED || verdict == START_EXISTING);
+    if (d->outcome.is_taken)
+        return 0;
+    if (!is_ours)
+        rc = op_start_by_verdict(op, space, &plan, verdict);
+    if (rc < 0)
+        return rc;
+    memcpy(d->child_run_id.s, op->run->body->st->first_run_id, UUID_TEXT_LEN);
+    d->outcome.run_id = d->child_run_id.s;
+    return 0;
+}
+
+/* The chain is meant, not only its first run. */
+static int deliver_stop(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    struct step s;
+    int rc = find_receiver(op, space, d->letter->run_id);
+    if (rc == ERR_WAIT)
+        return rc;
+    if (rc == 0 && run_is_open(op->run->body->st)) {
+        Ws__RequestCancelWorkflowExecutionRequest req = WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_REQUEST__INIT;
+        static const char reason[] = "cancelled by the overlap policy of its schedule";
+        req.reason = (char *)(uintptr_t)reason;
+        op_step_begin(op, &s);
+        if (d->letter->kind == LETTER_TERMINATE_ACTION)
+            rc = run_terminate(&s, "terminated by the overlap policy of its schedule", NULL,
+                               "temporal-scheduler", NULL, 0);
+        else
+            rc = run_request_cancel(&s, &req, NULL);
+        rc = op_step_end(op, &s, rc, true);
+    }
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+static int deliver_action_closed(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    struct step s;
+    int rc = find_receiver(op, space, NULL);
+    if (rc == 0 && run_is_open(op->run->body->st)) {
+        op_step_begin(op, &s);
+        schedule_action_closed(&s, d->letter->event_id, &d->end);
+        rc = op_step_end(op, &s, 0, true);
+    }
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
 static int deliver(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     switch ((enum letter_kind)d->letter->kind) {
@@ -348,10 +456,12 @@ static int deliver(struct op *op, struct space *space) {
     case LETTER_CANCEL:
         return deliver_cancel(op, space);
     case LETTER_START_ACTION:
+        return deliver_action(op, space);
     case LETTER_CANCEL_ACTION:
     case LETTER_TERMINATE_ACTION:
+        return deliver_stop(op, space);
     case LETTER_ACTION_CLOSED:
-        break;
+        return deliver_action_closed(op, space);
     }
     return 0;
 }
@@ -393,7 +503,11 @@ static void report(struct step *s, struct delivery *d, struct space *space) {
     case LETTER_CHILD_CLOSED:
     case LETTER_TERMINATE_CHILD:
     case LETTER_CANCEL_CHILD:
+        break;
     case LETTER_START_ACTION:
+        if (d->order.request)
+            schedule_action_started(s, d->letter->event_id, &d->outcome);
+        break;
     case LETTER_CANCEL_ACTION:
     case LETTER_TERMINATE_ACTION:
     case LETTER_ACTION_CLOSED:

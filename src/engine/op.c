@@ -151,6 +151,20 @@ int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us) {
     return MIN(most, op->call->deadline.us - margin_us);
 }
 
+int op_carry(struct op *op, const ProtobufCBinaryData *token) {
+    struct carried *c = arena_new(op->call->arena, struct carried);
+    if (!c || !token->data)
+        return op_out_of_memory(op);
+    *c = (struct carried){op->call->carried, pb_bytes(token)};
+    op->call->carried = c;
+    return 0;
+}
+
+void op_drop_carried(struct op *op) {
+    for (const struct carried *c = op->call->carried; c; c = c->next)
+        engine_task_lost(op->e, c->token);
+}
+
 int op_out_of_memory(struct op *op) {
     return err_std(&op->err, ERR_NO_MEMORY);
 }

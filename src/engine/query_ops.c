@@ -6,6 +6,7 @@
  * sticky worker does not take it. A run's queries are in body.queries until
  * they are answered or their caller gives up. */
 #include "base/mem.h"
+#include "core/pause.h"
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
@@ -230,6 +231,8 @@ void queries_answer(struct engine *e unused_arg, struct run *run,
 /* the two calls */
 
 static bool is_rejected(const State__Execution *st, E__QueryRejectCondition condition) {
+    if (run_is_paused(st))
+        return true;
     switch ((int)condition) {
     case QUERY_REJECT_CONDITION_NOT_OPEN:
         return !run_is_open(st);

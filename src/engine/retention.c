@@ -4,6 +4,7 @@
  * left until they have arrived. Rows and history go in one commit; until that
  * is durable the run is as good as gone in memory. */
 #include "core/run.h"
+#include "core/schedule.h"
 #include "core/validate.h"
 #include "engine/engine_int.h"
 
@@ -29,8 +30,7 @@ static int write_current_gone(struct engine *e, struct run *run) {
 }
 
 static void go_removed(struct op *op) {
-    static const Ws__DeleteWorkflowExecutionResponse resp = WS__DELETE_WORKFLOW_EXECUTION_RESPONSE__INIT;
-    op_reply(op, &resp.base, (struct str){NULL, 0});
+    op_reply(op, op->extra, (struct str){NULL, 0});
 }
 
 static void remove_run(struct op *op, bool is_current) {
@@ -75,24 +75,34 @@ static void go_remove(struct op *op) {
     remove_run(op, is_known && uuid_eq(current, run->key.run_id));
 }
 
+void op_remove_run(struct op *op, const ProtobufCMessage *resp) {
+    op->extra = (void *)(uintptr_t)resp;
+    op_continue_durable(op, go_remove);
+}
+
 /* An open run is terminated first; once that is durable the run goes. */
-static void remove_begin(struct op *op) {
+static void remove_begin(struct op *op, const ProtobufCMessage *resp) {
+    const State__Execution *st = op->run->body->st;
     struct step s;
     int rc = 0;
-    if (run_is_open(op->run->body->st)) {
+    if (run_is_open(st)) {
         op_step_begin(op, &s);
-        rc = op_step_end(
-            op, &s, run_terminate(&s, "Delete workflow execution", NULL, "history-service", NULL, 0), true);
+        if (st->schedule)
+            rc = schedule_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED);
+        else
+            rc = run_terminate(&s, "Delete workflow execution", NULL, "history-service", NULL, 0);
+        rc = op_step_end(op, &s, rc, true);
     }
     if (rc < 0)
         op_fail(op);
     else
-        op_continue_durable(op, go_remove);
+        op_remove_run(op, resp);
 }
 
 /* By request */
 
 static void go_delete(struct op *op) {
+    static const Ws__DeleteWorkflowExecutionResponse resp = WS__DELETE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__DeleteWorkflowExecutionRequest *req = op->req;
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
@@ -105,7 +115,7 @@ static void go_delete(struct op *op) {
     if (rc < 0)
         op_fail(op);
     else
-        remove_begin(op);
+        remove_begin(op, &resp.base);
 }
 
 void engine_delete_workflow(struct engine *e, struct call *c, const Ws__DeleteWorkflowExecutionRequest *req) {
@@ -125,7 +135,7 @@ static void go_doomed(struct op *op) {
     if (rc < 0)
         op_reply(op, NULL, (struct str){NULL, 0});
     else
-        remove_begin(op);
+        remove_begin(op, NULL);
 }
 
 void run_doom(struct engine *e, const struct run_key *key) {

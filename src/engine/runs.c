@@ -60,6 +60,10 @@ struct run *run_get(struct engine *e, struct run_key key, struct space *space) {
     return run;
 }
 
+struct run *run_find(struct engine *e, const struct run_key *key) {
+    return map_get(&e->runs, run_key_str(key));
+}
+
 static void run_free(struct engine *e, struct run *run) {
     map_remove(&e->runs, run_key_str(&run->key));
     heap_remove(&e->due, &run->due);
@@ -188,6 +192,7 @@ static void body_loaded(struct read *r, const struct row *row) {
     task_forget_speculative(b->st);
     wire_encode(&b->image, &b->st->base);
     ensure(buf_ok(&b->image));
+    b->is_written = true;
     b->tape.first_id = b->tape.next_id = b->st->next_event_id;
     b->durable_next_id = b->grouped_next_id = b->st->next_event_id;
     run->body = b;

@@ -29,6 +29,7 @@ static Namespace__NamespaceInfo *describe_info(struct op *op, const struct space
     caps->eager_workflow_start = true;
     caps->sync_update = true;
     caps->async_update = true;
+    caps->workflow_pause = true;
     caps->worker_heartbeats = true;
     info->name = s->st->name;
     info->id = s->st->id;
@@ -169,7 +170,7 @@ static void set_data(State__Namespace *st, const char *key, const char *value, b
     pb_append_message(&st->n_data, &st->data, d, failed);
 }
 
-void op_reply_space(struct op *op, const struct space *s, bool failed, const ProtobufCMessage *resp) {
+void op_reply_space(struct op *op, struct space *s, bool failed, const ProtobufCMessage *resp) {
     if (failed || space_write(op->e, s) < 0) {
         (void)op_out_of_memory(op);
         op_fail(op);

@@ -120,6 +120,7 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
     s.ctx.space = space->st;
     s.ctx.zones = op->e->cfg.zones;
     s.ctx.namespace_name = space->st->name;
+    s.limits = &e->limits;
     int rc = run_start(&s, &birth, plan->req);
     if (rc == 0 && birth.is_eager && st->task) {
         struct task_pick pick = {st->task->scheduled_event_id, plan->req->identity, op->request_id, false};
@@ -228,6 +229,7 @@ static void reply_eager(struct op *op) {
     struct str tail = {NULL, 0};
     if (task_response_tail(op, EAGER_TASK_FIELD, false, &tail) < 0)
         tail = (struct str){NULL, 0}; /* it times out and is offered again */
+    op->drop = op_drop_carried;
     reply_started(op, true, tail);
 }
 

@@ -14,6 +14,7 @@
 /* What rides in the answer to a completion. */
 struct completion_answer {
     State__WorkflowTask begun; /* the task that was started for the same worker */
+    bool is_task_packed; /* and then one of those that the call carries */
     struct str activities; /* packed */
     Ws__RespondWorkflowTaskCompletedResponse *response;
 };
@@ -23,15 +24,18 @@ static void give_back(struct step *s, void *arg) {
     task_give_back(s, begun->scheduled_event_id, begun->started_us);
 }
 
-/* The worker left before it heard that it has the next task. */
-static void drop_next_task(struct op *op) {
-    run_quiet_step(op->e, op->run, give_back, &((struct completion_answer *)op->extra)->begun);
+/* The worker left before it heard what it has got. */
+static void drop_answer(struct op *op) {
+    struct completion_answer *answer = op->extra;
+    op_drop_carried(op);
+    if (answer && !answer->is_task_packed)
+        run_quiet_step(op->e, op->run, give_back, &answer->begun);
 }
 
 /* The next task rides in the answer to this one. */
 static void go_answer_with_task(struct op *op) {
     const State__WorkflowTask *now = op->run->body->st->task;
-    const struct completion_answer *answer = op->extra;
+    struct completion_answer *answer = op->extra;
     const State__WorkflowTask *begun = &answer->begun;
     if (!now || now->scheduled_event_id != begun->scheduled_event_id ||
         now->started_us != begun->started_us) {
@@ -48,6 +52,7 @@ static void go_answer_with_task(struct op *op) {
         op_reply_durable(op, &answer->response->base, answer->activities);
         return;
     }
+    answer->is_task_packed = true;
     char *both = arena_alloc(op->call->arena, tail.n + answer->activities.n);
     if (both) {
         memcpy(both, tail.p, tail.n);
@@ -128,11 +133,11 @@ static void reply_completed(struct op *op, const struct completion *done) {
         answer.begun = *op->run->body->st->task;
         op->extra = arena_dup(op->call->arena, &answer, sizeof(answer));
     }
+    op->drop = drop_answer;
     if (!op->extra) { /* no next task, or no memory to hand it over: then it times out and is offered again */
         op_reply_durable(op, &answer.response->base, answer.activities);
         return;
     }
-    op->drop = drop_next_task;
     op->go = go_answer_with_task;
     go_answer_with_task(op);
 }

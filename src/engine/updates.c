@@ -7,6 +7,7 @@
  * they are gone; a caller that still wants one sends it again. */
 #include "base/mem.h"
 #include "core/failure.h"
+#include "core/pause.h"
 #include "core/task.h"
 #include "engine/copy.h"
 #include "engine/update.h"
@@ -90,6 +91,8 @@ static int check_run(struct op *op) {
     int32_t attempt = st->task ? st->task->attempt : st->task_attempt;
     if (!run_is_open(st))
         return err_std(&op->err, ERR_CLOSED);
+    if (run_is_paused(st))
+        return err_set(&op->err, ERR_PRECONDITION, "Workflow is paused. Cannot update the workflow.");
     if (attempt >= TASK_ATTEMPTS_MAX)
         return err_set(&op->err, ERR_NOT_READY,
                        "Unable to perform workflow execution update due to Workflow Task in failed state.");

@@ -236,7 +236,7 @@ static int parse_query(struct op *op, const char *query, const struct predicate 
     }
     asked.search_attributes = refs;
     asked.n_search_attributes = FIELD_COUNT;
-    int rc = filter_parse(a, &asked, str_of(query), &filter, &op->err);
+    int rc = filter_parse(a, &asked, FILTER_WORKFLOWS, str_of(query), &filter, &op->err);
     if (rc == 0 && (filter.is_grouped || !names_fields(filter.where)))
         rc = err_set(&op->err, ERR_INVALID, "invalid query: it asks for something that workers do not have");
     *ret = filter.where;

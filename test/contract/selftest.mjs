@@ -31,6 +31,8 @@ const CASES = [
   ['method request', 'workflowservice.proto', SYSTEM_INFO, 'rpc GetSystemInfo(GetClusterInfoRequest)', 'request is'],
   ['table line gone', 'methods.def', SYSTEM_INFO_LINE, '', 'WorkflowService.GetSystemInfo is missing'],
   ['table line twice', 'methods.def', SYSTEM_INFO_LINE, '$&\n$&', 'GetSystemInfo is there twice'],
+  ['own line gone', 'methods.def', /^RPC\(SCHEDULE, ListBackfills,.*$/m, '', 'ScheduleService.ListBackfills is missing'],
+  ['own method gone', 'rondo.proto', /rpc ListBackfills\([^;]*;/, '', 'SCHEDULE ListBackfills is no method of proto/'],
   ['table type', 'methods.def', /ws__get_system_info,/, 'ws__get_cluster_info,', 'GetSystemInfo: type is'],
 ];
 // Our own additions, which the check must not mind.

@@ -63,6 +63,8 @@ bool core_begin(struct core *f) {
     memset(&f->err, 0, sizeof(f->err));
     step_init(&f->s, f->st, (struct wall){f->now_us}, &f->rng, &f->arena, &f->err);
     f->s.limits = &f->limits;
+    if (f->ctx.namespace_name)
+        f->s.ctx = f->ctx;
     return f->st && !f->is_out_of_memory && !arena_failed(&f->arena);
 }
 

@@ -147,6 +147,23 @@ static void end(struct wire_call *w) {
     wire_free(w);
 }
 
+static void keep_carried(struct ask *a, const struct call *c) {
+    struct carried **end_of = &a->carried;
+    for (const struct carried *from = c->carried; from; from = from->next) {
+        struct carried *kept = arena_new(&a->kept, struct carried);
+        ensure(kept);
+        kept->token = str_bytes(arena_dup(&a->kept, from->token.p, from->token.n), from->token.n);
+        *end_of = kept;
+        end_of = &kept->next;
+    }
+}
+
+void ask_lose(struct rig *r, struct ask *a) {
+    for (const struct carried *c = a->carried; c; c = c->next)
+        engine_task_lost(r->engine, c->token);
+    rig_turn(r);
+}
+
 static void on_reply(struct call *c, const ProtobufCMessage *message, struct str tail) {
     struct wire_call *w = container_of(c, struct wire_call, call);
     struct ask *a = w->ask;
@@ -159,6 +176,7 @@ static void on_reply(struct call *c, const ProtobufCMessage *message, struct str
     CHECK_INT(wire_decode(message->descriptor, buf_str(&packed), &a->kept, &m, &a->err), 0);
     a->response = m;
     buf_done(&packed);
+    keep_carried(a, c);
     end(w);
 }
 
