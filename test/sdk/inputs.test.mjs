@@ -10,6 +10,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { Client, credentials, status } from '@grpc/grpc-js';
 import proto from '@temporalio/proto';
+import { definition } from './lib/own.mjs';
 import { Server } from './lib/server.mjs';
 
 const { INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION, ALREADY_EXISTS, PERMISSION_DENIED, UNIMPLEMENTED, OK } = status;
@@ -17,6 +18,7 @@ const services = {
   WORKFLOW: ['temporal.api.workflowservice.v1.WorkflowService', proto.temporal.api.workflowservice.v1],
   OPERATOR: ['temporal.api.operatorservice.v1.OperatorService', proto.temporal.api.operatorservice.v1],
   HEALTH: ['grpc.health.v1.Health', proto.grpc.health.v1],
+  SCHEDULE: ['rondo.api.v1.ScheduleService'],
 };
 const table = readFileSync(new URL('../../proto/methods.def', import.meta.url), 'utf8');
 const methods = new Map(
@@ -35,18 +37,31 @@ const call = (path, bytes) =>
     );
   });
 
-function typesOf(name) {
-  const [, space] = services[methods.get(name)];
+const lowerCamel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
+
+// How a method's request is written, its response read, and which fields the request has.
+function wireOf(name) {
+  const [service, space] = services[methods.get(name)];
+  if (!space) {
+    const { requestSerialize, responseDeserialize, requestType } = definition[service][name];
+    const fields = requestType.type.field.map((field) => lowerCamel(field.name));
+    return { encode: requestSerialize, decode: responseDeserialize, fields };
+  }
   const stem = name === 'Check' ? 'HealthCheck' : name;
-  return [space[`${stem}Request`], space[`${stem}Response`]];
+  const [Request, Response] = [space[`${stem}Request`], space[`${stem}Response`]];
+  return {
+    encode: (request) => Buffer.from(Request.encode(Request.fromObject(request)).finish()),
+    decode: (bytes) => Response.toObject(Response.decode(bytes)),
+    fields: Object.keys(Request.toObject(Request.create(), { defaults: true, arrays: true, objects: true })),
+  };
 }
 
 const pathOf = (name) => `/${services[methods.get(name)][0]}/${name}`;
 
 async function send(name, request) {
-  const [Request, Response] = typesOf(name);
-  const answer = await call(pathOf(name), Buffer.from(Request.encode(Request.fromObject(request)).finish()));
-  return answer.code === OK ? { ...answer, reply: Response.toObject(Response.decode(answer.reply)) } : answer;
+  const { encode, decode } = wireOf(name);
+  const answer = await call(pathOf(name), encode(request));
+  return answer.code === OK ? { ...answer, reply: decode(answer.reply) } : answer;
 }
 
 async function good(name, request) {
@@ -91,6 +106,7 @@ async function openRun() {
   runs.closed = (await good('StartWorkflowExecution', { ...start, workflowId: 'closed' })).runId;
   tokens.closed = (await good('PollWorkflowTaskQueue', { namespace, taskQueue, identity: 'w' })).taskToken;
   await good('TerminateWorkflowExecution', { namespace, workflowExecution: closed });
+  await good('CreateSchedule', { namespace, scheduleId: 'sched', schedule, requestId: 'first' });
 }
 
 // What must stay as it is.
@@ -103,6 +119,9 @@ async function look() {
     ask('ListNamespaces', {}),
     ask('ListSearchAttributes', { namespace }),
     ask('CountWorkers', { namespace }),
+    ask('DescribeSchedule', { namespace, scheduleId: 'sched' }),
+    ask('CountSchedules', { namespace }),
+    ask('ListHolidayCalendars', { namespace }),
   ]);
 }
 
@@ -114,6 +133,13 @@ const update = {
   request: { meta: { updateId: 'u', identity: 'me' }, input: { name: 'up' } },
 };
 const begin = { namespace, workflowId: 'new', workflowType, taskQueue, identity: 'me', requestId: 'r' };
+const schedule = {
+  spec: { interval: [{ interval: { seconds: 3600 } }] },
+  action: { startWorkflow: { workflowId: 'by-schedule', workflowType, taskQueue } },
+  state: { paused: true },
+};
+const both = (start, change) => [{ startWorkflow: { ...begin, ...start } }, { updateWorkflow: { ...update, ...change } }];
+const ofSchedule = (extra) => () => ({ namespace, scheduleId: 'sched', ...extra });
 const byToken = (token) => () => ({ namespace, taskToken: tokens[token], identity: 'me' });
 const byId = () => ({ namespace, workflowId: 'open', activityId: 'act', identity: 'me' });
 const named = (extra) => () => ({ namespace, workflowExecution: execution, identity: 'me', ...extra });
@@ -126,7 +152,7 @@ const requests = {
   StartWorkflowExecution: () => begin,
   ExecuteMultiOperation: () => ({
     namespace,
-    operations: [{ startWorkflow: { ...begin, workflowId: 'multi' } }, { updateWorkflow: { ...update, workflowExecution: { workflowId: 'multi' } } }],
+    operations: both({ workflowId: 'multi' }, { workflowExecution: { workflowId: 'multi' } }),
   }),
   GetWorkflowExecutionHistory: () => ({ namespace, execution }),
   GetWorkflowExecutionHistoryReverse: () => ({ namespace, execution }),
@@ -180,6 +206,24 @@ const requests = {
   ListWorkers: () => ({ namespace }),
   CountWorkers: () => ({ namespace }),
   DescribeWorker: () => ({ namespace, workerInstanceKey: 'k' }),
+  PauseWorkflowExecution: () => ({ namespace, workflowId: 'open', identity: 'me', requestId: 'r' }),
+  UnpauseWorkflowExecution: () => ({ namespace, workflowId: 'open', identity: 'me', requestId: 'r' }),
+  CreateSchedule: () => ({ namespace, scheduleId: 'fresh', schedule, identity: 'me', requestId: 'r' }),
+  DescribeSchedule: ofSchedule(),
+  UpdateSchedule: ofSchedule({ schedule, identity: 'me', requestId: 'r' }),
+  PatchSchedule: ofSchedule({ patch: { pause: 'note' }, identity: 'me', requestId: 'r' }),
+  ListScheduleMatchingTimes: ofSchedule({ startTime: { seconds: 1e9 }, endTime: { seconds: 1e9 + 7200 } }),
+  DeleteSchedule: ofSchedule({ identity: 'me' }),
+  ListSchedules: () => ({ namespace }),
+  CountSchedules: () => ({ namespace }),
+  TriggerSchedule: ofSchedule({ identity: 'me', requestId: 'r' }),
+  ListScheduleLedger: ofSchedule(),
+  ExplainScheduleTime: ofSchedule({ time: { seconds: 1e9 } }),
+  ListBackfills: ofSchedule(),
+  CancelBackfill: ofSchedule({ backfillId: 99, identity: 'me' }),
+  PutHolidayCalendar: () => ({ namespace, calendar: { name: 'days', dates: ['2026-12-25'] } }),
+  ListHolidayCalendars: () => ({ namespace }),
+  DeleteHolidayCalendar: () => ({ namespace, name: 'nope' }),
   AddSearchAttributes: () => ({ namespace, searchAttributes: { Fresh: 1 } }),
   RemoveSearchAttributes: () => ({ namespace, searchAttributes: ['Nope'] }),
   ListSearchAttributes: () => ({ namespace }),
@@ -257,10 +301,13 @@ function lengthRule(name, fields) {
 }
 
 function idRule(name) {
-  if (!name.endsWith('ById')) return [];
-  return [
+  if (!/ById$|auseWorkflow/.test(name)) return [];
+  const activity = [
     [{ activityId: '' }, INVALID_ARGUMENT, /ActivityId is not set/],
     [{ activityId: 'other' }, NOT_FOUND, /cannot find pending activity with ActivityID other/],
+  ];
+  return [
+    ...(name.endsWith('ById') ? activity : [[{ workflowId: '' }, INVALID_ARGUMENT, /WorkflowId is not set/]]),
     [{ workflowId: 'nobody' }, NOT_FOUND, /nobody|not found/],
     [{ workflowId: 'closed' }, NOT_FOUND, /already completed|is completed/],
     [{ runId: 'no-uuid' }, INVALID_ARGUMENT, /Invalid RunId/],
@@ -282,6 +329,17 @@ function pageRule(name, fields) {
   if (!fields.includes(size) || !fields.includes('nextPageToken')) return [];
   if (!/Workflow/.test(name) || /Archived/.test(name)) return []; // else a token is a name, and any name will do
   return [[{ nextPageToken: Buffer.from('garbage') }, INVALID_ARGUMENT, /page token|NextPageToken|deserializ/i]];
+}
+
+function scheduleRule(name, fields) {
+  if (!fields.includes('scheduleId')) return [];
+  return [
+    [{ scheduleId: '' }, INVALID_ARGUMENT, /ScheduleId|schedule id/i],
+    [{ scheduleId: LONG }, INVALID_ARGUMENT, /ScheduleId length exceeds limit/],
+    name === 'CreateSchedule'
+      ? [{ scheduleId: 'sched' }, ALREADY_EXISTS, /already registered/]
+      : [{ scheduleId: 'nobody' }, NOT_FOUND, /not found/],
+  ];
 }
 
 const negative = { seconds: -1 };
@@ -307,7 +365,11 @@ const starting = [
   [{ retryPolicy: { maximumAttempts: -1 } }, INVALID_ARGUMENT, /MaximumAttempts/i],
   [{ retryPolicy: { initialInterval: negative } }, INVALID_ARGUMENT, /InitialInterval/i],
   [{ retryPolicy: { maximumInterval: negative } }, INVALID_ARGUMENT, /MaximumInterval/i],
-  [{ retryPolicy: { initialInterval: { seconds: 9 }, maximumInterval: { seconds: 1 } } }, INVALID_ARGUMENT, /MaximumInterval/i],
+  [
+    { retryPolicy: { initialInterval: { seconds: 9 }, maximumInterval: { seconds: 1 } } },
+    INVALID_ARGUMENT,
+    /MaximumInterval/i,
+  ],
   [{ searchAttributes: { indexedFields: { Nope: payloads.payloads[0] } } }, INVALID_ARGUMENT, /Nope/],
   [{ input: big }, INVALID_ARGUMENT, /exceeds/i],
   [{ memo: { fields: { m: big.payloads[0] } } }, INVALID_ARGUMENT, /exceeds/i],
@@ -321,6 +383,23 @@ const query = [
   [{ query: 'WorkflowId =' }, INVALID_ARGUMENT, /invalid query/],
   [{ query: "StartTime > 'yesterday'" }, INVALID_ARGUMENT, /invalid query|Unable to parse/i],
 ];
+
+const scheduling = [
+  [{ schedule: undefined }, INVALID_ARGUMENT, /./],
+  [{ 'schedule.action': undefined }, INVALID_ARGUMENT, /action/i],
+  [{ 'schedule.action.startWorkflow.workflowId': '' }, INVALID_ARGUMENT, /WorkflowId/],
+  [{ 'schedule.action.startWorkflow.workflowType': undefined }, INVALID_ARGUMENT, /WorkflowType/],
+  [{ 'schedule.action.startWorkflow.taskQueue': undefined }, INVALID_ARGUMENT, /TaskQueue/],
+  [{ 'schedule.action.startWorkflow.cronSchedule': '* * * * *' }, INVALID_ARGUMENT, /CronSchedule/],
+  [{ 'schedule.spec.interval': [{ interval: { seconds: 0 } }] }, INVALID_ARGUMENT, /interval/],
+  [{ 'schedule.spec.interval': [{ interval: negative }] }, INVALID_ARGUMENT, /interval/],
+  [{ 'schedule.spec.cronString': ['not a cron'] }, INVALID_ARGUMENT, /./],
+  [{ 'schedule.spec.timezoneName': 'Nowhere/City' }, INVALID_ARGUMENT, /Nowhere/],
+  [{ 'schedule.spec.structuredCalendar': [{ hour: [{ start: 99 }] }] }, INVALID_ARGUMENT, /./],
+  [{ 'schedule.policies.overlapPolicy': 99 }, INVALID_ARGUMENT, /overlap policy/],
+  [{ 'schedule.state.notes': 'x'.repeat(10_000) }, INVALID_ARGUMENT, /notes/],
+];
+const range = { startTime: { seconds: 9 }, endTime: { seconds: 1 } };
 
 // What only one RPC has.
 const special = {
@@ -345,15 +424,19 @@ const special = {
     ...durations('namespaceDeleteDelay'),
   ],
   StartWorkflowExecution: starting,
-  SignalWithStartWorkflowExecution: [...starting, [{ signalName: '' }, INVALID_ARGUMENT, /SignalName is not set/], [{ signalInput: big }, INVALID_ARGUMENT, /exceeds/i]],
+  SignalWithStartWorkflowExecution: [
+    ...starting,
+    [{ signalName: '' }, INVALID_ARGUMENT, /SignalName is not set/],
+    [{ signalInput: big }, INVALID_ARGUMENT, /exceeds/i],
+  ],
   ExecuteMultiOperation: [
     [{ operations: [] }, INVALID_ARGUMENT, /./],
     [{ operations: [{}, {}] }, INVALID_ARGUMENT, /./],
     [{ operations: [{ startWorkflow: begin }] }, INVALID_ARGUMENT, /./],
     [{ operations: [{ startWorkflow: begin }, { startWorkflow: begin }] }, INVALID_ARGUMENT, /./],
-    [{ operations: [{ startWorkflow: { ...begin, workflowId: 'a' } }, { updateWorkflow: update }] }, INVALID_ARGUMENT, /./],
-    [{ operations: [{ startWorkflow: { ...begin, workflowType: undefined } }, { updateWorkflow: { ...update, workflowExecution: { workflowId: 'new' } } }] }, INVALID_ARGUMENT, /./],
-    [{ operations: [{ startWorkflow: { ...begin, cronSchedule: '* * * * *' } }, { updateWorkflow: { ...update, workflowExecution: { workflowId: 'new' } } }] }, INVALID_ARGUMENT, /./],
+    [{ operations: both({ workflowId: 'a' }, {}) }, INVALID_ARGUMENT, /./],
+    [{ operations: both({ workflowType: undefined }, { workflowExecution: { workflowId: 'new' } }) }, INVALID_ARGUMENT, /./],
+    [{ operations: both({ cronSchedule: '* * * * *' }, { workflowExecution: { workflowId: 'new' } }) }, INVALID_ARGUMENT, /./],
   ],
   PollWorkflowTaskQueue: [[{ taskQueue: { name: LONG } }, INVALID_ARGUMENT, /length/]],
   RespondWorkflowTaskCompleted: [[{ taskToken: () => tokens.activity }, NOT_FOUND, /./]],
@@ -451,16 +534,38 @@ const special = {
     [{ searchAttributes: [] }, INVALID_ARGUMENT, /not set/],
     [{ searchAttributes: ['WorkflowId'] }, INVALID_ARGUMENT, /reserved|system/i],
   ],
+  CreateSchedule: scheduling,
+  UpdateSchedule: [...scheduling, [{ conflictToken: Buffer.from('old') }, FAILED_PRECONDITION, /conflict token/]],
+  PatchSchedule: [
+    [{ patch: undefined }, INVALID_ARGUMENT, /Patch is not set/],
+    [{ patch: { triggerImmediately: { overlapPolicy: 99 } } }, INVALID_ARGUMENT, /overlap policy/],
+    [{ patch: { backfillRequest: [{}] } }, INVALID_ARGUMENT, /StartTime/],
+    [{ patch: { backfillRequest: [range] } }, INVALID_ARGUMENT, /EndTime/],
+    [{ patch: { pause: 'x'.repeat(10_000) } }, INVALID_ARGUMENT, /notes/],
+  ],
+  ListScheduleMatchingTimes: [[{ startTime: undefined }, INVALID_ARGUMENT, /StartTime/]],
+  ListSchedules: query,
+  CountSchedules: query,
+  TriggerSchedule: [[{ overlapPolicy: 99 }, INVALID_ARGUMENT, /OverlapPolicy is not known/]],
+  ExplainScheduleTime: [[{ time: undefined }, INVALID_ARGUMENT, /Time is not set/]],
+  CancelBackfill: [[{}, NOT_FOUND, /./]],
+  PutHolidayCalendar: [
+    [{ calendar: undefined }, INVALID_ARGUMENT, /./],
+    [{ 'calendar.name': '' }, INVALID_ARGUMENT, /name/i],
+    [{ 'calendar.name': LONG }, INVALID_ARGUMENT, /length|long/i],
+    [{ 'calendar.dates': ['2026-13-45'] }, INVALID_ARGUMENT, /2026-13-45/],
+    [{ 'calendar.cronStrings': ['not a cron'] }, INVALID_ARGUMENT, /./],
+  ],
+  DeleteHolidayCalendar: [[{}, NOT_FOUND, /nope/], [{ name: '' }, INVALID_ARGUMENT, /./]],
   Check: [[{ service: 'nobody' }, NOT_FOUND, /unknown service/]],
 };
 
-const rules = [namespaceRule, executionRule, tokenRule, lengthRule, idRule, queueRule, pageRule];
+const rules = [namespaceRule, executionRule, tokenRule, lengthRule, idRule, scheduleRule, queueRule, pageRule];
 // They take nothing that could be wrong but their bytes.
 const takesNothing = new Set(['ListNamespaces', 'GetClusterInfo', 'GetSystemInfo', 'GetSearchAttributes', 'ListClusters']);
 
 function linesOf(name) {
-  const [Request] = typesOf(name);
-  const fields = Object.keys(Request.toObject(Request.create(), { defaults: true, arrays: true, objects: true }));
+  const { fields } = wireOf(name);
   return [...rules.flatMap((rule) => rule(name, fields)), ...(special[name] ?? [])];
 }
 
@@ -470,7 +575,8 @@ const resolved = (value) => {
   if (Array.isArray(value)) return value.map(resolved);
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, resolved(each)]));
 };
-const short = (changes) => JSON.stringify(changes, (_, v) => (v?.data?.length > 40 || v?.length > 40 ? `${v.length ?? v.data.length} bytes` : v))?.slice(0, 120);
+const size = (v) => v?.length ?? v?.data?.length;
+const short = (changes) => JSON.stringify(changes, (_, v) => (size(v) > 40 ? `${size(v)} bytes` : v))?.slice(0, 120);
 
 before(async () => {
   server = await Server.start();
