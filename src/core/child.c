@@ -10,6 +10,7 @@
 #include "core/retry.h"
 #include "core/run.h"
 #include "core/task.h"
+#include "core/versioning.h"
 
 State__Child *child_find(const State__Execution *st, int64_t initiated_event_id) {
     for (size_t i = 0; i < st->n_children; i++)
@@ -54,6 +55,8 @@ static int validate(struct step *s, const Command__StartChildWorkflowExecutionCo
         !pb_duration_valid(in->workflow_task_timeout))
         return refuse(s, "A timeout of StartChildWorkflowExecutionCommand is negative or malformed.");
     int rc = retry_validate(in->retry_policy, s->err);
+    if (rc == 0)
+        rc = versioning_check_override(in->versioning_override, s->err);
     if (rc == 0)
         rc = run_validate_cron(in->cron_schedule, s->ctx.zones, s->err);
     if (rc == 0 && (rc = attributes_validate(s->ctx.space, in->search_attributes, s->err)) < 0) {

@@ -33,6 +33,10 @@ struct run_birth {
     int64_t execution_expires_us;
     Failure__Failure *continued_failure;
     Common__Payloads *last_completion_result;
+    const History__DeclinedTargetVersionUpgrade *declined;
+    /* from the run before it or its parent */
+    const Deployment__WorkerDeploymentVersion *inherited_pin;
+    const Deployment__InheritedAutoUpgradeInfo *inherited_upgrade;
     /* from its parent */
     const State__Parent *parent;
     const char *root_workflow_id;

@@ -8,6 +8,7 @@
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
+#include "core/versioning.h"
 
 /* the rules */
 
@@ -77,6 +78,10 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
         rc = attributes_validate(space, r->search_attributes, err);
     if (rc == 0)
         rc = attributes_check_size(limits, r->search_attributes, err);
+    if (rc == 0)
+        rc = versioning_check_override(r->versioning_override, err);
+    if (rc == 0)
+        rc = version_validate_options(r->eager_worker_deployment_options, err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
         rc = err_set(err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     return rc == 0 ? validate_not_yet(r, err) : rc;
@@ -144,6 +149,7 @@ static void set_identity(struct step *s, const struct run_birth *b,
         merge_search_attributes(s, r->search_attributes);
     pb_set_message(&st->user_metadata, r->user_metadata, &s->failed);
     pb_set_message(&st->priority, r->priority, &s->failed);
+    versioning_begin(s, b, versioning_override(s->arena, r->versioning_override));
     st->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
     st->next_event_id = 1;
     st->attempt = b->attempt ? b->attempt : 1;
@@ -200,7 +206,10 @@ static void write_started(struct step *s, const struct run_birth *b,
     a.search_attributes = st->search_attributes;
     a.workflow_id = st->workflow_id;
     a.root_workflow_execution = st->parent ? &root : NULL; /* a run that is its own root does not say so */
-    a.versioning_override = r->versioning_override;
+    a.versioning_override = st->versioning ? st->versioning->override : NULL;
+    a.inherited_pinned_version = (Deployment__WorkerDeploymentVersion *)(uintptr_t)b->inherited_pin;
+    a.inherited_auto_upgrade_info = (Deployment__InheritedAutoUpgradeInfo *)(uintptr_t)b->inherited_upgrade;
+    a.declined_target_version_upgrade = (History__DeclinedTargetVersionUpgrade *)(uintptr_t)b->declined;
     a.eager_execution_accepted = b->is_eager && !delay_us;
     a.priority = r->priority;
     struct event_extra extra = {
@@ -224,6 +233,8 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
     if (birth->continued_run_id)
         pause_show(s); /* what was paused in the run before is not in this one */
     write_started(s, birth, req, delay_us);
+    if (s->st->versioning)
+        versioning_show(s, NULL, (struct version){0});
     if (birth->signal) {
         int64_t due_us = s->st->first_task_due_us;
         s->st->first_task_due_us = CLOCK_NEVER; /* the signal itself does not wake the workflow */

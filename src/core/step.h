@@ -48,12 +48,20 @@ struct update_offer;
 
 struct cal_zones;
 
+/* The worker versions of a namespace, as far as a step may ask about them. */
+struct version_book {
+    /* Whether workers of this version take workflow tasks from this queue. */
+    bool (*has_queue)(const struct version_book *b, const char *deployment, const char *build_id,
+                      const char *queue);
+};
+
 /* What a step may look up beside the state. */
 struct step_context {
     const State__Namespace *space;
     const char *namespace_name; /* that of space; "" without one */
     const char *identity; /* of the worker whose answer this is */
     const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
+    const struct version_book *versions; /* NULL: there are none */
     /* The run's first event, for steps that may start its next run; NULL when it has no retry and no cron. */
     const History__WorkflowExecutionStartedEventAttributes *origin;
     /* The updates that wait in memory, for a completion, which leaves its verdicts in them (core/update.h).

@@ -82,6 +82,10 @@ static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const S
         p->current_retry_interval = response_duration(a, act->scheduled_us - act->last_complete_us);
     }
     p->priority = copy_or_null(a, act->priority);
+    p->last_deployment_version = version_message(a, version_of(act->last_version));
+    if (act->last_version)
+        p->last_worker_deployment_version =
+            version_text(a, version_of(act->last_version), VERSION_OLD_DELIMITER, "");
     p->paused = act->is_paused;
     if (act->is_paused)
         p->pause_info = describe_pause(a, act);

@@ -138,6 +138,7 @@ static void do_soon(struct engine *e) {
 }
 
 void engine_flush(struct engine *e) {
+    routes_settle(e);
     while (e->soon)
         do_soon(e);
     struct group *g = e->open;

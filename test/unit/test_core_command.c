@@ -358,8 +358,9 @@ TEST(command_upserts_search_attributes) {
         core_attributes(&f, 5, EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES);
     REQUIRE(ev && f.st && f.st->search_attributes);
     CHECK_INT(ev->workflow_task_completed_event_id, 4);
-    REQUIRE(f.st->search_attributes->n_indexed_fields == 1);
-    CHECK_STR(f.st->search_attributes->indexed_fields[0]->key, "TemporalChangeVersion");
+    REQUIRE(f.st->search_attributes->n_indexed_fields == 2); /* the completed task left the first */
+    CHECK_STR(f.st->search_attributes->indexed_fields[0]->key, "BuildIds");
+    CHECK_STR(f.st->search_attributes->indexed_fields[1]->key, "TemporalChangeVersion");
 }
 
 TEST(command_modifies_the_memo) {

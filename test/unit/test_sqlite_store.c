@@ -284,9 +284,26 @@ TEST(sqlite_refuses_a_newer_schema_and_leaves_it_alone) {
     check_refused(&f, f.path, ERR_STORE_NEWER, "schema 99");
     check_refused(&f, f.path, ERR_STORE_NEWER, "Upgrade rondo");
     CHECK(hash_file(f.path) == before);
-    run_sql(f.path, "PRAGMA user_version = 2");
+    run_sql(f.path, "DROP TABLE deployments; PRAGMA user_version = 2");
     fixture_reopen(&f);
     CHECK(f.store != NULL);
+    fixture_done(&f);
+}
+
+TEST(sqlite_a_file_of_version_2_gets_the_tables_of_3) {
+    struct fixture f;
+    struct question q;
+    struct buf text;
+    fixture_init(&f, BACKEND_FILE);
+    fixture_close(&f);
+    run_sql(f.path, "DROP TABLE deployments; PRAGMA user_version = 2");
+    fixture_reopen(&f);
+    buf_init(&text, FIXTURE_TEXT_MAX);
+    if (CHECK(f.store != NULL)) {
+        question_init(&q, READ_DEPLOYMENTS, &text);
+        CHECK_INT(question_ask(&q, f.store), 0);
+    }
+    buf_done(&text);
     fixture_done(&f);
 }
 

@@ -53,6 +53,8 @@ enum writer_stmt {
     WRITER_HISTORY_GONE,
     WRITER_CURRENT,
     WRITER_CURRENT_GONE,
+    WRITER_DEPLOYMENT,
+    WRITER_DEPLOYMENT_GONE,
     WRITER_HISTORY,
     WRITER_VISIBILITY,
     WRITER_VISIBILITY_GONE,
@@ -109,6 +111,7 @@ void sqlite_wal_unregister(struct sqlite_wal *w); /* after its connections are c
 
 enum reader_stmt {
     READER_NAMESPACES,
+    READER_DEPLOYMENTS,
     READER_CURRENT,
     READER_EXECUTION,
     READER_HISTORY,
