@@ -262,6 +262,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->next_seq = 1;
     e->next_drainage_us = CLOCK_NEVER;
     e->routes_seq = 1; /* above what a new queue remembers */
+    list_init(&e->sends);
     rng_init(&e->rng, cfg->seed);
     map_init(&e->spaces, ENGINE_NAMESPACES, rng_u64(&e->rng));
     map_init(&e->deployments, ENGINE_DEPLOYMENTS, rng_u64(&e->rng));
@@ -397,6 +398,7 @@ void engine_free(struct engine *e) {
         return;
     e->is_ready = false;
     fail_calls(e);
+    callbacks_free(e);
     heap_done(&e->due); /* while its nodes still exist */
     heap_done(&e->deadlines);
     heap_done(&e->passes);
