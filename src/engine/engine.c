@@ -63,6 +63,7 @@ void engine_advance(struct engine *e, struct now now) {
     queues_advance(e);
     retention_sweep(e);
     drainage_sweep(e);
+    spaces_reap(e);
 }
 
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
@@ -78,6 +79,8 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
         wait = MIN(wait, MAX(e->next_drainage_us - now.mono.us, 0));
     if (!e->is_sweeping)
         wait = MIN(wait, MAX(e->next_sweep_us - now.mono.us, 0));
+    if (spaces_next_reap_us(e) != CLOCK_NEVER)
+        wait = MIN(wait, MAX(spaces_next_reap_us(e) - now.mono.us, 0));
     return wait;
 }
 
@@ -266,6 +269,8 @@ int engine_new(const struct engine_config *cfg, struct now now,
     map_init(&e->currents, ENGINE_RUNS, rng_u64(&e->rng));
     map_init(&e->queues, ENGINE_QUEUES, rng_u64(&e->rng));
     map_init(&e->queries, ENGINE_PARKED, rng_u64(&e->rng));
+    map_init(&e->workers, ENGINE_WORKERS, rng_u64(&e->rng));
+    list_init(&e->heard);
     heap_init(&e->due, ENGINE_RUNS);
     heap_init(&e->deadlines, ENGINE_PARKED);
     heap_init(&e->passes, ENGINE_QUEUES);
@@ -278,6 +283,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->recovery = rec;
     e->soon_end = &e->soon;
     e->next_sweep_us = usec_add(now.mono.us, ENGINE_SWEEP_MS * USEC_PER_MS);
+    e->next_reap_us = CLOCK_NEVER;
     rec->e = e;
     buf_init(&rec->rows, SIZE_MAX);
     *ret = e;
@@ -375,6 +381,7 @@ static void free_contents(struct engine *e) {
     }
     for (size_t i = 0; (d = map_next(&e->deployments, &i));)
         deployment_free(d);
+    workers_forget(e, NULL);
     for (size_t i = 0; (s = map_next(&e->spaces, &i));) {
         pb_free(s->st);
         mem_free(s);
@@ -404,6 +411,7 @@ void engine_free(struct engine *e) {
     map_done(&e->currents);
     map_done(&e->queues);
     map_done(&e->queries);
+    map_done(&e->workers);
     buf_done(&e->image);
     arena_done(&e->scratch);
     mem_free(e);
