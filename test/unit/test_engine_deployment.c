@@ -408,6 +408,36 @@ TEST(deployment_is_created_once) {
     CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_INACTIVE);
 }
 
+TEST(deployment_goes_with_its_namespace) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    struct arena *arena = ask_begin(&r, &a);
+    Ws__RegisterNamespaceRequest *made =
+        MAKE(arena, Ws__RegisterNamespaceRequest, ws__register_namespace_request__init);
+    made->namespace_ = make_text(arena, "doomed");
+    made->workflow_execution_retention_period = make_duration(arena, 86400 * SEC);
+    RIG_SEND(&r, &a, register_namespace, made);
+    CHECK_OK(&a);
+    poll(&r, &p, "1");
+    Ws__PollWorkflowTaskQueueRequest *req = ask_poll(&r, &a, "queue");
+    req->namespace_ = make_text(ask_arena(&a), "doomed");
+    req->deployment_options = options(ask_arena(&a), "1");
+    RIG_SEND(&r, &a, poll_workflow_task, req);
+    ask_cancel(&r, &a);
+    arena = ask_begin(&r, &a);
+    Ops__DeleteNamespaceRequest *gone =
+        MAKE(arena, Ops__DeleteNamespaceRequest, ops__delete_namespace_request__init);
+    gone->namespace_ = make_text(arena, "doomed");
+    RIG_SEND(&r, &a, delete_namespace, gone);
+    CHECK_OK(&a);
+    for (int i = 0; i < 20; i++)
+        rig_advance(&r, SEC);
+    rig_restart(&r);
+    CHECK(r.is_ready);
+    CHECK(describe(&r, &a)); /* that of the other namespace stays */
+}
+
 TEST(deployment_half_a_version_is_refused) {
     cleanup(ask_done) struct ask a = {0};
     cleanup(rig_done) struct rig r;
