@@ -88,6 +88,7 @@ static struct run_birth birth_after(const struct step *s, const char *run_id) {
         .run_id = run_id,
         .request_id = run_id, /* nobody asked for it by a request */
         .origin_request_id = st->origin_request_id,
+        .before = st,
         .first_run_id = st->first_run_id,
         .continued_run_id = st->run_id,
         .attempt = 1,
@@ -224,8 +225,7 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     a.memo = in->memo;
     a.search_attributes = in->search_attributes;
     a.initial_versioning_behavior = in->initial_versioning_behavior;
-    struct event_extra extra = {.user_metadata = cmd->user_metadata};
-    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, &a, &extra);
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, &a, NULL);
 
     Ws__StartWorkflowExecutionRequest req = WS__START_WORKFLOW_EXECUTION_REQUEST__INIT;
     req.workflow_id = st->workflow_id;

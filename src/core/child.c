@@ -10,6 +10,7 @@
 #include "core/retry.h"
 #include "core/run.h"
 #include "core/task.h"
+#include "core/validate.h"
 #include "core/versioning.h"
 
 State__Child *child_find(const State__Execution *st, int64_t initiated_event_id) {
@@ -58,6 +59,8 @@ static int validate(struct step *s, const Command__StartChildWorkflowExecutionCo
     if (rc == 0)
         rc = versioning_check_override(in->versioning_override, s->err);
     if (rc == 0)
+        rc = validate_priority(in->priority, s->err);
+    if (rc == 0)
         rc = run_validate_cron(in->cron_schedule, s->ctx.zones, s->err);
     if (rc == 0 && (rc = attributes_validate(s->ctx.space, in->search_attributes, s->err)) < 0) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES;
@@ -105,8 +108,7 @@ static int64_t write_initiated(struct step *s, int64_t completed_event_id, const
     a.search_attributes = in->search_attributes;
     a.priority = in->priority;
     a.versioning_override = in->versioning_override;
-    struct event_extra extra = {.user_metadata = cmd->user_metadata};
-    return step_event(s, EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, &a, &extra);
+    return step_event(s, EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, &a, NULL);
 }
 
 int child_initiate(struct step *s, int64_t completed_event_id, const Command__Command *cmd) {
@@ -140,6 +142,7 @@ static void settle_orphan(struct step *s, const State__Child *c, const char *run
         break;
     case PARENT_CLOSE_POLICY_REQUEST_CANCEL:
         letter_send(s, LETTER_CANCEL_CHILD, c->workflow_id, run_id, 0);
+        letter_send(s, LETTER_CHILD_GO, c->workflow_id, run_id, 0); /* it can only answer when it may begin */
         break;
     default:
         letter_send(s, LETTER_TERMINATE_CHILD, c->workflow_id, run_id, 0);
@@ -357,10 +360,27 @@ void child_go(struct step *s) {
         task_schedule(s);
 }
 
+void child_hand_over(struct step *s, int64_t until_event_id) {
+    State__Execution *st = s->st;
+    for (size_t i = 0; i < st->n_children;) {
+        const State__Child *c = st->children[i];
+        if (!c->is_started && c->initiated_event_id >= until_event_id) {
+            i++;
+            continue;
+        }
+        for (size_t k = 0; k < st->n_outbox; k++) {
+            const State__Letter *l = st->outbox[k];
+            if (l->kind == LETTER_START_CHILD && l->event_id == c->initiated_event_id) {
+                letter_remove(s, l->id);
+                break;
+            }
+        }
+        pb_remove_message(&st->n_children, st->children, i);
+    }
+}
+
 void child_say_goodbye(struct step *s) {
     State__Execution *st = s->st;
-    if (!strempty(st->reset_run_id))
-        return; /* the run goes on, under another id */
     for (size_t i = 0; i < st->n_children;) {
         State__Child *c = st->children[i];
         if (!c->is_started) {
@@ -373,7 +393,8 @@ void child_say_goodbye(struct step *s) {
             letter_send(s, LETTER_CANCEL_CHILD, c->workflow_id, c->run_id, 0);
         pb_remove_message(&st->n_children, st->children, i);
     }
-    if (st->parent && strempty(st->new_run_id))
+    bool goes_on = !strempty(st->new_run_id) || !strempty(st->reset_run_id);
+    if (st->parent && !goes_on)
         letter_send(s, LETTER_CHILD_CLOSED, st->parent->workflow_id, st->parent->run_id,
                     st->parent->initiated_event_id);
 }

@@ -159,7 +159,7 @@ int options_update(struct step *s, const Workflow__WorkflowExecutionOptions *in,
     const Workflow__VersioningOverride *had = st->versioning ? st->versioning->override : NULL;
     struct merged m = {
         .override = had, .has_priority = st->priority, .priority = st->priority ? *st->priority : none};
-    unsigned changes;
+    unsigned changes = 0;
     *ret_changed = false;
     int rc = run_is_open(st) ? read_mask(mask, &changes, s->err) : err_std(s->err, ERR_CLOSED);
     if (rc == 0 && changes & (OPTION_OVERRIDE | OPTION_OLD_BEHAVIOR))
@@ -174,8 +174,7 @@ int options_update(struct step *s, const Workflow__WorkflowExecutionOptions *in,
     a.unset_versioning_override = had && !m.override;
     a.priority = m.has_priority || st->priority ? &m.priority : NULL;
     a.identity = (char *)(uintptr_t)identity;
-    struct event_extra extra = {.worker_may_ignore = true};
-    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, &a, &extra);
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, &a, NULL);
     options_apply(s, &a);
     *ret_changed = true;
     return 0;

@@ -1,7 +1,10 @@
 /* One case for each event that outlives a reset. */
 #include "core/reapply.h"
 
+#include "core/attach.h"
 #include "core/child.h"
+#include "core/external.h"
+#include "core/letter.h"
 #include "core/run.h"
 #include "core/update.h"
 
@@ -20,6 +23,44 @@ static int reapply_signal(struct step *s, const History__HistoryEvent *ev) {
     return run_signal(s, &signal, a->external_workflow_execution ? &caller : NULL);
 }
 
+/* Whoever was promised to hear of the end will hear of it. */
+static int reapply_attached(struct step *s, const History__HistoryEvent *ev) {
+    History__WorkflowExecutionOptionsUpdatedEventAttributes *a =
+        ev->workflow_execution_options_updated_event_attributes;
+    if (strempty(a->attached_request_id) || attach_find(s->st, a->attached_request_id))
+        return 0;
+    struct event_extra extra = {.links = ev->links, .link_count = ev->n_links};
+    int rc = attach_apply(s, a, 0);
+    if (rc == 0)
+        step_event(s, ev->event_type, a, &extra);
+    return rc;
+}
+
+static void reapply_external(struct step *s, const History__HistoryEvent *ev) {
+    switch ((int)ev->event_type) {
+    case EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+        external_resolved(s, ev->external_workflow_execution_signaled_event_attributes->initiated_event_id,
+                          0);
+        break;
+    case EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+        external_resolved(s,
+                          ev->signal_external_workflow_execution_failed_event_attributes->initiated_event_id,
+                          (int)ev->signal_external_workflow_execution_failed_event_attributes->cause);
+        break;
+    case EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        external_resolved(
+            s, ev->external_workflow_execution_cancel_requested_event_attributes->initiated_event_id, 0);
+        break;
+    case EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+        external_resolved(
+            s, ev->request_cancel_external_workflow_execution_failed_event_attributes->initiated_event_id,
+            (int)ev->request_cancel_external_workflow_execution_failed_event_attributes->cause);
+        break;
+    default:
+        break;
+    }
+}
+
 int reapply_event(struct step *s, const History__HistoryEvent *ev, const struct reapply_choice *choice) {
     switch ((int)ev->event_type) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
@@ -33,9 +74,43 @@ int reapply_event(struct step *s, const History__HistoryEvent *ev, const struct 
         if (!choice->no_updates)
             update_readmit(s, ev->workflow_execution_update_accepted_event_attributes->accepted_request);
         return 0;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED:
+        return reapply_attached(s, ev);
     default:
-        if (choice->is_base)
+        if (choice->is_base) {
             child_reapply(s, ev);
+            reapply_external(s, ev);
+        }
         return 0;
+    }
+}
+
+static void letter_again(struct step *s, State__Letter *const *outbox, size_t count,
+                         const State__Letter *what) {
+    State__Execution *st = s->st;
+    letter_send(s, (enum letter_kind)what->kind, what->workflow_id, what->run_id, what->event_id);
+    for (size_t i = 0; i < count && !s->failed; i++)
+        if (outbox[i]->kind == what->kind && outbox[i]->event_id == what->event_id)
+            pb_set_string(&st->outbox[st->n_outbox - 1]->request_id, outbox[i]->request_id, &s->failed);
+}
+
+void reapply_letters(struct step *s, State__Letter *const *outbox, size_t count) {
+    const State__Execution *st = s->st;
+    State__Letter what = STATE__LETTER__INIT;
+    for (size_t i = 0; i < st->n_children; i++) {
+        const State__Child *c = st->children[i];
+        what.kind = c->is_started ? LETTER_ASK_CHILD : LETTER_START_CHILD;
+        what.workflow_id = c->workflow_id;
+        what.run_id = c->run_id;
+        what.event_id = c->initiated_event_id;
+        letter_again(s, outbox, count, &what);
+    }
+    for (size_t i = 0; i < st->n_externals; i++) {
+        const State__External *x = st->externals[i];
+        what.kind = x->is_signal ? LETTER_SIGNAL : LETTER_CANCEL;
+        what.workflow_id = x->workflow_id;
+        what.run_id = x->run_id;
+        what.event_id = x->initiated_event_id;
+        letter_again(s, outbox, count, &what);
     }
 }

@@ -3,6 +3,8 @@
 #include "core/rebuild.h"
 
 #include "core/activity.h"
+#include "core/attach.h"
+#include "core/callback.h"
 #include "core/child.h"
 #include "core/merge.h"
 #include "core/options.h"
@@ -66,7 +68,13 @@ static int apply_started(struct step *s, const History__HistoryEvent *ev) {
         versioning_show(s, NULL, (struct version){0});
     s->st->start_us = event_us(ev);
     s->st->first_task_due_us = 0;
-    return 0;
+    return callback_attach(s, a->completion_callbacks, a->n_completion_callbacks, "");
+}
+
+/* Either part of it may be there: what was changed, and what a start attached. */
+static int apply_options(struct step *s, const History__HistoryEvent *ev) {
+    options_apply(s, ev->workflow_execution_options_updated_event_attributes);
+    return attach_apply(s, ev->workflow_execution_options_updated_event_attributes, ev->event_id);
 }
 
 static int apply_signaled(struct step *s, const History__HistoryEvent *ev) {
@@ -90,11 +98,6 @@ static int apply_upsert(struct step *s, const History__HistoryEvent *ev) {
 
 static int apply_properties(struct step *s, const History__HistoryEvent *ev) {
     merge_memo(s, ev->workflow_properties_modified_event_attributes->upserted_memo);
-    return 0;
-}
-
-static int apply_options(struct step *s, const History__HistoryEvent *ev) {
-    options_apply(s, ev->workflow_execution_options_updated_event_attributes);
     return 0;
 }
 
@@ -367,10 +370,10 @@ static const struct {
     {EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED, apply_cancel_requested},
     {EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, apply_upsert},
     {EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, apply_properties},
-    {EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, apply_options},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, apply_update_admitted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, apply_update_accepted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, apply_update_completed},
+    {EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, apply_options},
     {EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED, apply_paused},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED, apply_unpaused},
     {EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, apply_task_scheduled},

@@ -25,6 +25,7 @@ struct run_birth {
     const char *request_id;
     /* from the run before it in the chain */
     const char *origin_request_id;
+    const State__Execution *before; /* its callbacks go over */
     const char *first_run_id;
     const char *continued_run_id;
     E__ContinueAsNewInitiator initiator;
@@ -89,8 +90,16 @@ void run_wake(struct step *s);
 /* The end of every step: what holds for the run whatever happened. */
 int run_settle(struct step *s) must_check;
 
-/* The end of a run in whose place a reset puts another: its children and its parent do not hear of it. */
-int run_end_by_reset(struct step *s, const char *reason, const char *new_run_id) must_check;
+/* The end of a run in whose place a reset puts another. If that goes on with the same chain, the parent does
+ * not hear of it; if it is the copy of this very run, neither do the children. */
+struct reset_end {
+    const char *reason;
+    const char *new_run_id;
+    bool is_same_chain;
+    bool is_base;
+    int64_t event_id; /* the reset point */
+};
+int run_end_by_reset(struct step *s, const struct reset_end *end) must_check;
 
 /* Time */
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/rng.h"
+#include "command.pb-c.h"
 #include "core/limits.h"
 #include "core/pb.h"
 #include "history.pb-c.h"
@@ -24,6 +25,7 @@ enum effect_kind {
     EFFECT_WORKFLOW_TASK, /* the run's workflow task wants a worker */
     EFFECT_ACTIVITY_TASK, /* the activity `event_id` wants a worker */
     EFFECT_CLOSED, /* the run is closed: whoever waits for it should look */
+    EFFECT_CALLBACK, /* the callback with the number `event_id` wants to be sent */
     EFFECT_LETTER, /* the letter `event_id` of the outbox wants to be delivered */
 };
 
@@ -102,6 +104,8 @@ struct step {
     int64_t ledger_before_us; /* and those that were considered before; 0: none */
     bool failed; /* memory ran out somewhere */
 
+    /* What the first event that the command makes carries of it: user metadata and group markers. */
+    const Command__Command *command;
     struct notice notices[STEP_NOTICES_MAX];
     size_t notice_count;
 
@@ -136,7 +140,6 @@ struct event_extra {
     Common__Link **links;
     size_t link_count;
     int64_t time_us; /* 0: now */
-    bool worker_may_ignore; /* says nothing to workflow code: older workers may pass over it */
 };
 
 /* Writes the event, or buffers it while a task is with a worker. Returns its id, 0 when buffered. */

@@ -62,8 +62,8 @@ void engine_advance(struct engine *e, struct now now) {
     fire_due(e);
     queues_advance(e);
     retention_sweep(e);
-    drainage_sweep(e);
     spaces_reap(e);
+    drainage_sweep(e);
 }
 
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
@@ -262,6 +262,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->next_seq = 1;
     e->next_drainage_us = CLOCK_NEVER;
     e->routes_seq = 1; /* above what a new queue remembers */
+    list_init(&e->sends);
     rng_init(&e->rng, cfg->seed);
     map_init(&e->spaces, ENGINE_NAMESPACES, rng_u64(&e->rng));
     map_init(&e->deployments, ENGINE_DEPLOYMENTS, rng_u64(&e->rng));
@@ -379,9 +380,9 @@ static void free_contents(struct engine *e) {
         body_free(run->body);
         mem_free(run);
     }
+    workers_forget(e, NULL);
     for (size_t i = 0; (d = map_next(&e->deployments, &i));)
         deployment_free(d);
-    workers_forget(e, NULL);
     for (size_t i = 0; (s = map_next(&e->spaces, &i));) {
         pb_free(s->st);
         mem_free(s);
@@ -397,6 +398,7 @@ void engine_free(struct engine *e) {
         return;
     e->is_ready = false;
     fail_calls(e);
+    callbacks_free(e);
     heap_done(&e->due); /* while its nodes still exist */
     heap_done(&e->deadlines);
     heap_done(&e->passes);

@@ -29,7 +29,16 @@
 #include "store/store.h"
 
 /* Bugs that a test may plant (engine_config.planted_bug) to see that it is found. */
-enum { ENGINE_BUG_REPLY_BEFORE_COMMIT = 1, ENGINE_BUG_FORGET_REQUEST_ID = 2 };
+enum {
+    ENGINE_BUG_REPLY_BEFORE_COMMIT = 1,
+    ENGINE_BUG_FORGET_REQUEST_ID = 2,
+    ENGINE_BUG_LOSE_LETTERS = 3, /* those that were under way when the process ended */
+    ENGINE_BUG_LOSE_SUCCESSOR = 4, /* the next run of a chain is not in the same commit */
+    ENGINE_BUG_LOSE_UPDATE = 5, /* an accepted update is answered before it is durable */
+    ENGINE_BUG_RESET_LOSES_SIGNALS = 6,
+    ENGINE_BUG_CHILD_DOES_NOT_WAIT = 7, /* its first task comes before its parent knows it */
+    ENGINE_BUG_IGNORE_CLOSE_POLICY = 8,
+};
 
 struct queue;
 struct task;
@@ -241,6 +250,7 @@ struct engine {
     size_t doomed_count;
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
+    struct list sends; /* struct sending: callbacks under way */
     int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
 };
 
@@ -276,6 +286,11 @@ void op_drop_carried(struct op *op);
 /* Whether this payload set, or this memo, is small enough to be stored; NULL is. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
 int op_check_memo(struct op *op, const Common__Memo *memo) must_check;
+
+/* callbacks */
+
+void callback_begin(struct engine *e, const struct run_key *key, int64_t index);
+void callbacks_free(struct engine *e); /* those under way */
 
 /* notices */
 
@@ -576,6 +591,7 @@ struct update {
 
 void update_free(struct update *u);
 void updates_detach(struct run *run); /* the task is gone: ride on the next */
+bool updates_are_sent(const struct run *run); /* a worker has some: its answer needs to know them */
 void updates_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp);
 /* For the step of a completion: what waits, in the op's arena. */
 int updates_offer(struct op *op, struct step_context *ctx) must_check;

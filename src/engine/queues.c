@@ -349,6 +349,10 @@ void offer_all(struct engine *e, struct run *run) {
     offer_workflow_task(e, run);
     for (size_t i = 0; i < st->n_activities; i++)
         offer_activity_task(e, run, st->activities[i]->scheduled_event_id);
+    for (size_t i = 0; i < st->n_callbacks; i++)
+        if (st->callbacks[i]->state == CALLBACK_STATE_SCHEDULED)
+            callback_begin(e, &run->key, (int64_t)i);
     for (size_t i = 0; i < st->n_outbox; i++)
-        letter_begin(e, &run->key, st->outbox[i]->id);
+        if (e->cfg.planted_bug != ENGINE_BUG_LOSE_LETTERS)
+            letter_begin(e, &run->key, st->outbox[i]->id);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "core/attach.h"
 #include "core/task.h"
 #include "core/validate.h"
 #include "core/versioning.h"
@@ -226,6 +227,19 @@ Common__Link *event_link(struct op *op, E__EventType type, int64_t event_id) {
     return link;
 }
 
+/* The event of a request that was attached may still wait for its id. */
+static void refer_to_request(struct op *op, Common__Link__WorkflowEvent *link) {
+    Common__Link__WorkflowEvent__RequestIdReference *ref =
+        arena_new(op->call->arena, Common__Link__WorkflowEvent__RequestIdReference);
+    if (!ref)
+        return;
+    common__link__workflow_event__request_id_reference__init(ref);
+    ref->request_id = op->request_id;
+    ref->event_type = EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED;
+    link->reference_case = COMMON__LINK__WORKFLOW_EVENT__REFERENCE_REQUEST_ID_REF;
+    link->request_id_ref = ref;
+}
+
 Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started) {
     struct arena *a = op->call->arena;
     const State__Execution *st = op->run->body->st;
@@ -238,6 +252,8 @@ Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started
     r->started = started;
     r->status = (E__WorkflowExecutionStatus)st->status;
     r->link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
+    if (r->link && op->request_id && attach_find(st, op->request_id))
+        refer_to_request(op, r->link->workflow_event);
     return arena_failed(a) ? NULL : r;
 }
 
@@ -282,6 +298,11 @@ static void go_start(struct op *op) {
         rc = op_judge_start(op, space, req, &verdict);
     if (rc == ERR_WAIT)
         return;
+    if (rc == 0 && verdict == START_EXISTING && attach_is_wanted(op->run->body->st, req, op->request_id)) {
+        struct step s;
+        op_step_begin(op, &s);
+        rc = op_step_end(op, &s, attach_start(&s, req, op->request_id), true);
+    }
     if (rc == 0 && (verdict == START_SAME || verdict == START_EXISTING)) {
         reply_started(op, verdict == START_SAME, (struct str){NULL, 0});
         return;

@@ -66,6 +66,23 @@ TEST(sqlite_file_keeps_what_was_committed) {
     fixture_done(&f);
 }
 
+/* SQLite then writes pages to the log, and reads some of them back, before the commit. */
+TEST(sqlite_commit_larger_than_the_cache) {
+    enum { ROWS = 11000 };
+    struct fixture f;
+    size_t count = 0;
+    fixture_init(&f, BACKEND_FILE);
+    if (CHECK(f.store != NULL)) {
+        fill(&f, 1, ROWS, str_bytes(page, sizeof page));
+        CHECK_INT(read_history(f.store, &count), 0);
+        CHECK_INT(count, ROWS);
+        fixture_reopen(&f);
+        CHECK_INT(read_history(f.store, &count), 0);
+        CHECK_INT(count, ROWS);
+    }
+    fixture_done(&f);
+}
+
 TEST(sqlite_files_are_private) {
     static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
     struct fixture f;

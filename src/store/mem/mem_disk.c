@@ -23,17 +23,17 @@ static void write_namespace(struct mem_disk *d, const struct write *w) {
     mem_table_put(&d->namespaces, row);
 }
 
+static void remove_namespace(struct mem_disk *d, const struct write *w) {
+    struct mem_key key = mem_key_run(w->namespace_id, (struct uuid){{0}});
+    mem_table_remove_key(&d->namespaces, &key);
+}
+
 static void write_deployment(struct mem_disk *d, const struct write *w) {
     struct row r = {.namespace_id = w->namespace_id, .name = w->name, .body = w->body};
     r.due_us = r.close_us = CLOCK_NEVER;
     struct mem_row *row = mem_row_new(&r, 0);
     row->key = mem_key_workflow(w->namespace_id, row->row.name);
     mem_table_put(&d->deployments, row);
-}
-
-static void remove_namespace(struct mem_disk *d, const struct write *w) {
-    struct mem_key key = mem_key_run(w->namespace_id, (struct uuid){{0}});
-    mem_table_remove_key(&d->namespaces, &key);
 }
 
 static void write_execution(struct mem_disk *d, const struct write *w) {
