@@ -132,14 +132,10 @@ static bool is_default(const ProtobufCFieldDescriptor *f, const void *slot) {
     }
 }
 
-/* The key of a map as text. */
-static void print_key(struct printer *p, const ProtobufCFieldDescriptor *f, const void *slot) {
+/* A number or a bool as the name of a member: its text without quotes. */
+static void print_scalar_key(struct printer *p, const ProtobufCFieldDescriptor *f, const void *slot) {
     struct buf text cleanup(buf_done);
     struct printer inner = {.style = p->style};
-    if (f->type == PROTOBUF_C_TYPE_STRING) {
-        writer_key(&p->w, str_of(*(char *const *)slot));
-        return;
-    }
     buf_init(&text, NUMBER_TEXT_MAX);
     writer_init(&inner.w, &text, false);
     print_value(&inner, f, slot);
@@ -149,6 +145,13 @@ static void print_key(struct printer *p, const ProtobufCFieldDescriptor *f, cons
     writer_key(&p->w, s);
     if (!buf_ok(&text))
         p->w.out->failed = true;
+}
+
+static void print_key(struct printer *p, const ProtobufCFieldDescriptor *f, const void *slot) {
+    if (f->type == PROTOBUF_C_TYPE_STRING)
+        writer_key(&p->w, str_of(*(char *const *)slot));
+    else
+        print_scalar_key(p, f, slot);
 }
 
 static void print_map(struct printer *p, ProtobufCMessage *const *entries, size_t n) {

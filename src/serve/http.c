@@ -1,6 +1,7 @@
 /* Paths of the HTTP/1.1 listener.
  *
- * /healthz says that the process lives, /readyz that it takes work. Whatever
+ * /healthz says that the process lives, /readyz that it takes work; api.c
+ * has Temporal's HTTP API. Whatever
  * is not there is a JSON error with the number of the gRPC code and a text.
  * Apart from the two probes a request must come under a host that is ours. */
 #include "serve/http.h"
@@ -38,7 +39,7 @@ static void on_probe(const struct http1_request *q, struct http1_response *resp,
 }
 
 static void on_request(void *ctx, const struct http1_request *q, struct http1_response *resp) {
-    const struct http *h = ctx;
+    struct http *h = ctx;
     if (str_is(q->path, "/healthz"))
         on_probe(q, resp, 200, "{\"status\":\"ok\"}");
     else if (str_is(q->path, "/readyz") && h->is_draining)
@@ -48,7 +49,7 @@ static void on_request(void *ctx, const struct http1_request *q, struct http1_re
     else if (!address_takes_host(&h->bound, q->host))
         answer_error(resp, HTTP_FORBIDDEN, GRPC_PERMISSION_DENIED,
                      "The Host header names neither this address nor localhost.");
-    else
+    else if (!api_request(&h->api, q, resp))
         answer_error(resp, HTTP_NOT_FOUND, GRPC_NOT_FOUND, "There is nothing at this path.");
 }
 

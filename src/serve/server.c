@@ -42,6 +42,7 @@ struct server {
     bool is_ready; /* the engine takes calls */
     bool is_listening;
     bool is_draining;
+    int draining_listeners; /* that still have something to send */
     int rc; /* 0, or what went wrong below */
     struct err start_error;
 };
@@ -58,6 +59,7 @@ static void on_turn(void *ctx) {
     if (!s->engine)
         return;
     dispatch_return_lost(&s->dispatch);
+    api_sweep(&s->http.api);
     struct now now = host_now();
     engine_advance(s->engine, now);
     engine_flush(s->engine);
@@ -79,11 +81,20 @@ static void on_drained(void *ctx) {
     loop_stop(s->loop);
 }
 
+static void on_idle(void *ctx) {
+    struct server *s = ctx;
+    if (--s->draining_listeners == 0)
+        on_drained(s);
+}
+
 static void drain(struct server *s) {
     s->is_draining = s->dispatch.is_draining = s->http.is_draining = true;
     log_emit(s->log, LOG_server_stopping);
     timer_set(s->grace, SERVER_GRACE_US);
-    h2_server_drain(s->h2_server, on_drained, s);
+    s->draining_listeners = s->http_server ? 2 : 1;
+    h2_server_drain(s->h2_server, on_idle, s);
+    if (s->http_server)
+        http1_server_drain(s->http_server, on_idle, s);
     engine_drain(s->engine);
 }
 
@@ -248,6 +259,7 @@ int server_new(const struct server_config *cfg, struct server **ret, struct err 
     if (!s)
         return err_std(reterr, ERR_NO_MEMORY);
     s->log = cfg->log;
+    api_init(&s->http.api, &s->dispatch);
     int rc = dispatch_init(&s->dispatch, cfg->log, cfg->store_name, host_entropy());
     if (rc < 0) {
         mem_free(s);
@@ -284,6 +296,7 @@ void server_free(struct server *s) {
     s->engine = s->dispatch.engine = NULL;
     h2_server_free(s->h2_server);
     http1_server_free(s->http_server);
+    api_sweep(&s->http.api);
     dispatch_done(&s->dispatch);
     timer_free(s->wake);
     timer_free(s->grace);

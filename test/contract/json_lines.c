@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "json/json.h"
 #include "json/shape.h"
 #include "wire/encode.h"
@@ -75,11 +76,12 @@ static void answer(struct str line, struct arena *a) {
 }
 
 int main(void) {
-    static char line[LINE_BYTES_MAX];
-    while (fgets(line, sizeof(line), stdin)) {
+    char *line = mem_alloc(LINE_BYTES_MAX);
+    while (line && fgets(line, LINE_BYTES_MAX, stdin)) {
         struct arena a cleanup(arena_done);
         arena_init(&a, BUDGET_BYTES);
         answer(str_bytes(line, strcspn(line, "\n")), &a);
     }
+    mem_free(line);
     return 0;
 }

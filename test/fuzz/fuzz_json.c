@@ -56,11 +56,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct arena a cleanup(arena_done);
     struct err e = {0};
     ProtobufCMessage *m;
+    arena_init(&a, BUDGET_BYTES);
     if (size == 0 || size > TEXT_BYTES_MAX)
         return 0;
     struct json_style style = {.has_shorthand = data[0] & SHORTHAND_BIT, .is_pretty = data[0] & PRETTY_BIT};
     const ProtobufCMessageDescriptor *type = types[data[0] % ARRAY_LEN(types)];
-    arena_init(&a, BUDGET_BYTES);
     int rc = json_parse(type, str_bytes(data + 1, size - 1), style.has_shorthand, &a, &m, &e);
     ensure(rc == 0 || (rc == e.code && e.text[0]));
     if (rc == 0)
