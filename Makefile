@@ -30,8 +30,8 @@ unit: $(TEST_BUILD)/build.ninja ## only the unit tests (ARGS=arena for one)
 	@ninja -C $(TEST_BUILD)
 	@tools/run_tests.sh $(TEST_BUILD) --suite unit $(ARGS)
 
-bench: ## benchmarks: a table, and JSON lines in build/bench.json
-	@tools/deps.sh build bench
+bench: ## benchmarks: a table, and JSON lines in build/bench.json (SCALE=0.1 for a quick look)
+	@tools/deps.sh build
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	@ninja -C $(BUILD) rondo bench
 	@test/bench/run.sh $(BUILD)
@@ -42,8 +42,8 @@ fuzz: $(FUZZ_BUILD)/build.ninja ## fuzz one target (TARGET=grpc SECONDS=600); fi
 	$(FUZZ_BUILD)/test/fuzz_$(TARGET) -max_total_time=$(SECONDS) -max_len=65536 -print_final_stats=1 \
 		-artifact_prefix=$(FUZZ_BUILD)/ $(FUZZ_BUILD)/corpus/$(TARGET) test/fuzz/corpus/$(TARGET)
 
-deps: ## install the packages for building, testing and benchmarks
-	@tools/deps.sh build test bench
+deps: ## install the packages for building and testing
+	@tools/deps.sh build test
 
 clean: ## remove build output (not node_modules, not your data)
 	rm -rf $(BUILD) $(TEST_BUILD) $(FUZZ_BUILD)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Installs the Debian packages that a set of tasks needs, and only those that are missing.
 #
-#   tools/deps.sh build [test] [bench]           install what is missing
-#   tools/deps.sh --check build [test] [bench]   only say what is missing; exit 1 if anything is
+#   tools/deps.sh build [test]           install what is missing
+#   tools/deps.sh --check build [test]   only say what is missing; exit 1 if anything is
 #
 # Needs root or sudo to install. Without either it prints the command to run and exits 1.
 set -euo pipefail
@@ -31,7 +31,6 @@ test  python3-protobuf       Google's JSON mapping, to compare ours with
 test  libclang-rt-14-dev     libFuzzer and the sanitizers for clang
 test  nodejs                 runs the SDK, unless Node 20 or newer is there
 test  npm                    installs the SDK, unless there already
-bench nghttp2-client         h2load
 END
 }
 
@@ -88,7 +87,7 @@ if [ "${1-}" = --check ]; then
     shift
 fi
 if [ $# -eq 0 ]; then
-    echo "usage: tools/deps.sh [--check] build|test|bench ..." >&2
+    echo "usage: tools/deps.sh [--check] build|test ..." >&2
     exit 2
 fi
 if ! command -v dpkg-query >/dev/null; then

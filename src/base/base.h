@@ -13,6 +13,8 @@
 #define cleanup(fn) __attribute__((cleanup(fn)))
 #define noreturn_fn __attribute__((noreturn))
 #define unused_arg __attribute__((unused))
+/* A large local that is written before it is read; others are cleared by the compiler. */
+#define uninitialized __attribute__((uninitialized))
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))

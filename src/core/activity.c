@@ -8,6 +8,7 @@
 
 #include "core/activity_int.h"
 #include "core/failure.h"
+#include "core/pause.h"
 #include "core/retry.h"
 #include "core/task.h"
 
@@ -30,13 +31,14 @@ State__Activity *activity_find_id(const State__Execution *st, const char *activi
 
 static void activity_remove(struct step *s, const State__Activity *a) {
     State__Execution *st = s->st;
-    for (size_t i = 0; i < st->n_activities; i++) {
-        if (st->activities[i] == a) {
-            pb_remove_message(&st->n_activities, st->activities, i);
-            return;
-        }
-    }
-    ensure(!"activity is in its run");
+    bool was_paused = a->is_paused;
+    size_t i = 0;
+    while (i < st->n_activities && st->activities[i] != a)
+        i++;
+    ensure(i < st->n_activities);
+    pb_remove_message(&st->n_activities, st->activities, i);
+    if (was_paused)
+        pause_show(s);
 }
 
 static int refuse(struct step *s, E__WorkflowTaskFailedCause cause, const char *text) {
@@ -95,7 +97,7 @@ static int validate(struct step *s, const Command__ScheduleActivityTaskCommandAt
     if (activity_find_id(s->st, in->activity_id))
         return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_SCHEDULE_ACTIVITY_DUPLICATE_ID,
                       "An activity with this ActivityId is already pending.");
-    if (s->st->n_activities >= LIMIT_PENDING_ACTIVITIES)
+    if ((int64_t)s->st->n_activities >= step_limit(s, SETTABLE_PENDING_ACTIVITIES))
         return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_PENDING_ACTIVITIES_LIMIT_EXCEEDED,
                       "the number of pending activities has reached the limit of this run");
     return 0;
@@ -192,7 +194,7 @@ int32_t activity_attempt(const State__Activity *a) {
 int activity_start(struct step *s, int64_t scheduled_event_id, int32_t stamp, const char *identity,
                    const char *request_id) {
     State__Activity *a = activity_find(s->st, scheduled_event_id);
-    if (!a || a->started_us || !a->is_offered || a->stamp != stamp)
+    if (!a || a->started_us || !a->is_offered || a->stamp != stamp || run_is_paused(s->st))
         return err_set(s->err, ERR_NOT_FOUND, ACTIVITY_GONE_TEXT);
     a->started_us = s->now.us;
     a->last_heartbeat_us = 0;

@@ -8,6 +8,7 @@
 #include "core/activity_control.h"
 
 #include "core/activity_int.h"
+#include "core/pause.h"
 #include "core/run.h"
 
 static bool is_chosen(const struct activity_choice *c, const State__Activity *a) {
@@ -58,6 +59,7 @@ static int pause_one(struct step *s, State__Activity *a, const void *how) {
     pb_set_string(&a->pause_request_id, p->request_id, &s->failed);
     if (!a->started_us)
         a->is_offered = false;
+    pause_show(s);
     return 0;
 }
 
@@ -73,6 +75,7 @@ void activity_end_pause(struct step *s, State__Activity *a) {
     pb_set_string(&a->pause_identity, NULL, &s->failed);
     pb_set_string(&a->pause_reason, NULL, &s->failed);
     pb_set_string(&a->pause_request_id, NULL, &s->failed);
+    pause_show(s);
 }
 
 /* The jitter spreads what was released together. */

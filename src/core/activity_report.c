@@ -6,10 +6,8 @@
 #include "core/activity_int.h"
 #include "core/failure.h"
 
-#define MESSAGE_SHARE 2 /* of the limit, 1/n is for the message of a failure that was cut */
-
-static bool is_too_large(const struct step *s, const void *m) {
-    return m && protobuf_c_message_get_packed_size(m) > step_blob_bytes_max(s);
+static bool is_too_large(struct step *s, const void *m) {
+    return !step_blob_fits(s, m, "activity report");
 }
 
 static int fail_for_good(struct step *s, State__Activity *a, const char *reason, const char *identity) {
@@ -76,10 +74,7 @@ int activity_report_failed(struct step *s, State__Activity *a, Failure__Failure 
         note_cut(ret, failure_final(s, "Heartbeat details exceed size limit."));
     }
     if (is_too_large(s, failure)) {
-        Failure__Failure *cause = failure_cut(s, failure, step_blob_bytes_max(s) / MESSAGE_SHARE);
-        failure = failure_final(s, "Failure exceeds size limit.");
-        if (failure)
-            failure->cause = cause;
+        failure = failure_too_large(s, failure);
         note_cut(ret, failure);
     }
     if (s->failed)

@@ -14,6 +14,12 @@ static const struct attribute_built_in built_ins[] = {
 #undef ATTRIBUTE
 };
 
+static const struct attribute_built_in of_schedules[] = {
+#define SCHEDULE_ATTRIBUTE(name, type) {#name, INDEXED_VALUE_TYPE_##type, SYSTEM},
+#include "core/schedule_attributes.def"
+#undef SCHEDULE_ATTRIBUTE
+};
+
 static const char *const type_names[] = {"",       "Text", "Keyword",  "Int",
                                          "Double", "Bool", "Datetime", "KeywordList"};
 
@@ -39,6 +45,13 @@ E__IndexedValueType attribute_type(const State__Namespace *ns, const char *name)
     for (size_t i = 0; ns && i < ns->n_search_attributes; i++)
         if (streq(ns->search_attributes[i]->name, name))
             return (E__IndexedValueType)ns->search_attributes[i]->type;
+    return INDEXED_VALUE_TYPE_UNSPECIFIED;
+}
+
+E__IndexedValueType schedule_attribute_type(const char *name) {
+    for (size_t i = 0; i < ARRAY_LEN(of_schedules); i++)
+        if (streq(of_schedules[i].name, name))
+            return of_schedules[i].type;
     return INDEXED_VALUE_TYPE_UNSPECIFIED;
 }
 
@@ -121,9 +134,6 @@ static int validate_one(const State__Namespace *ns, const char *name, const Comm
                        ns ? ns->name : "", name);
     if (merge_is_null(value))
         return 0;
-    if (value->data.len > ATTRIBUTES_VALUE_BYTES_MAX)
-        return err_set(err, ERR_INVALID, "search attribute %.200s value size %zu exceeds size limit %d", name,
-                       value->data.len, ATTRIBUTES_VALUE_BYTES_MAX);
     if (!value_fits(value, type))
         return err_set(err, ERR_INVALID, "invalid value for search attribute %.200s of type %s", name,
                        attribute_type_name(type));
@@ -131,22 +141,35 @@ static int validate_one(const State__Namespace *ns, const char *name, const Comm
 }
 
 int attributes_validate(const State__Namespace *ns, const Common__SearchAttributes *a, struct err *err) {
-    size_t total = 0;
-    if (!a)
-        return 0;
-    if (a->n_indexed_fields > ATTRIBUTES_KEYS_MAX)
-        return err_set(err, ERR_INVALID, "number of search attributes %zu exceeds limit %d",
-                       a->n_indexed_fields, ATTRIBUTES_KEYS_MAX);
-    for (size_t i = 0; i < a->n_indexed_fields; i++) {
-        const Common__SearchAttributes__IndexedFieldsEntry *f = a->indexed_fields[i];
-        int rc = validate_one(ns, f->key, f->value, err);
+    for (size_t i = 0; a && i < a->n_indexed_fields; i++) {
+        int rc = validate_one(ns, a->indexed_fields[i]->key, a->indexed_fields[i]->value, err);
         if (rc < 0)
             return rc;
-        total += strlen(f->key) + (f->value ? f->value->data.len : 0);
     }
-    if (total > ATTRIBUTES_BYTES_MAX)
-        return err_set(err, ERR_INVALID, "total size of search attributes %zu exceeds size limit %d", total,
-                       ATTRIBUTES_BYTES_MAX);
+    return 0;
+}
+
+int attributes_check_size(const struct core_limits *limits, const Common__SearchAttributes *a,
+                          struct err *err) {
+    int64_t keys_max = limit_of(limits, SETTABLE_ATTRIBUTES);
+    int64_t value_max = limit_of(limits, SETTABLE_ATTRIBUTE_BYTES);
+    int64_t total_max = limit_of(limits, SETTABLE_ATTRIBUTES_BYTES);
+    int64_t total = 0;
+    if (a && (int64_t)a->n_indexed_fields > keys_max)
+        return err_set(err, ERR_INVALID, "number of search attributes %zu exceeds limit %lld",
+                       a->n_indexed_fields, (long long)keys_max);
+    for (size_t i = 0; a && i < a->n_indexed_fields; i++) {
+        const Common__SearchAttributes__IndexedFieldsEntry *f = a->indexed_fields[i];
+        int64_t bytes = f->value ? (int64_t)f->value->data.len : 0;
+        if (bytes > value_max)
+            return err_set(err, ERR_INVALID,
+                           "search attribute %.200s value size %lld exceeds size limit %lld", f->key,
+                           (long long)bytes, (long long)value_max);
+        total += (int64_t)strlen(f->key) + bytes;
+    }
+    if (total > total_max)
+        return err_set(err, ERR_INVALID, "total size of search attributes %lld exceeds size limit %lld",
+                       (long long)total, (long long)total_max);
     return 0;
 }
 

@@ -3,20 +3,23 @@
 
 #include "core/step.h"
 
-#define ATTRIBUTES_KEYS_MAX 100
-#define ATTRIBUTES_VALUE_BYTES_MAX 2048
-#define ATTRIBUTES_BYTES_MAX (40 * 1024)
+#define SCHEDULE_DIVISION "TemporalScheduler" /* TemporalNamespaceDivision of what is no workflow */
 
 /* The type of a name in this namespace; UNSPECIFIED when it has none. */
 E__IndexedValueType attribute_type(const State__Namespace *ns, const char *name);
 /* Whether the name is one that no namespace can define or remove. */
 bool attribute_is_built_in(const char *name);
+/* The type of a name that schedules have and workflows have not; UNSPECIFIED for others. */
+E__IndexedValueType schedule_attribute_type(const char *name);
 /* "Keyword" and so on: what stands in a payload's `type`. */
 const char *attribute_type_name(E__IndexedValueType type);
 
-/* Names known, settable, sizes, and values of the right type. NULL attributes are valid. */
+/* Names known, settable, and values of the right type. NULL attributes are valid. */
 int attributes_validate(const State__Namespace *ns, const Common__SearchAttributes *a,
                         struct err *err) must_check;
+/* Their number and sizes. NULL attributes are small. */
+int attributes_check_size(const struct core_limits *limits, const Common__SearchAttributes *a,
+                          struct err *err) must_check;
 
 struct attribute_built_in {
     const char *name;

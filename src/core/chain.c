@@ -74,6 +74,7 @@ static struct step *next_step(struct step *s) {
     }
     step_init(n, st, s->now, s->rng, s->arena, s->err);
     n->ctx = s->ctx;
+    n->limits = s->limits;
     s->next = n;
     return n;
 }
@@ -85,11 +86,13 @@ static struct run_birth birth_after(const struct step *s, const char *run_id) {
         .namespace_id = st->namespace_id,
         .run_id = run_id,
         .request_id = run_id, /* nobody asked for it by a request */
+        .origin_request_id = st->origin_request_id,
         .first_run_id = st->first_run_id,
         .continued_run_id = st->run_id,
         .attempt = 1,
         .execution_expires_us = st->execution_expires_us,
         .parent = st->parent,
+        .scheduled_by = st->scheduled_by,
         .root_workflow_id = st->root_workflow_id,
         .root_run_id = st->root_run_id,
     };

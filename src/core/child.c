@@ -18,6 +18,11 @@ State__Child *child_find(const State__Execution *st, int64_t initiated_event_id)
     return NULL;
 }
 
+bool child_is_starting(const State__Execution *st, int64_t initiated_event_id) {
+    const State__Child *c = child_find(st, initiated_event_id);
+    return c && !c->is_started;
+}
+
 static void child_remove(struct step *s, const State__Child *c) {
     for (size_t i = 0; i < s->st->n_children; i++) {
         if (s->st->children[i] == c) {
@@ -59,7 +64,7 @@ static int validate(struct step *s, const Command__StartChildWorkflowExecutionCo
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES;
         return rc;
     }
-    if (s->st->n_children >= LIMIT_PENDING_CHILDREN) {
+    if ((int64_t)s->st->n_children >= step_limit(s, SETTABLE_PENDING_CHILDREN)) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_PENDING_CHILD_WORKFLOWS_LIMIT_EXCEEDED;
         return err_set(s->err, ERR_INVALID,
                        "the number of pending child workflow executions has reached the limit of this run");
@@ -291,6 +296,53 @@ void child_closed(struct step *s, int64_t initiated_event_id, const Common__Work
     write_end(&e, close);
     child_remove(s, c);
     task_schedule(s);
+}
+
+/* After a reset */
+
+static void reapply_end(struct step *s, int64_t initiated_event_id, int64_t *started_event_id,
+                        E__EventType type, void *attributes) {
+    State__Child *c = child_find(s->st, initiated_event_id);
+    if (!c)
+        return;
+    *started_event_id = c->started_event_id;
+    step_event(s, type, attributes, NULL);
+    child_remove(s, c);
+    task_schedule(s);
+}
+
+static void reapply_start(struct step *s, const History__ChildWorkflowExecutionStartedEventAttributes *a) {
+    struct child_birth birth = {.run_id = a->workflow_execution ? a->workflow_execution->run_id : "",
+                                .namespace_name = a->namespace_,
+                                .namespace_id = a->namespace_id,
+                                .header = a->header};
+    child_started(s, a->initiated_event_id, &birth);
+}
+
+#define REAPPLY_END(NAME, member)                                                                            \
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_##NAME: {                                                       \
+        __typeof__(ev->member##_event_attributes) a = ev->member##_event_attributes;                         \
+        reapply_end(s, a->initiated_event_id, &a->started_event_id, ev->event_type, a);                      \
+        break;                                                                                               \
+    }
+
+void child_reapply(struct step *s, const History__HistoryEvent *ev) {
+    switch ((int)ev->event_type) {
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
+        reapply_start(s, ev->child_workflow_execution_started_event_attributes);
+        break;
+    case EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+        child_start_failed(s, ev->start_child_workflow_execution_failed_event_attributes->initiated_event_id,
+                           ev->start_child_workflow_execution_failed_event_attributes->cause);
+        break;
+        REAPPLY_END(COMPLETED, child_workflow_execution_completed)
+        REAPPLY_END(FAILED, child_workflow_execution_failed)
+        REAPPLY_END(CANCELED, child_workflow_execution_canceled)
+        REAPPLY_END(TIMED_OUT, child_workflow_execution_timed_out)
+        REAPPLY_END(TERMINATED, child_workflow_execution_terminated)
+    default:
+        break;
+    }
 }
 
 void child_go(struct step *s) {

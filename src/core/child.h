@@ -6,6 +6,7 @@
 
 int child_initiate(struct step *s, int64_t completed_event_id, const Command__Command *cmd) must_check;
 State__Child *child_find(const State__Execution *st, int64_t initiated_event_id);
+bool child_is_starting(const State__Execution *st, int64_t initiated_event_id); /* initiated, no more */
 
 /* Answers to LETTER_START_CHILD. In a parent that has closed meanwhile they only settle what becomes of
  * the child. */
@@ -27,4 +28,7 @@ void child_closed(struct step *s, int64_t initiated_event_id, const Common__Work
 void child_go(struct step *s);
 
 /* The run closes: tells its children what their parent-close policy says, and its own parent how it ended. */
+/* An event about a child, from the run that this one is a copy of: written here too if the child is pending.
+ */
+void child_reapply(struct step *s, const History__HistoryEvent *ev);
 void child_say_goodbye(struct step *s);

@@ -247,7 +247,8 @@ int command_apply(struct step *s, int64_t completed_event_id, const Command__Com
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_UNSPECIFIED;
         return err_set(s->err, ERR_INVALID, "The attributes of a command do not fit its type.");
     }
-    return rule->apply(&c);
+    int rc = rule->apply(&c);
+    return rc == 0 ? command_check_size(s, cmd) : rc;
 }
 
 const char *command_cause_name(E__WorkflowTaskFailedCause cause) {

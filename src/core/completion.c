@@ -7,6 +7,7 @@
 #include "core/command.h"
 #include "core/eager.h"
 #include "core/failure.h"
+#include "core/pause.h"
 #include "core/run.h"
 #include "core/task.h"
 #include "core/update.h"
@@ -123,6 +124,9 @@ int task_complete(struct step *s, const State__TaskToken *token,
         rc = check_sequence(s, req);
     if (rc < 0)
         return rc;
+    if (run_is_paused(st) && req->force_create_new_workflow_task)
+        return err_set(s->err, ERR_PRECONDITION,
+                       "Workflow is paused and force create new workflow task is not allowed.");
     int64_t original_us = st->task->original_scheduled_us;
     out->is_heartbeat = is_heartbeat(req);
     if (out->is_heartbeat && s->now.us - original_us > LIMIT_TASK_HEARTBEAT_MS * USEC_PER_MS) {

@@ -4,7 +4,9 @@
 #include "core/activity.h"
 #include "core/chain.h"
 #include "core/failure.h"
+#include "core/pause.h"
 #include "core/run.h"
+#include "core/schedule.h"
 #include "core/task.h"
 #include "core/timer.h"
 
@@ -25,7 +27,7 @@ static struct due first_due(const State__Execution *st) {
     struct due d = {CLOCK_NEVER, DUE_NOTHING, 0};
     if (!run_is_open(st))
         return d;
-    if (st->first_task_due_us && !st->is_first_task_held)
+    if (st->first_task_due_us && !st->is_first_task_held && !run_is_paused(st))
         consider(&d, st->first_task_due_us, DUE_FIRST_TASK, 0);
     /* The task for whose sake these wait was speculative and did not survive a restart. */
     if (st->n_buffered && !st->task)
@@ -43,6 +45,8 @@ static struct due first_due(const State__Execution *st) {
 }
 
 int64_t run_due_us(const State__Execution *st) {
+    if (st->schedule)
+        return run_is_open(st) ? schedule_due_us(st) : CLOCK_NEVER;
     return first_due(st).at_us;
 }
 
@@ -51,6 +55,7 @@ static int time_out_run(struct step *s) {
         failure_timeout(s, "workflow timeout", TIMEOUT_TYPE_START_TO_CLOSE, NULL, NULL);
     if (!failure)
         return err_std(s->err, ERR_NO_MEMORY);
+    pause_end(s);
     bool is_over = s->st->execution_expires_us && s->st->execution_expires_us <= s->now.us;
     struct chain_sequel sequel = {.retry_state = RETRY_STATE_TIMEOUT};
     if (!is_over)
@@ -89,6 +94,8 @@ static int do_due(struct step *s, const struct due *d) {
 }
 
 int run_tick(struct step *s) {
+    if (s->st->schedule)
+        return schedule_tick(s);
     for (struct due d = first_due(s->st); d.at_us <= s->now.us && !s->failed; d = first_due(s->st)) {
         int rc = do_due(s, &d);
         if (rc < 0)

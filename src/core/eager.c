@@ -7,6 +7,7 @@
 
 #include "base/uuid.h"
 #include "core/activity.h"
+#include "core/pause.h"
 
 static bool is_eager(const struct step *s, const Command__Command *cmd) {
     if (cmd->attributes_case != COMMAND__COMMAND__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_COMMAND_ATTRIBUTES)
@@ -18,7 +19,7 @@ static bool is_eager(const struct step *s, const Command__Command *cmd) {
 
 int eager_start(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
                 int64_t completed_event_id, struct completion *out) {
-    if (s->limits && s->limits->is_eager_activity_off)
+    if ((s->limits && s->limits->is_eager_activity_off) || run_is_paused(s->st))
         return 0;
     out->eager = arena_array(s->arena, int64_t, req->n_commands);
     if (req->n_commands && !out->eager)

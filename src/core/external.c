@@ -61,7 +61,7 @@ int external_signal(struct step *s, int64_t completed_event_id, const Command__C
         s->task_failed_cause = bad;
         rc = err_set(s->err, ERR_INVALID, "Required field SignalName is not set on the command.");
     }
-    if (rc == 0 && pending(s->st, true) >= LIMIT_PENDING_EXTERNALS) {
+    if (rc == 0 && (int64_t)pending(s->st, true) >= step_limit(s, SETTABLE_PENDING_SIGNALS)) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_PENDING_SIGNALS_LIMIT_EXCEEDED;
         rc = err_set(s->err, ERR_INVALID,
                      "the number of pending signals to external workflows has reached the limit");
@@ -91,7 +91,7 @@ int external_cancel(struct step *s, int64_t completed_event_id, const Command__C
     struct target t = {in->namespace_, in->workflow_id, in->run_id};
     int rc = validate_target(
         s, &t, WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES);
-    if (rc == 0 && pending(s->st, false) >= LIMIT_PENDING_EXTERNALS) {
+    if (rc == 0 && (int64_t)pending(s->st, false) >= step_limit(s, SETTABLE_PENDING_CANCELS)) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED;
         rc = err_set(s->err, ERR_INVALID, "the number of pending cancel requests has reached the limit");
     }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define MESSAGE_SHARE 2 /* of the limit, 1/n is for the message of a failure that was cut */
+
 static Failure__Failure *failure_new(struct step *s, const char *message) {
     Failure__Failure *f = arena_new(s->arena, Failure__Failure);
     char *text = arena_strdup(s->arena, message);
@@ -86,6 +88,14 @@ Failure__Failure *failure_cut(struct step *s, const Failure__Failure *in, size_t
     }
     if (arena_failed(s->arena))
         s->failed = true;
+    return s->failed ? NULL : f;
+}
+
+Failure__Failure *failure_too_large(struct step *s, const Failure__Failure *in) {
+    Failure__Failure *cause = failure_cut(s, in, (size_t)step_limit(s, SETTABLE_BLOB_BYTES) / MESSAGE_SHARE);
+    Failure__Failure *f = failure_final(s, "Failure exceeds size limit.");
+    if (f)
+        f->cause = cause;
     return s->failed ? NULL : f;
 }
 

@@ -10,6 +10,9 @@ Failure__Failure *failure_server(struct step *s, const char *message);
 Failure__Failure *failure_final(struct step *s, const char *message);
 /* What fits of a failure that is too large: kind, type, and about that much of the message. */
 Failure__Failure *failure_cut(struct step *s, const Failure__Failure *f, size_t message_bytes_max);
+/* What stands in the place of a failure that may not be stored: it says so, with the beginning of that one.
+ */
+Failure__Failure *failure_too_large(struct step *s, const Failure__Failure *f);
 /* What a workflow could have thrown itself, never to be retried; NULL when the arena is full. */
 Failure__Failure *failure_application(struct arena *a, const char *message, const char *type);
 Failure__Failure *failure_timeout(struct step *s, const char *message, E__TimeoutType type,

@@ -11,6 +11,7 @@
 struct parser {
     struct filter_lexer lexer;
     const State__Namespace *ns;
+    enum filter_subject subject;
     struct filter_token token; /* the next one */
     size_t depth;
     size_t test_count;
@@ -127,9 +128,16 @@ struct name {
     size_t column;
 };
 
+static E__IndexedValueType type_of(const struct parser *p, const char *text) {
+    E__IndexedValueType of_schedule = schedule_attribute_type(text);
+    if (p->subject == FILTER_SCHEDULES && (of_schedule || attribute_is_built_in(text)))
+        return of_schedule;
+    return attribute_type(p->ns, text);
+}
+
 static bool try_name(const struct parser *p, const char *text, struct name *ret) {
     ret->text = text;
-    ret->type = text ? attribute_type(p->ns, text) : INDEXED_VALUE_TYPE_UNSPECIFIED;
+    ret->type = text ? type_of(p, text) : INDEXED_VALUE_TYPE_UNSPECIFIED;
     return ret->type != INDEXED_VALUE_TYPE_UNSPECIFIED;
 }
 
@@ -151,7 +159,11 @@ static void parse_name(struct parser *p, struct name *ret) {
     char *text = arena_strndup(p->lexer.arena, t.text.p, t.text.n);
     if (!text)
         fail(p, err_std(p->err, ERR_NO_MEMORY));
-    else if (!find_name(p, text, ret))
+    else if (!find_name(p, text, ret) && p->subject == FILTER_SCHEDULES && attribute_is_built_in(text))
+        fail(p, err_set(p->err, ERR_INVALID,
+                        "invalid query: cannot filter on '%.100s' in a list of schedules, at column %zu",
+                        text, t.column));
+    else if (ret->type == INDEXED_VALUE_TYPE_UNSPECIFIED)
         fail(p, err_set(p->err, ERR_INVALID,
                         "invalid query: invalid expression: column name '%.100s' is not a valid search "
                         "attribute, at column %zu",
@@ -391,7 +403,7 @@ static void parse_group(struct parser *p) {
     if (!accept_word(p, "by"))
         expected(p, "BY");
     parse_name(p, &n);
-    if (p->rc == 0 && !streq(n.text, "ExecutionStatus"))
+    if (p->rc == 0 && (p->subject == FILTER_SCHEDULES || !streq(n.text, "ExecutionStatus")))
         unsupported(p, "'GROUP BY' clause is only supported for ExecutionStatus");
 }
 
@@ -411,17 +423,27 @@ static void parse_query(struct parser *p, struct filter *ret) {
         expected(p, "AND, OR or the end");
 }
 
-int filter_parse(struct arena *a, const State__Namespace *ns, struct str query, struct filter *ret,
-                 struct err *err) {
-    struct parser p = {.lexer = {.arena = a, .query = query}, .ns = ns, .err = err};
+/* What the subject asks for by itself. */
+static const struct predicate *implied(struct parser *p) {
+    struct arena *a = p->lexer.arena;
+    struct value v = value_text(STR(SCHEDULE_DIVISION));
+    const struct predicate *scheduler = filter_test(a, PREDICATE_EQUAL, DIVISION, &v);
+    if (p->subject == FILTER_SCHEDULES)
+        return filter_and(a, scheduler, filter_not(a, filter_test(a, PREDICATE_PRESENT, "CloseTime", NULL)));
+    if (p->names_division)
+        return filter_not(a, scheduler);
+    return filter_not(a, filter_test(a, PREDICATE_PRESENT, DIVISION, NULL));
+}
+
+int filter_parse(struct arena *a, const State__Namespace *ns, enum filter_subject subject, struct str query,
+                 struct filter *ret, struct err *err) {
+    struct parser p = {.lexer = {.arena = a, .query = query}, .ns = ns, .subject = subject, .err = err};
     *ret = (struct filter){0};
     if (query.n > FILTER_BYTES_MAX)
         return err_set(err, ERR_INVALID, "invalid query: longer than %d bytes", FILTER_BYTES_MAX);
     parse_query(&p, ret);
-    if (p.rc == 0 && !p.names_division) {
-        const struct predicate *visible = filter_not(a, filter_test(a, PREDICATE_PRESENT, DIVISION, NULL));
-        ret->where = ret->where ? filter_and(a, ret->where, visible) : visible;
-    }
+    if (p.rc == 0)
+        ret->where = ret->where ? filter_and(a, ret->where, implied(&p)) : implied(&p);
     if (p.rc == 0 && arena_failed(a))
         p.rc = err_std(err, ERR_NO_MEMORY);
     return p.rc;

@@ -24,10 +24,14 @@ struct filter {
     bool is_grouped; /* by ExecutionStatus, the one name that is allowed */
 };
 
+/* What a query is about: it decides which names there are, and what is never shown. */
+enum filter_subject { FILTER_WORKFLOWS, FILTER_SCHEDULES };
+
 /* The tree and its texts live in the arena, or are the query's. What has a TemporalNamespaceDivision is
- * left out unless the query names that attribute. */
-int filter_parse(struct arena *a, const State__Namespace *ns, struct str query, struct filter *ret,
-                 struct err *err) must_check;
+ * left out unless the query names that attribute; schedules, which have a division of their own, are only
+ * ever found by queries about them, and those that have ended not even then. */
+int filter_parse(struct arena *a, const State__Namespace *ns, enum filter_subject subject, struct str query,
+                 struct filter *ret, struct err *err) must_check;
 
 /* Building by hand. NULL in, NULL out; NULL when the arena is exhausted (sticky there). */
 const struct predicate *filter_and(struct arena *a, const struct predicate *l, const struct predicate *r);

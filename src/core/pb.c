@@ -26,6 +26,16 @@ void pb_set_string(char **field, const char *value, bool *failed) {
     *field = copy;
 }
 
+void pb_set_bytes(ProtobufCBinaryData *field, struct str value, bool *failed) {
+    uint8_t *copy = value.n ? mem_dup(value.p, value.n) : NULL;
+    if (value.n && !copy) {
+        *failed = true;
+        return;
+    }
+    mem_free(field->data);
+    *field = (ProtobufCBinaryData){value.n, copy};
+}
+
 void *pb_new(const ProtobufCMessageDescriptor *d, bool *failed) {
     ProtobufCMessage *m = mem_alloc(d->sizeof_message);
     if (!m) {
@@ -177,4 +187,53 @@ Google__Protobuf__Timestamp pb_timestamp(int64_t us) {
         t.nanos += 1000000000;
     }
     return t;
+}
+
+int64_t pb_timestamp_us(const Google__Protobuf__Timestamp *t) {
+    int64_t us;
+    if (!t)
+        return 0;
+    if (__builtin_mul_overflow(t->seconds, USEC_PER_SEC, &us))
+        return t->seconds > 0 ? CLOCK_NEVER : INT64_MIN;
+    return usec_add(us, t->nanos / NSEC_PER_USEC);
+}
+
+/* From year 1 to year 9999, as protobuf says. */
+bool pb_timestamp_valid(const Google__Protobuf__Timestamp *t) {
+    return !t || (t->seconds >= INT64_C(-62135596800) && t->seconds < INT64_C(253402300800) &&
+                  t->nanos >= 0 && t->nanos < 1000000000);
+}
+
+void *pb_arena_new(const ProtobufCMessageDescriptor *d, struct arena *arena) {
+    ProtobufCMessage *m = arena_alloc(arena, d->sizeof_message);
+    if (m)
+        protobuf_c_message_init(d, m);
+    return m;
+}
+
+void *pb_arena_clone(const void *m, struct arena *arena) {
+    if (!m)
+        return NULL;
+    const ProtobufCMessage *from = m;
+    ProtobufCAllocator alloc = wire_arena_allocator(arena);
+    size_t size = protobuf_c_message_get_packed_size(from);
+    uint8_t *packed = arena_alloc(arena, size ? size : 1);
+    if (!packed)
+        return NULL;
+    protobuf_c_message_pack(from, packed);
+    return protobuf_c_message_unpack(from->descriptor, &alloc, size, packed);
+}
+
+Google__Protobuf__Timestamp *pb_arena_timestamp(int64_t us, struct arena *arena) {
+    Google__Protobuf__Timestamp *t = arena_new(arena, Google__Protobuf__Timestamp);
+    if (t)
+        *t = pb_timestamp(us);
+    return t;
+}
+
+Google__Protobuf__Duration *pb_arena_duration(int64_t us, struct arena *arena) {
+    Google__Protobuf__Duration *d = arena_new(arena, Google__Protobuf__Duration);
+    if (d)
+        *d = pb_duration(us);
+    return d;
 }

@@ -10,11 +10,13 @@
 #include <google/protobuf/timestamp.pb-c.h>
 #include <protobuf-c/protobuf-c.h>
 
+#include "base/arena.h"
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/str.h"
 
 void pb_set_string(char **field, const char *value, bool *failed);
+void pb_set_bytes(ProtobufCBinaryData *field, struct str value, bool *failed);
 void *pb_clone(const ProtobufCMessage *m, bool *failed); /* NULL for NULL */
 /* Frees the old value (may be NULL) and stores a copy of the new one (may be NULL). */
 void pb_set_message(void *field, const void *m, bool *failed);
@@ -37,3 +39,11 @@ int64_t pb_duration_us(const Google__Protobuf__Duration *d);
 bool pb_duration_valid(const Google__Protobuf__Duration *d); /* NULL is valid; negative is not */
 Google__Protobuf__Duration pb_duration(int64_t us);
 Google__Protobuf__Timestamp pb_timestamp(int64_t us);
+int64_t pb_timestamp_us(const Google__Protobuf__Timestamp *t); /* floored, capped; NULL is 0 */
+bool pb_timestamp_valid(const Google__Protobuf__Timestamp *t); /* NULL is valid */
+
+/* The same for what is shown and not kept; NULL when the arena is full. */
+void *pb_arena_new(const ProtobufCMessageDescriptor *d, struct arena *arena);
+void *pb_arena_clone(const void *m, struct arena *arena); /* NULL for NULL */
+Google__Protobuf__Timestamp *pb_arena_timestamp(int64_t us, struct arena *arena);
+Google__Protobuf__Duration *pb_arena_duration(int64_t us, struct arena *arena);

@@ -5,6 +5,7 @@
 #include "core/activity.h"
 #include "core/child.h"
 #include "core/merge.h"
+#include "core/pause.h"
 #include "core/run.h"
 #include "core/update.h"
 
@@ -298,14 +299,28 @@ FORGET_EXTERNAL(cancel_delivered, external_workflow_execution_cancel_requested)
 
 /* Updates */
 
-static int apply_update_accepted(struct step *s, const History__HistoryEvent *ev) {
-    State__Update *u = pb_new(&state__update__descriptor, &s->failed);
-    if (!u)
-        return 0;
-    pb_set_string(&u->update_id,
-                  ev->workflow_execution_update_accepted_event_attributes->protocol_instance_id, &s->failed);
-    u->accepted_event_id = ev->event_id;
+static State__Update *need_update(struct step *s, const char *id) {
+    State__Update *u = update_find(s->st, id);
+    if (u || !(u = pb_new(&state__update__descriptor, &s->failed)))
+        return u;
+    pb_set_string(&u->update_id, id, &s->failed);
     pb_append_message(&s->st->n_updates, &s->st->updates, u, &s->failed);
+    return s->failed ? NULL : u;
+}
+
+static int apply_update_admitted(struct step *s, const History__HistoryEvent *ev) {
+    const Update__Request *r = ev->workflow_execution_update_admitted_event_attributes->request;
+    State__Update *u = r && r->meta ? need_update(s, r->meta->update_id) : NULL;
+    if (u)
+        u->admitted_event_id = ev->event_id;
+    return 0;
+}
+
+static int apply_update_accepted(struct step *s, const History__HistoryEvent *ev) {
+    State__Update *u =
+        need_update(s, ev->workflow_execution_update_accepted_event_attributes->protocol_instance_id);
+    if (u)
+        u->accepted_event_id = ev->event_id;
     return 0;
 }
 
@@ -314,6 +329,17 @@ static int apply_update_completed(struct step *s, const History__HistoryEvent *e
     State__Update *u = meta ? update_find(s->st, meta->update_id) : NULL;
     if (u)
         u->completed_event_id = ev->event_id;
+    return 0;
+}
+
+static int apply_paused(struct step *s, const History__HistoryEvent *ev) {
+    const History__WorkflowExecutionPausedEventAttributes *a = ev->workflow_execution_paused_event_attributes;
+    pause_begin(s, event_us(ev), a->identity, a->reason, a->request_id);
+    return 0;
+}
+
+static int apply_unpaused(struct step *s, const History__HistoryEvent *ev unused_arg) {
+    pause_end(s);
     return 0;
 }
 
@@ -327,8 +353,11 @@ static const struct {
     {EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED, apply_cancel_requested},
     {EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, apply_upsert},
     {EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, apply_properties},
+    {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, apply_update_admitted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, apply_update_accepted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, apply_update_completed},
+    {EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED, apply_paused},
+    {EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED, apply_unpaused},
     {EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, apply_task_scheduled},
     {EVENT_TYPE_WORKFLOW_TASK_STARTED, apply_task_started},
     {EVENT_TYPE_WORKFLOW_TASK_COMPLETED, apply_task_completed},
@@ -371,7 +400,8 @@ int rebuild_apply(struct step *s, const History__HistoryEvent *ev) {
     return rc;
 }
 
-void rebuild_rename(struct step *s, const char *run_id, const char *request_id) {
-    pb_set_string(&s->st->run_id, run_id, &s->failed);
-    pb_set_string(&s->st->start_request_id, request_id, &s->failed);
+void rebuild_rename(struct step *s, const struct rebuild_name *name) {
+    pb_set_string(&s->st->run_id, name->run_id, &s->failed);
+    pb_set_string(&s->st->start_request_id, name->request_id, &s->failed);
+    pb_set_string(&s->st->origin_request_id, name->origin_request_id, &s->failed);
 }

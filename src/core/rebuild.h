@@ -10,4 +10,9 @@
 int rebuild_apply(struct step *s, const History__HistoryEvent *ev) must_check;
 
 /* Who the run is from now on. */
-void rebuild_rename(struct step *s, const char *run_id, const char *request_id);
+struct rebuild_name {
+    const char *run_id;
+    const char *request_id;
+    const char *origin_request_id;
+};
+void rebuild_rename(struct step *s, const struct rebuild_name *name);

@@ -3,27 +3,40 @@
 
 #include "core/child.h"
 #include "core/failure.h"
+#include "core/letter.h"
 #include "core/merge.h"
+#include "core/pause.h"
 #include "core/retry.h"
+#include "core/schedule.h"
 #include "core/task.h"
 #include "core/validate.h"
 
 bool run_is_open(const State__Execution *st) {
-    return st->status == WORKFLOW_EXECUTION_STATUS_RUNNING;
+    return st->status == WORKFLOW_EXECUTION_STATUS_RUNNING || st->status == WORKFLOW_EXECUTION_STATUS_PAUSED;
+}
+
+/* The end of a chain that a schedule began is what the schedule waits for. A reset goes on as another run. */
+static void tell_schedule(struct step *s) {
+    const State__ScheduledBy *by = s->st->scheduled_by;
+    if (by && strempty(s->st->new_run_id) && strempty(s->st->reset_run_id))
+        letter_send(s, LETTER_ACTION_CLOSED, by->workflow_id, by->run_id, by->start_id);
 }
 
 void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     State__Execution *st = s->st;
     ensure_inv(I6, run_is_open(st));
+    pause_end(s);
     st->status = (int32_t)status;
     st->close_us = s->now.us;
     pb_free(st->task);
     st->task = NULL;
     st->first_task_due_us = 0;
     pb_clear_messages(&st->n_activities, &st->activities);
+    pause_show(s);
     pb_clear_messages(&st->n_timers, &st->timers);
     pb_clear_messages(&st->n_externals, &st->externals);
     child_say_goodbye(s);
+    tell_schedule(s);
     pb_clear_bytes(&st->n_buffered, &st->buffered);
     st->buffered_bytes = 0;
     step_effect(s, EFFECT_CLOSED, 0);
@@ -37,31 +50,53 @@ static void wake(struct step *s, bool insists) {
     task_schedule(s);
 }
 
-/* A history that outgrew its limits cannot be replayed by anyone in reasonable time: the run ends here. */
-static int bound_history(struct step *s) {
+/* Leaves a notice when this step took a size past a multiple of that limit. */
+static void notice_growth(struct step *s, enum notice_kind kind, enum settable warn, int64_t before,
+                          int64_t after) {
+    int64_t each = step_limit(s, warn);
+    if (before / each < after / each)
+        step_notice(s, kind, "", after);
+}
+
+/* A run that outgrew its limits cannot be replayed or kept by anyone in reasonable time: it ends here. */
+static int bound_size(struct step *s) {
+    int64_t events = s->st->next_event_id - 1, bytes = s->st->history_bytes;
     const char *reason = NULL;
-    if (s->st->next_event_id - 1 > LIMIT_HISTORY_EVENTS)
+    if (s->first_event_id) {
+        notice_growth(s, NOTICE_HISTORY_LONG, SETTABLE_HISTORY_EVENTS_WARN, s->first_event_id - 1, events);
+        notice_growth(s, NOTICE_HISTORY_LARGE, SETTABLE_HISTORY_BYTES_WARN, bytes - (int64_t)s->events.len,
+                      bytes);
+    }
+    if (events > step_limit(s, SETTABLE_HISTORY_EVENTS))
         reason = "Workflow history count exceeds limit.";
-    else if (s->st->history_bytes > LIMIT_HISTORY_BYTES)
+    else if (bytes > step_limit(s, SETTABLE_HISTORY_BYTES))
         reason = "Workflow history size exceeds limit.";
+    else if ((int64_t)s->ctx.state_bytes > step_limit(s, SETTABLE_STATE_BYTES))
+        reason = "Workflow mutable state size exceeds limit.";
     return reason ? run_terminate(s, reason, NULL, "history-service", NULL, 0) : 0;
 }
 
 /* When too much arrived while the worker was busy, the task is given up so that it can be written. */
 static int bound_buffer(struct step *s) {
     const State__Execution *st = s->st;
-    if (!task_is_started(st) ||
-        (st->n_buffered < LIMIT_BUFFERED_EVENTS && st->buffered_bytes < LIMIT_BUFFERED_BYTES))
+    if (!task_is_started(st) || ((int64_t)st->n_buffered < step_limit(s, SETTABLE_BUFFERED_EVENTS) &&
+                                 st->buffered_bytes < step_limit(s, SETTABLE_BUFFERED_BYTES)))
         return 0;
     return task_fail(s, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, NULL, "history-service");
+}
+
+void run_wake(struct step *s) {
+    wake(s, false);
 }
 
 int run_settle(struct step *s) {
     if (!run_is_open(s->st))
         return 0;
+    if (s->st->schedule)
+        return schedule_settle(s);
     int rc = bound_buffer(s);
     task_settle(s);
-    return rc == 0 && run_is_open(s->st) ? bound_history(s) : rc;
+    return rc == 0 && run_is_open(s->st) ? bound_size(s) : rc;
 }
 
 static bool signal_seen(const State__Execution *st, const char *request_id) {
@@ -79,7 +114,7 @@ int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,
         return 0;
     if (!run_is_open(st))
         return err_std(s->err, ERR_CLOSED);
-    if (st->signal_count >= LIMIT_SIGNALS)
+    if (st->signal_count >= step_limit(s, SETTABLE_SIGNALS))
         return err_set(s->err, ERR_INVALID, "exceeded workflow execution limit for signal events");
     History__WorkflowExecutionSignaledEventAttributes a =
         HISTORY__WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES__INIT;

@@ -12,7 +12,8 @@
 
 /* Rules for a start request that need no state: required fields, lengths, durations, policies. */
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *req, const State__Namespace *space,
-                       const struct cal_zones *zones, struct err *err) must_check;
+                       const struct cal_zones *zones, const struct core_limits *limits,
+                       struct err *err) must_check;
 
 /* Rules for a cron schedule; empty is valid. */
 int run_validate_cron(const char *schedule, const struct cal_zones *zones, struct err *err) must_check;
@@ -23,6 +24,7 @@ struct run_birth {
     const char *run_id;
     const char *request_id;
     /* from the run before it in the chain */
+    const char *origin_request_id;
     const char *first_run_id;
     const char *continued_run_id;
     E__ContinueAsNewInitiator initiator;
@@ -57,7 +59,7 @@ enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req,
 /* Fills what the detail of ERR_ALREADY_STARTED says of the run that is there. */
 void run_name_in_error(const State__Execution *current, struct err *err);
 
-bool run_is_open(const State__Execution *st);
+bool run_is_open(const State__Execution *st); /* running or paused */
 /* Ends the run: whatever was pending is dropped. The closing event is already written. */
 void run_close(struct step *s, E__WorkflowExecutionStatus status);
 
@@ -76,6 +78,9 @@ int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionR
                        const struct run_caller *caller) must_check;
 int run_terminate(struct step *s, const char *reason, Common__Payloads *details, const char *identity,
                   Common__Link **links, size_t link_count) must_check;
+
+/* Schedules a workflow task, unless the first one still has to wait. */
+void run_wake(struct step *s);
 
 /* The end of every step: what holds for the run whatever happened. */
 int run_settle(struct step *s) must_check;

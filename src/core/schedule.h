@@ -43,6 +43,8 @@ enum start_phase {
 int schedule_prepare(struct arena *arena, const State__Namespace *space, const struct cal_zones *zones,
                      const char *schedule_id, Schedule__Schedule *schedule, struct err *err) must_check;
 int schedule_validate_patch(const Schedule__SchedulePatch *patch, struct err *err) must_check;
+int schedule_validate_trigger(E__ScheduleOverlapPolicy policy,
+                              const Google__Protobuf__Timestamp *scheduled_time, struct err *err) must_check;
 
 /* steps */
 
@@ -109,7 +111,11 @@ void schedule_action_closed(struct step *s, int64_t start_id, const struct actio
 /* what a reader sees; everything in the arena, NULL when that is full */
 
 Schedule__Schedule *schedule_shown(const State__Execution *st, struct arena *arena);
+int64_t schedule_running_count(const State__Execution *st);
+int64_t schedule_waiting_count(const State__Execution *st);
 Schedule__ScheduleInfo *schedule_info(const State__Execution *st, struct arena *arena);
+Rondo__BackfillInfo *schedule_backfill_info(const State__Schedule *sch, const State__Backfill *backfill,
+                                            struct arena *arena);
 Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, struct arena *arena);
 ProtobufCBinaryData schedule_token(const State__Execution *st, struct arena *arena);
 int schedule_matching_times(const State__Execution *st, const State__Namespace *space,

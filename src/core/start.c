@@ -3,6 +3,7 @@
 #include "core/attributes.h"
 #include "core/cron.h"
 #include "core/merge.h"
+#include "core/pause.h"
 #include "core/retry.h"
 #include "core/run.h"
 #include "core/task.h"
@@ -52,7 +53,7 @@ static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct e
 }
 
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__Namespace *space,
-                       const struct cal_zones *zones, struct err *err) {
+                       const struct cal_zones *zones, const struct core_limits *limits, struct err *err) {
     int rc = validate_required(r->workflow_id, "WorkflowId", err);
     if (rc == 0)
         rc = validate_required(r->workflow_type ? r->workflow_type->name : "", "WorkflowType", err);
@@ -74,6 +75,8 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
         rc = run_validate_cron(r->cron_schedule, zones, err);
     if (rc == 0)
         rc = attributes_validate(space, r->search_attributes, err);
+    if (rc == 0)
+        rc = attributes_check_size(limits, r->search_attributes, err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
         rc = err_set(err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
     return rc == 0 ? validate_not_yet(r, err) : rc;
@@ -133,6 +136,8 @@ static void set_identity(struct step *s, const struct run_birth *b,
     pb_set_string(&st->workflow_type, r->workflow_type->name, &s->failed);
     pb_set_string(&st->task_queue, r->task_queue->name, &s->failed);
     pb_set_string(&st->start_request_id, b->request_id, &s->failed);
+    pb_set_string(&st->origin_request_id, b->origin_request_id ? b->origin_request_id : b->request_id,
+                  &s->failed);
     if (r->memo)
         merge_memo(s, r->memo);
     if (r->search_attributes)
@@ -216,6 +221,8 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
     if (!delay_us && !strempty(req->cron_schedule) && !birth->continued_run_id)
         delay_us = MAX(cron_backoff_us(req->cron_schedule, s->ctx.zones, s->now.us, s->now.us), 0);
     run_set_origin(s, birth, req, delay_us);
+    if (birth->continued_run_id)
+        pause_show(s); /* what was paused in the run before is not in this one */
     write_started(s, birth, req, delay_us);
     if (birth->signal) {
         int64_t due_us = s->st->first_task_due_us;
@@ -281,7 +288,8 @@ static enum start_verdict judge_closed(const Ws__StartWorkflowExecutionRequest *
 
 enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req, const char *request_id,
                                    const State__Execution *current, struct err *err) {
-    if (streq(current->start_request_id, request_id))
+    /* What a start began may have continued as another run before its caller heard of it. */
+    if (streq(current->start_request_id, request_id) || streq(current->origin_request_id, request_id))
         return START_SAME;
     if (run_is_open(current))
         return judge_running(req, current, err);

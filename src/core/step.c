@@ -18,13 +18,17 @@ struct event_rule {
     E__EventType type;
     History__HistoryEvent__AttributesCase attributes;
     enum event_how how;
+    bool is_for_operators;
 };
 
 static const struct event_rule event_rules[] = {
 #define EVENT(name, how)                                                                                     \
-    {EVENT_TYPE_##name, HISTORY__HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES, how},
+    {EVENT_TYPE_##name, HISTORY__HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES, how, false},
+#define OPERATORS_EVENT(name, how)                                                                           \
+    {EVENT_TYPE_##name, HISTORY__HISTORY_EVENT__ATTRIBUTES_##name##_EVENT_ATTRIBUTES, how, true},
 #include "core/events.def"
 #undef EVENT
+#undef OPERATORS_EVENT
 };
 
 static const struct event_rule *event_rule(E__EventType type) {
@@ -71,6 +75,19 @@ void step_effect(struct step *s, enum effect_kind kind, int64_t event_id) {
     s->effects[s->effect_count++] = (struct effect){kind, event_id};
 }
 
+void step_notice(struct step *s, enum notice_kind kind, const char *what, int64_t size) {
+    if (s->notice_count < STEP_NOTICES_MAX)
+        s->notices[s->notice_count++] = (struct notice){kind, what, size};
+}
+
+bool step_fits(struct step *s, const void *message, const char *what, enum settable limit,
+               enum settable warn) {
+    int64_t size = message ? (int64_t)protobuf_c_message_get_packed_size(message) : 0;
+    if (size > step_limit(s, warn))
+        step_notice(s, NOTICE_PAYLOAD_LARGE, what, size);
+    return size <= step_limit(s, limit);
+}
+
 static int64_t write_event(struct step *s, History__HistoryEvent *ev) {
     ev->event_id = s->st->next_event_id++;
     ev->task_id = ev->event_id;
@@ -109,6 +126,7 @@ int64_t step_event(struct step *s, E__EventType type, void *attributes, const st
     ev.event_type = type;
     ev.event_time = &time;
     ev.attributes_case = rule->attributes;
+    ev.worker_may_ignore = rule->is_for_operators;
     /* Every member of the union is a pointer to an attributes message. */
     ev.timer_fired_event_attributes = attributes;
     ev.user_metadata = (Sdk__UserMetadata *)(uintptr_t)extra->user_metadata;

@@ -32,12 +32,16 @@ struct effect {
     int64_t event_id;
 };
 
-/* What an operator may set, beside the constants of limits.def. */
-struct core_limits {
-    size_t blob_bytes_max; /* one payload set; 0: LIMIT_BLOB_BYTES */
-    bool is_eager_activity_off;
+/* What someone should know who looks after the server: engine logs it. */
+enum notice_kind { NOTICE_PAYLOAD_LARGE, NOTICE_HISTORY_LONG, NOTICE_HISTORY_LARGE, NOTICE_COUNT };
+
+struct notice {
+    enum notice_kind kind;
+    const char *what; /* of a payload: where it stood; a constant */
+    int64_t size; /* bytes, or events of a long history */
 };
 
+#define STEP_NOTICES_MAX 4 /* of one step; more say nothing new */
 #define STEP_EFFECTS_MAX 4096 /* more than one completion can cause: pending limits are below it */
 
 struct update_offer;
@@ -56,6 +60,7 @@ struct step_context {
      */
     struct update_offer *updates;
     size_t update_count;
+    size_t state_bytes; /* of the state before this step */
 };
 
 /* A row of a schedule's ledger, to be written or written over. */
@@ -64,6 +69,7 @@ struct ledger_row {
     int64_t nominal_s;
     int32_t fate; /* Rondo__LedgerFate */
     struct str bytes; /* Rondo__LedgerEntry, packed; in the arena */
+    int64_t last_nominal_s; /* of several in one row; 0: there is one */
 };
 
 struct step {
@@ -88,8 +94,12 @@ struct step {
     int64_t ledger_before_us; /* and those that were considered before; 0: none */
     bool failed; /* memory ran out somewhere */
 
+    struct notice notices[STEP_NOTICES_MAX];
+    size_t notice_count;
+
     /* Set when a completion is refused in a way that must fail the workflow task. */
     E__WorkflowTaskFailedCause task_failed_cause;
+    bool is_task_failure_final; /* and end the run: the worker would only ask for the same again */
 };
 
 void step_init(struct step *s, State__Execution *st, struct wall now, struct rng *rng, struct arena *arena,
@@ -99,11 +109,18 @@ static inline bool step_failed(const struct step *s) {
     return s->failed || !buf_ok(&s->events);
 }
 
-static inline size_t step_blob_bytes_max(const struct step *s) {
-    return s->limits && s->limits->blob_bytes_max ? s->limits->blob_bytes_max : LIMIT_BLOB_BYTES;
+static inline int64_t step_limit(const struct step *s, enum settable which) {
+    return limit_of(s->limits, which);
 }
 
 void step_effect(struct step *s, enum effect_kind kind, int64_t event_id);
+void step_notice(struct step *s, enum notice_kind kind, const char *what, int64_t size);
+/* Whether a message is within the limit; above the other one a notice of it is left. NULL is small. */
+bool step_fits(struct step *s, const void *message, const char *what, enum settable limit,
+               enum settable warn);
+static inline bool step_blob_fits(struct step *s, const void *message, const char *what) {
+    return step_fits(s, message, what, SETTABLE_BLOB_BYTES, SETTABLE_BLOB_BYTES_WARN);
+}
 
 /* What an event may carry beside its attributes. */
 struct event_extra {

@@ -5,6 +5,7 @@
 #include "core/task.h"
 
 #include "core/failure.h"
+#include "core/pause.h"
 #include "core/run.h"
 
 bool task_is_started(const State__Execution *st) {
@@ -46,12 +47,12 @@ static void write_started(struct step *s) {
     a.history_size_bytes = t->history_bytes;
     a.suggest_continue_as_new = t->suggest_continue_as_new;
     a.suggest_continue_as_new_reasons = reasons;
-    if (t->suggest_continue_as_new && t->history_bytes >= LIMIT_SUGGEST_BYTES)
+    if (t->suggest_continue_as_new && t->history_bytes >= step_limit(s, SETTABLE_SUGGEST_BYTES))
         reasons[a.n_suggest_continue_as_new_reasons++] =
             SUGGEST_CONTINUE_AS_NEW_REASON_HISTORY_SIZE_TOO_LARGE;
     if (t->suggest_continue_as_new && s->st->n_updates >= LIMIT_SUGGEST_UPDATES)
         reasons[a.n_suggest_continue_as_new_reasons++] = SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_UPDATES;
-    if (t->suggest_continue_as_new && t->started_event_id > LIMIT_SUGGEST_EVENTS)
+    if (t->suggest_continue_as_new && t->started_event_id > step_limit(s, SETTABLE_SUGGEST_EVENTS))
         reasons[a.n_suggest_continue_as_new_reasons++] =
             SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_HISTORY_EVENTS;
     struct event_extra extra = {.time_us = t->started_us};
@@ -104,12 +105,13 @@ void task_schedule(struct step *s) {
         return;
     if (step_flush_buffered(s))
         st->task_attempt = 1;
-    schedule(s, false);
+    if (!run_is_paused(st))
+        schedule(s, false);
 }
 
 void task_schedule_speculative(struct step *s) {
     State__Execution *st = s->st;
-    if (st->task || !run_is_open(st))
+    if (st->task || !run_is_open(st) || run_is_paused(st))
         return;
     ensure(!st->n_buffered);
     schedule(s, st->task_attempt <= 1); /* a transient task has no events either */
@@ -148,7 +150,7 @@ static void convert_transient(struct step *s) {
 int task_start(struct step *s, const struct task_pick *pick) {
     State__Execution *st = s->st;
     State__WorkflowTask *t = st->task;
-    if (!t || t->started_event_id || t->scheduled_event_id != pick->scheduled_event_id)
+    if (!t || t->started_event_id || t->scheduled_event_id != pick->scheduled_event_id || run_is_paused(st))
         return err_set(s->err, ERR_NOT_FOUND, "Workflow task not found.");
     if (pick->from_sticky && !t->is_sticky)
         return err_set(s->err, ERR_NOT_FOUND, "Workflow task moved to the normal queue.");
@@ -161,8 +163,8 @@ int task_start(struct step *s, const struct task_pick *pick) {
     t->started_event_id = st->next_event_id + (t->is_scheduled_written ? 0 : 1);
     t->started_us = s->now.us;
     t->history_bytes = st->history_bytes;
-    t->suggest_continue_as_new = st->history_bytes >= LIMIT_SUGGEST_BYTES ||
-                                 t->started_event_id > LIMIT_SUGGEST_EVENTS ||
+    t->suggest_continue_as_new = st->history_bytes >= step_limit(s, SETTABLE_SUGGEST_BYTES) ||
+                                 t->started_event_id > step_limit(s, SETTABLE_SUGGEST_EVENTS) ||
                                  st->n_updates >= LIMIT_SUGGEST_UPDATES;
     pb_set_string(&t->identity, pick->identity, &s->failed);
     pb_set_string(&t->request_id, pick->request_id, &s->failed);
@@ -192,6 +194,16 @@ void task_unstick(struct step *s) {
     step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
 }
 
+void task_hold(struct step *s) {
+    State__Execution *st = s->st;
+    if (!st->task || st->task->started_event_id)
+        return;
+    if (st->task->is_speculative)
+        task_forget_speculative(st);
+    else if (st->task->is_sticky)
+        task_unstick(s);
+}
+
 int task_check_token(struct step *s, const State__TaskToken *token) {
     const State__WorkflowTask *t = s->st->task;
     if (!run_is_open(s->st))
@@ -216,8 +228,8 @@ static void end_failed(struct step *s, bool counts) {
     st->task = NULL;
 }
 
-int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
-              const char *identity) {
+static void end_by_failure(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+                           const char *identity) {
     State__WorkflowTask *t = s->st->task;
     ensure(task_is_started(s->st));
     if (!task_is_transient(t)) {
@@ -231,8 +243,29 @@ int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure
         step_event(s, EVENT_TYPE_WORKFLOW_TASK_FAILED, &a, NULL);
     }
     end_failed(s, true);
+}
+
+int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+              const char *identity) {
+    end_by_failure(s, cause, failure, identity);
     task_schedule(s);
     return 0;
+}
+
+int task_report_failed(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+                       const char *identity) {
+    if (!step_blob_fits(s, failure, "workflow task failure")) {
+        failure = failure_too_large(s, failure);
+        if (!failure)
+            return err_std(s->err, ERR_NO_MEMORY);
+    }
+    return task_fail(s, cause, failure, identity);
+}
+
+void task_fail_finally(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+                       const char *identity) {
+    end_by_failure(s, cause, failure, identity);
+    step_flush_buffered(s);
 }
 
 int task_reset(struct step *s, const struct task_reset *r, const char *identity) {

@@ -43,11 +43,20 @@ void task_write_started(struct step *s);
 /* The sticky worker is gone: offer the task on the normal queue. */
 void task_unstick(struct step *s);
 
+/* No worker gets it for a while: what it would wait for in vain is taken from a task that no worker has. */
+void task_hold(struct step *s);
+
 /* Checks that this token means the task that is with a worker now. */
 int task_check_token(struct step *s, const State__TaskToken *token) must_check;
 
 int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
               const char *identity) must_check;
+/* What the worker says, cut to what may be stored. */
+int task_report_failed(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+                       const char *identity) must_check;
+/* The same, but no task follows: the run is about to be ended. */
+void task_fail_finally(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+                       const char *identity);
 /* The task that is open where a reset begins: failed, with both runs named. */
 struct task_reset {
     const char *base_run_id;

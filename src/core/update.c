@@ -74,34 +74,72 @@ static int read_body(struct step *s, const Protocol__Message *m, const ProtobufC
 
 /* applying them */
 
+static State__Update *add(struct step *s, const char *id) {
+    State__Update *u = pb_new(&state__update__descriptor, &s->failed);
+    if (!u)
+        return NULL;
+    pb_set_string(&u->update_id, id, &s->failed);
+    pb_append_message(&s->st->n_updates, &s->st->updates, u, &s->failed);
+    return s->failed ? NULL : u;
+}
+
+static void forget(struct step *s, const State__Update *u) {
+    for (size_t i = 0; i < s->st->n_updates; i++) {
+        if (s->st->updates[i] == u) {
+            pb_remove_message(&s->st->n_updates, s->st->updates, i);
+            return;
+        }
+    }
+}
+
+static bool is_admitted_only(const State__Update *u) {
+    return u && !u->accepted_event_id;
+}
+
+void update_readmit(struct step *s, Update__Request *request) {
+    if (!request || !request->meta || update_find(s->st, request->meta->update_id))
+        return;
+    History__WorkflowExecutionUpdateAdmittedEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_UPDATE_ADMITTED_EVENT_ATTRIBUTES__INIT;
+    a.request = request;
+    a.origin = UPDATE_ADMITTED_EVENT_ORIGIN_REAPPLY;
+    struct event_extra extra = {.links = request->links, .link_count = request->n_links};
+    State__Update *u = add(s, request->meta->update_id);
+    if (u)
+        u->admitted_event_id = step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, &a, &extra);
+}
+
 static int accept(struct step *s, const Protocol__Message *m) {
-    State__Execution *st = s->st;
     Update__Acceptance *in;
     int rc = read_body(s, m, &update__acceptance__descriptor, &in);
     if (rc < 0)
         return rc;
     struct update_offer *offer = find_offer(s, m->protocol_instance_id);
+    State__Update *u = update_find(s->st, m->protocol_instance_id);
     /* The server may have forgotten it meanwhile; what the worker has seen is enough to go on. */
     Update__Request *request = offer ? offer->request : in->accepted_request;
     if (strempty(in->accepted_request_message_id))
         return refuse(s, m, "accepted_request_message_id is not set on Acceptance.");
-    if (!request)
-        return refuse(s, m, "The accepted update is not known.");
-    if (update_find(st, m->protocol_instance_id) || (offer && offer->verdict != UPDATE_UNANSWERED))
+    if (is_admitted_only(u))
+        request = NULL; /* it stands in the event that admitted it */
+    else if (u || (offer && offer->verdict != UPDATE_UNANSWERED))
         return refuse(s, m, "An update can be accepted only once.");
+    else if (!request)
+        return refuse(s, m, "The accepted update is not known.");
+    if (!u && !(u = add(s, m->protocol_instance_id)))
+        return err_std(s->err, ERR_NO_MEMORY);
     History__WorkflowExecutionUpdateAcceptedEventAttributes a =
         HISTORY__WORKFLOW_EXECUTION_UPDATE_ACCEPTED_EVENT_ATTRIBUTES__INIT;
     a.protocol_instance_id = m->protocol_instance_id;
     a.accepted_request_message_id = in->accepted_request_message_id;
     a.accepted_request_sequencing_event_id = in->accepted_request_sequencing_event_id;
     a.accepted_request = request;
-    struct event_extra extra = {.links = request->links, .link_count = request->n_links};
-    State__Update *u = pb_new(&state__update__descriptor, &s->failed);
-    if (!u)
-        return err_std(s->err, ERR_NO_MEMORY);
-    pb_set_string(&u->update_id, m->protocol_instance_id, &s->failed);
+    struct event_extra extra = {0};
+    if (request) {
+        extra.links = request->links;
+        extra.link_count = request->n_links;
+    }
     u->accepted_event_id = step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, &a, &extra);
-    pb_append_message(&st->n_updates, &st->updates, u, &s->failed);
     if (offer)
         offer->verdict = UPDATE_ACCEPTED;
     return 0;
@@ -115,7 +153,7 @@ static int respond(struct step *s, const Protocol__Message *m) {
     State__Update *u = update_find(s->st, m->protocol_instance_id);
     if (!in->outcome || in->outcome->value_case == UPDATE__OUTCOME__VALUE__NOT_SET)
         return refuse(s, m, "outcome is not set on Response.");
-    if (!u)
+    if (!u || is_admitted_only(u))
         return refuse(s, m, "The completed update was never accepted.");
     if (u->completed_event_id)
         return refuse(s, m, "An update can be completed only once.");
@@ -141,7 +179,12 @@ static int reject(struct step *s, const Protocol__Message *m) {
         return refuse(s, m, "rejected_request_message_id is not set on Rejection.");
     if (!in->failure)
         return refuse(s, m, "failure is not set on Rejection.");
-    if (update_find(s->st, m->protocol_instance_id) || (offer && offer->verdict != UPDATE_UNANSWERED))
+    State__Update *known = update_find(s->st, m->protocol_instance_id);
+    if (is_admitted_only(known)) {
+        forget(s, known);
+        return 0;
+    }
+    if (known || (offer && offer->verdict != UPDATE_UNANSWERED))
         return refuse(s, m, "An update that was answered cannot be rejected.");
     if (!offer && !in->rejected_request)
         return refuse(s, m, "The rejected update is not known.");
@@ -158,6 +201,10 @@ static int apply(struct step *s, const Protocol__Message *m) {
         return refuse(s, m, "protocol_instance_id is not set on a message.");
     if (strlen(m->protocol_instance_id) > LIMIT_ID_BYTES)
         return refuse(s, m, "protocol_instance_id exceeds length limit.");
+    if (!step_blob_fits(s, m->body, "update message")) {
+        s->is_task_failure_final = true;
+        return refuse(s, m, "A message exceeds size limit.");
+    }
     if (streq(type, ACCEPTANCE))
         return accept(s, m);
     if (streq(type, RESPONSE))

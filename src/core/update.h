@@ -28,8 +28,11 @@ struct update_inbox {
     bool *is_applied;
 };
 
+/* Found in the history, by a worker's acceptance or by a reset. */
 State__Update *update_find(const State__Execution *st, const char *id);
-size_t update_open_count(const State__Execution *st); /* accepted, not completed */
+/* An update of the run that a reset copied: it stands in the history now, and a worker can accept it. */
+void update_readmit(struct step *s, Update__Request *request);
+size_t update_open_count(const State__Execution *st); /* in the history, not completed */
 bool update_is_rejection(const Protocol__Message *m);
 /* Whether an update is left that the worker which completes a task has not seen. */
 bool update_is_waiting(const struct step *s);

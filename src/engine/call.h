@@ -24,11 +24,19 @@ struct call_ops {
     void (*fail)(struct call *c, const struct err *e);
 };
 
+/* A task that rides in an answer. */
+struct carried {
+    struct carried *next;
+    struct str token; /* in the call's arena */
+};
+
 struct call {
     const struct call_ops *ops;
     struct arena *arena;
     struct mono deadline; /* CLOCK_NEVER when the caller named none */
     struct op *op; /* the engine's: what this call waits for */
+    /* The tasks in the answer. If it does not reach its caller, they go back with engine_task_lost(). */
+    struct carried *carried;
 };
 
 static inline void call_reply_with(struct call *c, const ProtobufCMessage *m, struct str tail) {

@@ -117,6 +117,18 @@ static Workflow__PendingWorkflowTaskInfo *describe_task(struct arena *a, const S
     return p;
 }
 
+static Workflow__WorkflowExecutionPauseInfo *describe_run_pause(struct arena *a, const State__Pause *p) {
+    Workflow__WorkflowExecutionPauseInfo *info =
+        p ? arena_new(a, Workflow__WorkflowExecutionPauseInfo) : NULL;
+    if (!info)
+        return NULL;
+    workflow__workflow_execution_pause_info__init(info);
+    info->paused_time = response_time(a, p->paused_us);
+    info->identity = arena_strdup(a, p->identity);
+    info->reason = arena_strdup(a, p->reason);
+    return info;
+}
+
 static Workflow__WorkflowExecutionExtendedInfo *describe_extended(struct arena *a,
                                                                   const State__Execution *st) {
     Workflow__WorkflowExecutionExtendedInfo *x = arena_new(a, Workflow__WorkflowExecutionExtendedInfo);
@@ -128,6 +140,7 @@ static Workflow__WorkflowExecutionExtendedInfo *describe_extended(struct arena *
     x->cancel_requested = st->cancel_requested;
     x->reset_run_id = arena_strdup(a, st->reset_run_id);
     x->original_start_time = response_time(a, st->start_us);
+    x->pause_info = describe_run_pause(a, st->pause);
     return x;
 }
 

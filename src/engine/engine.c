@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "engine/engine_int.h"
+#include "engine/schedule.h"
 
 /* time */
 
@@ -136,6 +137,8 @@ static void recovery_end(struct engine *e, int rc, const char *text) {
     if (rc < 0)
         err_set(&err, rc, "%s", text);
     e->is_ready = rc == 0;
+    if (e->is_ready)
+        schedules_refresh_all(e);
     e->on_ready(e->ready_ctx, rc, &err);
 }
 
@@ -224,8 +227,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
         return ERR_NO_MEMORY;
     }
     e->cfg = *cfg;
-    e->limits = (struct core_limits){.blob_bytes_max = cfg->blob_bytes_error,
-                                     .is_eager_activity_off = cfg->is_eager_activity_off};
+    e->limits = cfg->limits;
     e->long_poll_us = cfg->long_poll_us ? cfg->long_poll_us : ENGINE_LONG_POLL_MS * USEC_PER_MS;
     e->store = cfg->store;
     e->log = cfg->log;

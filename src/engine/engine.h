@@ -12,8 +12,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "core/limits.h"
 #include "engine/call.h"
 #include "operatorservice.pb-c.h"
+#include "rondo.pb-c.h"
 #include "store/store.h"
 #include "workflowservice.pb-c.h"
 
@@ -29,9 +31,8 @@ struct engine_config {
     int64_t retention_us; /* of namespaces made at start */
     const char *const
         *search_attributes; /* "Name=Type", added to these namespaces; NULL-terminated, or NULL */
-    size_t blob_bytes_error; /* payloads above this are refused; 0: the default of core */
+    struct core_limits limits; /* what an operator set */
     int64_t long_poll_us; /* the longest wait for events or for an update; 0: the default */
-    bool is_eager_activity_off; /* no activity rides in the answer to a workflow task */
     const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
     uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */
     void (*on_fatal)(void *ctx, const char *text); /* the store answered a read with an error */
@@ -71,3 +72,7 @@ void engine_drain(struct engine *e);
     void engine_##snake(struct engine *e, struct call *c, const Ops__##Name##Request *req);
 #include "engine/operator_rpcs.def"
 #undef ENGINE_OPERATOR_RPC
+#define ENGINE_SCHEDULE_RPC(snake, Name)                                                                     \
+    void engine_##snake(struct engine *e, struct call *c, const Rondo__##Name##Request *req);
+#include "engine/schedule_rpcs.def"
+#undef ENGINE_SCHEDULE_RPC

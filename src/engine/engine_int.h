@@ -35,6 +35,8 @@ struct query;
 struct space {
     struct uuid id;
     State__Namespace *st;
+    uint64_t group_seq; /* the last group that holds a change of it */
+    bool is_refreshing; /* its schedules are being told of new holidays (refresh.c) */
 };
 
 /* Packed events [first_id, next_id) that are still in memory; always holds all that is not durable. */
@@ -53,6 +55,7 @@ struct body {
     uint64_t group_seq; /* the last group that holds a change of it */
     uint64_t listed_digest; /* of what lists show of it; 0: not known */
     bool is_dirty; /* changed since it was last put into the open group */
+    bool is_written; /* the store has it, or a group that was handed over */
     bool is_ahead; /* memory holds a start that no group holds yet */
     struct list readers; /* ops that wait for new events */
     struct list queries; /* struct query, waiting for or riding on a workflow task */
@@ -88,6 +91,7 @@ struct current {
     struct uuid run_id;
     enum current_state state;
     bool is_in_read; /* as in struct run */
+    bool is_reading; /* the store will answer: must stay */
     bool is_resuming; /* its waiters are being started: must stay */
     struct list waiters;
     struct read read;
@@ -208,6 +212,7 @@ struct engine {
     size_t expired_count;
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
+    int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
 };
 
 /* ops */
@@ -233,8 +238,20 @@ void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, 
 
 /* ERR_BUSY while more waits to be written than one commit should hold; for calls that come from outside. */
 int op_need_room(struct op *op) must_check;
-/* Whether this payload set or memo is small enough to be stored; NULL is. */
+
+/* The answer will carry the task of this token. */
+int op_carry(struct op *op, const ProtobufCBinaryData *token) must_check;
+/* The caller left before the answer: what it would have carried is offered again. */
+void op_drop_carried(struct op *op);
+
+/* Whether this payload set, or this memo, is small enough to be stored; NULL is. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
+int op_check_memo(struct op *op, const Common__Memo *memo) must_check;
+
+/* notices */
+
+/* Logs what a step noticed; at most one line of each kind in a second. run NULL: a call that has none yet. */
+void notice_log(struct engine *e, const struct run *run, const struct notice *n);
 
 /* spaces */
 
@@ -248,12 +265,13 @@ int space_add_attribute(struct space *s, const char *name, E__IndexedValueType t
 int space_add(struct engine *e, struct str body) must_check;
 int space_create(struct engine *e, const char *name, int64_t retention_us) must_check;
 /* Puts the namespace, as it is in memory, into the open group. */
-int space_write(struct engine *e, const struct space *s) must_check;
+int space_write(struct engine *e, struct space *s) must_check;
 
 /* runs */
 
 struct run *run_get(struct engine *e, struct run_key key,
                     struct space *space); /* makes a stub; NULL: no memory */
+struct run *run_find(struct engine *e, const struct run_key *key); /* NULL: not in memory */
 void run_pin(struct run *run);
 void run_unpin(struct engine *e, struct run *run);
 void run_touch(struct engine *e, struct run *run); /* recently used; may drop others */
@@ -383,6 +401,8 @@ void offer_workflow_task(struct engine *e, struct run *run);
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
 /* Removes closed runs whose time is up, a few at a time. */
 void retention_sweep(struct engine *e);
+/* Removes op->run, which is closed, with everything that is kept of it, and answers when that is durable. */
+void op_remove_run(struct op *op, const ProtobufCMessage *resp);
 /* The workflow id means no run any more. */
 void current_forget(struct engine *e, struct run *run);
 /* Delivers a letter of this run's outbox (letters.c). */

@@ -108,6 +108,7 @@ static void seal_run(struct group *g, struct group_run *gr) {
     w->close_us = st->close_us ? st->close_us : CLOCK_NEVER;
     w->status = st->status;
     w->is_ready = run_is_ready(st);
+    w->is_first = !body->is_written;
     if (st->next_event_id > body->grouped_next_id) {
         struct write *h = batch_write(&g->batch, WRITE_HISTORY);
         h->namespace_id = run->key.namespace_id;
@@ -120,6 +121,7 @@ static void seal_run(struct group *g, struct group_run *gr) {
     visibility_seal(g, run);
     gr->next_event_id = body->grouped_next_id = st->next_event_id;
     body->is_ahead = false;
+    body->is_written = true;
 }
 
 static void do_soon(struct engine *e) {

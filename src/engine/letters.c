@@ -10,6 +10,7 @@
 #include "core/child.h"
 #include "core/external.h"
 #include "core/letter.h"
+#include "core/schedule.h"
 #include "engine/copy.h"
 #include "engine/start.h"
 
@@ -21,12 +22,17 @@ struct delivery {
     Common__WorkflowExecution from;
     char *root_workflow_id;
     char *root_run_id;
+    char *first_run_id;
     bool is_sender_open;
+    bool is_moot; /* what it asks for is known to have happened */
     int64_t parent_initiated_event_id;
     Common__Priority *priority;
+    struct action_order order; /* LETTER_START_ACTION */
+    struct action_end end; /* LETTER_ACTION_CLOSED */
     /* The outcome */
     int cause; /* 0: received */
     struct uuid_text child_run_id;
+    struct action_outcome outcome;
 };
 
 static void go_deliver(struct op *op);
@@ -57,10 +63,24 @@ static int64_t event_behind(const State__Execution *st, const State__Letter *l) 
     case LETTER_CANCEL:
         return l->event_id;
     case LETTER_CHILD_CLOSED:
+    case LETTER_ACTION_CLOSED:
         return st->next_event_id - 1; /* the closing event */
     default:
         return 0;
     }
+}
+
+static struct action_end action_end_of(struct arena *a, const State__Execution *st,
+                                       const History__HistoryEvent *close) {
+    struct action_end end = {.workflow_id = arena_strdup(a, st->workflow_id),
+                             .first_run_id = arena_strdup(a, st->first_run_id),
+                             .status = (E__WorkflowExecutionStatus)st->status,
+                             .close_us = st->close_us};
+    if (close->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)
+        end.result = close->workflow_execution_completed_event_attributes->result;
+    else if (close->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_FAILED)
+        end.failure = close->workflow_execution_failed_event_attributes->failure;
+    return end;
 }
 
 static int read_sender(struct op *op, const State__Letter *l) {
@@ -76,10 +96,17 @@ static int read_sender(struct op *op, const State__Letter *l) {
     d->from.run_id = arena_strdup(a, st->run_id);
     d->root_workflow_id = arena_strdup(a, st->root_workflow_id);
     d->root_run_id = arena_strdup(a, st->root_run_id);
+    d->first_run_id = arena_strdup(a, st->first_run_id);
+    d->is_moot = l->kind == LETTER_START_CHILD && !child_is_starting(st, l->event_id);
     d->is_sender_open = run_is_open(st);
     d->parent_initiated_event_id = st->parent ? st->parent->initiated_event_id : 0;
     d->priority = st->priority ? message_copy(a, &st->priority->base) : NULL;
     d->letter = message_copy(a, &l->base);
+    if (l->kind == LETTER_START_ACTION &&
+        schedule_order(st, l->event_id, op->run->space->st->name, op->e->now.wall, a, &d->order) < 0)
+        return op_out_of_memory(op);
+    if (l->kind == LETTER_ACTION_CLOSED)
+        d->end = action_end_of(a, st, d->event);
     return arena_failed(a) ? op_out_of_memory(op) : 0;
 }
 
@@ -157,15 +184,16 @@ static int deliver_child(struct op *op, struct space *space) {
         d->event->start_child_workflow_execution_initiated_event_attributes;
     Ws__StartWorkflowExecutionRequest req = child_request(d);
     enum start_verdict verdict;
-    if (!d->is_sender_open && a->parent_close_policy != PARENT_CLOSE_POLICY_ABANDON) {
-        d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_UNSPECIFIED +
-                   1; /* never shown: the parent is closed */
-        return 0;
-    }
     op->request_id = d->letter->request_id;
     int rc = op_judge_start(op, space, &req, &verdict);
     if (rc < 0)
         return rc;
+    if (verdict != START_SAME && !d->is_sender_open &&
+        a->parent_close_policy != PARENT_CLOSE_POLICY_ABANDON) {
+        d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_UNSPECIFIED +
+                   1; /* never shown: the parent is closed */
+        return 0;
+    }
     if (verdict == START_REFUSED || verdict == START_EXISTING) {
         d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_WORKFLOW_ALREADY_EXISTS;
         return 0;
@@ -184,7 +212,7 @@ static int deliver_child(struct op *op, struct space *space) {
     if (verdict != START_SAME)
         rc = op_start_by_verdict(op, space, &plan, verdict);
     if (rc == 0)
-        memcpy(d->child_run_id.s, op->run->body->st->run_id, UUID_TEXT_LEN);
+        memcpy(d->child_run_id.s, op->run->body->st->first_run_id, UUID_TEXT_LEN);
     return rc;
 }
 
@@ -292,13 +320,120 @@ static int find_parent(struct op *op, struct space *space) {
     return rc;
 }
 
+/* A child may end before its parent has recorded that it began: a timeout, or somebody terminated it. */
+static int need_birth(struct op *op, struct space *space, struct child_birth *ret) {
+    struct delivery *d = op->extra;
+    History__HistoryEvent *initiated;
+    if (!child_is_starting(op->run->body->st, d->parent_initiated_event_id))
+        return 0;
+    int rc = op_need_event(op, d->parent_initiated_event_id, &initiated);
+    if (rc < 0)
+        return rc;
+    *ret = (struct child_birth){
+        .run_id = d->first_run_id,
+        .namespace_name = space->st->name,
+        .namespace_id = space->st->id,
+        .header = initiated->start_child_workflow_execution_initiated_event_attributes->header};
+    return 0;
+}
+
 static int deliver_closed(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
+    struct child_birth birth = {0};
     struct step s;
     int rc = find_parent(op, space);
+    if (rc == 0)
+        rc = need_birth(op, space, &birth);
     if (rc == 0) {
         op_step_begin(op, &s);
+        if (birth.run_id)
+            child_started(&s, d->parent_initiated_event_id, &birth);
         child_closed(&s, d->parent_initiated_event_id, &d->from, space->st->name, space->st->id, d->event);
+        rc = op_step_end(op, &s, 0, true);
+    }
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+/* Between a schedule and its actions */
+
+/* A letter that its sender took back, because it was deleted, must not be acted on any more. */
+static bool is_taken_back(struct op *op) {
+    struct delivery *d = op->extra;
+    const struct run *sender = run_find(op->e, &d->sender);
+    return sender && sender->body && !letter_find(sender->body->st, d->letter_id);
+}
+
+static int refuse_action(struct op *op) {
+    struct delivery *d = op->extra;
+    d->outcome.error = arena_strdup(op->call->arena, op->err.text);
+    return d->outcome.error ? 0 : ERR_NO_MEMORY;
+}
+
+static bool is_action_of(const State__Execution *st, const State__ScheduledBy *by) {
+    return st->scheduled_by && streq(st->scheduled_by->run_id, by->run_id) &&
+           st->scheduled_by->start_id == by->start_id;
+}
+
+static int deliver_action(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    enum start_verdict verdict;
+    struct start_plan plan = {.req = d->order.request,
+                              .birth = {.last_completion_result = d->order.last_completion_result,
+                                        .continued_failure = d->order.continued_failure,
+                                        .scheduled_by = d->order.scheduled_by}};
+    if (!d->order.request)
+        return 0; /* the start is gone: there is nothing to report either */
+    if (run_validate_start(plan.req, space->st, op->e->cfg.zones, &op->e->limits, &op->err) < 0)
+        return refuse_action(op); /* the namespace has changed since the schedule was made */
+    op->request_id = d->letter->request_id;
+    int rc = op_judge_start(op, space, plan.req, &verdict);
+    if (rc < 0)
+        return rc;
+    if (is_taken_back(op))
+        return 0;
+    /* It may have been delivered before, and the run since then have continued as another. */
+    bool is_ours = op->run && is_action_of(op->run->body->st, d->order.scheduled_by);
+    d->outcome.is_taken = !is_ours && (verdict == START_REFUSED || verdict == START_EXISTING);
+    if (d->outcome.is_taken)
+        return 0;
+    if (!is_ours)
+        rc = op_start_by_verdict(op, space, &plan, verdict);
+    if (rc < 0)
+        return rc;
+    memcpy(d->child_run_id.s, op->run->body->st->first_run_id, UUID_TEXT_LEN);
+    d->outcome.run_id = d->child_run_id.s;
+    return 0;
+}
+
+/* The chain is meant, not only its first run. */
+static int deliver_stop(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    struct step s;
+    int rc = find_receiver(op, space, d->letter->run_id);
+    if (rc == ERR_WAIT)
+        return rc;
+    if (rc == 0 && run_is_open(op->run->body->st)) {
+        Ws__RequestCancelWorkflowExecutionRequest req = WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_REQUEST__INIT;
+        static const char reason[] = "cancelled by the overlap policy of its schedule";
+        req.reason = (char *)(uintptr_t)reason;
+        op_step_begin(op, &s);
+        if (d->letter->kind == LETTER_TERMINATE_ACTION)
+            rc = run_terminate(&s, "terminated by the overlap policy of its schedule", NULL,
+                               "temporal-scheduler", NULL, 0);
+        else
+            rc = run_request_cancel(&s, &req, NULL);
+        rc = op_step_end(op, &s, rc, true);
+    }
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+static int deliver_action_closed(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    struct step s;
+    int rc = find_receiver(op, space, NULL);
+    if (rc == 0 && run_is_open(op->run->body->st)) {
+        op_step_begin(op, &s);
+        schedule_action_closed(&s, d->letter->event_id, &d->end);
         rc = op_step_end(op, &s, 0, true);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
@@ -321,10 +456,12 @@ static int deliver(struct op *op, struct space *space) {
     case LETTER_CANCEL:
         return deliver_cancel(op, space);
     case LETTER_START_ACTION:
+        return deliver_action(op, space);
     case LETTER_CANCEL_ACTION:
     case LETTER_TERMINATE_ACTION:
+        return deliver_stop(op, space);
     case LETTER_ACTION_CLOSED:
-        break;
+        return deliver_action_closed(op, space);
     }
     return 0;
 }
@@ -332,7 +469,7 @@ static int deliver(struct op *op, struct space *space) {
 static void go_deliver(struct op *op) {
     struct delivery *d = op->extra;
     struct space *space = space_by_id(op->e, d->sender.namespace_id);
-    int rc = deliver(op, space);
+    int rc = d->is_moot ? 0 : deliver(op, space);
     if (rc == ERR_WAIT)
         return;
     if (rc < 0) {
@@ -349,6 +486,8 @@ static void report(struct step *s, struct delivery *d, struct space *space) {
     struct child_birth birth = {.namespace_name = space->st->name, .namespace_id = space->st->id};
     switch ((enum letter_kind)d->letter->kind) {
     case LETTER_START_CHILD:
+        if (d->is_moot)
+            break;
         birth.run_id = d->child_run_id.s;
         birth.header = d->event->start_child_workflow_execution_initiated_event_attributes->header;
         if (d->cause)
@@ -364,7 +503,11 @@ static void report(struct step *s, struct delivery *d, struct space *space) {
     case LETTER_CHILD_CLOSED:
     case LETTER_TERMINATE_CHILD:
     case LETTER_CANCEL_CHILD:
+        break;
     case LETTER_START_ACTION:
+        if (d->order.request)
+            schedule_action_started(s, d->letter->event_id, &d->outcome);
+        break;
     case LETTER_CANCEL_ACTION:
     case LETTER_TERMINATE_ACTION:
     case LETTER_ACTION_CLOSED:

@@ -48,7 +48,7 @@ static int check_shape(struct op *op, const Ws__ExecuteMultiOperationRequest *re
 
 static int check_start(struct op *op, const Ws__ExecuteMultiOperationRequest *req, const struct space *space,
                        const Ws__StartWorkflowExecutionRequest *start) {
-    int rc = run_validate_start(start, space->st, op->e->cfg.zones, &op->err);
+    int rc = run_validate_start(start, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
     if (rc == 0 && !strempty(start->namespace_) && !streq(start->namespace_, req->namespace_))
         rc = err_set(&op->err, ERR_INVALID, "Namespace is not consistent with the request.");
     if (rc == 0 && !strempty(start->cron_schedule))
@@ -60,7 +60,7 @@ static int check_start(struct op *op, const Ws__ExecuteMultiOperationRequest *re
     if (rc == 0)
         rc = op_check_blob(op, (const ProtobufCMessage *)start->input);
     if (rc == 0)
-        rc = op_check_blob(op, (const ProtobufCMessage *)start->memo);
+        rc = op_check_memo(op, start->memo);
     return rc;
 }
 

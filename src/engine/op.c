@@ -146,15 +146,41 @@ int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us) {
     return MIN(most, op->call->deadline.us - margin_us);
 }
 
+int op_carry(struct op *op, const ProtobufCBinaryData *token) {
+    struct carried *c = arena_new(op->call->arena, struct carried);
+    if (!c || !token->data)
+        return op_out_of_memory(op);
+    *c = (struct carried){op->call->carried, pb_bytes(token)};
+    op->call->carried = c;
+    return 0;
+}
+
+void op_drop_carried(struct op *op) {
+    for (const struct carried *c = op->call->carried; c; c = c->next)
+        engine_task_lost(op->e, c->token);
+}
+
 int op_out_of_memory(struct op *op) {
     return err_std(&op->err, ERR_NO_MEMORY);
 }
 
-int op_check_blob(struct op *op, const ProtobufCMessage *m) {
-    size_t max = op->e->limits.blob_bytes_max ? op->e->limits.blob_bytes_max : LIMIT_BLOB_BYTES;
-    if (!m || protobuf_c_message_get_packed_size(m) <= max)
+static int check_size(struct op *op, const ProtobufCMessage *m, enum settable limit, enum settable warn) {
+    int64_t size = m ? (int64_t)protobuf_c_message_get_packed_size(m) : 0;
+    if (size > limit_of(&op->e->limits, warn)) {
+        struct notice n = {NOTICE_PAYLOAD_LARGE, "request", size};
+        notice_log(op->e, NULL, &n);
+    }
+    if (size <= limit_of(&op->e->limits, limit))
         return 0;
     return err_set(&op->err, ERR_INVALID, "Blob data size exceeds limit.");
+}
+
+int op_check_blob(struct op *op, const ProtobufCMessage *m) {
+    return check_size(op, m, SETTABLE_BLOB_BYTES, SETTABLE_BLOB_BYTES_WARN);
+}
+
+int op_check_memo(struct op *op, const Common__Memo *memo) {
+    return check_size(op, (const ProtobufCMessage *)memo, SETTABLE_MEMO_BYTES, SETTABLE_MEMO_BYTES_WARN);
 }
 
 /* errands */

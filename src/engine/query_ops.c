@@ -6,6 +6,7 @@
  * sticky worker does not take it. A run's queries are in body.queries until
  * they are answered or their caller gives up. */
 #include "base/mem.h"
+#include "core/pause.h"
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
@@ -71,6 +72,20 @@ static void query_fail(struct query *q, const char *text, const Failure__Failure
         op->err.failure_len = packed.len;
     }
     op_fail_durable(op);
+}
+
+/* What a worker said. An answer that is too large is told to the caller as a failure. */
+static void query_end(struct query *q, E__QueryResultType type, Common__Payloads *result, const char *text,
+                      const Failure__Failure *failure) {
+    if (type != QUERY_RESULT_TYPE_FAILED && op_check_blob(q->op, (const ProtobufCMessage *)result) == 0) {
+        query_reply(q, result);
+        return;
+    }
+    struct err why = q->op->err;
+    if (type == QUERY_RESULT_TYPE_FAILED)
+        query_fail(q, text, failure);
+    else
+        query_fail(q, why.text, NULL);
 }
 
 /* asking directly */
@@ -208,10 +223,7 @@ void queries_answer(struct engine *e unused_arg, struct run *run,
         const Query__WorkflowQueryResult *r = find_result(req, q->id.s);
         if (!r)
             continue;
-        if (r->result_type == QUERY_RESULT_TYPE_FAILED)
-            query_fail(q, r->error_message, r->failure);
-        else
-            query_reply(q, r->answer);
+        query_end(q, r->result_type, r->answer, r->error_message, r->failure);
     }
     queries_detach(run); /* what was not answered waits for the next task, or is asked directly */
 }
@@ -219,6 +231,8 @@ void queries_answer(struct engine *e unused_arg, struct run *run,
 /* the two calls */
 
 static bool is_rejected(const State__Execution *st, E__QueryRejectCondition condition) {
+    if (run_is_paused(st))
+        return true;
     switch ((int)condition) {
     case QUERY_REJECT_CONDITION_NOT_OPEN:
         return !run_is_open(st);
@@ -347,10 +361,7 @@ static void go_answer(struct op *op) {
         op_fail(op);
         return;
     }
-    if (req->completed_type == QUERY_RESULT_TYPE_FAILED)
-        query_fail(q, req->error_message, req->failure);
-    else
-        query_reply(q, req->query_result);
+    query_end(q, req->completed_type, req->query_result, req->error_message, req->failure);
     op_reply(op, &resp.base, (struct str){NULL, 0});
 }
 

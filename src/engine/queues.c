@@ -5,6 +5,7 @@
  * takes it, by the step on its run; stale entries are dropped then. */
 #include "base/mem.h"
 #include "core/activity.h"
+#include "core/pause.h"
 #include "core/task.h"
 #include "core/validate.h"
 #include "engine/engine_int.h"
@@ -234,7 +235,7 @@ static void unstick(struct step *s, void *arg unused_arg) {
 
 void offer_workflow_task(struct engine *e, struct run *run) {
     const State__Execution *st = run->body->st;
-    if (!st->task || st->task->started_event_id)
+    if (!st->task || st->task->started_event_id || run_is_paused(st))
         return;
     if (!st->task->is_sticky) {
         offer(e, run, false, st->task_queue, st->task->scheduled_event_id, 0,
@@ -251,7 +252,7 @@ void offer_workflow_task(struct engine *e, struct run *run) {
 
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {
     const State__Activity *a = activity_find(run->body->st, event_id);
-    if (a && a->is_offered && !a->started_us)
+    if (a && a->is_offered && !a->started_us && !run_is_paused(run->body->st))
         offer(e, run, true, a->task_queue, event_id, a->stamp,
               priority_of(run->body->st->priority, a->priority));
 }

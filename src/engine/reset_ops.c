@@ -2,12 +2,14 @@
  *
  * The events before the reset point are copied as they are, the state is
  * rebuilt from them, the task that was open there is failed with the reason,
- * and signals that came later are delivered again. The run that is current is
+ * and what came later is done again (core/reapply.h). The run that is current is
  * terminated if it is open. All of it is one commit. */
+#include "core/reapply.h"
 #include "core/rebuild.h"
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
+#include "engine/copy.h"
 #include "engine/start.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
@@ -15,11 +17,20 @@
 #define BAD_POINT_TEXT                                                                                       \
     "Workflow task finish ID must be > 1 && <= workflow last event ID, and name the end of a workflow task."
 
-struct reset {
-    struct str base; /* all events of the base run, packed */
+/* One run that was read. */
+struct reset_part {
+    struct reset_part *next; /* the run that it continued as */
+    struct str events; /* all, packed */
     struct str late; /* and those that still waited for its worker */
+};
+
+struct reset {
+    struct reset_part base;
+    struct reset_part *last; /* NULL: the base run is still to be read */
     struct uuid base_run;
-    bool has_base;
+    State__ScheduledBy *scheduled_by;
+    char *next_run_id; /* still to be read; "" when all are */
+    const char *origin_request_id;
 };
 
 /* Reading the base run */
@@ -79,31 +90,37 @@ static int rebuild_until(struct op *op, struct step *s, struct str *rest, int64_
     return 0;
 }
 
-static bool excludes_signals(const Ws__ResetWorkflowExecutionRequest *req) {
-    for (size_t i = 0; i < req->n_reset_reapply_exclude_types; i++)
-        if (req->reset_reapply_exclude_types[i] == RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL)
-            return true;
-    return req->reset_reapply_type == RESET_REAPPLY_TYPE_NONE;
+static struct reapply_choice reapply_choice(const Ws__ResetWorkflowExecutionRequest *req) {
+    struct reapply_choice c = {.no_signals = req->reset_reapply_type == RESET_REAPPLY_TYPE_NONE,
+                               .no_updates = req->reset_reapply_type == RESET_REAPPLY_TYPE_NONE ||
+                                             req->reset_reapply_type == RESET_REAPPLY_TYPE_SIGNAL};
+    for (size_t i = 0; i < req->n_reset_reapply_exclude_types; i++) {
+        c.no_signals |= req->reset_reapply_exclude_types[i] == RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL;
+        c.no_updates |= req->reset_reapply_exclude_types[i] == RESET_REAPPLY_EXCLUDE_TYPE_UPDATE;
+    }
+    return c;
 }
 
-static int reapply_signals(struct op *op, struct step *s, struct str rest) {
+static int reapply_all(struct op *op, struct step *s, struct str rest, const struct reapply_choice *choice) {
     for (History__HistoryEvent *ev; (ev = decode_next(op, &rest));) {
-        if (ev->event_type != EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
-            continue;
-        const History__WorkflowExecutionSignaledEventAttributes *a =
-            ev->workflow_execution_signaled_event_attributes;
-        Ws__SignalWorkflowExecutionRequest signal = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
-        struct run_caller caller = {.execution = a->external_workflow_execution};
-        signal.signal_name = a->signal_name;
-        signal.input = a->input;
-        signal.identity = a->identity;
-        signal.header = a->header;
-        signal.request_id = a->request_id;
-        int rc = run_signal(s, &signal, a->external_workflow_execution ? &caller : NULL);
+        int rc = reapply_event(s, ev, choice);
         if (rc < 0)
             return rc;
     }
     return 0;
+}
+
+/* What came after the reset point: in the base run, then in those that it continued as. */
+static int reapply(struct op *op, struct step *s, const struct reset *r, struct str rest) {
+    struct reapply_choice choice = reapply_choice(op->req);
+    choice.is_base = true;
+    int rc = reapply_all(op, s, rest, &choice);
+    choice.is_base = false;
+    for (const struct reset_part *p = r->base.next; p && rc == 0; p = p->next)
+        rc = reapply_all(op, s, p->events, &choice);
+    for (const struct reset_part *p = &r->base; p && rc == 0; p = p->next)
+        rc = reapply_all(op, s, p->late, &choice);
+    return rc;
 }
 
 static int post_signals(struct step *s, const Ws__ResetWorkflowExecutionRequest *req) {
@@ -116,6 +133,8 @@ static int post_signals(struct step *s, const Ws__ResetWorkflowExecutionRequest 
         signal.input = p->signal_workflow->input;
         signal.header = p->signal_workflow->header;
         signal.identity = req->identity;
+        signal.links = p->signal_workflow->links;
+        signal.n_links = p->signal_workflow->n_links;
         int rc = run_signal(s, &signal, NULL);
         if (rc < 0)
             return rc;
@@ -125,19 +144,18 @@ static int post_signals(struct step *s, const Ws__ResetWorkflowExecutionRequest 
 
 static int copy_run(struct op *op, struct step *s, const struct reset *r, const char *run_id) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
-    struct str rest = r->base;
+    struct str rest = r->base.events;
     struct uuid_text base_run = uuid_format(r->base_run);
     struct task_reset reset = {.base_run_id = base_run.s, .new_run_id = run_id, .reason = req->reason};
     int rc = rebuild_until(op, s, &rest, req->workflow_task_finish_event_id);
     if (rc < 0)
         return rc;
-    rebuild_rename(s, run_id, op->request_id);
-    s->st->history_bytes = (int64_t)(r->base.n - rest.n);
+    rebuild_rename(s, &(struct rebuild_name){run_id, op->request_id, r->origin_request_id});
+    pb_set_message(&s->st->scheduled_by, r->scheduled_by, &s->failed); /* no event tells it */
+    s->st->history_bytes = (int64_t)(r->base.events.n - rest.n);
     rc = task_reset(s, &reset, req->identity);
-    if (rc == 0 && !excludes_signals(req))
-        rc = reapply_signals(op, s, rest);
-    if (rc == 0 && !excludes_signals(req))
-        rc = reapply_signals(op, s, r->late);
+    if (rc == 0)
+        rc = reapply(op, s, r, rest);
     if (rc == 0)
         rc = post_signals(s, req);
     if (rc == 0)
@@ -172,7 +190,7 @@ static int end_current(struct op *op, const Ws__ResetWorkflowExecutionRequest *r
 static int make_copy(struct op *op, struct space *space, const struct reset *r) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
     struct uuid_text run_id = uuid_format(uuid_timed(&op->e->rng, op->e->now.wall));
-    struct str head = events_slice(r->base, 1, 1, req->workflow_task_finish_event_id);
+    struct str head = events_slice(r->base.events, 1, 1, req->workflow_task_finish_event_id);
     struct run *run = NULL;
     struct step s;
     bool failed = false;
@@ -183,6 +201,7 @@ static int make_copy(struct op *op, struct space *space, const struct reset *r) 
     s.ctx.space = space->st;
     s.ctx.zones = op->e->cfg.zones;
     s.ctx.namespace_name = space->st->name;
+    s.limits = &op->e->limits;
     int rc = copy_run(op, &s, r, run_id.s);
     if (rc == 0)
         rc = end_current(op, req, run_id.s);
@@ -195,21 +214,57 @@ static int make_copy(struct op *op, struct space *space, const struct reset *r) 
     return rc;
 }
 
+static int read_part(struct op *op, struct reset *r, struct reset_part *p) {
+    const State__Execution *st = op->run->body->st;
+    int rc = need_whole_history(op, &p->events);
+    if (rc == 0)
+        rc = need_buffered(op, &p->late);
+    if (rc < 0)
+        return rc;
+    bool goes_on = st->status == WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW;
+    r->next_run_id = arena_strdup(op->call->arena, goes_on ? st->new_run_id : "");
+    return r->next_run_id ? 0 : op_out_of_memory(op);
+}
+
 static int read_base(struct op *op, struct space *space, struct reset *r) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
-    if (r->has_base)
+    if (r->last)
         return 0;
     int rc = op_need_execution(op, space, req->workflow_execution, NULL);
     if (rc == 0 && req->workflow_task_finish_event_id >= op->run->body->st->next_event_id)
         rc = err_set(&op->err, ERR_INVALID, BAD_POINT_TEXT);
     if (rc == 0)
-        rc = need_whole_history(op, &r->base);
-    if (rc == 0)
-        rc = need_buffered(op, &r->late);
+        rc = read_part(op, r, &r->base);
     if (rc < 0)
         return rc;
-    r->has_base = true;
+    const State__ScheduledBy *by = op->run->body->st->scheduled_by;
+    if (by && !(r->scheduled_by = message_copy(op->call->arena, &by->base)))
+        return op_out_of_memory(op);
+    r->origin_request_id = arena_strdup(op->call->arena, op->run->body->st->origin_request_id);
+    if (!r->origin_request_id)
+        return op_out_of_memory(op);
+    r->last = &r->base;
     r->base_run = op->run->key.run_id;
+    return 0;
+}
+
+/* The runs that the base continued as; those that are not kept any more end the search. */
+static int read_sequels(struct op *op, struct space *space, struct reset *r) {
+    struct uuid run_id;
+    while (uuid_parse(str_of(r->next_run_id), &run_id) == 0) {
+        int rc = op_need_run(op, space, run_id);
+        if (rc == ERR_NOT_FOUND)
+            return 0;
+        struct reset_part *p = rc == 0 ? arena_new(op->call->arena, struct reset_part) : NULL;
+        if (rc == 0 && !p)
+            rc = op_out_of_memory(op);
+        if (rc == 0)
+            rc = read_part(op, r, p);
+        if (rc < 0)
+            return rc;
+        r->last->next = p;
+        r->last = p;
+    }
     return 0;
 }
 
@@ -246,6 +301,8 @@ static void go_reset(struct op *op) {
     int rc = reset_prepare(op, &space);
     if (rc == 0)
         rc = read_base(op, space, op->extra);
+    if (rc == 0)
+        rc = read_sequels(op, space, op->extra);
     if (rc == 0)
         rc = need_current_run(op, space, req->workflow_execution->workflow_id);
     if (rc == ERR_WAIT)

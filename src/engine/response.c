@@ -105,7 +105,7 @@ int task_response(struct op *op, bool is_sticky, Ws__PollWorkflowTaskQueueRespon
     queries_attach(op, r);
     updates_attach(op, r);
     *ret = r;
-    return arena_failed(a) ? op_out_of_memory(op) : 0;
+    return arena_failed(a) ? op_out_of_memory(op) : op_carry(op, &r->task_token);
 }
 
 int task_response_tail(struct op *op, uint32_t field, bool is_sticky, struct str *ret) {
@@ -153,7 +153,7 @@ int query_response(struct op *op, struct query *q, bool is_sticky, Ws__PollWorkf
     if (next < st->next_event_id)
         r->next_page_token = history_token(a, st, next, st->next_event_id - 1, false);
     *ret = r;
-    return !r->query || arena_failed(a) ? op_out_of_memory(op) : 0;
+    return !r->query || arena_failed(a) ? op_out_of_memory(op) : op_carry(op, &r->task_token);
 }
 
 /* The scheduled event holds what the state does not carry along: header and input. */
@@ -213,7 +213,7 @@ int activity_response(struct op *op, int64_t scheduled_event_id, Ws__PollActivit
     r->workflow_type = type;
     fill_activity(op, r, act, ev);
     *ret = r;
-    return arena_failed(a) ? op_out_of_memory(op) : 0;
+    return arena_failed(a) ? op_out_of_memory(op) : op_carry(op, &r->task_token);
 }
 
 struct str eager_response(struct op *op, const struct completion *done) {

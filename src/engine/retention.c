@@ -29,8 +29,7 @@ static int write_current_gone(struct engine *e, struct run *run) {
 }
 
 static void go_removed(struct op *op) {
-    static const Ws__DeleteWorkflowExecutionResponse resp = WS__DELETE_WORKFLOW_EXECUTION_RESPONSE__INIT;
-    op_reply(op, &resp.base, (struct str){NULL, 0});
+    op_reply(op, op->extra, (struct str){NULL, 0});
 }
 
 static void remove_run(struct op *op, bool is_current) {
@@ -77,7 +76,13 @@ static void go_remove(struct op *op) {
 
 /* By request */
 
+void op_remove_run(struct op *op, const ProtobufCMessage *resp) {
+    op->extra = (void *)(uintptr_t)resp;
+    op_continue_durable(op, go_remove);
+}
+
 static void go_delete(struct op *op) {
+    static const Ws__DeleteWorkflowExecutionResponse resp = WS__DELETE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__DeleteWorkflowExecutionRequest *req = op->req;
     struct space *space;
     struct step s;
@@ -96,7 +101,7 @@ static void go_delete(struct op *op) {
     if (rc < 0)
         op_fail(op);
     else
-        op_continue_durable(op, go_remove);
+        op_remove_run(op, &resp.base);
 }
 
 void engine_delete_workflow(struct engine *e, struct call *c, const Ws__DeleteWorkflowExecutionRequest *req) {

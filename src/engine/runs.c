@@ -60,6 +60,10 @@ struct run *run_get(struct engine *e, struct run_key key, struct space *space) {
     return run;
 }
 
+struct run *run_find(struct engine *e, const struct run_key *key) {
+    return map_get(&e->runs, run_key_str(key));
+}
+
 static void run_free(struct engine *e, struct run *run) {
     map_remove(&e->runs, run_key_str(&run->key));
     heap_remove(&e->due, &run->due);
@@ -102,13 +106,22 @@ static void current_free(struct engine *e, struct current *c) {
     mem_free(c);
 }
 
+/* A read under way and the ops that wait for it hold on to it. */
+static bool current_is_idle(const struct current *c) {
+    return !c->is_resuming && !c->is_reading;
+}
+
 void current_forget(struct engine *e, struct run *run) {
     struct arena a;
     arena_init(&a, 64 << 10);
     struct str key = current_key(&a, run->space, run->body->st->workflow_id);
     struct current *c = key.p ? map_get(&e->currents, key) : NULL;
-    if (c && c->state == CURRENT_KNOWN && !c->is_resuming && uuid_eq(c->run_id, run->key.run_id))
-        current_free(e, c);
+    if (c && c->state == CURRENT_KNOWN && uuid_eq(c->run_id, run->key.run_id)) {
+        if (current_is_idle(c))
+            current_free(e, c);
+        else if (run->is_removed)
+            c->state = CURRENT_NONE;
+    }
     arena_done(&a);
 }
 
@@ -179,6 +192,7 @@ static void body_loaded(struct read *r, const struct row *row) {
     task_forget_speculative(b->st);
     wire_encode(&b->image, &b->st->base);
     ensure(buf_ok(&b->image));
+    b->is_written = true;
     b->tape.first_id = b->tape.next_id = b->st->next_event_id;
     b->durable_next_id = b->grouped_next_id = b->st->next_event_id;
     run->body = b;
@@ -240,6 +254,8 @@ int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
 
 static void current_row(struct read *r, const struct row *row) {
     struct current *c = r->owner;
+    if (c->state != CURRENT_LOADING)
+        return; /* meanwhile the run that was current has begun its next one */
     c->run_id = row->run_id;
     c->state = CURRENT_KNOWN;
 }
@@ -259,6 +275,7 @@ static void current_done(struct read *r, int rc) {
         e->cfg.on_fatal(e->cfg.fatal_ctx, "a workflow id cannot be read from the store");
         return;
     }
+    c->is_reading = false;
     if (c->state == CURRENT_LOADING)
         c->state = CURRENT_NONE;
     if (c->is_in_read)
@@ -288,6 +305,7 @@ static struct current *current_new(struct engine *e, struct str key) {
 static void load_current(struct engine *e, struct current *c, struct uuid namespace_id) {
     c->state = CURRENT_LOADING;
     c->is_in_read = true;
+    c->is_reading = true;
     c->read = (struct read){.kind = READ_CURRENT,
                             .namespace_id = namespace_id,
                             .workflow_id =
@@ -317,7 +335,7 @@ int op_need_current(struct op *op, struct space *space, const char *workflow_id,
     }
     *ret_known = c->state == CURRENT_KNOWN;
     *ret_run_id = c->run_id;
-    if (!c->is_resuming && !current_is_needed(e, c))
+    if (current_is_idle(c) && !current_is_needed(e, c))
         current_free(e, c); /* asked again, it is read again; what is not resident is not cached */
     return 0;
 }

@@ -12,10 +12,6 @@
 
 /* Describing */
 
-static int64_t blob_limit(const struct engine *e) {
-    return (int64_t)(e->limits.blob_bytes_max ? e->limits.blob_bytes_max : LIMIT_BLOB_BYTES);
-}
-
 static Namespace__NamespaceInfo *describe_info(struct op *op, const struct space *s) {
     struct arena *a = op->call->arena;
     Namespace__NamespaceInfo *info = arena_new(a, Namespace__NamespaceInfo);
@@ -24,13 +20,14 @@ static Namespace__NamespaceInfo *describe_info(struct op *op, const struct space
     if (!info || !caps || !limits)
         return NULL;
     namespace__namespace_info__limits__init(limits);
-    limits->blob_size_limit_error = blob_limit(op->e);
-    limits->memo_size_limit_error = LIMIT_BLOB_BYTES;
+    limits->blob_size_limit_error = limit_of(&op->e->limits, SETTABLE_BLOB_BYTES);
+    limits->memo_size_limit_error = limit_of(&op->e->limits, SETTABLE_MEMO_BYTES);
     namespace__namespace_info__init(info);
     namespace__namespace_info__capabilities__init(caps);
     caps->eager_workflow_start = true;
     caps->sync_update = true;
     caps->async_update = true;
+    caps->workflow_pause = true;
     info->name = s->st->name;
     info->id = s->st->id;
     info->description = s->st->description;

@@ -31,20 +31,25 @@ int space_add(struct engine *e, struct str body) {
     return 0;
 }
 
-int space_write(struct engine *e, const struct space *s) {
+/* The write is added last: a batch never holds half of one. */
+int space_write(struct engine *e, struct space *s) {
     struct group *g = group_open(e);
-    struct write *w = g ? batch_add(&g->batch, WRITE_NAMESPACE) : NULL;
     struct buf packed;
-    if (!w)
+    if (!g)
         return ERR_NO_MEMORY;
     buf_init(&packed, ENGINE_IMAGE_BYTES);
     wire_encode(&packed, &s->st->base);
-    w->namespace_id = s->id;
-    w->name = str_of(arena_strdup(&g->batch.arena, s->st->name));
-    w->body = str_bytes(arena_dup(&g->batch.arena, packed.data, packed.len), packed.len);
-    bool ok = buf_ok(&packed) && w->name.p && w->body.p;
+    char *name = arena_strdup(&g->batch.arena, s->st->name);
+    void *body = buf_ok(&packed) ? arena_dup(&g->batch.arena, packed.data, packed.len) : NULL;
+    struct write *w = name && body ? batch_add(&g->batch, WRITE_NAMESPACE) : NULL;
+    if (w) {
+        w->namespace_id = s->id;
+        w->name = str_of(name);
+        w->body = str_bytes(body, packed.len);
+        s->group_seq = g->seq;
+    }
     buf_done(&packed);
-    return ok ? 0 : ERR_NO_MEMORY;
+    return w ? 0 : ERR_NO_MEMORY;
 }
 
 int space_create(struct engine *e, const char *name, int64_t retention_us) {

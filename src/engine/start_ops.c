@@ -120,6 +120,7 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
     s.ctx.space = space->st;
     s.ctx.zones = op->e->cfg.zones;
     s.ctx.namespace_name = space->st->name;
+    s.limits = &e->limits;
     int rc = run_start(&s, &birth, plan->req);
     if (rc == 0 && birth.is_eager && st->task) {
         struct task_pick pick = {st->task->scheduled_event_id, plan->req->identity, op->request_id, false};
@@ -205,7 +206,7 @@ Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started
     if (!r)
         return NULL;
     ws__start_workflow_execution_response__init(r);
-    r->run_id = arena_strdup(a, st->run_id);
+    r->run_id = arena_strdup(a, started ? st->first_run_id : st->run_id); /* which the request made */
     r->first_execution_run_id = arena_strdup(a, st->first_run_id);
     r->started = started;
     r->status = (E__WorkflowExecutionStatus)st->status;
@@ -228,12 +229,13 @@ static void reply_eager(struct op *op) {
     struct str tail = {NULL, 0};
     if (task_response_tail(op, EAGER_TASK_FIELD, false, &tail) < 0)
         tail = (struct str){NULL, 0}; /* it times out and is offered again */
+    op->drop = op_drop_carried;
     reply_started(op, true, tail);
 }
 
 static int check_blobs(struct op *op, const Ws__StartWorkflowExecutionRequest *req) {
     int rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
-    return rc == 0 ? op_check_blob(op, (const ProtobufCMessage *)req->memo) : rc;
+    return rc == 0 ? op_check_memo(op, req->memo) : rc;
 }
 
 static void go_start(struct op *op) {
@@ -242,7 +244,7 @@ static void go_start(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->err);
+        rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
     if (rc == 0 && !op->request_id)
         rc = check_blobs(op, req);
     if (rc == 0)
@@ -338,7 +340,7 @@ static void reply_signaled(struct op *op, bool started) {
         arena_new(a, Ws__SignalWithStartWorkflowExecutionResponse);
     if (r) {
         ws__signal_with_start_workflow_execution_response__init(r);
-        r->run_id = arena_strdup(a, st->run_id);
+        r->run_id = arena_strdup(a, started ? st->first_run_id : st->run_id);
         r->first_execution_run_id = arena_strdup(a, st->first_run_id);
         r->started = started;
         r->signal_link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, 0);
@@ -359,7 +361,7 @@ static void go_signal_with_start(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(&start, space->st, op->e->cfg.zones, &op->err);
+        rc = run_validate_start(&start, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
     if (rc == 0 && !op->request_id)
         rc = check_blobs(op, &start);
     if (rc == 0 && !op->request_id)

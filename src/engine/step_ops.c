@@ -11,7 +11,12 @@ void op_step_begin(struct op *op, struct step *s) {
     s->ctx.zones = op->e->cfg.zones;
     s->ctx.namespace_name = op->run->space->st->name;
     s->ctx.origin = op->origin;
+    s->ctx.state_bytes = op->run->body->image.len;
     s->limits = &op->e->limits;
+}
+
+static bool is_trimming(const struct step *s) {
+    return s->ledger_first_id || s->ledger_before_us;
 }
 
 /* Copies effects to where they outlive the call. A letter need not wait for the commit: what it does to its
@@ -33,10 +38,43 @@ static int keep_effects(struct engine *e, struct run *run, const struct step *s,
     return 0;
 }
 
+static struct write *ledger_write(struct engine *e, const struct run *run, enum write_kind kind) {
+    struct write *w = batch_add(&e->open->batch, kind);
+    if (w) {
+        w->namespace_id = run->key.namespace_id;
+        w->run_id = run->key.run_id;
+    }
+    return w;
+}
+
+/* Puts the rows that the step wrote to its ledger, and what it removed there, into the open group. */
+static int keep_ledger(struct engine *e, const struct run *run, const struct step *s) {
+    for (size_t i = 0; i < s->ledger_count; i++) {
+        const struct ledger_row *row = &s->ledger[i];
+        struct write *w = ledger_write(e, run, WRITE_LEDGER);
+        uint8_t *bytes = arena_dup(&e->open->batch.arena, row->bytes.p, row->bytes.n);
+        if (!w || (!bytes && row->bytes.n))
+            return ERR_NO_MEMORY;
+        int64_t last_s = row->last_nominal_s ? row->last_nominal_s : row->nominal_s;
+        w->ledger = (struct ledger_columns){row->id, row->nominal_s, last_s, s->now.us, row->fate};
+        w->body = str_bytes(bytes, row->bytes.n);
+        e->open->bytes += row->bytes.n;
+    }
+    if (is_trimming(s)) {
+        struct write *w = ledger_write(e, run, WRITE_LEDGER_GONE);
+        if (!w)
+            return ERR_NO_MEMORY;
+        w->ledger = (struct ledger_columns){.id = s->ledger_first_id, .at_us = s->ledger_before_us};
+    }
+    return 0;
+}
+
 int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable) {
     struct body *b = run->body;
-    if (s->first_event_id)
-        is_durable = true; /* I3: nobody may see an event that is not on its way to disk */
+    /* I3: nobody may see an event that is not on its way to disk. Rows of a ledger have no other way there.
+     */
+    if (s->first_event_id || s->ledger_count || is_trimming(s))
+        is_durable = true;
     if (step_failed(s))
         return ERR_NO_MEMORY;
     b->st->transition_count++;
@@ -67,6 +105,7 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
         updates_detach(run);
     /* Past the point where the step could be undone. */
     ensure(keep_effects(e, run, s, is_durable) == 0);
+    ensure(keep_ledger(e, run, s) == 0);
     struct run *next = NULL;
     ensure(!s->next || run_keep_new(e, run->space, s->next, &next) == 0);
     return 0;
@@ -89,6 +128,8 @@ int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) {
         if (rc < 0)
             err_std(&op->err, rc);
     }
+    for (size_t i = 0; i < s->notice_count; i++)
+        notice_log(op->e, op->run, &s->notices[i]);
     if (rc < 0)
         run_undo(op->e, op->run);
     step_done(s);
@@ -103,6 +144,7 @@ void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s
     s.ctx.space = run->space->st;
     s.ctx.zones = e->cfg.zones;
     s.ctx.namespace_name = run->space->st->name;
+    s.limits = &e->limits;
     fn(&s, arg);
     if (run_keep(e, run, &s, false) < 0)
         run_undo(e, run);

@@ -14,6 +14,7 @@
 /* What rides in the answer to a completion. */
 struct completion_answer {
     State__WorkflowTask begun; /* the task that was started for the same worker */
+    bool is_task_packed; /* and then one of those that the call carries */
     struct str activities; /* packed */
     Ws__RespondWorkflowTaskCompletedResponse *response;
 };
@@ -23,15 +24,18 @@ static void give_back(struct step *s, void *arg) {
     task_give_back(s, begun->scheduled_event_id, begun->started_us);
 }
 
-/* The worker left before it heard that it has the next task. */
-static void drop_next_task(struct op *op) {
-    run_quiet_step(op->e, op->run, give_back, &((struct completion_answer *)op->extra)->begun);
+/* The worker left before it heard what it has got. */
+static void drop_answer(struct op *op) {
+    struct completion_answer *answer = op->extra;
+    op_drop_carried(op);
+    if (answer && !answer->is_task_packed)
+        run_quiet_step(op->e, op->run, give_back, &answer->begun);
 }
 
 /* The next task rides in the answer to this one. */
 static void go_answer_with_task(struct op *op) {
     const State__WorkflowTask *now = op->run->body->st->task;
-    const struct completion_answer *answer = op->extra;
+    struct completion_answer *answer = op->extra;
     const State__WorkflowTask *begun = &answer->begun;
     if (!now || now->scheduled_event_id != begun->scheduled_event_id ||
         now->started_us != begun->started_us) {
@@ -48,6 +52,7 @@ static void go_answer_with_task(struct op *op) {
         op_reply_durable(op, &answer->response->base, answer->activities);
         return;
     }
+    answer->is_task_packed = true;
     char *both = arena_alloc(op->call->arena, tail.n + answer->activities.n);
     if (both) {
         memcpy(both, tail.p, tail.n);
@@ -58,9 +63,10 @@ static void go_answer_with_task(struct op *op) {
     op_reply_durable(op, &answer->response->base, tail);
 }
 
-/* The completion was refused: undone, and the task is failed with the reason instead. */
+/* The completion was refused: undone, and the task is failed with the reason instead; with it the run, when
+ * that is final. */
 static int fail_refused(struct op *op, const Ws__RespondWorkflowTaskCompletedRequest *req,
-                        E__WorkflowTaskFailedCause cause) {
+                        E__WorkflowTaskFailedCause cause, bool is_final) {
     struct err refused = op->err;
     struct step s;
     char text[ERR_TEXT_MAX * 2];
@@ -73,7 +79,14 @@ static int fail_refused(struct op *op, const Ws__RespondWorkflowTaskCompletedReq
         return err_set(&op->err, refused.code, "%s", text);
     op_step_begin(op, &s);
     Failure__Failure *failure = failure_server(&s, text);
-    int rc = op_step_end(op, &s, task_fail(&s, cause, failure, req->identity), true);
+    int rc = 0;
+    if (is_final) {
+        task_fail_finally(&s, cause, failure, req->identity);
+        rc = run_terminate(&s, text, NULL, "history-service", NULL, 0);
+    } else {
+        rc = task_fail(&s, cause, failure, req->identity);
+    }
+    rc = op_step_end(op, &s, rc, true);
     if (rc < 0)
         return rc;
     err_set(&op->err, refused.code, "%s", text);
@@ -93,7 +106,7 @@ static int complete_step(struct op *op, const State__TaskToken *token, struct co
     /* What leaves no trace need not be written; what was buffered is written anyway. */
     rc = op_step_end(op, &s, rc, !done->is_discarded);
     if (rc < 0 && s.task_failed_cause) {
-        rc = fail_refused(op, req, s.task_failed_cause);
+        rc = fail_refused(op, req, s.task_failed_cause, s.is_task_failure_final);
         if (s.task_failed_cause != WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND)
             updates_unready(op, &ctx);
     }
@@ -120,11 +133,11 @@ static void reply_completed(struct op *op, const struct completion *done) {
         answer.begun = *op->run->body->st->task;
         op->extra = arena_dup(op->call->arena, &answer, sizeof(answer));
     }
+    op->drop = drop_answer;
     if (!op->extra) { /* no next task, or no memory to hand it over: then it times out and is offered again */
         op_reply_durable(op, &answer.response->base, answer.activities);
         return;
     }
-    op->drop = drop_next_task;
     op->go = go_answer_with_task;
     go_answer_with_task(op);
 }
@@ -169,7 +182,7 @@ static void go_fail(struct op *op) {
         op_step_begin(op, &s);
         rc = task_check_token(&s, token);
         if (rc == 0)
-            rc = task_fail(&s, req->cause, req->failure, req->identity);
+            rc = task_report_failed(&s, req->cause, req->failure, req->identity);
         rc = op_step_end(op, &s, rc, true);
     }
     if (rc < 0) {

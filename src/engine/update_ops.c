@@ -61,7 +61,7 @@ static Ws__UpdateWorkflowExecutionResponse *update_response(struct op *op,
     r->stage = stage;
     r->outcome = outcome;
     r->update_ref = update_ref(op);
-    if (known)
+    if (known && known->accepted_event_id)
         r->link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, known->accepted_event_id);
     return r;
 }
@@ -133,7 +133,8 @@ void update_fail(struct op *op) {
 
 static E__UpdateWorkflowExecutionLifecycleStage stage_now(const struct op *op) {
     const struct update_wait *w = op->extra;
-    return update_find(op->run->body->st, w->update_id) ? STAGE_ACCEPTED : STAGE_ADMITTED;
+    const State__Update *known = update_find(op->run->body->st, w->update_id);
+    return known && known->accepted_event_id ? STAGE_ACCEPTED : STAGE_ADMITTED;
 }
 
 static void wait_expire(struct op *op) {
@@ -212,6 +213,17 @@ static void look_elsewhere(struct op *op) {
     update_fail(op);
 }
 
+/* In the history because of a reset, and not accepted yet. */
+static void look_at_readmitted(struct op *op) {
+    const struct update_wait *w = op->extra;
+    if (!run_is_open(op->run->body->st))
+        look_elsewhere(op);
+    else if (w->wanted <= STAGE_ADMITTED)
+        update_reply(op, STAGE_ADMITTED, NULL);
+    else
+        wait_park(op);
+}
+
 void update_wait_go(struct op *op) {
     const struct update_wait *w = op->extra;
     const State__Update *known = update_find(op->run->body->st, w->update_id);
@@ -219,6 +231,8 @@ void update_wait_go(struct op *op) {
     op->go = update_wait_go;
     if (known && known->completed_event_id)
         answer_completed(op, known);
+    else if (known && !known->accepted_event_id)
+        look_at_readmitted(op);
     else if (known)
         look_at_accepted(op);
     else if (u)

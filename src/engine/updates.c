@@ -7,6 +7,7 @@
  * they are gone; a caller that still wants one sends it again. */
 #include "base/mem.h"
 #include "core/failure.h"
+#include "core/pause.h"
 #include "core/task.h"
 #include "engine/copy.h"
 #include "engine/update.h"
@@ -53,8 +54,8 @@ static bool is_over(const struct update *u) {
 
 /* admitting */
 
-static int too_many(struct op *op, const char *what, int limit) {
-    int rc = err_set(&op->err, ERR_BUSY, "limit on %s has been reached (%d)", what, limit);
+static int too_many(struct op *op, const char *what, int64_t limit) {
+    int rc = err_set(&op->err, ERR_BUSY, "limit on %s has been reached (%lld)", what, (long long)limit);
     op->err.cause = RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT;
     return rc;
 }
@@ -69,14 +70,19 @@ static int check_limits(struct op *op, const Update__Request *request) {
         count++;
         bytes += u->bytes;
     }
-    if (count + update_open_count(st) >= LIMIT_UPDATES_IN_FLIGHT)
-        return too_many(op, "number of concurrent in-flight updates", LIMIT_UPDATES_IN_FLIGHT);
-    if (bytes > LIMIT_UPDATES_BYTES)
-        return too_many(op, "size in bytes of concurrent in-flight updates", LIMIT_UPDATES_BYTES);
-    if (count + st->n_updates >= LIMIT_UPDATES)
-        return err_set(&op->err, ERR_PRECONDITION,
-                       "limit on the total number of distinct updates in this workflow has been reached (%d)",
-                       LIMIT_UPDATES);
+    const struct core_limits *l = &op->e->limits;
+    int64_t count_max = limit_of(l, SETTABLE_UPDATES_IN_FLIGHT),
+            bytes_max = limit_of(l, SETTABLE_UPDATES_BYTES);
+    int64_t total_max = limit_of(l, SETTABLE_UPDATES);
+    if ((int64_t)(count + update_open_count(st)) >= count_max)
+        return too_many(op, "number of concurrent in-flight updates", count_max);
+    if ((int64_t)bytes > bytes_max)
+        return too_many(op, "size in bytes of concurrent in-flight updates", bytes_max);
+    if ((int64_t)(count + st->n_updates) >= total_max)
+        return err_set(
+            &op->err, ERR_PRECONDITION,
+            "limit on the total number of distinct updates in this workflow has been reached (%lld)",
+            (long long)total_max);
     return 0;
 }
 
@@ -85,6 +91,8 @@ static int check_run(struct op *op) {
     int32_t attempt = st->task ? st->task->attempt : st->task_attempt;
     if (!run_is_open(st))
         return err_std(&op->err, ERR_CLOSED);
+    if (run_is_paused(st))
+        return err_set(&op->err, ERR_PRECONDITION, "Workflow is paused. Cannot update the workflow.");
     if (attempt >= TASK_ATTEMPTS_MAX)
         return err_set(&op->err, ERR_NOT_READY,
                        "Unable to perform workflow execution update due to Workflow Task in failed state.");

@@ -6,9 +6,10 @@
  * and the row is written once more than needed. Failure to allocate ends the
  * process, as everywhere while a group is sealed. */
 #include "core/filter_value.h"
+#include "core/schedule.h"
 #include "engine/engine_int.h"
 #include "engine/execution_info.h"
-#include "wire/encode.h"
+#include "wire/pack.h"
 
 #define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME UINT64_C(0x100000001b3)
@@ -22,10 +23,15 @@ struct gathering {
     size_t count;
 };
 
+/* Eight bytes at a time: this is done for every commit of every run. */
 static uint64_t digest_of(struct str bytes) {
-    uint64_t h = FNV_OFFSET;
-    for (size_t i = 0; i < bytes.n; i++)
-        h = (h ^ (uint8_t)bytes.p[i]) * FNV_PRIME;
+    uint64_t h = FNV_OFFSET ^ bytes.n;
+    for (size_t i = 0; i < bytes.n; i += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        memcpy(&word, bytes.p + i, MIN(bytes.n - i, sizeof(word)));
+        h = (h ^ word) * FNV_PRIME;
+        h ^= h >> 29;
+    }
     return h ? h : 1;
 }
 
@@ -70,6 +76,25 @@ static void add_built_ins(struct gathering *g, const State__Execution *st) {
     add_value(g, "StateTransitionCount", value_int(st->transition_count));
 }
 
+/* A schedule has names of its own, beside those of its namespace (core/schedule_attributes.def). */
+static void add_schedule(struct gathering *g, const State__Execution *st) {
+    const State__Schedule *sched = st->schedule;
+    bool is_paused = sched->schedule->state && sched->schedule->state->paused;
+    add_text(g, "TemporalNamespaceDivision", SCHEDULE_DIVISION);
+    add_text(g, "ScheduleId", sched->schedule_id);
+    add_text(g, "RunId", st->run_id);
+    add_value(g, "TemporalSchedulePaused", value_int(is_paused));
+    add_value(g, "ScheduleRunningWorkflowCount", value_int(schedule_running_count(st)));
+    add_value(g, "ScheduleBufferedStartsCount", value_int(schedule_waiting_count(st)));
+    add_us(g, "StartTime", st->start_us);
+    if (sched->n_future_us && !is_paused)
+        add_us(g, "ScheduleNextActionTime", sched->future_us[0]);
+    if (sched->idle_close_us)
+        add_us(g, "ScheduleIdleCloseTime", sched->idle_close_us);
+    if (st->close_us)
+        add_us(g, "CloseTime", st->close_us);
+}
+
 static void add_own(struct gathering *g, const Common__SearchAttributes__IndexedFieldsEntry *f) {
     struct attribute *a = &g->list[g->count];
     E__IndexedValueType type = attribute_type(g->ns, f->key);
@@ -95,7 +120,7 @@ static void gather(struct group *g, struct run *run, struct write *w) {
     struct gathering all = {.arena = &g->batch.arena, .ns = run->space->st};
     all.list = arena_array(all.arena, struct attribute, BUILT_IN_MAX + own_count);
     ensure(all.list);
-    add_built_ins(&all, st);
+    (st->schedule ? add_schedule : add_built_ins)(&all, st);
     ensure(all.count <= BUILT_IN_MAX);
     for (size_t i = 0; i < own_count; i++)
         add_own(&all, st->search_attributes->indexed_fields[i]);
@@ -103,34 +128,46 @@ static void gather(struct group *g, struct run *run, struct write *w) {
     w->attribute_count = all.count;
 }
 
-/* Packed into the engine's scratch. */
-static struct str pack_info(struct engine *e, const State__Execution *st) {
-    arena_clear(&e->scratch);
-    Workflow__WorkflowExecutionInfo *i = execution_info(&e->scratch, st);
-    ensure(i && !arena_failed(&e->scratch));
-    if (!st->close_us)
+/* What a list answers with. */
+static const ProtobufCMessage *listed(struct arena *a, const State__Execution *st) {
+    if (st->schedule)
+        return (const ProtobufCMessage *)schedule_list_entry(st, a);
+    Workflow__WorkflowExecutionInfo *i = execution_info(a, st);
+    if (i && !st->close_us)
         i->history_length = i->history_size_bytes = i->state_transition_count = 0;
-    size_t n = protobuf_c_message_get_packed_size(&i->base);
-    uint8_t *bytes = arena_alloc(&e->scratch, n);
-    ensure(bytes);
-    protobuf_c_message_pack(&i->base, bytes);
-    return str_bytes(bytes, n);
+    return (const ProtobufCMessage *)i;
 }
 
-void visibility_seal(struct group *g, struct run *run) {
+static void pack_listed(struct engine *e, const State__Execution *st, struct packer *p) {
+    arena_clear(&e->scratch);
+    const ProtobufCMessage *m = listed(&e->scratch, st);
+    ensure(m && !arena_failed(&e->scratch));
+    packer_init(p);
+    (void)packer_message(p, m); /* the length is in p too */
+    ensure(packer_ok(p));
+}
+
+static void write_row(struct group *g, struct run *run, struct str info) {
     const State__Execution *st = run->body->st;
-    struct str info = pack_info(g->e, st);
-    uint64_t digest = digest_of(info);
-    if (run->body->listed_digest == digest || run->is_removed)
-        return;
-    run->body->listed_digest = digest;
     struct write *w = batch_add(&g->batch, WRITE_VISIBILITY);
     ensure(w);
     w->namespace_id = run->key.namespace_id;
     w->run_id = run->key.run_id;
+    w->is_first = !run->body->is_written;
     w->start_us = st->start_us;
     w->close_us = st->close_us ? st->close_us : CLOCK_NEVER;
     w->body = str_bytes(arena_dup(&g->batch.arena, info.p, info.n), info.n);
     ensure(w->body.p);
     gather(g, run, w);
+}
+
+void visibility_seal(struct group *g, struct run *run) {
+    struct packer p uninitialized;
+    pack_listed(g->e, run->body->st, &p);
+    uint64_t digest = digest_of(packer_str(&p));
+    if (run->body->listed_digest != digest && !run->is_removed) {
+        run->body->listed_digest = digest;
+        write_row(g, run, packer_str(&p));
+    }
+    packer_done(&p);
 }

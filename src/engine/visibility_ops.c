@@ -21,6 +21,7 @@
 struct listing {
     const struct space *space;
     struct filter filter;
+    enum filter_subject subject;
     bool is_count;
     size_t size;
     struct visibility_place after;
@@ -42,6 +43,7 @@ struct wanted {
     int32_t page_size;
     const ProtobufCBinaryData *token;
     const ProtobufCMessage *empty;
+    enum filter_subject subject;
 };
 
 /* rows */
@@ -179,6 +181,13 @@ static void add_token(struct op *op, struct listing *l) {
     wire_add_message_field(&op->page, FIELD_NEXT_PAGE_TOKEN, &t.base);
 }
 
+/* Schedules have no groups. */
+static void reply_count(struct op *op, const struct listing *l) {
+    Ws__CountSchedulesResponse schedules = WS__COUNT_SCHEDULES_RESPONSE__INIT;
+    schedules.count = l->count->count;
+    op_reply(op, l->subject == FILTER_SCHEDULES ? &schedules.base : &l->count->base, (struct str){NULL, 0});
+}
+
 static void go_read(struct op *op) {
     struct listing *l = op->extra;
     int rc = l->is_read ? 0 : read_page(op, l);
@@ -195,7 +204,7 @@ static void go_read(struct op *op) {
     if (rc < 0)
         op_fail(op);
     else if (l->is_count)
-        op_reply(op, &l->count->base, (struct str){NULL, 0});
+        reply_count(op, l);
     else
         op_reply(op, l->empty, buf_str(&op->page));
 }
@@ -251,7 +260,7 @@ static int prepare(struct op *op, const struct wanted *w, struct listing **ret) 
 }
 
 static int parse_query(struct op *op, struct listing *l, const char *query) {
-    int rc = filter_parse(op->call->arena, l->space->st, str_of(query), &l->filter, &op->err);
+    int rc = filter_parse(op->call->arena, l->space->st, l->subject, str_of(query), &l->filter, &op->err);
     if (rc == 0 && l->filter.is_grouped && !l->is_count)
         rc = err_set(&op->err, ERR_INVALID, "invalid query: operation is not supported: 'GROUP BY' clause");
     return rc;
@@ -261,6 +270,8 @@ static void list_by_query(struct op *op, const struct wanted *w, const char *que
     struct listing *l;
     int rc = prepare(op, w, &l);
     if (rc == 0)
+        l->subject = w->subject;
+    if (rc == 0)
         rc = parse_query(op, l, query);
     begin_read(op, rc);
 }
@@ -268,27 +279,26 @@ static void list_by_query(struct op *op, const struct wanted *w, const char *que
 static void go_list(struct op *op) {
     static const Ws__ListWorkflowExecutionsResponse empty = WS__LIST_WORKFLOW_EXECUTIONS_RESPONSE__INIT;
     const Ws__ListWorkflowExecutionsRequest *req = op->req;
-    struct wanted w = {req->namespace_, req->page_size, &req->next_page_token, &empty.base};
+    struct wanted w = {req->namespace_, req->page_size, &req->next_page_token, &empty.base, FILTER_WORKFLOWS};
     list_by_query(op, &w, req->query);
 }
 
 static void go_scan(struct op *op) {
     static const Ws__ScanWorkflowExecutionsResponse empty = WS__SCAN_WORKFLOW_EXECUTIONS_RESPONSE__INIT;
     const Ws__ScanWorkflowExecutionsRequest *req = op->req;
-    struct wanted w = {req->namespace_, req->page_size, &req->next_page_token, &empty.base};
+    struct wanted w = {req->namespace_, req->page_size, &req->next_page_token, &empty.base, FILTER_WORKFLOWS};
     list_by_query(op, &w, req->query);
 }
 
-static void go_count(struct op *op) {
-    const Ws__CountWorkflowExecutionsRequest *req = op->req;
+static void count_by_query(struct op *op, const struct wanted *w, const char *query) {
     struct arena *a = op->call->arena;
-    struct wanted w = {.namespace = req->namespace_};
     struct listing *l;
-    int rc = prepare(op, &w, &l);
+    int rc = prepare(op, w, &l);
     if (rc == 0) {
+        l->subject = w->subject;
         l->is_count = true;
         l->count = arena_new(a, Ws__CountWorkflowExecutionsResponse);
-        rc = parse_query(op, l, req->query);
+        rc = parse_query(op, l, query);
     }
     if (rc == 0 && !l->count)
         rc = op_out_of_memory(op);
@@ -300,6 +310,26 @@ static void go_count(struct op *op) {
             rc = op_out_of_memory(op);
     }
     begin_read(op, rc);
+}
+
+static void go_count(struct op *op) {
+    const Ws__CountWorkflowExecutionsRequest *req = op->req;
+    struct wanted w = {.namespace = req->namespace_};
+    count_by_query(op, &w, req->query);
+}
+
+static void go_list_schedules(struct op *op) {
+    static const Ws__ListSchedulesResponse empty = WS__LIST_SCHEDULES_RESPONSE__INIT;
+    const Ws__ListSchedulesRequest *req = op->req;
+    struct wanted w = {req->namespace_, req->maximum_page_size, &req->next_page_token, &empty.base,
+                       FILTER_SCHEDULES};
+    list_by_query(op, &w, req->query);
+}
+
+static void go_count_schedules(struct op *op) {
+    const Ws__CountSchedulesRequest *req = op->req;
+    struct wanted w = {.namespace = req->namespace_, .subject = FILTER_SCHEDULES};
+    count_by_query(op, &w, req->query);
 }
 
 /* The older calls: a few conditions, given field by field. */
@@ -347,7 +377,8 @@ static int narrow_status(struct op *op, struct listing *l, const Filter__StatusF
     const char *name = f ? status_name(f->status) : NULL;
     if (!f || f->status == WORKFLOW_EXECUTION_STATUS_UNSPECIFIED)
         return 0;
-    if (!name || f->status == WORKFLOW_EXECUTION_STATUS_RUNNING)
+    if (!name || f->status == WORKFLOW_EXECUTION_STATUS_RUNNING ||
+        f->status == WORKFLOW_EXECUTION_STATUS_PAUSED)
         return err_set(&op->err, ERR_INVALID, "StatusFilter has no status of a closed workflow.");
     narrow_text(op, l, "ExecutionStatus", name);
     return 0;
@@ -378,7 +409,8 @@ static void go_list_open(struct op *op) {
     static const Ws__ListOpenWorkflowExecutionsResponse empty =
         WS__LIST_OPEN_WORKFLOW_EXECUTIONS_RESPONSE__INIT;
     const Ws__ListOpenWorkflowExecutionsRequest *req = op->req;
-    struct wanted w = {req->namespace_, req->maximum_page_size, &req->next_page_token, &empty.base};
+    struct wanted w = {req->namespace_, req->maximum_page_size, &req->next_page_token, &empty.base,
+                       FILTER_WORKFLOWS};
     struct older o = {.is_open = true, .started = req->start_time_filter};
     if (req->filters_case == WS__LIST_OPEN_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_EXECUTION_FILTER)
         o.execution = req->execution_filter;
@@ -391,7 +423,8 @@ static void go_list_closed(struct op *op) {
     static const Ws__ListClosedWorkflowExecutionsResponse empty =
         WS__LIST_CLOSED_WORKFLOW_EXECUTIONS_RESPONSE__INIT;
     const Ws__ListClosedWorkflowExecutionsRequest *req = op->req;
-    struct wanted w = {req->namespace_, req->maximum_page_size, &req->next_page_token, &empty.base};
+    struct wanted w = {req->namespace_, req->maximum_page_size, &req->next_page_token, &empty.base,
+                       FILTER_WORKFLOWS};
     struct older o = {.started = req->start_time_filter};
     if (req->filters_case == WS__LIST_CLOSED_WORKFLOW_EXECUTIONS_REQUEST__FILTERS_EXECUTION_FILTER)
         o.execution = req->execution_filter;
@@ -425,3 +458,5 @@ LIST_RPC(count_workflows, CountWorkflowExecutions, go_count)
 LIST_RPC(list_open_workflows, ListOpenWorkflowExecutions, go_list_open)
 LIST_RPC(list_closed_workflows, ListClosedWorkflowExecutions, go_list_closed)
 LIST_RPC(list_archived_workflows, ListArchivedWorkflowExecutions, go_list_archived)
+LIST_RPC(list_schedules, ListSchedules, go_list_schedules)
+LIST_RPC(count_schedules, CountSchedules, go_count_schedules)

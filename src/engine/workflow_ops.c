@@ -1,9 +1,10 @@
-/* Calls that reach a run from outside: signal, cancel, terminate. */
+/* Calls that reach a run from outside: signal, cancel, terminate, pause. */
+#include "core/pause.h"
 #include "core/run.h"
 #include "core/validate.h"
 #include "engine/engine_int.h"
 
-/* What the three have in common: find the run, step, answer when it is durable. */
+/* What they have in common: find the run, step, answer when it is durable. */
 static int find_for_change(struct op *op, const char *namespace_name, const Common__WorkflowExecution *ex,
                            const char *first_run_id, const char *identity, size_t link_count) {
     struct space *space;
@@ -96,6 +97,57 @@ static void go_terminate(struct op *op) {
 void engine_terminate_workflow(struct engine *e, struct call *c,
                                const Ws__TerminateWorkflowExecutionRequest *req) {
     struct op *op = op_new(e, c, req, go_terminate);
+    if (op)
+        op_start(op);
+}
+
+/* Pause and unpause name their run in the same fields. */
+static int find_for_pause(struct op *op, const char *namespace_name, char *workflow_id, char *run_id,
+                          const char *identity, const char *reason, const char *request_id) {
+    Common__WorkflowExecution ex = COMMON__WORKFLOW_EXECUTION__INIT;
+    ex.workflow_id = workflow_id;
+    ex.run_id = run_id;
+    int rc = validate_id(reason, "Reason", &op->err);
+    if (rc == 0)
+        rc = validate_id(request_id, "RequestId", &op->err);
+    return rc == 0 ? find_for_change(op, namespace_name, &ex, NULL, identity, 0) : rc;
+}
+
+static void go_pause(struct op *op) {
+    static const Ws__PauseWorkflowExecutionResponse resp = WS__PAUSE_WORKFLOW_EXECUTION_RESPONSE__INIT;
+    const Ws__PauseWorkflowExecutionRequest *req = op->req;
+    struct step s;
+    int rc = find_for_pause(op, req->namespace_, req->workflow_id, req->run_id, req->identity, req->reason,
+                            req->request_id);
+    if (rc == 0) {
+        op_step_begin(op, &s);
+        rc = op_step_end(op, &s, run_pause(&s, req), true);
+    }
+    end_change(op, rc, &resp.base);
+}
+
+void engine_pause_workflow(struct engine *e, struct call *c, const Ws__PauseWorkflowExecutionRequest *req) {
+    struct op *op = op_new(e, c, req, go_pause);
+    if (op)
+        op_start(op);
+}
+
+static void go_unpause(struct op *op) {
+    static const Ws__UnpauseWorkflowExecutionResponse resp = WS__UNPAUSE_WORKFLOW_EXECUTION_RESPONSE__INIT;
+    const Ws__UnpauseWorkflowExecutionRequest *req = op->req;
+    struct step s;
+    int rc = find_for_pause(op, req->namespace_, req->workflow_id, req->run_id, req->identity, req->reason,
+                            req->request_id);
+    if (rc == 0) {
+        op_step_begin(op, &s);
+        rc = op_step_end(op, &s, run_unpause(&s, req), true);
+    }
+    end_change(op, rc, &resp.base);
+}
+
+void engine_unpause_workflow(struct engine *e, struct call *c,
+                             const Ws__UnpauseWorkflowExecutionRequest *req) {
+    struct op *op = op_new(e, c, req, go_unpause);
     if (op)
         op_start(op);
 }

@@ -2,7 +2,6 @@
  *
  * Numbers may stand in quotes, as 64-bit ones do. Text from outside of JSON (a
  * map's key, a URL) has no quotes to tell by, so its field's type decides. */
-#include <float.h>
 #include <math.h>
 
 #include "google/protobuf/duration.pb-c.h"
@@ -14,6 +13,9 @@
 #include "json/number.h"
 
 #define SHOWN_MAX 64 /* of a value, in a text */
+#define FLOAT_END                                                                                            \
+    0x1.ffffffp127 /* from here up a double rounds to no float; FLT_MAX itself may be written a little above \
+                    */
 
 static int shown(struct scalar s) {
     return (int)MIN(s.text.n, SHOWN_MAX);
@@ -84,7 +86,7 @@ static int set_unsigned(struct parser *p, struct scalar s, uint64_t max, uint64_
     return 0;
 }
 
-static int set_real(struct parser *p, struct scalar s, double max, double *ret) {
+static int set_real(struct parser *p, struct scalar s, double end, double *ret) {
     if (is_quoted(s) && str_is(s.text, "NaN")) {
         *ret = (double)NAN;
         return 0;
@@ -95,7 +97,7 @@ static int set_real(struct parser *p, struct scalar s, double max, double *ret) 
     }
     if (s.source == SCALAR_WORD || number_real(s.text, ret) < 0)
         return refuse_value(p, s, "a number");
-    return fabs(*ret) > max ? parse_refuse(p, "%.*s is out of range", shown(s), s.text.p) : 0;
+    return fabs(*ret) >= end ? parse_refuse(p, "%.*s is out of range", shown(s), s.text.p) : 0;
 }
 
 static int set_number(struct parser *p, ProtobufCType type, struct scalar s, void *slot) {
@@ -121,11 +123,11 @@ static int set_number(struct parser *p, ProtobufCType type, struct scalar s, voi
         *(int64_t *)slot = v;
         return rc;
     case PROTOBUF_C_TYPE_FLOAT:
-        rc = set_real(p, s, (double)FLT_MAX, &d);
+        rc = set_real(p, s, FLOAT_END, &d);
         *(float *)slot = (float)d;
         return rc;
     case PROTOBUF_C_TYPE_DOUBLE:
-        rc = set_real(p, s, DBL_MAX, &d);
+        rc = set_real(p, s, (double)INFINITY, &d);
         *(double *)slot = d;
         return rc;
     default:

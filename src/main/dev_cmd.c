@@ -24,9 +24,9 @@ static const enum effect dev_effects[DEV_COUNT] = {
 
 /* What SDK test environments always pass and what holds here anyway. */
 static const char *const moot_settings[] = {
-    "frontend.enableServerVersionCheck", "frontend.enableUpdateWorkflowExecution",
+    "frontend.enableServerVersionCheck",
+    "frontend.enableUpdateWorkflowExecution",
     "frontend.enableUpdateWorkflowExecutionAsyncAccepted",
-    "limit.blobSize.warn", /* decides about log lines of that server only */
 };
 
 static bool is_moot(struct str key) {
@@ -81,16 +81,8 @@ static int read_search_attributes(const struct opt_args *a, const char *ret[DEV_
 /* Settings of Temporal's server that mean something here. Each takes a JSON value; false if it cannot. */
 
 static bool set_eager_activities(struct server_config *cfg, const char *json) {
-    cfg->is_eager_activity_off = streq(json, "false");
+    cfg->limits.is_eager_activity_off = streq(json, "false");
     return streq(json, "true") || streq(json, "false");
-}
-
-static bool set_blob_error(struct server_config *cfg, const char *json) {
-    int64_t bytes;
-    if (str_to_i64(str_of(json), &bytes) < 0 || bytes <= 0)
-        return false;
-    cfg->blob_bytes_error = (size_t)bytes;
-    return true;
 }
 
 /* "20s", "5000ms" or "1m", with the quotes. */
@@ -120,7 +112,6 @@ static const struct dynamic_setting {
 } dynamic_settings[] = {
     {"system.enableActivityEagerExecution", set_eager_activities, "true or false"},
     {"history.longPollExpirationInterval", set_long_poll, "a duration such as \"20s\" in quotes"},
-    {"limit.blobSize.error", set_blob_error, "a positive number of bytes"},
 };
 
 static const struct dynamic_setting *dynamic_setting(struct str key) {
@@ -130,6 +121,18 @@ static const struct dynamic_setting *dynamic_setting(struct str key) {
     return NULL;
 }
 
+/* A limit of core's table. */
+static int set_limit(struct server_config *cfg, enum settable which, struct str key, const char *json) {
+    int64_t value;
+    if (str_to_i64(str_of(json), &value) < 0 || value <= 0) {
+        print_error("--dynamic-config-value: %.*s takes a positive number, not \"%s\"", (int)key.n, key.p,
+                    json);
+        return ERR_INVALID;
+    }
+    cfg->limits.values[which] = value;
+    return 0;
+}
+
 static int apply_dynamic_config(const struct opt_args *a, struct server_config *cfg) {
     const char *pair, *value;
     struct str key;
@@ -137,6 +140,12 @@ static int apply_dynamic_config(const struct opt_args *a, struct server_config *
         if (!split_pair(pair, &key, &value)) {
             print_error("--dynamic-config-value: \"%s\" is not KEY=VALUE", pair);
             return ERR_INVALID;
+        }
+        enum settable limit = limit_by_key(key);
+        if (limit != SETTABLE_COUNT) {
+            if (set_limit(cfg, limit, key, value) < 0)
+                return ERR_INVALID;
+            continue;
         }
         const struct dynamic_setting *known = dynamic_setting(key);
         if (known && !known->set(cfg, value)) {

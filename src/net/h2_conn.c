@@ -14,41 +14,9 @@
  * words would be lost. Either way each request hears its outcome exactly once. */
 #include "net/h2_int.h"
 
-#include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* Bytes moved, 0 when it would block (or nothing came and *ret_eof), negative when it is dead. */
-static ssize_t socket_read(int fd, void *space, size_t size, bool *ret_eof) {
-    ssize_t n = recv(fd, space, size, 0);
-    *ret_eof = n == 0;
-    if (n >= 0)
-        return n;
-    return errno == EAGAIN || errno == EINTR ? 0 : ERR_UNAVAILABLE;
-}
-
-static ssize_t socket_write(int fd, const void *data, size_t len) {
-    ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
-    if (n >= 0)
-        return n;
-    return errno == EAGAIN || errno == EINTR ? 0 : ERR_UNAVAILABLE;
-}
-
-static void socket_option(int fd, int level, int name, int value) {
-    /* Each only improves on a default; a socket without it works. */
-    (void)setsockopt(fd, level, name, &value, sizeof(value));
-}
-
-static void socket_tune(int fd) {
-    socket_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    socket_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, LIMIT_KEEPALIVE_IDLE_SEC);
-    socket_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, LIMIT_KEEPALIVE_PROBE_SEC);
-    socket_option(fd, IPPROTO_TCP, TCP_KEEPCNT, LIMIT_KEEPALIVE_PROBES);
-}
 
 void conn_free(struct h2_conn *c) {
     struct h2_server *s = c->server;

@@ -21,6 +21,7 @@
 #include "net/bucket.h"
 #include "net/h2.h"
 #include "net/limits.h"
+#include "net/socket.h"
 
 #define PEER_TEXT_MAX 64
 

@@ -19,8 +19,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ADDRESS_TEXT_MAX 256
-
 static struct h2_conn *conn_of(struct list *n) {
     return container_of(n, struct h2_conn, link);
 }
@@ -125,26 +123,6 @@ static void server_on_accept_error(struct evconnlistener *listener, void *ctx) {
     s->accept_again_us = host_now().mono.us + LIMIT_ACCEPT_PAUSE_US;
     (void)evconnlistener_disable(listener); /* if it stays on, it tries again sooner */
     server_arm_sweep(s);
-}
-
-/* "host:port" or "[v6]:port" into its two parts; an empty host means every interface. */
-static int address_split(const char *address, char *host, size_t host_size, const char **ret_port) {
-    const char *colon = strrchr(address, ':');
-    if (!colon || !colon[1])
-        return ERR_INVALID;
-    const char *begin = address;
-    const char *end = colon;
-    if (*begin == '[' && end > begin && end[-1] == ']') {
-        begin++;
-        end--;
-    }
-    size_t n = (size_t)(end - begin);
-    if (n >= host_size)
-        return ERR_INVALID;
-    memcpy(host, begin, n);
-    host[n] = '\0';
-    *ret_port = colon + 1;
-    return 0;
 }
 
 static int server_bind(struct h2_server *s, const struct addrinfo *found) {

@@ -30,7 +30,6 @@ struct request {
     struct mono begin;
     bool accepts_gzip;
     bool is_ended;
-    struct str task_token; /* of the task that the answer carries, until it is with the kernel */
 };
 
 struct lost_task {
@@ -51,45 +50,38 @@ static void log_end(struct request *q, int code, const char *text) {
              log_int("us", host_now().mono.us - q->begin.us));
 }
 
-static void request_fail(struct call *c, const struct err *e) {
-    struct request *q = container_of(c, struct request, call);
-    ensure(!q->is_ended);
-    q->is_ended = true;
-    log_end(q, e->code, e->text);
-    reply_error(q->h2, e);
-}
-
-/* The token stays in the request's arena: the message it came from is gone when net reports a loss. */
-static void remember_task(struct request *q, const ProtobufCMessage *m) {
-    const ProtobufCFieldDescriptor *f =
-        protobuf_c_message_descriptor_get_field_by_name(m->descriptor, "task_token");
-    if (!f || f->type != PROTOBUF_C_TYPE_BYTES)
-        return;
-    const ProtobufCBinaryData *token = (const void *)((const char *)m + f->offset);
-    void *copy = token->len ? arena_dup(q->call.arena, token->data, token->len) : NULL;
-    if (copy)
-        q->task_token = str_bytes(copy, token->len);
-}
-
 static void queue_lost(struct dispatch *d, struct str token) {
-    struct lost_task *t = token.n ? mem_alloc(sizeof(*t) + token.n) : NULL;
+    struct lost_task *t = mem_alloc(sizeof(*t) + token.n);
     if (!t)
-        return; /* no task, or no memory: then the task is offered again when it times out */
+        return; /* then the task is offered again when it times out */
     t->len = token.n;
     memcpy(t->token, token.p, token.n);
     list_append(&d->lost_tasks, &t->link);
+}
+
+/* The tasks of an answer that will not arrive. Their tokens are in the request's arena, as is the call. */
+static void queue_carried(struct dispatch *d, const struct request *q) {
+    for (const struct carried *c = q->call.carried; c; c = c->next)
+        queue_lost(d, c->token);
+}
+
+static void request_fail(struct call *c, const struct err *e) {
+    struct request *q = container_of(c, struct request, call);
+    ensure(!q->is_ended);
+    queue_carried(q->dispatch, q);
+    q->call.carried = NULL;
+    q->is_ended = true;
+    log_end(q, e->code, e->text);
+    reply_error(q->h2, e);
 }
 
 static void request_reply(struct call *c, const ProtobufCMessage *m, struct str tail) {
     struct request *q = container_of(c, struct request, call);
     ensure(!q->is_ended);
     ensure(m->descriptor == q->method->response);
-    if (q->method->kind == METHOD_POLL)
-        remember_task(q, m);
     struct buf body;
     struct err e;
     if (reply_pack(m, tail, q->accepts_gzip, &body, &e) < 0) {
-        queue_lost(q->dispatch, q->task_token);
         request_fail(c, &e);
         return;
     }
@@ -224,7 +216,7 @@ static void on_cancel(void *ctx, struct h2_request *r) {
 static void on_lost(void *ctx, struct h2_request *r) {
     struct request *q = r->user;
     if (q)
-        queue_lost(ctx, q->task_token);
+        queue_carried(ctx, q);
 }
 
 static void on_sent(void *ctx unused_arg, struct h2_request *r) {

@@ -10,13 +10,12 @@
 #include "engine/engine.h"
 #include "health.pb-c.h"
 #include "operatorservice.pb-c.h"
+#include "rondo.pb-c.h"
 #include "serve/dispatch.h"
 #include "wire/grpc.h"
+#include "wire/services.h"
 #include "workflowservice.pb-c.h"
 
-#define SERVICE_WORKFLOW "temporal.api.workflowservice.v1.WorkflowService"
-#define SERVICE_OPERATOR "temporal.api.operatorservice.v1.OperatorService"
-#define SERVICE_HEALTH "grpc.health.v1.Health"
 #define BYTES_MESSAGE GRPC_MESSAGE_BYTES_MAX
 #define NAME_SHOWN_MAX 200 /* of a path in an error text */
 
@@ -33,6 +32,13 @@
     }
 #include "engine/operator_rpcs.def"
 #undef ENGINE_OPERATOR_RPC
+
+#define ENGINE_SCHEDULE_RPC(snake, Name)                                                                     \
+    static void method_##snake(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {            \
+        engine_##snake(d->engine, c, (const Rondo__##Name##Request *)req);                                   \
+    }
+#include "engine/schedule_rpcs.def"
+#undef ENGINE_SCHEDULE_RPC
 
 #define method_NOT_YET NULL
 
@@ -52,7 +58,8 @@ static const struct method method_table[] = {
 #undef RPC
 };
 
-static const char *const service_names[] = {SERVICE_WORKFLOW, SERVICE_OPERATOR, SERVICE_HEALTH};
+static const char *const service_names[] = {SERVICE_WORKFLOW, SERVICE_OPERATOR, SERVICE_HEALTH,
+                                            SERVICE_SCHEDULE};
 
 const struct method *method_at(size_t i) {
     return i < ARRAY_LEN(method_table) ? &method_table[i] : NULL;

@@ -12,7 +12,7 @@ struct dispatch;
 
 enum method_kind {
     METHOD_UNARY,
-    METHOD_POLL, /* asks for a task; its answer may carry one that must not get lost */
+    METHOD_POLL, /* asks for a task, and may wait for one */
     METHOD_WAIT,
     METHOD_STREAM,
 };

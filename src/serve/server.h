@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "core/limits.h"
 #include "serve/address.h"
 
 struct server;
@@ -28,9 +29,8 @@ struct server_config {
     int64_t retention_us; /* of those */
     const char *const *search_attributes; /* "Name=Type", added to them; NULL-terminated, or NULL */
     size_t resident_runs_max;
-    size_t blob_bytes_error; /* payloads above this are refused; 0: the default */
+    struct core_limits limits; /* what the operator set */
     int64_t long_poll_us; /* 0: the engine's default */
-    bool is_eager_activity_off;
     bool stops_on_signals; /* SIGTERM and SIGINT; for the one server that owns the process */
     struct log *log; /* outlives the server */
 };

@@ -31,11 +31,22 @@ struct store;
 enum write_kind {
     WRITE_NAMESPACE,      /* insert or replace */
     WRITE_EXECUTION,      /* insert or replace the row of one run */
-    WRITE_EXECUTION_GONE, /* remove a run's row, all of its history, and what lists show of it */
+    WRITE_EXECUTION_GONE, /* remove a run's row, all of its history and ledger, and what lists show of it */
     WRITE_VISIBILITY,     /* insert or replace what lists show of one run */
     WRITE_CURRENT,        /* insert or replace which run a workflow id means */
     WRITE_CURRENT_GONE,
     WRITE_HISTORY, /* append one run of events; first_event_id must be new in this run */
+    WRITE_LEDGER,  /* insert or replace one row of a schedule's ledger */
+    WRITE_LEDGER_GONE, /* remove a schedule's rows with ids below ledger.id, and those written before ledger.at_us */
+};
+
+/* What is looked up of a row of a schedule's ledger. Its key is the schedule's run and the id. */
+struct ledger_columns {
+    int64_t id;
+    int64_t nominal_s;      /* the time, or the first of several, */
+    int64_t last_nominal_s; /* and the last of them */
+    int64_t at_us;          /* when it was written */
+    int32_t fate;           /* 0 to 31 */
 };
 
 /* One write. Every slice lives in the batch's arena. */
@@ -43,17 +54,19 @@ struct write {
     struct write *next;
     enum write_kind kind;
     struct uuid namespace_id;
-    struct uuid run_id;      /* EXECUTION*, VISIBILITY, CURRENT, HISTORY */
+    struct uuid run_id;      /* EXECUTION*, VISIBILITY, CURRENT, HISTORY, LEDGER* */
     struct str workflow_id;  /* EXECUTION, CURRENT* */
     struct str name;         /* NAMESPACE */
-    struct str body;         /* NAMESPACE, EXECUTION: the state; VISIBILITY: the answer; HISTORY: packed events */
+    struct str body;         /* NAMESPACE, EXECUTION: the state; VISIBILITY, LEDGER: the answer; HISTORY: packed events */
     int64_t due_us;          /* EXECUTION: next deadline by the wall clock, or CLOCK_NEVER */
     int64_t close_us;        /* EXECUTION, VISIBILITY: when it closed, or CLOCK_NEVER while open */
     int64_t start_us;        /* VISIBILITY */
     int32_t status;          /* EXECUTION: WorkflowExecutionStatus */
     bool is_ready;           /* EXECUTION: has something to do now: tasks for workers, letters for other runs */
+    bool is_first;           /* EXECUTION, VISIBILITY: there is certainly no such row yet; false is always right */
     int64_t first_event_id;  /* HISTORY */
     int64_t last_event_id;   /* HISTORY */
+    struct ledger_columns ledger; /* LEDGER; LEDGER_GONE: id and at_us, 0 for none */
     /* VISIBILITY: all that can be asked about the run, each name once. The values' texts too are in the arena. */
     const struct attribute *attributes;
     size_t attribute_count;
@@ -93,6 +106,8 @@ enum read_kind {
                       * those the last started, behind the run `after`, at most `limit`
                       * -> run_id, body, close_us, start_us */
     READ_VISIBILITY_COUNT, /* how many there are -> count; with group_by: for each value of it -> name, count */
+    READ_LEDGER, /* (namespace_id, run_id): rows for which `ledger` holds, the last id first, at most `limit`
+                  * -> ledger, body */
 };
 
 /* One row of an answer. Slices are valid only during the callback. */
@@ -109,6 +124,7 @@ struct row {
     int64_t last_event_id;
     int64_t start_us;
     int64_t count;
+    struct ledger_columns ledger;
 };
 
 /* A place in the order of READ_VISIBILITY. */
@@ -118,6 +134,13 @@ struct visibility_place {
     struct uuid run_id;
 };
 
+/* Which rows of a ledger. */
+struct ledger_filter {
+    int64_t before_id;  /* ids below */
+    int64_t from_s, to_s; /* with a nominal time in this range, both ends included */
+    uint32_t fates;     /* bit n: with fate n; 0: with any */
+};
+
 struct read {
     enum read_kind kind;
     struct uuid namespace_id;
@@ -125,11 +148,12 @@ struct read {
     struct str workflow_id;
     int64_t first_event_id;
     int64_t last_event_id;
-    size_t bytes_max; /* HISTORY, VISIBILITY: stop after the row that reaches it; 0 = no limit */
+    size_t bytes_max; /* HISTORY, VISIBILITY, LEDGER: stop after the row that reaches it; 0 = no limit */
     int64_t before_us;
     size_t limit;
     const struct predicate *where;         /* VISIBILITY*; NULL: all. Must stay in place until done */
     const struct visibility_place *after;  /* VISIBILITY; NULL: from the beginning */
+    struct ledger_filter ledger;           /* LEDGER */
     struct str group_by;                   /* VISIBILITY_COUNT; one of the names with a column, or empty */
     /* Called for each row, then done once: rc 0 (also with no rows) or ERR_STORE_*. */
     void (*row)(struct read *r, const struct row *row);
@@ -158,4 +182,4 @@ static inline void store_collect(struct store *s) { s->ops->collect(s); }
 /* Waits for batches under way to be durable (their `done` runs), then frees. NULL is fine. */
 void store_close(struct store *s);
 
-#define STORE_SCHEMA_VERSION 1
+#define STORE_SCHEMA_VERSION 2

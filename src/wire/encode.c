@@ -5,19 +5,27 @@
  * reads past the slice, whatever the lengths inside claim. */
 #include "wire/encode.h"
 
+#include "wire/pack.h"
+
 #define VARINT_BYTES_MAX 10
 #define TAG_BYTES_MAX 5 /* field numbers have 29 bits */
 #define LENGTH_BYTES_MAX 5 /* protobuf-c reads no longer ones */
 #define FIELD_NUMBER_MAX ((UINT32_C(1) << 29) - 1)
 #define TAG_TYPE_BITS 3
 
+static void add_packed(struct buf *b, struct packer *p) {
+    if (packer_ok(p))
+        buf_add_str(b, packer_str(p));
+    else
+        b->failed = true;
+    packer_done(p);
+}
+
 void wire_encode(struct buf *b, const ProtobufCMessage *m) {
-    size_t size = protobuf_c_message_get_packed_size(m);
-    if (size == 0)
-        return;
-    uint8_t *out = buf_extend(b, size);
-    if (out)
-        (void)protobuf_c_message_pack(m, out); /* the size, which is known */
+    struct packer p uninitialized;
+    packer_init(&p);
+    (void)packer_message(&p, m); /* the length is in p too */
+    add_packed(b, &p);
 }
 
 void wire_add_varint(struct buf *b, uint64_t v) {
@@ -42,8 +50,10 @@ void wire_add_bytes_field(struct buf *b, uint32_t field, struct str bytes) {
 }
 
 void wire_add_message_field(struct buf *b, uint32_t field, const ProtobufCMessage *m) {
-    add_prefix(b, field, protobuf_c_message_get_packed_size(m));
-    wire_encode(b, m);
+    struct packer p uninitialized;
+    packer_init(&p);
+    packer_prefix(&p, field, packer_message(&p, m));
+    add_packed(b, &p);
 }
 
 static uint64_t little_endian(const char *p, size_t n) {

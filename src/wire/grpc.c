@@ -8,6 +8,8 @@
 #include "wire/grpc.h"
 
 #define ZLIB_CONST
+#include <inttypes.h>
+#include <stdio.h>
 #include <zlib.h>
 
 #include "base/mem.h"
@@ -16,6 +18,7 @@
 #define FRAME_COMPRESSED 1
 
 #define TIMEOUT_DIGITS_MAX 8
+#define TIMEOUT_AMOUNT_MAX INT64_C(99999999)
 #define ZLIB_GZIP (15 + 16) /* the largest window, with gzip's header and trailer */
 #define ZLIB_MEM_LEVEL 8 /* zlib's default */
 #define INFLATE_STEP_MIN 1024u /* first guess at the inflated size; doubles from there */
@@ -54,6 +57,25 @@ int grpc_timeout_parse(struct str value, int64_t *ret_us) {
     default:
         return ERR_INVALID;
     }
+}
+
+size_t grpc_timeout_format(int64_t us, char text[GRPC_TIMEOUT_MAX]) {
+    static const struct {
+        int64_t us;
+        char unit;
+    } units[] = {{1, 'u'},
+                 {USEC_PER_MS, 'm'},
+                 {USEC_PER_SEC, 'S'},
+                 {60 * USEC_PER_SEC, 'M'},
+                 {3600 * USEC_PER_SEC, 'H'}};
+    size_t i = 0;
+    int64_t amount = MAX(us, 0);
+    while (amount > TIMEOUT_AMOUNT_MAX && ++i < ARRAY_LEN(units))
+        amount = us / units[i].us + (us % units[i].us != 0);
+    bool is_beyond = i == ARRAY_LEN(units);
+    int n = snprintf(text, GRPC_TIMEOUT_MAX, "%" PRId64 "%c", is_beyond ? TIMEOUT_AMOUNT_MAX : amount,
+                     is_beyond ? 'H' : units[i].unit);
+    return (size_t)n;
 }
 
 static void *zlib_alloc(unused_arg void *opaque, unsigned count, unsigned size) {
@@ -263,8 +285,33 @@ char *grpc_message_encode(struct arena *a, const char *text) {
     return out;
 }
 
+static int hex_value(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+char *grpc_message_decode(struct arena *a, struct str text) {
+    char *out = arena_alloc(a, text.n + 1);
+    size_t n = 0;
+
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < text.n; i++) {
+        int high = text.p[i] == '%' && i + 2 < text.n ? hex_value(text.p[i + 1]) : -1;
+        int low = high >= 0 ? hex_value(text.p[i + 2]) : -1;
+        out[n++] = low >= 0 ? (char)(high << 4 | low) : text.p[i];
+        i += low >= 0 ? 2 : 0;
+    }
+    out[n] = 0;
+    return out;
+}
+
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 char *grpc_bin_encode(struct arena *a, struct str bytes) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char *out = arena_alloc(a, bytes.n / 3 * 4 + 4);
     size_t n = 0;
 
@@ -276,8 +323,31 @@ char *grpc_bin_encode(struct arena *a, struct str bytes) {
         for (size_t k = 0; k < 3; k++)
             bits = bits << 8 | (k < group ? (uint8_t)bytes.p[i + k] : 0);
         for (size_t k = 0; k <= group; k++)
-            out[n++] = digits[bits >> (18 - 6 * k) & 63];
+            out[n++] = base64_digits[bits >> (18 - 6 * k) & 63];
     }
     out[n] = 0;
     return out;
+}
+
+int grpc_bin_decode(struct arena *a, struct str text, struct str *ret) {
+    while (text.n > 0 && text.p[text.n - 1] == '=')
+        text.n--;
+    uint8_t *out = arena_alloc(a, text.n / 4 * 3 + 3);
+    uint32_t bits = 0;
+    size_t n = 0;
+
+    if (!out)
+        return ERR_NO_MEMORY;
+    if (text.n % 4 == 1)
+        return ERR_INVALID;
+    for (size_t i = 0; i < text.n; i++) {
+        const char *digit = text.p[i] ? strchr(base64_digits, text.p[i]) : NULL;
+        if (!digit)
+            return ERR_INVALID;
+        bits = bits << 6 | (uint32_t)(digit - base64_digits);
+        if (i % 4 > 0) /* each digit but the first of four completes a byte */
+            out[n++] = (uint8_t)(bits >> (6 - 2 * (i % 4)));
+    }
+    *ret = str_bytes(out, n);
+    return 0;
 }

@@ -19,6 +19,9 @@ enum grpc_code {
 /* "30000000u", "10S", ...: all six units (H M S m u n), at most 8 digits. ERR_INVALID otherwise.
  * *ret_us is rounded up to a microsecond. */
 int grpc_timeout_parse(struct str value, int64_t *ret_us) must_check;
+/* The way back, in the finest unit that fits; rounded up, never above what was asked by a thousandth. */
+#define GRPC_TIMEOUT_MAX 12
+size_t grpc_timeout_format(int64_t us, char text[GRPC_TIMEOUT_MAX]);
 
 /* The one message of a unary request body, inflated when its flag says so (then `encoding` must be
  * gzip). The result points into the body or into the arena. max bounds the message before and after
@@ -38,5 +41,9 @@ bool grpc_accepts_gzip(struct str accept_encoding);
 
 /* grpc-message: percent-encodes all but printable ASCII (and '%'). Into the arena, NUL-terminated. */
 char *grpc_message_encode(struct arena *a, const char *text) must_check;
+/* The way back; a '%' that no two hex digits follow stays as it is. */
+char *grpc_message_decode(struct arena *a, struct str text) must_check;
 /* Base64 without padding, for -bin headers. */
 char *grpc_bin_encode(struct arena *a, struct str bytes) must_check;
+/* The way back, with or without padding. ERR_INVALID, ERR_NO_MEMORY. */
+int grpc_bin_decode(struct arena *a, struct str text, struct str *ret) must_check;

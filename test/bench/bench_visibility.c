@@ -133,7 +133,7 @@ static const struct predicate *parse(struct arena *a, const char *query) {
     year.type = INDEXED_VALUE_TYPE_INT;
     ns.search_attributes = list;
     ns.n_search_attributes = ARRAY_LEN(list);
-    if (filter_parse(a, &ns, str_of(query), &f, &e) < 0) {
+    if (filter_parse(a, &ns, FILTER_WORKFLOWS, str_of(query), &f, &e) < 0) {
         printf("%s: %s\n", query, e.text);
         exit(1);
     }

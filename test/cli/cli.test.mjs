@@ -85,8 +85,8 @@ test('mistakes end with 2 and say what to do next', async () => {
     [['server', 'start-dev', '--search-attribute', 'A'], /"A" is not NAME=TYPE/],
     [['server', 'start-dev', '--search-attribute', 'A=Thing'], /"Thing" is not a type/],
     [['server', 'start-dev', '--dynamic-config-value', 'x'], /"x" is not KEY=VALUE/],
-    [['server', 'start-dev', '--dynamic-config-value', 'limit.blobSize.error=many'], /takes a positive number of bytes/],
-    [['server', 'start-dev', '--dynamic-config-value', 'limit.blobSize.error=0'], /takes a positive number of bytes/],
+    [['server', 'start-dev', '--dynamic-config-value', 'limit.blobSize.error=many'], /limit.blobSize.error takes a positive number, not "many"/],
+    [['server', 'start-dev', '--dynamic-config-value', 'limit.blobSize.error=0'], /limit.blobSize.error takes a positive number, not "0"/],
     [['server', 'start-dev', '--dynamic-config-value', 'system.enableActivityEagerExecution=1'], /takes true or false/],
   ];
   for (const [args, text] of cases) {

@@ -5,6 +5,7 @@ const SERVICES = {
   WORKFLOW: { name: 'temporal.api.workflowservice.v1.WorkflowService', prefix: 'ws__' },
   OPERATOR: { name: 'temporal.api.operatorservice.v1.OperatorService', prefix: 'ops__' },
   HEALTH: { name: 'grpc.health.v1.Health', prefix: 'health__' },
+  SCHEDULE: { name: 'rondo.api.v1.ScheduleService', prefix: 'rondo__' },
 };
 const KINDS = ['UNARY', 'POLL', 'WAIT', 'STREAM'];
 const ACCESS = ['OPEN', 'READ', 'WORKER', 'WRITE', 'ADMIN'];
@@ -22,7 +23,8 @@ function stemOf(prefix, method) {
 function checkRow(row, ours, report) {
   const [service, name, type, kind, access, bytesMax, handler] = row;
   const known = SERVICES[service];
-  const method = known && ours.services.get(known.name)?.get(name);
+  const services = known && (ours.services.get(known.name) ?? ours.ownServices.get(known.name));
+  const method = services?.get(name);
   if (!method) {
     report(`methods.def: ${service} ${name} is no method of proto/`);
     return;
@@ -55,7 +57,7 @@ export function checkMethods(path, ours) {
     seen.add(key);
     checkRow(row, ours, report);
   }
-  for (const [service, methods] of ours.services)
+  for (const [service, methods] of [...ours.services, ...ours.ownServices])
     for (const name of methods.keys())
       if (!seen.has(`${service}/${name}`)) report(`methods.def: ${service}.${name} is missing`);
   return { differences, count: lines.length };

@@ -78,7 +78,7 @@ function addMessage(contract, scope, message) {
   for (const nested of message.nestedType) if (!nested.options?.mapEntry) addMessage(contract, name, nested);
 }
 
-function addService(contract, scope, service) {
+function addService(services, scope, service) {
   const methods = service.method.map((m) => [
     m.name,
     {
@@ -87,16 +87,18 @@ function addService(contract, scope, service) {
       streams: `${Boolean(m.clientStreaming)}/${Boolean(m.serverStreaming)}`,
     },
   ]);
-  contract.services.set(fullName(scope, service.name), new Map(methods));
+  services.set(fullName(scope, service.name), new Map(methods));
 }
 
+// What is in a package of our own is no part of the contract; its services still need their lines in methods.def.
 export function loadOurs(protoDir, requireFrom, isOwnPackage) {
-  const contract = { messages: new Map(), enums: new Map(), services: new Map() };
+  const contract = { messages: new Map(), enums: new Map(), services: new Map(), ownServices: new Map() };
   for (const file of descriptorSet(protoDir, requireFrom).file) {
-    if (isOwnPackage(file.package)) continue;
+    const isOwn = isOwnPackage(file.package);
+    for (const s of file.service) addService(isOwn ? contract.ownServices : contract.services, file.package, s);
+    if (isOwn) continue;
     for (const e of file.enumType) addEnum(contract, file.package, e);
     for (const m of file.messageType) addMessage(contract, file.package, m);
-    for (const s of file.service) addService(contract, file.package, s);
   }
   return contract;
 }

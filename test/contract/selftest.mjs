@@ -32,10 +32,12 @@ const CASES = [
   ['method request', 'workflowservice.proto', SYSTEM_INFO, 'rpc GetSystemInfo(GetClusterInfoRequest)', 'request is'],
   ['table line gone', 'methods.def', SYSTEM_INFO_LINE, '', 'WorkflowService.GetSystemInfo is missing'],
   ['table line twice', 'methods.def', SYSTEM_INFO_LINE, '$&\n$&', 'GetSystemInfo is there twice'],
+  ['own line gone', 'methods.def', /^RPC\(SCHEDULE, ListBackfills,.*$/m, '', 'ScheduleService.ListBackfills is missing'],
+  ['own method gone', 'rondo.proto', /rpc ListBackfills\([^;]*;/, '', 'SCHEDULE ListBackfills is no method of proto/'],
   ['route gone', 'routes.def', SYSTEM_INFO_ROUTE, '', 'missing: ROUTE(WORKFLOW, GetSystemInfo, GET, "/system-info", NONE)'],
   ['route twice', 'routes.def', SYSTEM_INFO_ROUTE, '$&\n$&', 'a line is there twice'],
-  ['route verb', 'routes.def', /(ROUTE\(WORKFLOW, RegisterNamespace, +)POST/, '$1GET', 'not upstream: ROUTE(WORKFLOW, RegisterNamespace, GET'],
-  ['route body', 'routes.def', /("\/cluster\/namespaces"), ALL/, '$1, NONE', 'not upstream: ROUTE(WORKFLOW, RegisterNamespace, POST'],
+  ['route verb', 'routes.def', /(ROUTE\(WORKFLOW, RegisterNamespace, +)POST/, '$1GET', 'RegisterNamespace, GET, "/cluster'],
+  ['route body', 'routes.def', /("\/cluster\/namespaces"), ALL/, '$1, NONE', 'POST, "/cluster/namespaces", NONE)'],
   ['table type', 'methods.def', /ws__get_system_info,/, 'ws__get_cluster_info,', 'GetSystemInfo: type is'],
 ];
 // Our own additions, which the check must not mind.

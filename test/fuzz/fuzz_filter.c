@@ -26,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ns.n_search_attributes = ARRAY_LEN(list);
     arena_init(&a, (size_t)64 << 20);
     arena_init(&b, (size_t)64 << 20);
-    int rc = filter_parse(&a, &ns, str_bytes(data, size), &f, &e);
+    int rc =
+        filter_parse(&a, &ns, size % 2 ? FILTER_SCHEDULES : FILTER_WORKFLOWS, str_bytes(data, size), &f, &e);
     ensure(rc == 0 ? e.code == 0 && f.where : rc == e.code && e.text[0]);
     if (rc < 0)
         return 0;

@@ -70,6 +70,67 @@ describe('reset', { concurrency: 8, timeout: 120_000 }, () => {
     assert.deepEqual(await again.result(), []);
   });
 
+  test('admits the updates again that were accepted', async () => {
+    const handle = await world.start('account', [5]);
+    const point = await firstTaskEnd(handle);
+    assert.equal(await handle.executeUpdate('deposit', { args: [2], updateId: 'two' }), 7);
+    assert.equal(await handle.executeUpdate('deposit', { args: [3], updateId: 'three' }), 10);
+    const again = await reset(handle, point);
+    // Asked for again by its id, an update has the outcome of the new run.
+    assert.equal(await again.executeUpdate('deposit', { args: [100], updateId: 'two' }), 7);
+    assert.equal(await again.executeUpdate('deposit', { args: [1] }), 11);
+    const admitted = await eventsNamed(again, 'WORKFLOW_EXECUTION_UPDATE_ADMITTED');
+    const requests = admitted.map((event) => event.workflowExecutionUpdateAdmittedEventAttributes);
+    assert.deepEqual(
+      requests.map(({ request, origin }) => [request.meta.updateId, origin]),
+      [
+        ['two', 1],
+        ['three', 1],
+      ]
+    );
+    const twice = await reset(again, point, { workflowExecution: { workflowId: again.workflowId } });
+    assert.equal(await twice.query('seen').then(() => twice.executeUpdate('deposit', { args: [1] })), 12);
+    await twice.signal('stop');
+    assert.equal(await twice.result(), 12);
+  });
+
+  test('without the updates', async () => {
+    const handle = await world.start('account', [5]);
+    const point = await firstTaskEnd(handle);
+    assert.equal(await handle.executeUpdate('deposit', { args: [2], updateId: 'two' }), 7);
+    const again = await reset(handle, point, { resetReapplyExcludeTypes: [2] });
+    assert.equal(await again.executeUpdate('deposit', { args: [1] }), 6);
+    await again.signal('stop');
+    assert.equal(await again.result(), 6);
+  });
+
+  test('tells the new run how a child has ended meanwhile', async () => {
+    const workflowId = `child-${randomUUID()}`;
+    const handle = await world.start('parent', ['collect', { workflowId, args: [] }]);
+    const child = world.client.workflow.getHandle(workflowId);
+    await eventually(async () => (await eventsNamed(handle, 'WORKFLOW_TASK_COMPLETED')).length === 2);
+    const [, second] = await eventsNamed(handle, 'WORKFLOW_TASK_COMPLETED');
+    await child.signal('add', 'x');
+    await child.signal('stop');
+    assert.deepEqual(await handle.result(), { result: ['x'] });
+    const again = await reset(handle, second.eventId);
+    assert.deepEqual(await again.result(), { result: ['x'] });
+    assert.ok((await eventNames(again)).includes('CHILD_WORKFLOW_EXECUTION_COMPLETED'));
+  });
+
+  test('delivers the signals again that came after the run had continued as another', async () => {
+    const handle = await world.start('collectTwice');
+    const point = await firstTaskEnd(handle);
+    await handle.signal('add', 1);
+    await handle.signal('stop');
+    const current = world.client.workflow.getHandle(handle.workflowId);
+    await eventually(async () => (await current.describe()).runId !== handle.firstExecutionRunId);
+    await current.signal('add', 2);
+    const again = await reset(handle, point, { resetReapplyExcludeTypes: [] });
+    assert.equal((await eventsNamed(again, 'WORKFLOW_EXECUTION_SIGNALED')).length, 3);
+    await world.client.workflow.getHandle(handle.workflowId).terminate();
+  });
+
   test('keeps a timer that was running', async () => {
     const handle = await world.start('pause', [1500]);
     const point = await firstTaskEnd(handle);

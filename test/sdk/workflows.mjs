@@ -99,6 +99,16 @@ export async function collect() {
   return values;
 }
 
+// Like collect, and then once more in another run.
+export async function collectTwice(values = [], isSecond = false) {
+  let stopped = false;
+  setHandler(add, (value) => void values.push(value));
+  setHandler(stop, () => void (stopped = true));
+  await condition(() => stopped);
+  if (!isSecond) await continueAsNew(values, true);
+  return values;
+}
+
 // Like collect; but before its last task is answered, the worker waits at the gate of the test.
 export async function collectBehindGate() {
   const values = [];

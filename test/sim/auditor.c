@@ -1,12 +1,14 @@
-/* A few desks, each with one reading at a time. In the calm phase a desk keeps its run until it is closed and
- * audited; runs that workers bring to light in the meantime join the queue. */
+/* A few desks, each with one reading at a time. In the calm phase every run is looked at once; then they take
+ * turns until each is closed and audited. Runs that come to light in the meantime join the queue. */
 #include "auditor.h"
 
 #include <inttypes.h>
 
 #include "base/mem.h"
+#include "chain.h"
 #include "checker.h"
 #include "client.h"
+#include "family.h"
 #include "program.h"
 #include "reader.h"
 #include "worker.h"
@@ -15,15 +17,13 @@
 #define READ_TRIES 20
 #define CALM_TRIES 1000000
 #define TICK_US (200 * USEC_PER_MS)
-#define HANDS_OFF_US (40 * 60 * USEC_PER_SEC) /* longer than any program needs that waits for no signal */
+#define HANDS_OFF_US (60 * 60 * USEC_PER_SEC) /* longer than any program needs that waits for no signal */
 #define SETTLE_US (100 * USEC_PER_SEC) /* how long after the last close a stray task may still show up */
 
 struct desk {
     struct auditor *auditor;
     struct run_model *run;
     struct reading *reading;
-    bool end_sent;
-    bool is_first_look; /* at a run that was left alone */
 };
 
 struct auditor {
@@ -34,6 +34,7 @@ struct auditor {
     size_t audited;
     int64_t quiet_since_us;
     int64_t hands_off_until_us; /* the server is on its own */
+    bool is_seeing_through; /* every run was looked at; now they are brought to their end */
 };
 
 /* G1, G7: nothing that was scheduled is forgotten, also when nobody asks. */
@@ -51,21 +52,26 @@ static void check_nothing_forgotten(struct world *w, const struct run_model *run
             world_fail(w, "nothing_forgotten", "run=%s timer %zu is still open", run->run_id, i);
 }
 
+static void desk_audited(struct desk *d) {
+    d->run->is_audited = true;
+    d->auditor->audited++;
+    d->auditor->quiet_since_us = d->auditor->w->now.mono.us;
+}
+
+/* In the calm phase runs wait for each other, so a desk keeps none of them for long. */
 static void desk_read_done(struct reading *g) {
     struct desk *d = g->owner;
     struct run_model *run = d->run;
-    if (d->is_first_look && g->is_complete) {
-        check_nothing_forgotten(d->auditor->w, run);
-        d->is_first_look = false;
-        return;
-    }
-    if (d->auditor->w->is_calm && g->kind == READING_AUDIT && g->is_complete && run->close_type) {
-        run->is_audited = true;
-        d->auditor->audited++;
-        d->auditor->quiet_since_us = d->auditor->w->now.mono.us;
-        d->run = NULL;
-    } else if (!d->auditor->w->is_calm) {
+    d->run = NULL;
+    if (!d->auditor->w->is_calm) {
         run->audit_wanted = !g->is_complete;
+    } else if (g->is_complete && !run->is_seen) {
+        if (!d->auditor->is_seeing_through)
+            check_nothing_forgotten(d->auditor->w, run);
+        run->is_seen = true;
+    } else if (g->kind == READING_AUDIT && g->is_complete && run->close_type) {
+        d->run = run;
+        desk_audited(d);
         d->run = NULL;
     }
 }
@@ -78,7 +84,7 @@ static void desk_read(struct desk *d, enum reading_kind kind, unsigned tries) {
 
 /* Calm: end the run, wait for its close, audit it. */
 static void desk_see_through(struct desk *d) {
-    if (d->is_first_look) {
+    if (!d->run->is_seen) {
         desk_read(d, READING_HISTORY, CALM_TRIES);
         return;
     }
@@ -86,13 +92,24 @@ static void desk_see_through(struct desk *d) {
         desk_read(d, READING_AUDIT, CALM_TRIES);
         return;
     }
-    if (!d->end_sent) {
+    if (!d->run->end_sent) {
         clients_send_end_signal(d->auditor->w, d->run);
-        d->end_sent = true;
+        d->run->end_sent = true;
     }
     /* Alternately wait for the close and read what there is, so that a failure shows the last state. */
     bool wait_first = rng_chance(&d->auditor->w->rng, 2);
     desk_read(d, wait_first ? READING_CLOSE : READING_HISTORY, CALM_TRIES);
+}
+
+/* Every run was looked at: what one of them knows of another must be true. */
+static void auditor_compare(struct auditor *a) {
+    struct model *m = &a->w->model;
+    for (size_t i = 0; i < m->run_count; i++)
+        if (!m->in_order[i]->is_seen)
+            return;
+    for (size_t i = 0; i < m->run_count; i++)
+        family_check_settled(a->w, m->in_order[i]);
+    a->is_seeing_through = true;
 }
 
 static struct run_model *auditor_next_run(struct auditor *a) {
@@ -102,7 +119,10 @@ static struct run_model *auditor_next_run(struct auditor *a) {
         bool is_taken = false;
         for (size_t k = 0; k < DESK_COUNT; k++)
             is_taken |= a->desks[k].run == run;
-        if (!is_taken && (a->w->is_calm ? !run->is_audited : run->audit_wanted))
+        bool is_wanted = !a->w->is_calm          ? run->audit_wanted
+                         : !a->is_seeing_through ? !run->is_seen
+                                                 : !run->is_audited;
+        if (!is_taken && is_wanted)
             return run;
     }
     return NULL;
@@ -114,6 +134,8 @@ static void auditor_tick(struct world *w, struct happening *h) {
         world_at(w, &a->tick, a->hands_off_until_us - w->now.mono.us);
         return;
     }
+    if (w->is_calm && !a->is_seeing_through)
+        auditor_compare(a);
     for (size_t i = 0; i < DESK_COUNT; i++) {
         struct desk *d = &a->desks[i];
         if (d->reading)
@@ -122,8 +144,6 @@ static void auditor_tick(struct world *w, struct happening *h) {
             if (!w->is_calm && w->server.epoch < 2 && !rng_chance(&w->rng, 10))
                 continue; /* without a crash there is little to audit */
             d->run = auditor_next_run(a);
-            d->end_sent = false;
-            d->is_first_look = w->is_calm;
         }
         if (!d->run)
             continue;
@@ -174,6 +194,8 @@ bool auditor_is_done(const struct world *w) {
     if (server_store_work(w) > 0 || w->now.mono.us - a->quiet_since_us < SETTLE_US)
         return false;
     checker_loose_promises(a->w);
+    chain_check_all(a->w);
+    family_check_all(a->w);
     return true;
 }
 

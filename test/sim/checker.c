@@ -26,7 +26,7 @@ static void check_same_run_for_request(struct world *w, struct request_model *re
 static void check_id_policy(struct world *w, const struct request_model *request,
                             const struct run_model *run) {
     const struct run_model *before = run->older;
-    if (!before)
+    if (!before || before->is_deleted || before->after || before->reset_to)
         return;
     if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
         world_fail(w, "id_policy",
@@ -151,6 +151,16 @@ static void check_query(struct rpc *r) {
     r->w->tally.queries++;
 }
 
+static void on_cancel(struct rpc *r) {
+    struct run_model *run = r->subject.run;
+    if (r->subject.by_chain) {
+        run->chain_cancelled_wall_us = r->w->now.wall.us;
+        return;
+    }
+    run->cancel_acked_us = r->w->now.mono.us;
+    run->cancel_acked_wall_us = r->w->now.wall.us;
+}
+
 static void on_history(struct rpc *r) {
     const Ws__GetWorkflowExecutionHistoryRequest *q = r->request;
     struct run_model *run = r->subject.run;
@@ -176,11 +186,13 @@ void checker_on_ok(struct rpc *r) {
         on_signal(r);
         break;
     case RPC_request_cancel:
-        run->cancel_acked_us = r->w->now.mono.us;
-        run->cancel_acked_wall_us = r->w->now.wall.us;
+        on_cancel(r);
         break;
     case RPC_terminate_workflow:
-        run->terminate_acked_us = r->w->now.mono.us;
+        if (r->subject.by_chain)
+            run->chain_terminated = true;
+        else
+            run->terminate_acked_us = r->w->now.mono.us;
         break;
     case RPC_fail_workflow_task:
         on_task_failure(r);
@@ -235,7 +247,7 @@ static void check_acknowledged_start_kept(struct rpc *r) {
                      r->kind == RPC_signal_workflow || r->kind == RPC_request_cancel ||
                      r->kind == RPC_terminate_workflow || r->kind == RPC_query_workflow;
     if (names_run && run && !r->subject.by_chain && r->err.code == ERR_NOT_FOUND &&
-        (run->start_acked || run->event_count > 0))
+        (run->start_acked || run->event_count > 0) && !run->is_deleted)
         world_fail(r->w, "acknowledged_start_kept",
                    "%s does not find run=%s (acknowledged=%d, events known=%zu)", rpc_name(r->kind),
                    run->run_id, run->start_acked, run->event_count);

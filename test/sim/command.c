@@ -19,14 +19,6 @@ static void activity_timeouts(Command__ScheduleActivityTaskCommandAttributes *at
         at->heartbeat_timeout = make_duration(a, plan->heartbeat_ms * USEC_PER_MS);
 }
 
-static Common__RetryPolicy *activity_retry(struct rng *r, struct arena *a) {
-    Common__RetryPolicy *policy = MAKE(a, Common__RetryPolicy, common__retry_policy__init);
-    policy->initial_interval = make_duration(a, (50 + (int64_t)rng_below(r, 1000)) * USEC_PER_MS);
-    policy->backoff_coefficient = 2.0;
-    policy->maximum_attempts = rng_chance(r, 2) ? 0 : 1 + (int32_t)rng_below(r, 5);
-    return policy;
-}
-
 static void command_schedule(const struct program *p, uint32_t number, struct arena *a, Command__Command *c) {
     struct rng r;
     rng_init(&r, p->seed + number);
@@ -42,7 +34,7 @@ static void command_schedule(const struct program *p, uint32_t number, struct ar
                                            plan.fails, plan.work_ms, plan.heartbeat_ms));
     activity_timeouts(at, &plan, &r, a);
     if (rng_chance(&r, 2))
-        at->retry_policy = activity_retry(&r, a);
+        at->retry_policy = make_retry(a, &r);
     c->attributes_case = COMMAND__COMMAND__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_COMMAND_ATTRIBUTES;
     c->schedule_activity_task_command_attributes = at;
 }
@@ -69,6 +61,83 @@ static void command_cancel(const struct intent *intent, struct arena *a, Command
         MAKE(a, Command__RequestCancelActivityTaskCommandAttributes,
              command__request_cancel_activity_task_command_attributes__init);
     c->request_cancel_activity_task_command_attributes->scheduled_event_id = intent->event_id;
+}
+
+/* The same number always makes the same child. */
+static void command_child(const struct program *p, const struct intent *intent, struct arena *a,
+                          Command__Command *c) {
+    static const E__WorkflowIdReusePolicy reuse[] = {
+        WORKFLOW_ID_REUSE_POLICY_UNSPECIFIED, WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+        WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY, WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE};
+    struct rng r;
+    rng_init(&r, p->seed ^ (UINT64_C(0xc2b2ae3d27d4eb4f) * (intent->number + 1)));
+    Command__StartChildWorkflowExecutionCommandAttributes *at =
+        MAKE(a, Command__StartChildWorkflowExecutionCommandAttributes,
+             command__start_child_workflow_execution_command_attributes__init);
+    at->workflow_id = make_text(a, "%s.%" PRIu32, p->workflow_id, intent->number);
+    at->workflow_type = MAKE(a, Common__WorkflowType, common__workflow_type__init);
+    at->workflow_type->name = make_text(a, "program");
+    at->task_queue = make_queue(a, WORKER_QUEUE, NULL);
+    at->input = make_payloads(a, make_text(a, PROGRAM_CHILD " %016" PRIx64 " lap=0", rng_u64(&r)));
+    at->parent_close_policy = (E__ParentClosePolicy)child_policy(intent->mode);
+    at->workflow_id_reuse_policy = reuse[rng_below(&r, ARRAY_LEN(reuse))];
+    if (rng_chance(&r, 4))
+        at->retry_policy = make_run_retry(a, &r);
+    if (rng_chance(&r, 6))
+        at->workflow_run_timeout = make_duration(a, (10 + (int64_t)rng_below(&r, 200)) * USEC_PER_SEC);
+    c->attributes_case = COMMAND__COMMAND__ATTRIBUTES_START_CHILD_WORKFLOW_EXECUTION_COMMAND_ATTRIBUTES;
+    c->start_child_workflow_execution_command_attributes = at;
+}
+
+/* A child, or a workflow of some client, which may exist or not. */
+static Common__WorkflowExecution *external_target(const struct program *p, const struct intent *intent,
+                                                  struct arena *a) {
+    Common__WorkflowExecution *target = MAKE(a, Common__WorkflowExecution, common__workflow_execution__init);
+    target->workflow_id = intent->about != UINT32_MAX
+                              ? make_text(a, "%s.%" PRIu32, p->workflow_id, intent->about)
+                              : make_text(a, "w%" PRIu32 "-%" PRIu32, intent->mode / 8 % 2, intent->mode % 8);
+    return target;
+}
+
+static void command_signal(const struct program *p, const struct intent *intent, struct arena *a,
+                           Command__Command *c) {
+    Command__SignalExternalWorkflowExecutionCommandAttributes *at =
+        MAKE(a, Command__SignalExternalWorkflowExecutionCommandAttributes,
+             command__signal_external_workflow_execution_command_attributes__init);
+    at->execution = external_target(p, intent, a);
+    at->signal_name = make_text(a, "poke");
+    at->input = make_payloads(a, make_text(a, "%s/%" PRIu32, p->run_id, intent->number));
+    at->control = make_text(a, "x%" PRIu32, intent->number);
+    at->child_workflow_only = intent->about != UINT32_MAX;
+    c->attributes_case = COMMAND__COMMAND__ATTRIBUTES_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_COMMAND_ATTRIBUTES;
+    c->signal_external_workflow_execution_command_attributes = at;
+}
+
+static void command_cancel_external(const struct program *p, const struct intent *intent, struct arena *a,
+                                    Command__Command *c) {
+    Command__RequestCancelExternalWorkflowExecutionCommandAttributes *at =
+        MAKE(a, Command__RequestCancelExternalWorkflowExecutionCommandAttributes,
+             command__request_cancel_external_workflow_execution_command_attributes__init);
+    const Common__WorkflowExecution *target = external_target(p, intent, a);
+    at->workflow_id = target->workflow_id;
+    at->control = make_text(a, "x%" PRIu32, intent->number);
+    at->child_workflow_only = intent->about != UINT32_MAX;
+    c->attributes_case =
+        COMMAND__COMMAND__ATTRIBUTES_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_COMMAND_ATTRIBUTES;
+    c->request_cancel_external_workflow_execution_command_attributes = at;
+}
+
+static void command_continue(const struct program *p, struct arena *a, Command__Command *c) {
+    Command__ContinueAsNewWorkflowExecutionCommandAttributes *at =
+        MAKE(a, Command__ContinueAsNewWorkflowExecutionCommandAttributes,
+             command__continue_as_new_workflow_execution_command_attributes__init);
+    at->workflow_type = MAKE(a, Common__WorkflowType, common__workflow_type__init);
+    at->workflow_type->name = make_text(a, "program");
+    at->task_queue = make_queue(a, WORKER_QUEUE, NULL);
+    at->input =
+        make_payloads(a, make_text(a, "%s %016" PRIx64 " lap=%" PRIu32, p->request_id, p->seed, p->lap + 1));
+    c->attributes_case = COMMAND__COMMAND__ATTRIBUTES_CONTINUE_AS_NEW_WORKFLOW_EXECUTION_COMMAND_ATTRIBUTES;
+    c->continue_as_new_workflow_execution_command_attributes = at;
 }
 
 static void command_close(const struct program *p, const struct intent *intent, struct arena *a,
@@ -115,6 +184,18 @@ Command__Command *program_command(const struct program *p, const struct intent *
         c->record_marker_command_attributes =
             MAKE(a, Command__RecordMarkerCommandAttributes, command__record_marker_command_attributes__init);
         c->record_marker_command_attributes->marker_name = make_text(a, "here");
+        break;
+    case COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION:
+        command_child(p, intent, a, c);
+        break;
+    case COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION:
+        command_signal(p, intent, a, c);
+        break;
+    case COMMAND_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION:
+        command_cancel_external(p, intent, a, c);
+        break;
+    case COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION:
+        command_continue(p, a, c);
         break;
     default:
         command_close(p, intent, a, c);

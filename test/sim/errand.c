@@ -69,6 +69,17 @@ static void errand_ended(struct rpc *r) {
     errand_free(e);
 }
 
+/* Some are tried again when they fail, some run by the clock until their time is over. */
+static void errand_choose_chain(Ws__StartWorkflowExecutionRequest *q, struct rng *r, struct arena *a) {
+    if (rng_chance(r, 4))
+        q->retry_policy = make_run_retry(a, r);
+    if (!rng_chance(r, 12))
+        return;
+    q->cron_schedule = rng_chance(r, 2) ? make_text(a, "* * * * *")
+                                        : make_text(a, "@every %" PRIu64 "s", 5 + rng_below(r, 40));
+    q->workflow_execution_timeout = make_duration(a, (30 + (int64_t)rng_below(r, 240)) * USEC_PER_SEC);
+}
+
 static const void *errand_start(struct errand *e, struct arena *a) {
     struct request_model *request = e->request;
     Ws__StartWorkflowExecutionRequest *q =
@@ -80,17 +91,18 @@ static const void *errand_start(struct errand *e, struct arena *a) {
     q->workflow_type = MAKE(a, Common__WorkflowType, common__workflow_type__init);
     q->workflow_type->name = make_text(a, "program");
     q->task_queue = make_queue(a, WORKER_QUEUE, NULL);
-    q->input = make_padded_payloads(a, make_text(a, "%s %016" PRIx64, request->id, request->program),
+    q->input = make_padded_payloads(a, make_text(a, "%s %016" PRIx64 " lap=0", request->id, request->program),
                                     request->padding);
     q->identity = make_text(a, "client");
     q->request_id = make_text(a, "%s", request->id);
     q->workflow_id_reuse_policy = (E__WorkflowIdReusePolicy)request->reuse_policy;
     q->workflow_id_conflict_policy = (E__WorkflowIdConflictPolicy)request->conflict_policy;
+    errand_choose_chain(q, &r, a);
     if (rng_chance(&r, 8))
         q->workflow_run_timeout = make_duration(a, (20 + (int64_t)rng_below(&r, 600)) * USEC_PER_SEC);
-    if (rng_chance(&r, 8))
+    if (rng_chance(&r, 8) && !q->workflow_execution_timeout)
         q->workflow_execution_timeout = make_duration(a, (20 + (int64_t)rng_below(&r, 600)) * USEC_PER_SEC);
-    if (rng_chance(&r, 10))
+    if (rng_chance(&r, 10) && !q->cron_schedule[0])
         q->workflow_start_delay = make_duration(a, (int64_t)rng_below(&r, 20 * USEC_PER_SEC));
     if (rng_chance(&r, 3))
         q->workflow_task_timeout = make_duration(a, (1 + (int64_t)rng_below(&r, 15)) * USEC_PER_SEC);

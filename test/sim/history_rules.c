@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "chain.h"
+#include "family.h"
 #include "names.h"
 #include "program.h"
 #include "world.h"
@@ -22,7 +24,7 @@ static int64_t timestamp_us(const Google__Protobuf__Timestamp *t) {
     return t ? t->seconds * USEC_PER_SEC + t->nanos / NSEC_PER_USEC : 0;
 }
 
-static int64_t duration_us(const Google__Protobuf__Duration *d) {
+int64_t duration_us(const Google__Protobuf__Duration *d) {
     return d ? d->seconds * USEC_PER_SEC + d->nanos / NSEC_PER_USEC : 0;
 }
 
@@ -32,6 +34,50 @@ bool event_closes_run(int32_t type) {
            type == EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED ||
            type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED ||
            type == EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW;
+}
+
+int64_t event_wall_us(const History__HistoryEvent *e) {
+    return timestamp_us(e->event_time);
+}
+
+const char *event_next_run(const History__HistoryEvent *e) {
+    switch ((int)e->event_type) {
+    case EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+        return e->workflow_execution_completed_event_attributes->new_execution_run_id;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+        return e->workflow_execution_failed_event_attributes->new_execution_run_id;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+        return e->workflow_execution_timed_out_event_attributes->new_execution_run_id;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+        return e->workflow_execution_continued_as_new_event_attributes->new_execution_run_id;
+    default:
+        return "";
+    }
+}
+
+#define CHILD_END(a)                                                                                         \
+    *ret = (struct child_end){(a)->initiated_event_id, (a)->workflow_execution, true};                       \
+    return true
+
+bool child_end_of(const History__HistoryEvent *e, struct child_end *ret) {
+    switch ((int)e->event_type) {
+    case EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+        *ret = (struct child_end){
+            e->start_child_workflow_execution_failed_event_attributes->initiated_event_id, NULL, false};
+        return true;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+        CHILD_END(e->child_workflow_execution_completed_event_attributes);
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
+        CHILD_END(e->child_workflow_execution_failed_event_attributes);
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
+        CHILD_END(e->child_workflow_execution_canceled_event_attributes);
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+        CHILD_END(e->child_workflow_execution_timed_out_event_attributes);
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+        CHILD_END(e->child_workflow_execution_terminated_event_attributes);
+    default:
+        return false;
+    }
 }
 
 /* G1: a run begins with its start, and with the input that was sent. G2: one run for each request id. */
@@ -46,9 +92,13 @@ static void check_one_run_per_request(struct world *w, struct run_model *run,
         world_fail(w, "started_event_kept", "run=%s input='%s' is not what was sent", run->run_id, text);
         return;
     }
+    if (streq(input.request_id, PROGRAM_CHILD))
+        return; /* family.c knows where it comes from */
     struct request_model *request = model_find_request(&w->model, str_of(input.request_id));
     if (!request || !streq(request->workflow_id, run->workflow_id))
         world_fail(w, "started_event_kept", "run=%s has the input of %s", run->run_id, input.request_id);
+    else if (run->before)
+        run->request = request;
     else if (request->run && request->run != run)
         world_fail(w, "one_run_per_request", "request=%s made run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);
@@ -81,6 +131,8 @@ static void check_task_order(struct world *w, struct run_model *run, const Histo
 static void note_task(struct run_model *run, const History__HistoryEvent *e) {
     if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_SCHEDULED) {
         run->scheduled_task = e->event_id;
+        if (!run->first_task_wall_us)
+            run->first_task_wall_us = timestamp_us(e->event_time);
     } else if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_STARTED) {
         run->started_task = e->event_id;
     } else if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_COMPLETED ||
@@ -181,8 +233,12 @@ static void check_timer_not_early(struct world *w, struct run_model *run, const 
 
 /* G9: a signal that is sent again with its request id is recorded once. */
 static void check_signal_once(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
-    char id[MODEL_ID_MAX];
+    char id[UUID_TEXT_LEN + 16];
     payload_text(e->workflow_execution_signaled_event_attributes->input, id, sizeof(id));
+    if (strchr(id, '/')) {
+        family_note_letter(w, run, id, e->event_id);
+        return;
+    }
     struct request_model *signal = model_find_request(&w->model, str_of(id));
     if (!signal || !streq(signal->workflow_id, run->workflow_id)) {
         world_fail(w, "signal_kept", "run=%s event=%" PRId64 " holds signal '%s'", run->run_id, e->event_id,
@@ -197,6 +253,7 @@ static void note_close(struct world *w, struct run_model *run, const History__Hi
     int32_t type = (int32_t)e->event_type;
     run->close_type = type;
     run->close_wall_us = timestamp_us(e->event_time);
+    chain_note_close(w, run, e);
     run->buffer_dropped =
         type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED || type == EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT;
     w->tally.completed++;
@@ -227,6 +284,7 @@ void history_apply(struct world *w, struct run_model *run, const History__Histor
     note_task(run, e);
     switch ((int)e->event_type) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+        chain_note_start(w, run, e);
         check_one_run_per_request(w, run, e);
         break;
     case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
@@ -256,6 +314,7 @@ void history_apply(struct world *w, struct run_model *run, const History__Histor
     default:
         break;
     }
+    family_apply(w, run, e);
     if (event_closes_run((int32_t)e->event_type))
         note_close(w, run, e);
 }

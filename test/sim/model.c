@@ -14,6 +14,7 @@ void model_init(struct model *m) {
     map_init(&m->runs, MODEL_MAX, 1);
     map_init(&m->latest, MODEL_MAX, 2);
     map_init(&m->requests, MODEL_MAX, 3);
+    map_init(&m->letters, MODEL_MAX, 4);
 }
 
 void model_done(struct model *m) {
@@ -21,12 +22,17 @@ void model_done(struct model *m) {
         mem_free(m->in_order[i]->event_hashes);
         mem_free(m->in_order[i]->signals);
         mem_free(m->in_order[i]->completed_tasks);
+        mem_free(m->in_order[i]->children);
         mem_free(m->in_order[i]);
     }
     mem_free(m->in_order);
     struct request_model *request;
     for (size_t i = 0; (request = map_next(&m->requests, &i));)
         mem_free(request);
+    struct letter_model *letter;
+    for (size_t i = 0; (letter = map_next(&m->letters, &i));)
+        mem_free(letter);
+    map_done(&m->letters);
     map_done(&m->runs);
     map_done(&m->latest);
     map_done(&m->requests);
@@ -86,4 +92,22 @@ void model_add_signal(struct run_model *run, struct request_model *signal) {
     run->signals =
         model_grow(run->signals, run->signal_count, &run->signal_cap, sizeof(struct request_model *));
     run->signals[run->signal_count++] = signal;
+}
+
+struct letter_model *model_letter(struct model *m, const char *id) {
+    struct letter_model *letter = map_get(&m->letters, str_of(id));
+    if (letter)
+        return letter;
+    letter = mem_zalloc(sizeof(*letter));
+    ensure(letter && strlen(id) < sizeof(letter->id));
+    memcpy(letter->id, id, strlen(id));
+    ensure(map_put(&m->letters, str_of(letter->id), letter) == 0);
+    return letter;
+}
+
+struct child_model *model_find_child(const struct run_model *parent, int64_t initiated_event_id) {
+    for (size_t i = 0; i < parent->child_count; i++)
+        if (parent->children[i].initiated_event_id == initiated_event_id)
+            return &parent->children[i];
+    return NULL;
 }

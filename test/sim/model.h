@@ -51,6 +51,28 @@ struct timer_model {
     bool is_done;
 };
 
+/* What a parent's history says of a child. */
+struct child_model {
+    char workflow_id[MODEL_ID_MAX]; /* "namespace/id" */
+    int64_t initiated_event_id;
+    int policy;
+    int64_t started_wall_us;
+    struct run_model *run; /* its first run; NULL until the history says that it has started */
+    int32_t
+        end_type; /* event type by which the parent heard of its end, or that it never began; 0: not yet */
+};
+
+/* A signal from one run to another: "run id/number" of its sender. */
+struct letter_model {
+    char id[UUID_TEXT_LEN + 16];
+    struct run_model *sender; /* NULL until its history was seen */
+    char workflow_id[MODEL_ID_MAX]; /* to whom */
+    int64_t initiated_event_id;
+    bool is_delivered; /* by the sender's history */
+    bool is_failed; /* the same */
+    struct run_model *found; /* a run that has it; NULL: none was seen */
+};
+
 struct run_model {
     char run_id[UUID_TEXT_LEN + 1];
     char workflow_id[MODEL_ID_MAX];
@@ -69,8 +91,15 @@ struct run_model {
     int64_t cancel_acked_wall_us;
     int64_t close_wall_us; /* by the close event */
     int64_t terminate_acked_us;
+    int64_t chain_cancelled_wall_us; /* acknowledged, for whichever run its chain had come to; 0: not */
+    bool chain_terminated; /* the same */
     bool audit_wanted;
+    bool is_seen; /* in the calm phase, after the server was left alone */
     bool is_audited; /* in the calm phase */
+    bool end_sent; /* the signal that lets it pass every wait */
+    bool is_deleted; /* somebody asked for that; it may be gone */
+    struct run_model *reset_from; /* the run whose beginning it shares */
+    struct run_model *reset_to; /* the run that took its place */
     int64_t length_told; /* longest history that a describe spoke of */
     int64_t scheduled_task; /* event id of an open WorkflowTaskScheduled, 0 if none */
     int64_t started_task; /* the same for Started */
@@ -90,12 +119,31 @@ struct run_model {
     size_t signal_cap;
     struct activity_model activities[MODEL_ACTIVITIES_MAX];
     struct timer_model timers[MODEL_TIMERS_MAX];
+    /* the chain */
+    struct run_model *before; /* the run that this one continues */
+    struct run_model *after; /* the run that its closing event names */
+    char first_run_id[UUID_TEXT_LEN + 1];
+    int initiator; /* why it continues another, ContinueAsNewInitiator */
+    int32_t attempt;
+    char cron[24];
+    int64_t start_wall_us;
+    int64_t backoff_us;
+    int64_t first_task_wall_us; /* 0: no workflow task was scheduled yet */
+    /* the family */
+    struct run_model *parent;
+    int64_t parent_initiated_event_id;
+    bool ended_by_parent; /* terminated by the parent close policy */
+    bool cancelled_by_parent; /* asked to cancel by it */
+    struct child_model *children;
+    size_t child_count;
+    size_t child_cap;
 };
 
 struct model {
     struct map runs; /* by run id */
     struct map latest; /* by workflow id: the run met last */
     struct map requests; /* by request id */
+    struct map letters; /* by id */
     struct run_model **in_order;
     size_t run_count;
     size_t run_cap;
@@ -111,6 +159,8 @@ struct run_model *model_meet_in(struct model *m, const char *namespace_name, con
                                 const char *workflow_id);
 struct request_model *model_request(struct world *w, const char *workflow_id, bool is_signal);
 struct request_model *model_find_request(const struct model *m, struct str id);
+struct letter_model *model_letter(struct model *m, const char *id); /* finds or adds */
+struct child_model *model_find_child(const struct run_model *parent, int64_t initiated_event_id);
 void model_add_signal(struct run_model *run, struct request_model *signal);
 /* Grows a vector so that it holds one more. */
 void *model_grow(void *items, size_t count, size_t *cap, size_t item_size);

@@ -94,3 +94,17 @@ Failure__Failure *make_failure(struct arena *a, const char *text, bool non_retry
     failure->application_failure_info->non_retryable = non_retryable;
     return failure;
 }
+
+Common__RetryPolicy *make_retry(struct arena *a, struct rng *r) {
+    Common__RetryPolicy *policy = MAKE(a, Common__RetryPolicy, common__retry_policy__init);
+    policy->initial_interval = make_duration(a, (50 + (int64_t)rng_below(r, 1000)) * USEC_PER_MS);
+    policy->backoff_coefficient = 2.0;
+    policy->maximum_attempts = rng_chance(r, 2) ? 0 : 1 + (int32_t)rng_below(r, 5);
+    return policy;
+}
+
+Common__RetryPolicy *make_run_retry(struct arena *a, struct rng *r) {
+    Common__RetryPolicy *policy = make_retry(a, r);
+    policy->maximum_attempts = 2 + (int32_t)rng_below(r, 3);
+    return policy;
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/rng.h"
 #include "workflowservice.pb-c.h"
 
 /* A message of this type, with protobuf's defaults. */
@@ -25,3 +26,5 @@ Google__Protobuf__Duration *make_duration(struct arena *a, int64_t us);
 Taskqueue__TaskQueue *make_queue(struct arena *a, const char *name, const char *sticky_for);
 Failure__Failure *make_failure(struct arena *a, const char *text, bool non_retryable);
 ProtobufCBinaryData make_bytes(struct arena *a, ProtobufCBinaryData from);
+Common__RetryPolicy *make_retry(struct arena *a, struct rng *r);
+Common__RetryPolicy *make_run_retry(struct arena *a, struct rng *r); /* one that comes to an end */

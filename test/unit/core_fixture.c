@@ -62,6 +62,9 @@ bool core_begin(struct core *f) {
     step_done(&f->s);
     memset(&f->err, 0, sizeof(f->err));
     step_init(&f->s, f->st, (struct wall){f->now_us}, &f->rng, &f->arena, &f->err);
+    f->s.limits = &f->limits;
+    if (f->ctx.namespace_name)
+        f->s.ctx = f->ctx;
     return f->st && !f->is_out_of_memory && !arena_failed(&f->arena);
 }
 

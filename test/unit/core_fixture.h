@@ -26,9 +26,11 @@ struct core {
     struct rng rng;
     struct err err;
     int64_t now_us;
+    struct core_limits limits;
     State__Execution *st; /* NULL: there is no run, or no memory for it */
     bool is_out_of_memory; /* from then on the test only goes through the motions */
     struct buf image;
+    struct step_context ctx; /* of every step */
     struct step s; /* the current or the last step; its effects stay readable */
     struct completion done; /* of the last core_complete() */
 

@@ -38,6 +38,7 @@ void rig_boot(struct rig *r) {
     struct engine_config cfg = {.store = r->store,
                                 .seed = ++r->seed,
                                 .resident_runs_max = r->resident_runs_max,
+                                .limits = r->limits,
                                 .namespaces = namespaces,
                                 .retention_us = 86400 * USEC_PER_SEC,
                                 .on_fatal = on_fatal,
@@ -47,20 +48,30 @@ void rig_boot(struct rig *r) {
     rig_turn(r);
 }
 
-static void init(struct rig *r, bool is_manual) {
+static void init(struct rig *r, bool is_manual, const struct core_limits *limits) {
     *r = (struct rig){.now = {{RIG_T0}, {USEC_PER_SEC}}, .resident_runs_max = 100, .is_manual = is_manual};
+    r->limits = *limits;
     r->disk = mem_disk_new();
     ensure(r->disk);
     rig_boot(r);
 }
 
+static const struct core_limits usual_limits;
+
 void rig_init(struct rig *r) {
-    init(r, false);
+    init(r, false, &usual_limits);
+    ensure(r->is_ready);
+}
+
+void rig_init_limited(struct rig *r, enum settable limit, int64_t value) {
+    struct core_limits limits = {0};
+    limits.values[limit] = value;
+    init(r, false, &limits);
     ensure(r->is_ready);
 }
 
 void rig_init_manual(struct rig *r) {
-    init(r, true);
+    init(r, true, &usual_limits);
     rig_settle(r);
     ensure(r->is_ready);
 }
@@ -136,6 +147,23 @@ static void end(struct wire_call *w) {
     wire_free(w);
 }
 
+static void keep_carried(struct ask *a, const struct call *c) {
+    struct carried **end_of = &a->carried;
+    for (const struct carried *from = c->carried; from; from = from->next) {
+        struct carried *kept = arena_new(&a->kept, struct carried);
+        ensure(kept);
+        kept->token = str_bytes(arena_dup(&a->kept, from->token.p, from->token.n), from->token.n);
+        *end_of = kept;
+        end_of = &kept->next;
+    }
+}
+
+void ask_lose(struct rig *r, struct ask *a) {
+    for (const struct carried *c = a->carried; c; c = c->next)
+        engine_task_lost(r->engine, c->token);
+    rig_turn(r);
+}
+
 static void on_reply(struct call *c, const ProtobufCMessage *message, struct str tail) {
     struct wire_call *w = container_of(c, struct wire_call, call);
     struct ask *a = w->ask;
@@ -148,6 +176,7 @@ static void on_reply(struct call *c, const ProtobufCMessage *message, struct str
     CHECK_INT(wire_decode(message->descriptor, buf_str(&packed), &a->kept, &m, &a->err), 0);
     a->response = m;
     buf_done(&packed);
+    keep_carried(a, c);
     end(w);
 }
 
@@ -161,8 +190,7 @@ static void on_fail(struct call *c, const struct err *e) {
         a->failure = (Failure__Failure *)m;
     a->err.failure = NULL;
     if (e->operation_count)
-        a->err.operations =
-            arena_dup(&a->kept, e->operations, e->operation_count * sizeof(*e->operations));
+        a->err.operations = arena_dup(&a->kept, e->operations, e->operation_count * sizeof(*e->operations));
     end(w);
 }
 

@@ -30,6 +30,7 @@ struct ask {
     struct arena kept; /* the answer */
     const void *response; /* of the type that belongs to the call; NULL unless answered */
     Failure__Failure *failure; /* of a failed query */
+    struct carried *carried; /* the tasks in the answer */
     bool is_used;
 };
 
@@ -40,12 +41,14 @@ struct rig {
     struct now now;
     uint64_t seed;
     size_t resident_runs_max;
+    struct core_limits limits;
     bool is_manual;
     bool is_ready;
     int fatal_count;
 };
 
 void rig_init(struct rig *r);
+void rig_init_limited(struct rig *r, enum settable limit, int64_t value); /* with one limit set */
 void rig_init_manual(struct rig *r); /* ready, with its namespaces committed */
 void rig_done(struct rig *r);
 void rig_restart(struct rig *r); /* the process dies and comes back on the same disk */
@@ -64,6 +67,7 @@ void ask_done(struct ask *a);
 struct arena *ask_begin(struct rig *r, struct ask *a);
 struct call *ask_call(struct ask *a);
 void ask_cancel(struct rig *r, struct ask *a); /* the caller gives up */
+void ask_lose(struct rig *r, struct ask *a); /* the answer does not reach the caller */
 #define RIG_SEND(r, a, snake, req)                                                                           \
     do {                                                                                                     \
         const void *req_ = (req); /* this may be what begins the call */                                     \

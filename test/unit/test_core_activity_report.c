@@ -6,7 +6,7 @@
 #define SEC USEC_PER_SEC
 #define SMALL_BYTES 200
 
-static const struct core_limits small = {.blob_bytes_max = SMALL_BYTES};
+static const struct core_limits small = {.values = {[SETTABLE_BLOB_BYTES] = SMALL_BYTES}};
 
 static int begin_started(struct core *f) {
     int rc = core_begin_activity(f, "a");
@@ -104,7 +104,8 @@ TEST(report_of_the_largest_size_is_kept) {
     Common__Payloads *result = payloads_of(&f, 100);
     State__Activity *a = begin_small(&f);
     REQUIRE(a && result);
-    const struct core_limits exact = {.blob_bytes_max = protobuf_c_message_get_packed_size(&result->base)};
+    const struct core_limits exact = {
+        .values = {[SETTABLE_BLOB_BYTES] = (int64_t)protobuf_c_message_get_packed_size(&result->base)}};
     f.s.limits = &exact;
     CHECK_INT(core_end(&f, activity_report_completed(&f.s, a, result, "w")), 0);
     CHECK_STR(core_new(&f), "ACTIVITY_STARTED@6 ACTIVITY_COMPLETED@7 TASK_SCHEDULED@8");

@@ -84,3 +84,134 @@ TEST(limit_of_history_events_ends_the_run) {
     CHECK(f.st->next_event_id - 1 > LIMIT_HISTORY_EVENTS &&
           f.st->next_event_id - 1 < LIMIT_HISTORY_EVENTS + 32);
 }
+
+TEST(limits_can_be_set_by_their_keys) {
+    struct core_limits l = {.values = {[SETTABLE_SIGNALS] = 7}};
+    CHECK_INT(limit_by_key(STR("limit.blobSize.error")), SETTABLE_BLOB_BYTES);
+    CHECK_INT(limit_by_key(STR("limit.numPendingSignals.error")), SETTABLE_PENDING_SIGNALS);
+    CHECK_INT(limit_by_key(STR("limit.blobSize")), SETTABLE_COUNT);
+    CHECK_INT(limit_of(NULL, SETTABLE_BLOB_BYTES), 2 << 20);
+    CHECK_INT(limit_of(&l, SETTABLE_SIGNALS), 7);
+    CHECK_INT(limit_of(&l, SETTABLE_BLOB_BYTES), LIMIT_BLOB_BYTES);
+}
+
+static void add_external(struct core *f, bool is_signal) {
+    Command__Command *c = core_add(f, is_signal ? COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION
+                                                : COMMAND_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION);
+    REQUIRE(c);
+    if (is_signal) {
+        Command__SignalExternalWorkflowExecutionCommandAttributes *a =
+            arena_new(&f->arena, Command__SignalExternalWorkflowExecutionCommandAttributes);
+        REQUIRE(a);
+        command__signal_external_workflow_execution_command_attributes__init(a);
+        a->execution = arena_new(&f->arena, Common__WorkflowExecution);
+        REQUIRE(a->execution);
+        common__workflow_execution__init(a->execution);
+        a->execution->workflow_id = core_text(f, "other");
+        a->signal_name = core_text(f, "s");
+        c->attributes_case =
+            COMMAND__COMMAND__ATTRIBUTES_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_COMMAND_ATTRIBUTES;
+        c->signal_external_workflow_execution_command_attributes = a;
+    } else {
+        Command__RequestCancelExternalWorkflowExecutionCommandAttributes *a =
+            arena_new(&f->arena, Command__RequestCancelExternalWorkflowExecutionCommandAttributes);
+        REQUIRE(a);
+        command__request_cancel_external_workflow_execution_command_attributes__init(a);
+        a->workflow_id = core_text(f, "other");
+        c->attributes_case =
+            COMMAND__COMMAND__ATTRIBUTES_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_COMMAND_ATTRIBUTES;
+        c->request_cancel_external_workflow_execution_command_attributes = a;
+    }
+}
+
+static void add_child(struct core *f, const char *id) {
+    Command__Command *c = core_add(f, COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION);
+    Command__StartChildWorkflowExecutionCommandAttributes *a =
+        arena_new(&f->arena, Command__StartChildWorkflowExecutionCommandAttributes);
+    REQUIRE(c && a);
+    command__start_child_workflow_execution_command_attributes__init(a);
+    a->workflow_id = core_text(f, id);
+    a->workflow_type = f->start.workflow_type;
+    c->attributes_case = COMMAND__COMMAND__ATTRIBUTES_START_CHILD_WORKFLOW_EXECUTION_COMMAND_ATTRIBUTES;
+    c->start_child_workflow_execution_command_attributes = a;
+}
+
+TEST(limits_of_what_is_pending_hold_one_by_one) {
+    static const struct {
+        enum settable limit;
+        E__WorkflowTaskFailedCause cause;
+    } cases[] = {
+        {SETTABLE_PENDING_ACTIVITIES, WORKFLOW_TASK_FAILED_CAUSE_PENDING_ACTIVITIES_LIMIT_EXCEEDED},
+        {SETTABLE_PENDING_CHILDREN, WORKFLOW_TASK_FAILED_CAUSE_PENDING_CHILD_WORKFLOWS_LIMIT_EXCEEDED},
+        {SETTABLE_PENDING_SIGNALS, WORKFLOW_TASK_FAILED_CAUSE_PENDING_SIGNALS_LIMIT_EXCEEDED},
+        {SETTABLE_PENDING_CANCELS, WORKFLOW_TASK_FAILED_CAUSE_PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(core_done) struct core f;
+        core_init(&f);
+        f.limits.values[cases[i].limit] = 2;
+        CHECK_INT(core_begin_run(&f), 0);
+        for (int count = 3; count >= 2; count--) {
+            for (int n = 0; n < count; n++) {
+                char id[16];
+                (void)snprintf(id, sizeof id, "x%d", n);
+                if (cases[i].limit == SETTABLE_PENDING_ACTIVITIES)
+                    core_add_activity(&f, id);
+                else if (cases[i].limit == SETTABLE_PENDING_CHILDREN)
+                    add_child(&f, id);
+                else
+                    add_external(&f, cases[i].limit == SETTABLE_PENDING_SIGNALS);
+            }
+            CHECK_INT(core_complete(&f), count == 3 ? ERR_INVALID : 0);
+            CHECK_INT(f.s.task_failed_cause, count == 3 ? cases[i].cause : 0);
+            CHECK(!f.s.is_task_failure_final);
+        }
+    }
+}
+
+TEST(limit_of_the_state_ends_the_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    (void)core_new(&f);
+    REQUIRE(core_begin(&f));
+    f.s.ctx.state_bytes = LIMIT_STATE_BYTES;
+    CHECK_INT(core_end(&f, 0), 0);
+    CHECK_STR(core_new(&f), "");
+    REQUIRE(core_begin(&f));
+    f.s.ctx.state_bytes = LIMIT_STATE_BYTES + 1;
+    CHECK_INT(core_end(&f, 0), 0);
+    CHECK_STR(core_new(&f), "RUN_TERMINATED@3");
+}
+
+TEST(history_that_grows_is_noticed_at_each_multiple) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    f.limits.values[SETTABLE_HISTORY_EVENTS_WARN] = 10;
+    CHECK_INT(core_begin_run(&f), 0);
+    int noticed = 0;
+    for (int i = 0; i < 10; i++) { /* each writes started, completed, marker, scheduled */
+        core_add_marker(&f, "m");
+        f.completion.force_create_new_workflow_task = true;
+        CHECK_INT(core_complete(&f), 0);
+        CHECK(f.s.notice_count <= 1);
+        if (f.s.notice_count) {
+            CHECK_INT(f.s.notices[0].kind, NOTICE_HISTORY_LONG);
+            CHECK_INT(f.s.notices[0].size / 10, ++noticed);
+        }
+        CHECK_INT(core_pick(&f), 0);
+    }
+    CHECK_INT(noticed, 4);
+}
+
+TEST(history_bytes_are_noticed_too) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    REQUIRE(f.st);
+    f.limits.values[SETTABLE_HISTORY_BYTES_WARN] = f.st->history_bytes + 1;
+    core_add_marker(&f, "m");
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_INT(f.s.notice_count, 1);
+    CHECK_INT(f.s.notices[0].kind, NOTICE_HISTORY_LARGE);
+}

@@ -229,7 +229,7 @@ TEST(start_of_a_taken_id_is_judged_by_the_policies) {
         f.st->status = v->status;
         req.workflow_id_reuse_policy = (E__WorkflowIdReusePolicy)v->reuse;
         req.workflow_id_conflict_policy = (E__WorkflowIdConflictPolicy)v->conflict;
-        CHECK_INT(run_validate_start(&req, NULL, NULL, &err), 0);
+        CHECK_INT(run_validate_start(&req, NULL, NULL, NULL, &err), 0);
         CHECK_INT(run_judge_start(&req, "other-request", f.st, &err), v->want);
         CHECK_STR(err.text, v->text);
         if (v->want != START_REFUSED)

@@ -516,3 +516,73 @@ TEST(many_updates_suggest_to_continue_as_new) {
     REQUIRE(a && a->n_suggest_continue_as_new_reasons == 1);
     CHECK_INT(a->suggest_continue_as_new_reasons[0], SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_UPDATES);
 }
+
+/* updates that a reset brought along */
+
+static Update__Request *make_request(struct core *f, const char *id) {
+    Update__Request *r = arena_new(&f->arena, Update__Request);
+    Update__Meta *meta = arena_new(&f->arena, Update__Meta);
+    if (!r || !meta)
+        return NULL;
+    update__request__init(r);
+    update__meta__init(meta);
+    meta->update_id = core_text(f, id);
+    r->meta = meta;
+    return r;
+}
+
+/* Events 5 and 6 admit and schedule; 7 is the start of the task that a worker has. */
+static int begin_readmitted(struct core *f) {
+    int rc = begin_idle(f);
+    Update__Request *r = make_request(f, "u");
+    if (rc == 0)
+        rc = r ? STEP_VOID(f, (update_readmit(&f->s, r), task_schedule(&f->s))) : ERR_NO_MEMORY;
+    return rc == 0 ? core_pick(f) : rc;
+}
+
+TEST(update_of_a_reset_is_admitted_by_an_event_and_accepted_without_its_request) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(begin_readmitted(&f), 0);
+    CHECK_STR(core_new(&f), "RUN_UPDATE_ADMITTED@5 TASK_SCHEDULED@6");
+    const History__WorkflowExecutionUpdateAdmittedEventAttributes *admitted =
+        core_attributes(&f, 5, EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED);
+    REQUIRE(admitted);
+    CHECK_INT(admitted->origin, UPDATE_ADMITTED_EVENT_ORIGIN_REAPPLY);
+    add_complete(&f, &m, "u");
+    CHECK_INT(complete(&f, &m), ERR_INVALID); /* not accepted yet */
+    add_accept(&f, &m, "u");
+    add_complete(&f, &m, "u");
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@7 TASK_COMPLETED@8 RUN_UPDATE_ACCEPTED@9 RUN_UPDATE_COMPLETED@10");
+    const History__WorkflowExecutionUpdateAcceptedEventAttributes *accepted =
+        core_attributes(&f, 9, EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED);
+    REQUIRE(accepted && f.st);
+    CHECK(!accepted->accepted_request);
+    CHECK_INT(f.st->n_updates, 1);
+    CHECK_INT(f.st->updates[0]->completed_event_id, 10);
+}
+
+TEST(update_of_a_reset_is_admitted_once) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(begin_readmitted(&f), 0);
+    Update__Request *r = make_request(&f, "u");
+    REQUIRE(r);
+    (void)core_new(&f);
+    CHECK_INT(STEP_VOID(&f, update_readmit(&f.s, r)), 0);
+    CHECK_INT(STEP_VOID(&f, update_readmit(&f.s, NULL)), 0);
+    CHECK_STR(core_new(&f), "");
+}
+
+TEST(update_of_a_reset_can_be_rejected) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(begin_readmitted(&f), 0);
+    add_reject(&f, &m, "u");
+    CHECK_INT(complete(&f, &m), 0);
+    REQUIRE(f.st);
+    CHECK_INT(f.st->n_updates, 0);
+}

@@ -457,3 +457,96 @@ TEST(poll_is_answered_empty_when_the_server_drains) {
     rig_poll(&r, &late, "queue");
     CHECK(is_empty(&late));
 }
+
+/* tasks that ride in other answers */
+
+static Command__Command *make_eager_activity(struct arena *m) {
+    Command__Command *c = make_activity(m, "act");
+    c->schedule_activity_task_command_attributes->request_eager_execution = true;
+    return c;
+}
+
+/* A completion that starts an activity and, because of a signal, the next task for the same worker. */
+static Ws__RespondWorkflowTaskCompletedRequest *begin_rich_completion(struct rig *r, struct ask *a) {
+    cleanup(ask_done) struct ask p = {0};
+    rig_start(r, a, "wf");
+    rig_poll(r, &p, "queue");
+    rig_signal(r, a, "wf", "");
+    Ws__RespondWorkflowTaskCompletedRequest *done = ask_completion(r, a, &p);
+    add_command(a, done, make_eager_activity(ask_arena(a)));
+    done->return_new_workflow_task = true;
+    return done;
+}
+
+static void check_both_are_offered(struct rig *r) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, act = {0};
+    rig_poll(r, &p, "queue");
+    rig_poll_activity(r, &act);
+    CHECK(has_task(&p));
+    CHECK(has_task(&act));
+    rig_complete_activity(r, &a, &act);
+    CHECK_OK(&a);
+    rig_complete(r, &a, &p);
+    CHECK_OK(&a);
+}
+
+TEST(poll_finds_what_a_lost_completion_carried) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    Ws__RespondWorkflowTaskCompletedRequest *done = begin_rich_completion(&r, &a);
+    RIG_SEND(&r, &a, complete_workflow_task, done);
+    const Ws__RespondWorkflowTaskCompletedResponse *resp = a.response;
+    REQUIRE(resp && resp->workflow_task && resp->n_activity_tasks == 1);
+    rig_poll(&r, &p, "queue");
+    CHECK(!p.is_done);
+    ask_cancel(&r, &p);
+    ask_lose(&r, &a);
+    check_both_are_offered(&r);
+}
+
+TEST(poll_finds_what_a_completion_carried_whose_worker_left) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    Ws__RespondWorkflowTaskCompletedRequest *done;
+    {
+        cleanup(ask_done) struct ask p = {0};
+        rig_start(&r, &a, "wf");
+        rig_settle(&r);
+        rig_poll(&r, &p, "queue");
+        rig_settle(&r);
+        rig_signal(&r, &a, "wf", "");
+        rig_settle(&r);
+        done = ask_completion(&r, &a, &p);
+    }
+    add_command(&a, done, make_eager_activity(ask_arena(&a)));
+    done->return_new_workflow_task = true;
+    RIG_SEND(&r, &a, complete_workflow_task, done);
+    CHECK(!a.is_done); /* not durable yet */
+    ask_cancel(&r, &a);
+    rig_settle(&r);
+    cleanup(ask_done) struct ask p = {0}, act = {0};
+    rig_poll(&r, &p, "queue");
+    rig_settle(&r);
+    rig_poll_activity(&r, &act);
+    rig_settle(&r);
+    CHECK(has_task(&p));
+    CHECK(has_task(&act));
+}
+
+TEST(poll_finds_the_task_of_a_lost_eager_start) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    Ws__StartWorkflowExecutionRequest *start = ask_start(&r, &a, "wf");
+    start->request_eager_execution = true;
+    RIG_SEND(&r, &a, start_workflow, start);
+    const Ws__StartWorkflowExecutionResponse *resp = a.response;
+    REQUIRE(resp && resp->eager_workflow_task);
+    rig_poll(&r, &p, "queue");
+    CHECK(!p.is_done);
+    ask_lose(&r, &a);
+    CHECK(has_task(&p));
+    CHECK_STR(ask_events(&p), FIRST_TASK);
+}

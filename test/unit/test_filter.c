@@ -72,7 +72,7 @@ static void cut_hidden(struct buf *b) {
     }
 }
 
-static void parse_to_text(const char *query, struct buf *text) {
+static void parse_to_text(enum filter_subject subject, const char *query, struct buf *text) {
     State__SearchAttribute own[ARRAY_LEN(attributes)], *list[ARRAY_LEN(attributes)];
     State__Namespace ns = STATE__NAMESPACE__INIT;
     struct arena a cleanup(arena_done);
@@ -87,7 +87,7 @@ static void parse_to_text(const char *query, struct buf *text) {
     ns.search_attributes = list;
     ns.n_search_attributes = ARRAY_LEN(list);
     arena_init(&a, (size_t)1 << 20);
-    if (filter_parse(&a, &ns, str_of(query), &f, &e) < 0) {
+    if (filter_parse(&a, &ns, subject, str_of(query), &f, &e) < 0) {
         CHECK(e.code < 0);
         buf_add_cstr(text, e.text);
         text->failed |= e.code == ERR_NO_MEMORY; /* torture: no more than that was said */
@@ -100,17 +100,21 @@ static void parse_to_text(const char *query, struct buf *text) {
         buf_add_cstr(text, " grouped");
 }
 
-static void check_lines(const struct line *lines, size_t count) {
+static void check_lines_about(enum filter_subject subject, const struct line *lines, size_t count) {
     for (size_t i = 0; i < count; i++) {
         struct buf text cleanup(buf_done);
         buf_init(&text, TEXT_MAX);
-        parse_to_text(lines[i].query, &text);
+        parse_to_text(subject, lines[i].query, &text);
         buf_add_u8(&text, 0);
         if (!buf_ok(&text))
             continue; /* torture */
         if (!CHECK_STR((const char *)text.data, lines[i].want))
             printf("# line %d: %s\n", lines[i].at, lines[i].query);
     }
+}
+
+static void check_lines(const struct line *lines, size_t count) {
+    check_lines_about(FILTER_WORKFLOWS, lines, count);
 }
 
 TEST(queries_become_trees) {
@@ -179,13 +183,40 @@ TEST(values_take_the_type_of_their_name) {
     check_lines(lines, ARRAY_LEN(lines));
 }
 
+#define NO_SCHEDULE "(not (= TemporalNamespaceDivision 'TemporalScheduler'))"
+#define OPEN_SCHEDULE "(and (= TemporalNamespaceDivision 'TemporalScheduler') (not (has CloseTime)))"
+#define CANNOT "invalid query: cannot filter on "
+
+TEST(schedules_have_names_of_their_own) {
+    static const struct line lines[] = {
+        LINE("", OPEN_SCHEDULE),
+        LINE("ScheduleId = 's'", "(and (= ScheduleId 's') " OPEN_SCHEDULE ")"),
+        LINE("SchedulePaused = true", "(and (= TemporalSchedulePaused 1) " OPEN_SCHEDULE ")"),
+        LINE("ScheduleRunningWorkflowCount > 2",
+             "(and (> ScheduleRunningWorkflowCount 2) " OPEN_SCHEDULE ")"),
+        LINE("City = 'Rome'", "(and (= City 'Rome') " OPEN_SCHEDULE ")"),
+        LINE("WorkflowId = 'x'", CANNOT "'WorkflowId' in a list of schedules, at column 1"),
+        LINE("Year = 1 AND ExecutionStatus = 'Running'",
+             CANNOT "'ExecutionStatus' in a list of schedules, at column 14"),
+        LINE("TemporalNamespaceDivision IS NULL",
+             CANNOT "'TemporalNamespaceDivision' in a list of schedules, at column 1"),
+        LINE("Nowhere = 1",
+             "invalid query: invalid expression: column name 'Nowhere' is not a valid search attribute, "
+             "at column 1"),
+    };
+    check_lines_about(FILTER_SCHEDULES, lines, ARRAY_LEN(lines));
+}
+
 TEST(names_are_those_of_the_namespace) {
     static const struct line lines[] = {
         LINE("ScheduledById = 's'", "(= TemporalScheduledById 's')"),
         LINE("TemporalCity = 'Rome'", "(= City 'Rome')"),
-        LINE("TemporalNamespaceDivision = 'x'", "(= TemporalNamespaceDivision 'x')"),
+        LINE("TemporalNamespaceDivision = 'x'", "(and (= TemporalNamespaceDivision 'x') " NO_SCHEDULE ")"),
         LINE("NamespaceDivision IS NULL AND Year = 1",
-             "(and (not (has TemporalNamespaceDivision)) (= Year 1))"),
+             "(and (and (not (has TemporalNamespaceDivision)) (= Year 1)) " NO_SCHEDULE ")"),
+        LINE("ScheduleId = 's'",
+             "invalid query: invalid expression: column name 'ScheduleId' is not a valid search attribute, "
+             "at column 1"),
         LINE("Nowhere = 1",
              "invalid query: invalid expression: column name 'Nowhere' is not a valid search attribute, "
              "at column 1"),
@@ -268,7 +299,7 @@ static void check_repeated(const char *unit, size_t count, const char *end, cons
     buf_add_u8(&query, 0);
     if (!buf_ok(&query))
         return;
-    parse_to_text((const char *)query.data, &text);
+    parse_to_text(FILTER_WORKFLOWS, (const char *)query.data, &text);
     if (!buf_ok(&text))
         return;
     buf_truncate(&text, MIN(text.len, strlen(want_prefix)));

@@ -363,3 +363,66 @@ TEST(binary_headers_are_base64_without_padding) {
         CHECK_STR(grpc_bin_encode(&a, cases[i].bytes), cases[i].want);
     }
 }
+
+TEST(status_texts_come_back) {
+    static const struct {
+        struct str text;
+        const char *want;
+    } cases[] = {
+        {STR(""), ""},       {STR("plain"), "plain"}, {STR("100%25"), "100%"}, {STR("a%0Ab%7f"), "a\nb\x7f"},
+        {STR("%C3%A4"), "ä"}, {STR("%"), "%"},         {STR("%2"), "%2"},       {STR("%zz%41"), "%zzA"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct arena a cleanup(arena_done);
+        arena_init(&a, MIB);
+        CHECK_STR(grpc_message_decode(&a, cases[i].text), cases[i].want);
+    }
+}
+
+TEST(binary_headers_come_back) {
+    static const struct {
+        struct str text;
+        int rc;
+        struct str want;
+    } cases[] = {
+        {STR(""), 0, STR("")},         {STR("Zg"), 0, STR("f")},
+        {STR("Zg=="), 0, STR("f")},    {STR("Zm8="), 0, STR("fo")},
+        {STR("Zm9v"), 0, STR("foo")},  {STR("Zm9vYg"), 0, STR("foob")},
+        {STR("///+AA"), 0, STR("\xff\xff\xfe\0")}, {STR("Z"), ERR_INVALID, STR("")},
+        {STR("Zg-_"), ERR_INVALID, STR("")}, {STR("Z\0m8"), ERR_INVALID, STR("")},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct arena a cleanup(arena_done);
+        struct str got = STR("");
+        arena_init(&a, MIB);
+        CHECK_INT(grpc_bin_decode(&a, cases[i].text, &got), cases[i].rc);
+        if (cases[i].rc == 0)
+            CHECK_SLICE(got, cases[i].want);
+    }
+}
+
+TEST(timeouts_there_and_back) {
+    static const struct {
+        int64_t us;
+        const char *want;
+    } cases[] = {
+        {0, "0u"},
+        {-5, "0u"},
+        {1, "1u"},
+        {99999999, "99999999u"},
+        {100000000, "100000m"},
+        {100000001, "100001m"},
+        {INT64_C(100000000) * 1000, "100000S"},
+        {INT64_C(100000000) * 1000000, "1666667M"},
+        {INT64_MAX, "99999999H"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[GRPC_TIMEOUT_MAX];
+        size_t n = grpc_timeout_format(cases[i].us, text);
+        CHECK_SLICE(str_bytes(text, n), str_of(cases[i].want));
+        int64_t back = -1;
+        CHECK_INT(grpc_timeout_parse(str_bytes(text, n), &back), 0);
+        if (i + 1 < ARRAY_LEN(cases))
+            CHECK(back >= cases[i].us && back - MAX(cases[i].us, 0) <= cases[i].us / 1000);
+    }
+}

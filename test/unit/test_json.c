@@ -65,6 +65,8 @@ TEST(json_reads_and_writes_each_kind_of_field) {
         CASE(BATCH, "{\"updateMask\":\"versioningOverride,a.bC\"}", NULL),
         CASE(BATCH, "{\"updateMask\":\"\"}", NULL),
         CASE(&google__protobuf__double_value__descriptor, "2.5", NULL),
+        CASE(&google__protobuf__float_value__descriptor, "3.4028235e+38",
+             NULL), /* as a double, above FLT_MAX */
         CASE(&google__protobuf__int64_value__descriptor, "5", "\"5\""),
         CASE(&google__protobuf__bytes_value__descriptor, "\"AA==\"", NULL),
         CASE(&google__protobuf__bool_value__descriptor, "false", NULL),
@@ -139,6 +141,7 @@ TEST(json_refuses_with_the_path) {
         CASE(RETRY, "{\"maximumAttempts\":true}", "maximumAttempts: a whole number expected, not true"),
         CASE(RETRY, "{\"maximumAttempts\":\"\"}", "maximumAttempts: a whole number expected, not \"\""),
         CASE(RETRY, "{\"backoffCoefficient\":1e400}", "backoffCoefficient: a number expected, not 1e400"),
+        CASE(&google__protobuf__float_value__descriptor, "3.4028236e38", "3.4028236e38 is out of range"),
         CASE(RETRY, "{\"nonRetryableErrorTypes\":\"x\"}", "nonRetryableErrorTypes: expected an array"),
         CASE(RETRY, "{\"nonRetryableErrorTypes\":[\"x\",null]}",
              "nonRetryableErrorTypes[1]: null is not a value here"),

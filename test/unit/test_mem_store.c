@@ -215,10 +215,12 @@ static uint64_t hash_of_write(const struct write *w) {
 TEST(mem_hash_sees_every_field) {
     struct write execution = base_write(WRITE_EXECUTION), history = base_write(WRITE_HISTORY);
     struct write current = base_write(WRITE_CURRENT), namespace = base_write(WRITE_NAMESPACE);
+    struct write ledger = base_write(WRITE_LEDGER);
     struct write changed[] = {execution, execution, execution, execution, execution, execution,
                               execution, execution, history,   history,   history,   history,
                               current,   current,   current,   namespace, namespace, namespace,
-                              execution, history,   current,   namespace};
+                              ledger,    ledger,    ledger,    ledger,    ledger,    ledger,
+                              ledger,    execution, history,   current,   namespace, ledger};
     changed[0].namespace_id = id(9);
     changed[1].run_id = id(9);
     changed[2].workflow_id = STR("x");
@@ -237,6 +239,13 @@ TEST(mem_hash_sees_every_field) {
     changed[15].namespace_id = id(9);
     changed[16].name = STR("nb");
     changed[17].body = STR("nb");
+    changed[18].run_id = id(9);
+    changed[19].ledger.id = 9;
+    changed[20].ledger.nominal_s = 9;
+    changed[21].ledger.last_nominal_s = 9;
+    changed[22].ledger.at_us = 9;
+    changed[23].ledger.fate = 9;
+    changed[24].body = STR("x");
     uint64_t hashes[ARRAY_LEN(changed)];
     for (size_t i = 0; i < ARRAY_LEN(changed); i++) {
         hashes[i] = hash_of_write(&changed[i]);

@@ -29,7 +29,7 @@ TEST(methods_every_row_is_complete_and_found) {
             CHECK(strstr(e.text, "not implemented by this server yet") != NULL);
         }
     }
-    CHECK_INT(count, 123 + 12 + 2);
+    CHECK_INT(count, 123 + 12 + 2 + 8);
     CHECK(implemented >= 22);
     methods_done(&m);
 }
@@ -72,6 +72,8 @@ TEST(methods_unknown_paths_are_named) {
     REQUIRE(methods_init(&m, 3) == 0);
     check_text(&m, STR("/" WORKFLOW "/Nope"), "unknown method Nope for service " WORKFLOW);
     check_text(&m, STR("/" WORKFLOW "/"), "unknown method  for service " WORKFLOW);
+    check_text(&m, STR("/rondo.api.v1.ScheduleService/Nope"),
+               "unknown method Nope for service rondo.api.v1.ScheduleService");
     check_text(&m, STR("/some.Service/Get"), "unknown service some.Service");
     check_text(&m, STR("//"), "unknown service ");
     check_text(&m, STR("/x"), "malformed method name: \"/x\"");

@@ -267,7 +267,7 @@ TEST(sqlite_refuses_a_newer_schema_and_leaves_it_alone) {
     check_refused(&f, f.path, ERR_STORE_NEWER, "schema 99");
     check_refused(&f, f.path, ERR_STORE_NEWER, "Upgrade rondo");
     CHECK(hash_file(f.path) == before);
-    run_sql(f.path, "PRAGMA user_version = 1");
+    run_sql(f.path, "PRAGMA user_version = 2");
     fixture_reopen(&f);
     CHECK(f.store != NULL);
     fixture_done(&f);

@@ -287,6 +287,107 @@ TEST(history_answers_with_the_rows_that_overlap) {
     for_each_store(history_body);
 }
 
+static void add_ledger(struct kase *k, uint8_t run, struct ledger_columns columns) {
+    struct write *w = add(k, WRITE_LEDGER, id(1), id(run));
+    w->ledger = columns;
+    w->body = STR("0123456789");
+}
+
+/* The ids of the rows that answer, in order. */
+static void check_ledger(struct kase *k, uint8_t run, struct ledger_filter filter, size_t limit,
+                         size_t bytes_max, const char *want) {
+    struct question q;
+    char got[200] = "", *line, *rest;
+    question_init(&q, READ_LEDGER, &k->text);
+    q.read.namespace_id = id(1);
+    q.read.run_id = id(run);
+    q.read.ledger = filter;
+    q.read.limit = limit;
+    q.read.bytes_max = bytes_max;
+    buf_clear(&k->text);
+    CHECK_INT(question_ask(&q, k->f.store), 0);
+    buf_add(&k->text, "", 1);
+    if (!buf_ok(&k->text))
+        return;
+    for (line = strtok_r((char *)k->text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        const char *at = strstr(line, " ledger ");
+        size_t n = strlen(got);
+        if (CHECK(at != NULL))
+            (void)snprintf(got + n, sizeof got - n, "%s%ld", n ? " " : "", strtol(at + 8, NULL, 10));
+    }
+    if (!CHECK_SLICE(str_of(got), str_of(want)))
+        printf("# in %s\n", backend_name(k->f.backend));
+}
+
+#define LEDGER_ALL ((struct ledger_filter){INT64_MAX, INT64_MIN, INT64_MAX, 0})
+
+static void fill_ledger(struct kase *k) {
+    add_ledger(k, 8, (struct ledger_columns){1, 100, 100, 5, 2});
+    add_ledger(k, 9, (struct ledger_columns){1, 100, 100, 1, 2});
+    add_ledger(k, 9, (struct ledger_columns){2, 160, 400, 2, 5}); /* several times in one row */
+    add_ledger(k, 9, (struct ledger_columns){3, 460, 460, 3, 31});
+    add_ledger(k, 9, (struct ledger_columns){10, 90, 90, 4, 2}); /* a backfill: earlier, considered later */
+    commit(k);
+}
+
+static void ledger_body(struct kase *k) {
+    fill_ledger(k);
+    check_ledger(k, 9, LEDGER_ALL, 10, 0, "10 3 2 1");
+    check_ledger(k, 8, LEDGER_ALL, 10, 0, "1");
+    check_ledger(k, 7, LEDGER_ALL, 10, 0, "");
+    check_ledger(k, 9, LEDGER_ALL, 2, 0, "10 3");
+    check_ledger(k, 9, LEDGER_ALL, 0, 0, "");
+    check_ledger(k, 9, LEDGER_ALL, 10, 10, "10");
+    check_ledger(k, 9, LEDGER_ALL, 10, 11, "10 3");
+    check_ledger(k, 9, (struct ledger_filter){10, INT64_MIN, INT64_MAX, 0}, 10, 0, "3 2 1");
+    check_ledger(k, 9, (struct ledger_filter){1, INT64_MIN, INT64_MAX, 0}, 10, 0, "");
+    check_ledger(k, 9, (struct ledger_filter){INT64_MAX, 100, 100, 0}, 10, 0, "1");
+    check_ledger(k, 9, (struct ledger_filter){INT64_MAX, 300, 310, 0}, 10, 0, "2");
+    check_ledger(k, 9, (struct ledger_filter){INT64_MAX, 400, INT64_MAX, 0}, 10, 0, "3 2");
+    check_ledger(k, 9, (struct ledger_filter){INT64_MAX, 401, 459, 0}, 10, 0, "");
+    check_ledger(k, 9, (struct ledger_filter){INT64_MAX, INT64_MIN, INT64_MAX, 1u << 2}, 10, 0, "10 1");
+    check_ledger(k, 9, (struct ledger_filter){INT64_MAX, INT64_MIN, INT64_MAX, 1u << 31 | 1u << 5}, 10, 0,
+                 "3 2");
+    check_ledger(k, 9, (struct ledger_filter){INT64_MAX, 95, INT64_MAX, 1u << 2}, 1, 0, "1");
+}
+TEST(ledger_answers_last_first_within_what_is_asked) {
+    for_each_store(ledger_body);
+}
+
+static void ledger_change_body(struct kase *k) {
+    struct question q;
+    fill_ledger(k);
+    struct write *w = add(k, WRITE_LEDGER, id(1), id(8));
+    w->ledger = (struct ledger_columns){1, 101, 102, 6, 3};
+    w->body = STR("over");
+    commit(k);
+    question_init(&q, READ_LEDGER, &k->text);
+    q.read.namespace_id = id(1);
+    q.read.run_id = id(8);
+    q.read.ledger = LEDGER_ALL;
+    q.read.limit = 10;
+    check_answer(k, &q, " 000000000001 000000000008 '' '' 'over' never never - 0 0 ledger 1 101 102 6 3\n");
+    add(k, WRITE_LEDGER_GONE, id(1), id(9))->ledger = (struct ledger_columns){.id = 2};
+    commit(k);
+    check_ledger(k, 9, LEDGER_ALL, 10, 0, "10 3 2");
+    add(k, WRITE_LEDGER_GONE, id(1), id(9))->ledger = (struct ledger_columns){.at_us = 3};
+    commit(k);
+    check_ledger(k, 9, LEDGER_ALL, 10, 0, "10 3");
+    add(k, WRITE_LEDGER_GONE, id(1), id(9));
+    commit(k);
+    check_ledger(k, 9, LEDGER_ALL, 10, 0, "10 3");
+    add(k, WRITE_LEDGER_GONE, id(1), id(9))->ledger = (struct ledger_columns){.id = 4, .at_us = 4};
+    commit(k);
+    check_ledger(k, 9, LEDGER_ALL, 10, 0, "10");
+    add(k, WRITE_EXECUTION_GONE, id(1), id(9));
+    commit(k);
+    check_ledger(k, 9, LEDGER_ALL, 10, 0, "");
+    check_ledger(k, 8, LEDGER_ALL, 10, 0, "1");
+}
+TEST(ledger_rows_are_replaced_and_removed) {
+    for_each_store(ledger_change_body);
+}
+
 static void due_body(struct kase *k) {
     struct question q;
     add_execution(k, 2, 1, 50, CLOCK_NEVER, false);

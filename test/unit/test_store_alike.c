@@ -18,6 +18,9 @@ struct chance {
     struct commit commits[CHANCE_UNDER_WAY];
     size_t commit_count;
     int64_t next_event_id[CHANCE_NAMESPACES][CHANCE_RUNS];
+    struct write last[CHANCE_NAMESPACES]
+                     [CHANCE_RUNS]; /* of the run's execution; body.p NULL: there is no row */
+    bool is_listed[CHANCE_NAMESPACES][CHANCE_RUNS];
     struct buf text;
     char *bytes; /* CHANCE_BODY_LARGE random ones */
 };
@@ -152,14 +155,39 @@ static const struct predicate *chance_predicate(struct chance *x, struct arena *
     return p;
 }
 
+/* Few ids, so that rows are often replaced; half of the trims ask for one thing only. */
+static void chance_ledger(struct chance *x, struct write *w) {
+    w->ledger = (struct ledger_columns){.id = (int64_t)rng_below(&x->rng, 20),
+                                        .nominal_s = (int64_t)rng_below(&x->rng, 50) - 10,
+                                        .at_us = (int64_t)rng_below(&x->rng, 100),
+                                        .fate = (int32_t)rng_below(&x->rng, 32)};
+    w->ledger.last_nominal_s = w->ledger.nominal_s + (int64_t)rng_below(&x->rng, 5);
+    if (w->kind == WRITE_LEDGER)
+        return;
+    w->ledger.id /= 4;
+    w->ledger.at_us = rng_chance(&x->rng, 2) ? 0 : w->ledger.at_us / 8;
+}
+
+/* As the engine writes: often the same but for the state, and the first one marked as such. */
+static void chance_execution(struct chance *x, struct write *w, struct write *last) {
+    if (last->body.p && rng_chance(&x->rng, 2)) {
+        w->workflow_id = last->workflow_id;
+        w->due_us = last->due_us;
+        w->close_us = last->close_us;
+        w->is_ready = last->is_ready;
+    }
+    w->is_first = !last->body.p && rng_chance(&x->rng, 2);
+    *last = *w;
+}
+
 static void chance_write(struct chance *x, struct batch *b) {
     size_t namespace = (size_t)rng_below(&x->rng, CHANCE_NAMESPACES);
     size_t run = (size_t)rng_below(&x->rng, CHANCE_RUNS);
-    struct write *w = batch_add(b, (enum write_kind)rng_below(&x->rng, WRITE_HISTORY + 1));
+    struct write *w = batch_add(b, (enum write_kind)rng_below(&x->rng, WRITE_LEDGER_GONE + 1));
     if (!w)
         return;
     if (w->kind == WRITE_EXECUTION_GONE && !rng_chance(&x->rng, 4))
-        w->kind = WRITE_HISTORY; /* let histories grow */
+        w->kind = rng_chance(&x->rng, 2) ? WRITE_HISTORY : WRITE_LEDGER; /* let histories grow */
     w->namespace_id = id((uint8_t)(namespace + 1));
     w->run_id = id((uint8_t)(run + 1));
     w->workflow_id = chance_workflow_id(x);
@@ -171,9 +199,20 @@ static void chance_write(struct chance *x, struct batch *b) {
     w->is_ready = rng_chance(&x->rng, 4);
     if (w->kind == WRITE_VISIBILITY)
         chance_list(x, w, &b->arena);
+    if (w->kind == WRITE_LEDGER || w->kind == WRITE_LEDGER_GONE)
+        chance_ledger(x, w);
     int64_t *next = &x->next_event_id[namespace][run];
-    if (w->kind == WRITE_EXECUTION_GONE)
+    if (w->kind == WRITE_EXECUTION)
+        chance_execution(x, w, &x->last[namespace][run]);
+    if (w->kind == WRITE_VISIBILITY) {
+        w->is_first = !x->is_listed[namespace][run] && rng_chance(&x->rng, 2);
+        x->is_listed[namespace][run] = true;
+    }
+    if (w->kind == WRITE_EXECUTION_GONE) {
         *next = 1;
+        x->last[namespace][run] = (struct write){0};
+        x->is_listed[namespace][run] = false;
+    }
     if (w->kind != WRITE_HISTORY)
         return;
     w->first_event_id = *next;
@@ -204,12 +243,23 @@ static void chance_ask(struct chance *x, struct question *q) {
     CHECK_INT(question_ask(q, x->f.store), 0);
 }
 
+static struct ledger_filter chance_ledger_filter(struct chance *x) {
+    struct ledger_filter f = {.before_id = (int64_t)rng_below(&x->rng, 25), INT64_MIN, INT64_MAX, 0};
+    if (rng_chance(&x->rng, 2)) {
+        f.from_s = (int64_t)rng_below(&x->rng, 50) - 10;
+        f.to_s = f.from_s + (int64_t)rng_below(&x->rng, 20) - 2;
+    }
+    if (rng_chance(&x->rng, 2))
+        f.fates = (uint32_t)rng_u64(&x->rng);
+    return f;
+}
+
 static void chance_read(struct chance *x) {
     struct question q;
     struct arena arena cleanup(arena_done);
     arena_init(&arena, SIZE_MAX);
     chance_settle(x);
-    question_init(&q, (enum read_kind)rng_below(&x->rng, READ_VISIBILITY_COUNT + 1), &x->text);
+    question_init(&q, (enum read_kind)rng_below(&x->rng, READ_LEDGER + 1), &x->text);
     q.read.namespace_id = id((uint8_t)(1 + rng_below(&x->rng, CHANCE_NAMESPACES)));
     q.read.run_id = id((uint8_t)(1 + rng_below(&x->rng, CHANCE_RUNS)));
     q.read.workflow_id = chance_workflow_id(x);
@@ -218,9 +268,12 @@ static void chance_read(struct chance *x) {
     q.read.bytes_max = rng_chance(&x->rng, 2) ? (size_t)rng_below(&x->rng, 9000) : 0;
     q.read.before_us = (int64_t)rng_below(&x->rng, 110);
     q.read.limit = (size_t)rng_below(&x->rng, 12);
+    if (q.read.kind == READ_LEDGER)
+        q.read.ledger = chance_ledger_filter(x);
     struct visibility_place after = {chance_time(x), (int64_t)rng_below(&x->rng, 5),
                                      id((uint8_t)rng_below(&x->rng, CHANCE_RUNS))};
-    if (q.read.kind >= READ_VISIBILITY && !rng_chance(&x->rng, 4))
+    bool is_list = q.read.kind == READ_VISIBILITY || q.read.kind == READ_VISIBILITY_COUNT;
+    if (is_list && !rng_chance(&x->rng, 4))
         q.read.where = chance_predicate(x, &arena, 4);
     if (q.read.kind == READ_VISIBILITY && rng_chance(&x->rng, 2))
         q.read.after = &after;
@@ -255,6 +308,11 @@ static void chance_dump(struct chance *x) {
             q.read.last_event_id = INT64_MAX;
             chance_ask(x, &q);
             q.read.kind = READ_HISTORY;
+            q.done_count = 0;
+            chance_ask(x, &q);
+            q.read.kind = READ_LEDGER;
+            q.read.ledger = (struct ledger_filter){INT64_MAX, INT64_MIN, INT64_MAX, 0};
+            q.read.limit = SIZE_MAX;
             q.done_count = 0;
             chance_ask(x, &q);
         }

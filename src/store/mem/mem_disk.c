@@ -1,4 +1,4 @@
-/* The simulated disk: five sorted tables in memory.
+/* The simulated disk: six sorted tables in memory.
  *
  * Only whole batches are applied, so what is here is what survives a crash.
  * Everything is in key order, so that two runs with one seed leave disks with
@@ -53,7 +53,7 @@ static void write_history(struct mem_disk *d, const struct write *w) {
                     .last_event_id = w->last_event_id};
     r.due_us = r.close_us = CLOCK_NEVER;
     struct mem_row *row = mem_row_new(&r, 0);
-    row->key = mem_key_history(w->namespace_id, w->run_id, w->first_event_id);
+    row->key = mem_key_numbered(w->namespace_id, w->run_id, w->first_event_id);
     ensure(!mem_table_has(&d->history, mem_table_seek(&d->history, &row->key), &row->key));
     mem_table_put(&d->history, row);
 }
@@ -62,10 +62,8 @@ static void remove_execution(struct mem_disk *d, const struct write *w) {
     struct mem_key run = mem_key_run(w->namespace_id, w->run_id);
     mem_table_remove_key(&d->executions, &run);
     mem_table_remove_key(&d->visibility, &run);
-    struct mem_key oldest = mem_key_history(w->namespace_id, w->run_id, INT64_MIN);
-    struct mem_key newest = mem_key_history(w->namespace_id, w->run_id, INT64_MAX);
-    size_t first = mem_table_seek(&d->history, &oldest);
-    mem_table_remove(&d->history, first, mem_table_seek(&d->history, &newest) - first);
+    mem_table_remove_run(&d->history, w->namespace_id, w->run_id);
+    mem_table_remove_run(&d->ledger, w->namespace_id, w->run_id);
 }
 
 void mem_disk_apply(struct mem_disk *d, const struct write *w) {
@@ -92,6 +90,12 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w) {
     }
     case WRITE_HISTORY:
         write_history(d, w);
+        return;
+    case WRITE_LEDGER:
+        mem_ledger_put(d, w);
+        return;
+    case WRITE_LEDGER_GONE:
+        mem_ledger_trim(d, w);
         return;
     }
     ensure(!"a write has a kind");
@@ -130,8 +134,8 @@ static void find_closed(const struct mem_disk *d, const struct read *r, struct m
 }
 
 static void find_history(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
-    struct mem_key oldest = mem_key_history(r->namespace_id, r->run_id, INT64_MIN);
-    struct mem_key end = mem_key_history(r->namespace_id, r->run_id, r->last_event_id);
+    struct mem_key oldest = mem_key_numbered(r->namespace_id, r->run_id, INT64_MIN);
+    struct mem_key end = mem_key_numbered(r->namespace_id, r->run_id, r->last_event_id);
     size_t bytes = 0;
     for (size_t i = mem_table_seek(&d->history, &oldest); i < d->history.count; i++) {
         struct mem_row *row = d->history.rows[i];
@@ -171,6 +175,9 @@ static void find(const struct mem_disk *d, const struct read *r, struct mem_tabl
         return;
     case READ_VISIBILITY:
         mem_visibility_find(d, r, found);
+        return;
+    case READ_LEDGER:
+        mem_ledger_find(d, r, found);
         return;
     case READ_VISIBILITY_COUNT:
         break;
@@ -219,6 +226,7 @@ void mem_disk_free(struct mem_disk *d) {
     mem_table_done(&d->currents);
     mem_table_done(&d->history);
     mem_table_done(&d->visibility);
+    mem_table_done(&d->ledger);
     mem_free(d);
 }
 
@@ -253,6 +261,13 @@ static uint64_t hash_attributes(uint64_t h, const struct mem_row *row) {
     return h;
 }
 
+static uint64_t hash_ledger(uint64_t h, const struct ledger_columns *l) {
+    h = hash_number(h, (uint64_t)l->nominal_s); /* the id is in the key */
+    h = hash_number(h, (uint64_t)l->last_nominal_s);
+    h = hash_number(h, (uint64_t)l->at_us);
+    return hash_number(h, (uint64_t)l->fate);
+}
+
 static uint64_t hash_table(uint64_t h, const struct mem_table *t) {
     h = hash_number(h, t->count);
     for (size_t i = 0; i < t->count; i++) {
@@ -268,6 +283,7 @@ static uint64_t hash_table(uint64_t h, const struct mem_table *t) {
         h = hash_number(h, (uint64_t)r->last_event_id);
         h = hash_number(h, (uint64_t)r->start_us);
         h = hash_number(h, (uint64_t)t->rows[i]->status);
+        h = hash_ledger(h, &r->ledger);
         h = hash_attributes(h, t->rows[i]);
     }
     return h;
@@ -278,5 +294,6 @@ uint64_t mem_disk_hash(const struct mem_disk *d) {
     h = hash_table(h, &d->executions);
     h = hash_table(h, &d->currents);
     h = hash_table(h, &d->history);
-    return hash_table(h, &d->visibility);
+    h = hash_table(h, &d->visibility);
+    return hash_table(h, &d->ledger);
 }

@@ -3,7 +3,7 @@
 
 #include "store/mem/mem_store.h"
 
-#define MEM_KEY_FIXED 40 /* namespace, run, first event id */
+#define MEM_KEY_FIXED 40 /* namespace, run, first event id or ledger id */
 
 /* Compares like its parts do, one after the other. All keys of a table use the same parts. */
 struct mem_key {
@@ -35,6 +35,7 @@ struct mem_disk {
     struct mem_table currents;
     struct mem_table history;
     struct mem_table visibility;
+    struct mem_table ledger;
 };
 
 /* The simulated disk never answers "out of memory": a commit has no such answer, and it is
@@ -44,7 +45,7 @@ struct mem_disk {
 void *mem_disk_alloc(void *old, size_t size) must_check;
 
 struct mem_key mem_key_run(struct uuid namespace_id, struct uuid run_id);
-struct mem_key mem_key_history(struct uuid namespace_id, struct uuid run_id, int64_t first_event_id);
+struct mem_key mem_key_numbered(struct uuid namespace_id, struct uuid run_id, int64_t number);
 struct mem_key mem_key_workflow(struct uuid namespace_id, struct str workflow_id);
 int mem_key_compare(const struct mem_key *a, const struct mem_key *b);
 
@@ -68,6 +69,15 @@ void mem_visibility_put(struct mem_disk *d, const struct write *w);
 void mem_visibility_find(const struct mem_disk *d, const struct read *r, struct mem_table *found);
 void mem_visibility_count(const struct mem_disk *d, const struct read *r,
                           struct mem_table *ret); /* new rows */
+
+/* ledgers of schedules */
+
+void mem_ledger_put(struct mem_disk *d, const struct write *w);
+void mem_ledger_trim(struct mem_disk *d, const struct write *w);
+void mem_ledger_find(const struct mem_disk *d, const struct read *r, struct mem_table *found);
+
+/* Removes every row of a table whose key is this run and a number. */
+void mem_table_remove_run(struct mem_table *t, struct uuid namespace_id, struct uuid run_id);
 
 /* Copies of the rows that answer r, in the order of the answer; the caller's to free. */
 void mem_disk_query(const struct mem_disk *d, const struct read *r, struct mem_table *ret);

@@ -31,9 +31,9 @@ struct mem_key mem_key_run(struct uuid namespace_id, struct uuid run_id) {
     return k;
 }
 
-struct mem_key mem_key_history(struct uuid namespace_id, struct uuid run_id, int64_t first_event_id) {
+struct mem_key mem_key_numbered(struct uuid namespace_id, struct uuid run_id, int64_t number) {
     struct mem_key k = mem_key_run(namespace_id, run_id);
-    put_be64(k.fixed + 32, (uint64_t)first_event_id ^ (UINT64_C(1) << 63)); /* negative before positive */
+    put_be64(k.fixed + 32, (uint64_t)number ^ (UINT64_C(1) << 63)); /* negative before positive */
     return k;
 }
 
@@ -164,6 +164,13 @@ void mem_table_remove_key(struct mem_table *t, const struct mem_key *key) {
     size_t i = mem_table_seek(t, key);
     if (mem_table_has(t, i, key))
         mem_table_remove(t, i, 1);
+}
+
+void mem_table_remove_run(struct mem_table *t, struct uuid namespace_id, struct uuid run_id) {
+    struct mem_key first = mem_key_numbered(namespace_id, run_id, INT64_MIN);
+    struct mem_key last = mem_key_numbered(namespace_id, run_id, INT64_MAX);
+    size_t at = mem_table_seek(t, &first);
+    mem_table_remove(t, at, mem_table_seek(t, &last) - at);
 }
 
 void mem_table_done(struct mem_table *t) {

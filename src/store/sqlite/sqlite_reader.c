@@ -35,6 +35,10 @@ static const char *const reader_sql[READER_STMT_COUNT] = {
     [READER_CLOSED_ALL] = "SELECT namespace_id, run_id, close_us, workflow_id"
                           " FROM executions INDEXED BY executions_closed"
                           " WHERE close_us < ?1 ORDER BY close_us, namespace_id, run_id LIMIT ?2",
+    [READER_LEDGER] = "SELECT id, nominal_s, last_nominal_s, at_us, fate, body FROM ledger"
+                      " WHERE namespace_id = ?1 AND run_id = ?2 AND id < ?3"
+                      " AND last_nominal_s >= ?4 AND nominal_s <= ?5"
+                      " AND (?6 = 0 OR ?6 & (1 << fate)) ORDER BY id DESC LIMIT ?7",
 };
 
 /* columns */
@@ -55,6 +59,14 @@ static struct str column_bytes(sqlite3_stmt *st, int at) {
 
 static int64_t column_time(sqlite3_stmt *st, int at) {
     return sqlite3_column_type(st, at) == SQLITE_NULL ? CLOCK_NEVER : sqlite3_column_int64(st, at);
+}
+
+static struct ledger_columns column_ledger(sqlite3_stmt *st) {
+    return (struct ledger_columns){.id = sqlite3_column_int64(st, 0),
+                                   .nominal_s = sqlite3_column_int64(st, 1),
+                                   .last_nominal_s = sqlite3_column_int64(st, 2),
+                                   .at_us = sqlite3_column_int64(st, 3),
+                                   .fate = sqlite3_column_int(st, 4)};
 }
 
 static bool row_fill(struct row *row, sqlite3_stmt *st, const struct read *r) {
@@ -90,6 +102,11 @@ static bool row_fill(struct row *row, sqlite3_stmt *st, const struct read *r) {
         row->close_us = column_time(st, 2);
         row->workflow_id = column_bytes(st, 3);
         return column_uuid(st, 0, &row->namespace_id) && column_uuid(st, 1, &row->run_id);
+    case READ_LEDGER:
+        row->run_id = r->run_id;
+        row->ledger = column_ledger(st);
+        row->body = column_bytes(st, 5);
+        return true;
     case READ_VISIBILITY:
     case READ_VISIBILITY_COUNT:
         break;
@@ -114,6 +131,8 @@ static enum reader_stmt statement_for(const struct read *r) {
         return READER_DUE;
     case READ_CLOSED:
         return uuid_is_zero(r->namespace_id) ? READER_CLOSED_ALL : READER_CLOSED;
+    case READ_LEDGER:
+        return READER_LEDGER;
     case READ_VISIBILITY:
     case READ_VISIBILITY_COUNT:
         break;
@@ -124,6 +143,16 @@ static enum reader_stmt statement_for(const struct read *r) {
 
 static void bind_uuid(sqlite3_stmt *st, int at, const struct uuid *u) {
     sqlite3_bind_blob(st, at, u->b, sizeof u->b, SQLITE_STATIC);
+}
+
+static void bind_ledger(sqlite3_stmt *st, const struct read *r) {
+    bind_uuid(st, 1, &r->namespace_id);
+    bind_uuid(st, 2, &r->run_id);
+    sqlite3_bind_int64(st, 3, r->ledger.before_id);
+    sqlite3_bind_int64(st, 4, r->ledger.from_s);
+    sqlite3_bind_int64(st, 5, r->ledger.to_s);
+    sqlite3_bind_int64(st, 6, r->ledger.fates);
+    sqlite3_bind_int64(st, 7, (int64_t)MIN(r->limit, (size_t)INT64_MAX));
 }
 
 static void bind_keys(sqlite3_stmt *st, const struct read *r) {
@@ -152,6 +181,9 @@ static void bind_keys(sqlite3_stmt *st, const struct read *r) {
         if (!uuid_is_zero(r->namespace_id))
             bind_uuid(st, 3, &r->namespace_id);
         break;
+    case READ_LEDGER:
+        bind_ledger(st, r);
+        break;
     case READ_VISIBILITY:
     case READ_VISIBILITY_COUNT:
         break;
@@ -176,7 +208,7 @@ static int read_rows(struct sqlite_reader *rd, sqlite3_stmt *st, struct read *r)
             return read_failed(rd, "A row has no valid id. Restore the data file from a backup.");
         bytes += row.body.n;
         r->row(r, &row);
-        if (r->kind == READ_HISTORY && r->bytes_max && bytes >= r->bytes_max)
+        if ((r->kind == READ_HISTORY || r->kind == READ_LEDGER) && r->bytes_max && bytes >= r->bytes_max)
             return 0;
     }
     return rc == SQLITE_DONE ? 0 : read_failed(rd, NULL);

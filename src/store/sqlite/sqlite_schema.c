@@ -115,6 +115,18 @@ static const struct migration migrations[] = {
                                       ") WITHOUT ROWID;"
                                       "CREATE INDEX visibility_attributes_run ON visibility_attributes "
                                       "(namespace_id, run_id, name, value);"},
+    /* Written at every action of a schedule and read by few, so it has its key and no other index. */
+    {2, "CREATE TABLE ledger ("
+        "  namespace_id BLOB NOT NULL,"
+        "  run_id BLOB NOT NULL,"
+        "  id INTEGER NOT NULL,"
+        "  nominal_s INTEGER NOT NULL,"
+        "  last_nominal_s INTEGER NOT NULL,"
+        "  at_us INTEGER NOT NULL,"
+        "  fate INTEGER NOT NULL,"
+        "  body BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, run_id, id)"
+        ") WITHOUT ROWID;"},
 };
 
 static int pragma_get(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *reterr) {

@@ -39,6 +39,11 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
         " ON CONFLICT (namespace_id, run_id) DO UPDATE SET workflow_id = ?3, status = ?4, due_us = ?5,"
         " close_us = ?6, ready = ?7, state = ?8",
+    /* Most steps change the state of a run and nothing that an index holds; with the due time in SET, SQLite
+     * would take the row out of each of them and put it back. The plus keeps it from using them to look. */
+    [WRITER_STATE] = "UPDATE executions SET status = ?4, state = ?8"
+                     " WHERE namespace_id = ?1 AND run_id = ?2 AND workflow_id = ?3"
+                     " AND +due_us IS ?5 AND +close_us IS ?6 AND +ready = ?7",
     [WRITER_EXECUTION_GONE] = "DELETE FROM executions WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_HISTORY_GONE] = "DELETE FROM history WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_CURRENT] = "INSERT INTO current_runs (namespace_id, workflow_id, run_id) VALUES (?1, ?2, ?3)"
@@ -53,6 +58,14 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
         "INSERT OR IGNORE INTO visibility_attributes"
         " (namespace_id, run_id, close_ns, start_ns, name, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [WRITER_ATTRIBUTES_GONE] = "DELETE FROM visibility_attributes WHERE namespace_id = ?1 AND run_id = ?2",
+    [WRITER_LEDGER] =
+        "INSERT INTO ledger (namespace_id, run_id, id, nominal_s, last_nominal_s, at_us, fate, body)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+        " ON CONFLICT (namespace_id, run_id, id) DO UPDATE SET nominal_s = ?4, last_nominal_s = ?5,"
+        " at_us = ?6, fate = ?7, body = ?8",
+    [WRITER_LEDGER_GONE] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2",
+    [WRITER_LEDGER_BELOW] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND id < ?3",
+    [WRITER_LEDGER_BEFORE] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND at_us < ?3",
 };
 
 /* one write */
@@ -85,7 +98,7 @@ static bool run(sqlite3_stmt *st) {
     return rc == SQLITE_DONE;
 }
 
-static bool write_execution(sqlite3_stmt *st, const struct write *x) {
+static bool run_execution(sqlite3_stmt *st, const struct write *x) {
     bind_uuid(st, 1, &x->namespace_id);
     bind_uuid(st, 2, &x->run_id);
     bind_text(st, 3, x->workflow_id);
@@ -97,12 +110,41 @@ static bool write_execution(sqlite3_stmt *st, const struct write *x) {
     return run(st);
 }
 
+static bool write_execution(struct sqlite_writer *w, const struct write *x) {
+    if (x->is_first)
+        return run_execution(w->stmts[WRITER_EXECUTION], x);
+    if (!run_execution(w->stmts[WRITER_STATE], x))
+        return false;
+    return sqlite3_changes(w->db) == 1 || run_execution(w->stmts[WRITER_EXECUTION], x);
+}
+
 static bool write_history(sqlite3_stmt *st, const struct write *x) {
     bind_uuid(st, 1, &x->namespace_id);
     bind_uuid(st, 2, &x->run_id);
     sqlite3_bind_int64(st, 3, x->first_event_id);
     sqlite3_bind_int64(st, 4, x->last_event_id);
     bind_blob(st, 5, x->body);
+    return run(st);
+}
+
+static bool write_ledger(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    bind_uuid(st, 2, &x->run_id);
+    sqlite3_bind_int64(st, 3, x->ledger.id);
+    sqlite3_bind_int64(st, 4, x->ledger.nominal_s);
+    sqlite3_bind_int64(st, 5, x->ledger.last_nominal_s);
+    sqlite3_bind_int64(st, 6, x->ledger.at_us);
+    sqlite3_bind_int(st, 7, x->ledger.fate);
+    bind_blob(st, 8, x->body);
+    return run(st);
+}
+
+static bool trim_ledger(sqlite3_stmt *st, const struct write *x, int64_t limit) {
+    if (limit == 0)
+        return true;
+    bind_uuid(st, 1, &x->namespace_id);
+    bind_uuid(st, 2, &x->run_id);
+    sqlite3_bind_int64(st, 3, limit);
     return run(st);
 }
 
@@ -133,8 +175,13 @@ static bool remove_run(sqlite3_stmt *st, const struct write *x) {
 }
 
 static bool remove_all(struct sqlite_writer *w, const struct write *x) {
-    return remove_run(w->stmts[WRITER_EXECUTION_GONE], x) && remove_run(w->stmts[WRITER_HISTORY_GONE], x) &&
-           remove_run(w->stmts[WRITER_VISIBILITY_GONE], x) && remove_run(w->stmts[WRITER_ATTRIBUTES_GONE], x);
+    static const enum writer_stmt parts[] = {WRITER_EXECUTION_GONE, WRITER_HISTORY_GONE,
+                                             WRITER_VISIBILITY_GONE, WRITER_ATTRIBUTES_GONE,
+                                             WRITER_LEDGER_GONE};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        if (!remove_run(w->stmts[parts[i]], x))
+            return false;
+    return true;
 }
 
 static bool write_one(struct sqlite_writer *w, const struct write *x) {
@@ -142,17 +189,23 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     case WRITE_NAMESPACE:
         return write_namespace(w->stmts[WRITER_NAMESPACE], x);
     case WRITE_EXECUTION:
-        return write_execution(w->stmts[WRITER_EXECUTION], x);
+        return write_execution(w, x);
     case WRITE_EXECUTION_GONE:
         return remove_all(w, x);
     case WRITE_VISIBILITY:
-        return remove_run(w->stmts[WRITER_ATTRIBUTES_GONE], x) && sqlite_write_visibility(w, x);
+        return (x->is_first || remove_run(w->stmts[WRITER_ATTRIBUTES_GONE], x)) &&
+               sqlite_write_visibility(w, x);
     case WRITE_CURRENT:
         return write_current(w->stmts[WRITER_CURRENT], x);
     case WRITE_CURRENT_GONE:
         return remove_current(w->stmts[WRITER_CURRENT_GONE], x);
     case WRITE_HISTORY:
         return write_history(w->stmts[WRITER_HISTORY], x);
+    case WRITE_LEDGER:
+        return write_ledger(w->stmts[WRITER_LEDGER], x);
+    case WRITE_LEDGER_GONE:
+        return trim_ledger(w->stmts[WRITER_LEDGER_BELOW], x, x->ledger.id) &&
+               trim_ledger(w->stmts[WRITER_LEDGER_BEFORE], x, x->ledger.at_us);
     }
     ensure(!"a write has a kind");
     return false;

@@ -1,0 +1,283 @@
+/* An action between its schedule and the run that it becomes: what is ordered, the answer, and the end.
+ *
+ * Both answers can come more than once and in either order; the start's phase says what is already known. */
+#include "core/schedule_int.h"
+
+#include <stdio.h>
+
+#include "cal/civil.h"
+
+#define JSON_BYTES_MAX (8 * LIMIT_ID_BYTES)
+#define MSEC_PER_SEC 1000
+
+/* the order */
+
+/* A string as a JSON payload with its encoding and, when it is a search attribute, its type. */
+static Common__Payload *json_payload(const char *text, const char *type, struct arena *arena) {
+    struct buf b cleanup(buf_done);
+    buf_init(&b, JSON_BYTES_MAX);
+    buf_add_u8(&b, '"');
+    for (const char *p = text; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            buf_printf(&b, "\\%c", *p);
+        else if ((unsigned char)*p < ' ')
+            buf_printf(&b, "\\u%04x", (unsigned)*p);
+        else
+            buf_add_u8(&b, (uint8_t)*p);
+    }
+    buf_add_u8(&b, '"');
+    Common__Payload *payload = pb_arena_new(&common__payload__descriptor, arena);
+    const char *metadata[][2] = {{"encoding", "json/plain"}, {"type", type}};
+    size_t n = type ? 2 : 1;
+    if (!payload || !buf_ok(&b) ||
+        !(payload->metadata = arena_array(arena, Common__Payload__MetadataEntry *, n)))
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        Common__Payload__MetadataEntry *m = pb_arena_new(&common__payload__metadata_entry__descriptor, arena);
+        if (!m)
+            return NULL;
+        m->key = arena_strdup(arena, metadata[i][0]);
+        m->value =
+            (ProtobufCBinaryData){strlen(metadata[i][1]), (uint8_t *)arena_strdup(arena, metadata[i][1])};
+        payload->metadata[payload->n_metadata++] = m;
+    }
+    payload->data = (ProtobufCBinaryData){b.len, arena_dup(arena, b.data, b.len)};
+    return arena_failed(arena) ? NULL : payload;
+}
+
+static const char *time_text(int64_t us, bool has_ms, struct arena *arena) {
+    char text[CIVIL_TEXT_MAX], suffix[8] = "Z";
+    if (has_ms)
+        snprintf(suffix, sizeof(suffix), ".%03dZ",
+                 (int)(civil_mod(us, USEC_PER_SEC) / (USEC_PER_SEC / MSEC_PER_SEC)));
+    civil_format(civil_div(us, USEC_PER_SEC), suffix, text);
+    return arena_strdup(arena, text);
+}
+
+static Common__SearchAttributes__IndexedFieldsEntry *attribute(const char *name, const char *type,
+                                                               const char *value, struct arena *arena) {
+    Common__SearchAttributes__IndexedFieldsEntry *e =
+        pb_arena_new(&common__search_attributes__indexed_fields_entry__descriptor, arena);
+    if (!e || !value)
+        return NULL;
+    e->key = arena_strdup(arena, name);
+    e->value = json_payload(value, type, arena);
+    return e->key && e->value ? e : NULL;
+}
+
+/* The action's own, and the two that say where it comes from. */
+static Common__SearchAttributes *attributes_of(const Common__SearchAttributes *own,
+                                               const State__Schedule *sch, const State__Start *start,
+                                               struct arena *arena) {
+    Common__SearchAttributes__IndexedFieldsEntry *added[] = {
+        attribute("TemporalScheduledStartTime", "Datetime",
+                  time_text(start->nominal_s * USEC_PER_SEC, false, arena), arena),
+        attribute("TemporalScheduledById", "Keyword", sch->schedule_id, arena),
+    };
+    size_t own_count = own ? own->n_indexed_fields : 0;
+    Common__SearchAttributes *all = pb_arena_new(&common__search_attributes__descriptor, arena);
+    if (!added[0] || !added[1] || !all)
+        return NULL;
+    all->indexed_fields = arena_array(arena, Common__SearchAttributes__IndexedFieldsEntry *, own_count + 2);
+    if (!all->indexed_fields)
+        return NULL;
+    for (size_t i = 0; i < own_count; i++)
+        if (!streq(own->indexed_fields[i]->key, added[0]->key) &&
+            !streq(own->indexed_fields[i]->key, added[1]->key))
+            all->indexed_fields[all->n_indexed_fields++] = own->indexed_fields[i];
+    all->indexed_fields[all->n_indexed_fields++] = added[0];
+    all->indexed_fields[all->n_indexed_fields++] = added[1];
+    return all;
+}
+
+static Common__Payloads *times_as_input(const State__Start *start, int64_t now_us, struct arena *arena) {
+    int64_t times[] = {start->nominal_s * USEC_PER_SEC, now_us};
+    Common__Payloads *input = pb_arena_new(&common__payloads__descriptor, arena);
+    if (!input || !(input->payloads = arena_array(arena, Common__Payload *, ARRAY_LEN(times))))
+        return NULL;
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        const char *text = time_text(times[i], true, arena);
+        input->payloads[i] = text ? json_payload(text, NULL, arena) : NULL;
+        if (!input->payloads[i])
+            return NULL;
+        input->n_payloads++;
+    }
+    return input;
+}
+
+static E__WorkflowIdReusePolicy reuse_policy(const State__Schedule *sch, const State__Start *start) {
+    const Schedule__SchedulePolicies *p = sch->schedule->policies;
+    return start->is_manual || (p && p->keep_original_workflow_id)
+               ? WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+               : WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE;
+}
+
+static void copy_action(Workflow__NewWorkflowExecutionInfo *a, Ws__StartWorkflowExecutionRequest *r) {
+    r->workflow_type = a->workflow_type;
+    r->task_queue = a->task_queue;
+    r->input = a->input;
+    r->workflow_execution_timeout = a->workflow_execution_timeout;
+    r->workflow_run_timeout = a->workflow_run_timeout;
+    r->workflow_task_timeout = a->workflow_task_timeout;
+    r->retry_policy = a->retry_policy;
+    r->memo = a->memo;
+    r->header = a->header;
+    r->user_metadata = a->user_metadata;
+    r->versioning_override = a->versioning_override;
+    r->priority = a->priority;
+}
+
+static State__ScheduledBy *scheduled_by(const State__Execution *st, int64_t start_id, struct arena *arena) {
+    State__ScheduledBy *by = pb_arena_new(&state__scheduled_by__descriptor, arena);
+    if (!by)
+        return NULL;
+    by->workflow_id = arena_strdup(arena, st->workflow_id);
+    by->run_id = arena_strdup(arena, st->run_id);
+    by->start_id = start_id;
+    by->schedule_id = arena_strdup(arena, st->schedule->schedule_id);
+    return by;
+}
+
+int schedule_order(const State__Execution *st, int64_t start_id, const char *namespace_name, struct wall now,
+                   struct arena *arena, struct action_order *ret) {
+    const State__Schedule *sch = st->schedule;
+    const State__Start *start = start_find(sch, start_id);
+    if (!start || start->phase != PHASE_STARTING)
+        return ERR_NOT_FOUND;
+    Workflow__NewWorkflowExecutionInfo *action = pb_arena_clone(sch->schedule->action->start_workflow, arena);
+    Ws__StartWorkflowExecutionRequest *r =
+        pb_arena_new(&ws__start_workflow_execution_request__descriptor, arena);
+    if (!action || !r)
+        return ERR_NO_MEMORY;
+    copy_action(action, r);
+    r->namespace_ = arena_strdup(arena, namespace_name);
+    r->workflow_id = arena_strdup(arena, start->workflow_id);
+    r->identity = arena_printf(arena, "temporal-scheduler-%s-%s", namespace_name, sch->schedule_id);
+    r->workflow_id_reuse_policy = reuse_policy(sch, start);
+    r->search_attributes = attributes_of(action->search_attributes, sch, start, arena);
+    if (sch->schedule->extras && sch->schedule->extras->passes_times)
+        r->input = times_as_input(start, now.us, arena);
+    *ret = (struct action_order){
+        .request = r,
+        .last_completion_result = pb_arena_clone(sch->last_result, arena),
+        .continued_failure = pb_arena_clone(sch->last_failure, arena),
+        .scheduled_by = scheduled_by(st, start_id, arena),
+    };
+    return arena_failed(arena) ? ERR_NO_MEMORY : 0;
+}
+
+/* the answer */
+
+static void mark_started(struct step *s, State__Start *start, const char *run_id) {
+    State__Schedule *sch = s->st->schedule;
+    start->phase = PHASE_STARTED;
+    start->start_us = s->now.us;
+    start->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
+    pb_set_string(&start->run_id, run_id, &s->failed);
+    sch->action_count++;
+    sch->active_us = s->now.us;
+    for (size_t i = 0; i < sch->n_backfills; i++)
+        sch->backfills[i]->started += sch->backfills[i]->id == start->backfill_id;
+}
+
+static void retry_later(struct step *s, State__Start *start, const char *error) {
+    int64_t wait_ms = LIMIT_SCHEDULE_RETRY_MS;
+    for (int32_t i = 1; i < start->attempt && wait_ms < LIMIT_SCHEDULE_RETRY_MAX_MS; i++)
+        wait_ms *= 2;
+    start->phase = PHASE_PENDING;
+    start->backoff_us = usec_add(s->now.us, MIN(wait_ms, LIMIT_SCHEDULE_RETRY_MAX_MS) * USEC_PER_MS);
+    ledger_start(s, start, LEDGER_FATE_WAITING, error);
+}
+
+void schedule_action_started(struct step *s, int64_t start_id, const struct action_outcome *o) {
+    State__Schedule *sch = s->st->schedule;
+    State__Start *start = start_find(sch, start_id);
+    if (!start || start->phase != PHASE_STARTING)
+        return;
+    const char *error = strempty(o->error) ? "the workflow could not be started" : o->error;
+    if (!strempty(o->run_id)) {
+        mark_started(s, start, o->run_id);
+        ledger_start(s, start, LEDGER_FATE_STARTED, NULL);
+    } else if (o->is_taken) {
+        start_drop(s, start, LEDGER_FATE_ALREADY_RUN, "a workflow with this id exists");
+    } else if (o->is_retryable && start->attempt < LIMIT_SCHEDULE_ATTEMPTS) {
+        retry_later(s, start, error);
+    } else {
+        sch->start_failed++;
+        start_drop(s, start, LEDGER_FATE_START_FAILED, error);
+    }
+}
+
+/* the end */
+
+/* Only what ended by itself counts: whoever cancels or terminates a run says nothing about its work. */
+static void remember_outcome(struct step *s, const struct action_end *end) {
+    State__Schedule *sch = s->st->schedule;
+    switch ((int)end->status) {
+    case WORKFLOW_EXECUTION_STATUS_COMPLETED:
+        pb_set_message(&sch->last_result, end->result, &s->failed);
+        pb_set_message(&sch->last_failure, NULL, &s->failed);
+        return;
+    case WORKFLOW_EXECUTION_STATUS_FAILED:
+    case WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+        pb_set_message(&sch->last_failure, end->failure, &s->failed);
+        return;
+    default:
+        return;
+    }
+}
+
+static void pause_on_failure(struct step *s, const struct action_end *end) {
+    State__Schedule *sch = s->st->schedule;
+    const Schedule__SchedulePolicies *p = sch->schedule->policies;
+    Schedule__ScheduleState *state = sch->schedule->state;
+    bool has_timed_out = end->status == WORKFLOW_EXECUTION_STATUS_TIMED_OUT;
+    if (!p || !p->pause_on_failure || state->paused ||
+        (end->status != WORKFLOW_EXECUTION_STATUS_FAILED && !has_timed_out))
+        return;
+    const char *note = has_timed_out
+                           ? arena_printf(s->arena, "paused due to workflow timeout: %s", end->workflow_id)
+                           : arena_printf(s->arena, "paused due to workflow failure: %s: %.500s",
+                                          end->workflow_id, end->failure ? end->failure->message : "");
+    if (!note) {
+        s->failed = true;
+        return;
+    }
+    state->paused = true;
+    pb_set_string(&state->notes, note, &s->failed);
+    schedule_touch(sch);
+}
+
+/* Of those that are over, the last ones by their end. */
+static void forget_old(State__Schedule *sch) {
+    size_t count = 0, oldest = 0;
+    for (size_t i = 0; i < sch->n_starts; i++) {
+        if (sch->starts[i]->phase != PHASE_COMPLETED)
+            continue;
+        if (!count || sch->starts[i]->close_us < sch->starts[oldest]->close_us)
+            oldest = i;
+        count++;
+    }
+    if (count > LIMIT_SCHEDULE_RECENT)
+        pb_remove_message(&sch->n_starts, sch->starts, oldest);
+}
+
+void schedule_action_closed(struct step *s, int64_t start_id, const struct action_end *end) {
+    State__Schedule *sch = s->st->schedule;
+    State__Start *start = start_find(sch, start_id);
+    if (!start || !start_is_live(start))
+        return;
+    if (start->phase == PHASE_STARTING)
+        mark_started(s, start, end->first_run_id);
+    start->phase = PHASE_COMPLETED;
+    start->status = (int32_t)end->status;
+    start->close_us = MAX(end->close_us, 1);
+    sch->active_us = s->now.us;
+    ledger_start(s, start, LEDGER_FATE_STARTED, NULL);
+    remember_outcome(s, end);
+    pause_on_failure(s, end);
+    for (size_t i = 0; i < sch->n_starts; i++)
+        if (sch->starts[i]->phase == PHASE_DEFERRED)
+            sch->starts[i]->desired_us = s->now.us;
+    forget_old(sch);
+}

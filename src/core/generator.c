@@ -1,0 +1,232 @@
+/* The generator: turns the times since the high-water mark into starts, or into rows that say why not.
+ *
+ * The mark is the last actual time that was considered, and moves only when one is. A time whose nominal
+ * second has passed while its jitter has not is therefore still ahead of the mark, whatever else happens
+ * meanwhile; and when the clock goes back, what is behind the mark stays done.
+ *
+ * Excluded times are walked too, so that the ledger can say so. They wake nobody: they are looked at with the
+ * next time that acts, or an hour later. */
+#include "base/mem.h"
+#include "core/schedule_int.h"
+
+struct walk {
+    struct step *s;
+    const struct times *times;
+    struct ledger_idle idle;
+    struct start_count count;
+    size_t candidates; /* that became starts */
+    size_t steps;
+    bool is_all_excluded; /* by what held until now */
+};
+
+void generator_reset(State__Schedule *sch) {
+    sch->n_future_us = 0;
+    sch->generate_us = 1;
+}
+
+static bool is_paused_at(const State__Schedule *sch, int64_t actual_us) {
+    return sch->schedule->state->paused && actual_us < schedule_pause_until_us(sch);
+}
+
+static bool is_late(const State__Schedule *sch, int64_t late_us, const char **ret_reason) {
+    const Rondo__ScheduleExtras *extras = sch->schedule->extras;
+    if (extras && extras->only_while_active && late_us > LIMIT_SCHEDULE_ACTIVE_S * USEC_PER_SEC) {
+        *ret_reason = "the server was not active at that time";
+        return true;
+    }
+    *ret_reason = "it was later than the catch-up window";
+    return late_us > schedule_catchup_us(sch);
+}
+
+static State__Start *oldest_pushing(const State__Schedule *sch) {
+    for (size_t i = 0; i < sch->n_starts; i++) {
+        State__Start *start = sch->starts[i];
+        if (start_is_waiting(start) && !start->is_manual &&
+            (start->overlap_policy == SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER ||
+             start->overlap_policy == SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER))
+            return start;
+    }
+    return NULL;
+}
+
+/* Whether the buffer takes one more. Where the newest one wins, the oldest makes room. */
+static bool has_room(struct walk *w) {
+    struct step *s = w->s;
+    State__Schedule *sch = s->st->schedule;
+    if (w->count.waiting < LIMIT_SCHEDULE_BUFFER)
+        return true;
+    switch ((int)schedule_policy(sch)) {
+    case SCHEDULE_OVERLAP_POLICY_BUFFER_ALL:
+        return false;
+    case SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER:
+    case SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER: {
+        State__Start *oldest = oldest_pushing(sch);
+        if (!oldest)
+            return false;
+        start_drop(s, oldest, LEDGER_FATE_REPLACED, "a newer action took its place");
+        w->count.waiting--;
+        return true;
+    }
+    default: /* these do not stay in the buffer */
+        return true;
+    }
+}
+
+static void buffer(struct walk *w, struct cal_time at) {
+    struct step *s = w->s;
+    State__Schedule *sch = s->st->schedule;
+    struct start_wish wish = {.at = at};
+    ledger_idle_flush(s, &w->idle);
+    bool is_full = !has_room(w);
+    State__Start *start = start_add(s, &wish);
+    w->candidates++;
+    if (!start)
+        return;
+    if (is_full) {
+        sch->buffer_dropped++;
+        start_drop(s, start, LEDGER_FATE_BUFFER_FULL, "too many starts were waiting");
+    } else {
+        w->count.waiting++;
+        w->count.waiting_free += start_overlaps(start);
+    }
+}
+
+static void consider(struct walk *w, struct cal_time at) {
+    struct step *s = w->s;
+    State__Schedule *sch = s->st->schedule;
+    const char *reason = w->is_all_excluded ? "a holiday calendar excluded it at that time"
+                                            : times_exclusion(w->times, at.nominal_s);
+    if (reason) {
+        ledger_idle_add(s, &w->idle, LEDGER_FATE_EXCLUDED, reason, at);
+    } else if (schedule_is_exhausted(sch)) {
+        ledger_idle_add(s, &w->idle, LEDGER_FATE_EXHAUSTED, "no remaining actions", at);
+        sch->is_exhaustion_noted = true;
+    } else if (is_paused_at(sch, at.actual_us)) {
+        ledger_idle_add(s, &w->idle, LEDGER_FATE_PAUSED, "the schedule was paused", at);
+    } else if (is_late(sch, s->now.us - at.actual_us, &reason)) {
+        sch->missed_catchup_window++;
+        ledger_idle_add(s, &w->idle, LEDGER_FATE_CATCHUP_MISSED, reason, at);
+    } else {
+        buffer(w, at);
+    }
+    sch->high_water_us = at.actual_us;
+}
+
+/* Starts that may all run at once wait for their letters, not in line: more of them come when those are out.
+ */
+static bool is_flooded(const struct walk *w) {
+    return w->count.waiting_free >= LIMIT_SCHEDULE_STARTING &&
+           schedule_policy(w->s->st->schedule) == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL;
+}
+
+/* False when a limit was reached before everything that is due was considered. */
+static bool walk(struct walk *w) {
+    struct step *s = w->s;
+    State__Schedule *sch = s->st->schedule;
+    for (size_t passed = 0; !s->failed && !sch->is_exhaustion_noted; passed++) {
+        struct cal_time at;
+        if (cal_next(times_all(w->times), w->times->seed, sch->high_water_us, &at) != CAL_FOUND ||
+            at.actual_us > s->now.us)
+            return true;
+        if (w->candidates >= w->steps * LIMIT_SCHEDULE_CANDIDATES ||
+            passed >= w->steps * LIMIT_SCHEDULE_WALK || is_flooded(w))
+            return false;
+        consider(w, at);
+    }
+    return true;
+}
+
+static void add_future(struct step *s, int64_t at_us) {
+    State__Schedule *sch = s->st->schedule;
+    int64_t *bigger = mem_resize(sch->future_us, (sch->n_future_us + 1) * sizeof(*bigger));
+    if (!bigger) {
+        s->failed = true;
+        return;
+    }
+    sch->future_us = bigger;
+    sch->future_us[sch->n_future_us++] = at_us;
+}
+
+/* The times to come, for readers; those behind the mark make room for later ones. */
+static void look_ahead(struct step *s, const struct times *t) {
+    State__Schedule *sch = s->st->schedule;
+    size_t past = 0;
+    while (past < sch->n_future_us && sch->future_us[past] <= sch->high_water_us)
+        past++;
+    sch->n_future_us -= past;
+    if (past && sch->n_future_us)
+        memmove(sch->future_us, sch->future_us + past, sch->n_future_us * sizeof(*sch->future_us));
+    while (sch->n_future_us < LIMIT_SCHEDULE_FUTURE && !s->failed) {
+        struct cal_time at;
+        int64_t after_us = sch->n_future_us ? sch->future_us[sch->n_future_us - 1] : sch->high_water_us;
+        if (cal_next(t->real, t->seed, after_us, &at) != CAL_FOUND)
+            return;
+        add_future(s, at.actual_us);
+    }
+}
+
+/* When to look again. */
+static int64_t next_look(struct step *s, const struct times *t) {
+    const State__Schedule *sch = s->st->schedule;
+    int64_t look_us = sch->n_future_us ? sch->future_us[0] : CLOCK_NEVER;
+    struct cal_time at;
+    if (sch->is_exhaustion_noted)
+        return 0;
+    if (t->raw && cal_next(t->raw, t->seed, sch->high_water_us, &at) == CAL_FOUND)
+        look_us =
+            MIN(look_us, MAX(at.actual_us, usec_add(s->now.us, LIMIT_SCHEDULE_RECHECK_S * USEC_PER_SEC)));
+    return look_us == CLOCK_NEVER ? 0 : look_us;
+}
+
+/* A spec that was valid once: it is tried again, and what is due then is made up for. */
+static int cannot_read(struct step *s, const struct err *why) {
+    State__Schedule *sch = s->st->schedule;
+    pb_set_string(&sch->invalid_error, why->text, &s->failed);
+    sch->n_future_us = 0;
+    sch->generate_us = usec_add(s->now.us, LIMIT_SCHEDULE_RECHECK_S * USEC_PER_SEC);
+    return 0;
+}
+
+static int generate(struct step *s, struct walk *w, bool *ret_more) {
+    State__Schedule *sch = s->st->schedule;
+    cleanup(times_done) struct times times = {0};
+    struct err why = {0};
+    int rc = times_new(s->st, s->ctx.space, s->ctx.zones, s->arena, &times, &why);
+    if (rc == ERR_NO_MEMORY)
+        return err_std(s->err, rc);
+    if (rc < 0)
+        return cannot_read(s, &why);
+    pb_set_string(&sch->invalid_error, "", &s->failed);
+    w->s = s;
+    w->times = &times;
+    w->count = start_count(sch);
+    *ret_more = !walk(w);
+    ledger_idle_flush(s, &w->idle);
+    look_ahead(s, &times);
+    sch->generate_us = *ret_more ? s->now.us : next_look(s, &times);
+    return s->failed ? err_std(s->err, ERR_NO_MEMORY) : 0;
+}
+
+int generator_run(struct step *s, bool *ret_more) {
+    const State__Schedule *sch = s->st->schedule;
+    struct walk w = {.steps = 1};
+    *ret_more = false;
+    return sch->generate_us && sch->generate_us <= s->now.us ? generate(s, &w, ret_more) : 0;
+}
+
+int generator_drain(struct step *s, bool *ret_more) {
+    struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN};
+    *ret_more = false;
+    return s->st->schedule->generate_us ? generate(s, &w, ret_more) : 0;
+}
+
+int generator_refresh(struct step *s) {
+    State__Schedule *sch = s->st->schedule;
+    /* It wanted to look later, so what came since it looked was excluded then, and stays so. */
+    struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN, .is_all_excluded = sch->generate_us > s->now.us};
+    bool has_more;
+    if (!sch->generate_us)
+        return 0;
+    generator_reset(sch);
+    return generate(s, &w, &has_more);
+}

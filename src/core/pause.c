@@ -1,0 +1,161 @@
+/* Pausing a run and letting it go on. */
+#include "core/pause.h"
+
+#include "core/merge.h"
+#include "core/run.h"
+#include "core/task.h"
+
+#define SHOWN_BYTES_MAX                                                                                      \
+    (64u << 10) /* of the search attribute: names and reasons have limits of their own                       \
+                 */
+
+/* what lists can ask for */
+
+static void add_quoted(struct buf *b, const char *prefix, const char *text) {
+    buf_add_cstr(b, b->len == 1 ? "\"" : ",\"");
+    buf_add_cstr(b, prefix);
+    for (const char *p = text; *p; p++) {
+        if (*p == '"' || *p == '\\')
+            buf_printf(b, "\\%c", *p);
+        else if ((unsigned char)*p < ' ')
+            buf_printf(b, "\\u%04x", (unsigned)(unsigned char)*p);
+        else
+            buf_add(b, p, 1);
+    }
+    buf_add_cstr(b, "\"");
+}
+
+static bool is_first_of_type(const State__Execution *st, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (st->activities[k]->is_paused &&
+            streq(st->activities[k]->activity_type, st->activities[i]->activity_type))
+            return false;
+    return true;
+}
+
+/* A list of JSON strings; empty when nothing is paused. */
+static void list_paused(const State__Execution *st, struct buf *b) {
+    buf_add_cstr(b, "[");
+    if (st->pause)
+        add_quoted(b, "Workflow:", st->workflow_id);
+    if (st->pause && !strempty(st->pause->reason))
+        add_quoted(b, "Reason:", st->pause->reason);
+    for (size_t i = 0; i < st->n_activities; i++)
+        if (st->activities[i]->is_paused && is_first_of_type(st, i))
+            add_quoted(b, "property:activityType=", st->activities[i]->activity_type);
+    buf_add_cstr(b, "]");
+}
+
+static void set_attribute(struct step *s, struct str json) {
+    char name[] = "TemporalPauseInfo", key[] = "encoding";
+    uint8_t encoding[] = "json/plain";
+    Common__Payload__MetadataEntry meta = COMMON__PAYLOAD__METADATA_ENTRY__INIT, *metas[] = {&meta};
+    Common__Payload payload = COMMON__PAYLOAD__INIT;
+    Common__SearchAttributes__IndexedFieldsEntry field =
+        COMMON__SEARCH_ATTRIBUTES__INDEXED_FIELDS_ENTRY__INIT;
+    Common__SearchAttributes__IndexedFieldsEntry *fields[] = {&field};
+    Common__SearchAttributes all = COMMON__SEARCH_ATTRIBUTES__INIT;
+    meta.key = key;
+    meta.value = (ProtobufCBinaryData){sizeof(encoding) - 1, encoding};
+    payload.metadata = metas;
+    payload.n_metadata = 1;
+    payload.data = (ProtobufCBinaryData){json.n, (uint8_t *)(uintptr_t)json.p};
+    field.key = name;
+    field.value = &payload;
+    all.indexed_fields = fields;
+    all.n_indexed_fields = 1;
+    merge_search_attributes(s, &all);
+}
+
+void pause_show(struct step *s) {
+    struct buf b;
+    bool has_paused = s->st->pause != NULL;
+    for (size_t i = 0; i < s->st->n_activities; i++)
+        has_paused |= s->st->activities[i]->is_paused;
+    if (!has_paused && !s->st->search_attributes)
+        return;
+    buf_init(&b, SHOWN_BYTES_MAX);
+    list_paused(s->st, &b);
+    if (buf_ok(&b))
+        set_attribute(s, buf_str(&b));
+    else
+        s->failed = true;
+    buf_done(&b);
+}
+
+/* the state */
+
+void pause_begin(struct step *s, int64_t paused_us, const char *identity, const char *reason,
+                 const char *request_id) {
+    State__Execution *st = s->st;
+    State__Pause *p = pb_new(&state__pause__descriptor, &s->failed);
+    if (!p)
+        return;
+    p->paused_us = paused_us;
+    pb_set_string(&p->identity, identity, &s->failed);
+    pb_set_string(&p->reason, reason, &s->failed);
+    pb_set_string(&p->request_id, request_id, &s->failed);
+    pb_free(st->pause);
+    st->pause = p;
+    st->status = WORKFLOW_EXECUTION_STATUS_PAUSED;
+    pause_show(s);
+}
+
+void pause_end(struct step *s) {
+    if (!s->st->pause)
+        return;
+    pb_free(s->st->pause);
+    s->st->pause = NULL;
+    s->st->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
+    pause_show(s);
+}
+
+/* the requests */
+
+int run_pause(struct step *s, const Ws__PauseWorkflowExecutionRequest *req) {
+    State__Execution *st = s->st;
+    if (!run_is_open(st))
+        return err_std(s->err, ERR_CLOSED);
+    if (run_is_paused(st)) {
+        if (!strempty(req->request_id) && streq(st->pause->request_id, req->request_id))
+            return 0;
+        return err_set(s->err, ERR_PRECONDITION, "workflow is already paused.");
+    }
+    History__WorkflowExecutionPausedEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_PAUSED_EVENT_ATTRIBUTES__INIT;
+    a.identity = req->identity;
+    a.reason = req->reason;
+    a.request_id = req->request_id;
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED, &a, NULL);
+    pause_begin(s, s->now.us, req->identity, req->reason, req->request_id);
+    task_hold(s);
+    return 0;
+}
+
+/* Whatever a worker could have had meanwhile. */
+static void offer_all(struct step *s) {
+    State__Execution *st = s->st;
+    if (st->task && !st->task->started_event_id)
+        step_effect(s, EFFECT_WORKFLOW_TASK, st->task->scheduled_event_id);
+    for (size_t i = 0; i < st->n_activities; i++)
+        if (st->activities[i]->is_offered && !st->activities[i]->started_us)
+            step_effect(s, EFFECT_ACTIVITY_TASK, st->activities[i]->scheduled_event_id);
+}
+
+int run_unpause(struct step *s, const Ws__UnpauseWorkflowExecutionRequest *req) {
+    State__Execution *st = s->st;
+    if (!run_is_open(st))
+        return err_std(s->err, ERR_CLOSED);
+    if (!run_is_paused(st))
+        return err_set(s->err, ERR_PRECONDITION, "workflow is not paused.");
+    History__WorkflowExecutionUnpausedEventAttributes a =
+        HISTORY__WORKFLOW_EXECUTION_UNPAUSED_EVENT_ATTRIBUTES__INIT;
+    a.identity = req->identity;
+    a.reason = req->reason;
+    a.request_id = req->request_id;
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED, &a, NULL);
+    pause_end(s);
+    offer_all(s);
+    run_wake(s);
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* What happened to a run after the point to which it is reset, and must not be lost for that.
+ *
+ * Signals are delivered again, updates that were accepted are admitted again, and what a child that is
+ * pending in the copy has told the old run, the copy hears too. Cancel requests are not repeated: who resets
+ * a run wants it to go on. */
+#pragma once
+
+#include "core/step.h"
+
+struct reapply_choice {
+    bool no_signals;
+    bool no_updates;
+    bool is_base; /* the event is of the run that was copied, not of one that followed it in the chain */
+};
+
+/* Does to the copy what this event of the old run tells; nothing for most events. */
+int reapply_event(struct step *s, const History__HistoryEvent *ev,
+                  const struct reapply_choice *choice) must_check;

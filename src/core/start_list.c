@@ -1,0 +1,103 @@
+/* The starts of a schedule: how one comes into being, goes out as a letter, or is dropped with its fate in
+ * the ledger. */
+#include "core/schedule_int.h"
+
+struct start_count start_count(const State__Schedule *sch) {
+    struct start_count c = {0};
+    for (size_t i = 0; i < sch->n_starts; i++) {
+        const State__Start *start = sch->starts[i];
+        c.waiting += start_is_waiting(start);
+        c.waiting_manual += start_is_waiting(start) && start->is_manual;
+        c.waiting_free += start_is_waiting(start) && start_overlaps(start);
+        c.starting += start->phase == PHASE_STARTING;
+        c.live += start_is_live(start);
+        c.blocking += (start_is_live(start) || start_is_retrying(start)) && !start_overlaps(start);
+    }
+    return c;
+}
+
+E__ScheduleOverlapPolicy schedule_policy(const State__Schedule *sch) {
+    const Schedule__SchedulePolicies *p = sch->schedule->policies;
+    return p && p->overlap_policy ? p->overlap_policy : SCHEDULE_OVERLAP_POLICY_SKIP;
+}
+
+State__Start *start_find(const State__Schedule *sch, int64_t id) {
+    for (size_t i = 0; i < sch->n_starts; i++)
+        if (sch->starts[i]->id == id)
+            return sch->starts[i];
+    return NULL;
+}
+
+static void set_workflow_id(struct step *s, State__Start *start) {
+    char *id = action_id(s->st->schedule, start->nominal_s, s->arena);
+    if (id)
+        pb_set_string(&start->workflow_id, id, &s->failed);
+    else
+        s->failed = true;
+}
+
+State__Start *start_add(struct step *s, const struct start_wish *wish) {
+    State__Schedule *sch = s->st->schedule;
+    State__Start *start = pb_new(&state__start__descriptor, &s->failed);
+    if (!start)
+        return NULL;
+    start->id = ++sch->next_start_id;
+    start->phase = PHASE_PENDING;
+    start->nominal_s = wish->at.nominal_s;
+    start->actual_us = start->desired_us = wish->at.actual_us;
+    start->overlap_policy = (int32_t)(wish->policy ? wish->policy : schedule_policy(sch));
+    start->is_manual = wish->is_manual;
+    start->backfill_id = wish->backfill_id;
+    start->considered_us = s->now.us;
+    start->ledger_id = ledger_next_id(sch);
+    set_workflow_id(s, start);
+    pb_append_message(&sch->n_starts, &sch->starts, start, &s->failed);
+    return s->failed ? NULL : start;
+}
+
+void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason) {
+    State__Schedule *sch = s->st->schedule;
+    ledger_start(s, start, fate, reason);
+    for (size_t i = 0; i < sch->n_starts; i++) {
+        if (sch->starts[i] == start) {
+            pb_remove_message(&sch->n_starts, sch->starts, i);
+            return;
+        }
+    }
+}
+
+/* Two triggers of the same second are two actions: the second one gets a name of its own. */
+static void part_from_others(struct step *s, State__Start *start) {
+    const State__Schedule *sch = s->st->schedule;
+    const Schedule__SchedulePolicies *p = sch->schedule->policies;
+    if (!start->is_manual || start->backfill_id || (p && p->keep_original_workflow_id))
+        return;
+    for (size_t i = 0; i < sch->n_starts; i++) {
+        if (start_is_live(sch->starts[i]) && streq(sch->starts[i]->workflow_id, start->workflow_id)) {
+            char *id = arena_printf(s->arena, "%s-%lld", start->workflow_id, (long long)start->id);
+            if (id)
+                pb_set_string(&start->workflow_id, id, &s->failed);
+            else
+                s->failed = true;
+            return;
+        }
+    }
+}
+
+void start_launch(struct step *s, State__Start *start) {
+    State__Schedule *sch = s->st->schedule;
+    Schedule__ScheduleState *state = sch->schedule->state;
+    ensure(start_is_waiting(start));
+    if (!start->attempt) {
+        set_workflow_id(s, start); /* the action may have changed while it waited */
+        part_from_others(s, start);
+        if (!start->is_manual && state && state->limited_actions) {
+            state->remaining_actions--;
+            schedule_touch(sch);
+        }
+    }
+    start->phase = PHASE_STARTING;
+    start->attempt++;
+    start->backoff_us = 0;
+    letter_send(s, LETTER_START_ACTION, start->workflow_id, "", start->id);
+}

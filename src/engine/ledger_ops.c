@@ -1,0 +1,193 @@
+/* Reading the ledger of a schedule.
+ *
+ * The happy path: the schedule is found by its id, the call waits until all that the schedule shows is on
+ * disk, the store is asked for one page, the last entries first, and its rows, which are packed entries of
+ * the answer, are handed on as they are. A page token holds the id that the next page lies below, so a page
+ * is the same whatever was added meanwhile. */
+#include "base/mem.h"
+#include "engine/schedule.h"
+#include "wire/encode.h"
+#include "wire/guard.h"
+
+#define FIELD_ENTRIES 1
+#define FIELD_NEXT_PAGE_TOKEN 2
+#define NANOS_PER_SEC 1000000000
+
+/* One call under way, in the call's arena. */
+struct ledger_page {
+    struct run_key key;
+    struct ledger_filter filter;
+    size_t size;
+
+    bool is_read;
+    int rc; /* of the read */
+    size_t row_count;
+    size_t bytes; /* of the rows; the store stops at its limit for them */
+    int64_t last_id;
+    bool has_more;
+};
+
+/* rows */
+
+static void read_row(struct read *r, const struct row *row) {
+    struct op *op = ((struct page_read *)r->owner)->op;
+    struct ledger_page *p = op ? op->extra : NULL;
+    if (!p)
+        return;
+    if (p->row_count == p->size) {
+        p->has_more = true; /* one more than asked for, so that the last page has no token */
+        return;
+    }
+    p->row_count++;
+    p->bytes += row->body.n;
+    p->last_id = row->ledger.id;
+    wire_add_bytes_field(&op->page, FIELD_ENTRIES, row->body);
+}
+
+static void read_done(struct read *r, int rc) {
+    struct page_read *pr = r->owner;
+    struct op *op = pr->op;
+    if (op) {
+        struct ledger_page *p = op->extra;
+        p->is_read = true;
+        p->rc = rc;
+    }
+    if (pr->is_in_read)
+        return;
+    page_read_free(pr);
+    if (!op)
+        return;
+    op->page_read = NULL;
+    op->go(op);
+}
+
+/* 0 when the answer is there already, ERR_WAIT when op will be started again. */
+static int read_page(struct op *op, struct ledger_page *p) {
+    struct page_read *pr = mem_zalloc(sizeof(*pr));
+    if (!pr)
+        return op_out_of_memory(op);
+    op->page_read = pr;
+    pr->op = op;
+    list_append(&op->e->page_reads, &pr->link);
+    pr->read = (struct read){.kind = READ_LEDGER,
+                             .namespace_id = p->key.namespace_id,
+                             .run_id = p->key.run_id,
+                             .ledger = p->filter,
+                             .limit = p->size + 1,
+                             .bytes_max = ENGINE_LIST_PAGE_BYTES,
+                             .row = read_row,
+                             .done = read_done,
+                             .owner = pr};
+    pr->is_in_read = true;
+    store_read(op->e->store, &pr->read);
+    pr->is_in_read = false;
+    if (!p->is_read)
+        return ERR_WAIT;
+    page_read_free(pr);
+    op->page_read = NULL;
+    return 0;
+}
+
+static void go_read(struct op *op) {
+    static const Rondo__ListScheduleLedgerResponse empty = RONDO__LIST_SCHEDULE_LEDGER_RESPONSE__INIT;
+    struct ledger_page *p = op->extra;
+    int rc = p->is_read ? 0 : read_page(op, p);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0 && p->rc < 0)
+        rc = err_std(&op->err, p->rc);
+    if (rc == 0 && (p->has_more || p->bytes >= ENGINE_LIST_PAGE_BYTES)) {
+        State__LedgerToken t = STATE__LEDGER_TOKEN__INIT;
+        t.before_id = p->last_id;
+        t.run_id = (ProtobufCBinaryData){sizeof(p->key.run_id.b), p->key.run_id.b};
+        wire_add_message_field(&op->page, FIELD_NEXT_PAGE_TOKEN, &t.base);
+    }
+    if (rc == 0 && !buf_ok(&op->page))
+        rc = op_out_of_memory(op);
+    if (rc < 0)
+        op_fail(op);
+    else
+        op_reply(op, &empty.base, buf_str(&op->page));
+}
+
+/* questions */
+
+static int read_token(struct op *op, const ProtobufCBinaryData *bytes, struct ledger_page *p) {
+    ProtobufCMessage *m;
+    if (bytes->len == 0)
+        return 0;
+    if (wire_decode(&state__ledger_token__descriptor, pb_bytes(bytes), op->call->arena, &m, NULL) == 0) {
+        const State__LedgerToken *t = (const State__LedgerToken *)m;
+        p->filter.before_id = t->before_id;
+        if (str_eq(pb_bytes(&t->run_id), str_bytes(p->key.run_id.b, sizeof(p->key.run_id.b))))
+            return 0;
+    }
+    return err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
+}
+
+static bool is_time(const Google__Protobuf__Timestamp *t) {
+    return !t || (t->nanos >= 0 && t->nanos < NANOS_PER_SEC);
+}
+
+/* Nominal times are whole seconds: a fraction moves the beginning to the next one. */
+static int read_times(struct op *op, const Rondo__ListScheduleLedgerRequest *req, struct ledger_filter *f) {
+    const Google__Protobuf__Timestamp *start = req->start_time, *end = req->end_time;
+    if (!is_time(start) || !is_time(end))
+        return err_set(&op->err, ERR_INVALID, "StartTime or EndTime is not a valid time.");
+    f->from_s = start ? start->seconds : INT64_MIN;
+    if (start && start->nanos && f->from_s < INT64_MAX)
+        f->from_s++;
+    f->to_s = end ? end->seconds : INT64_MAX;
+    if (start && end &&
+        (start->seconds > end->seconds || (start->seconds == end->seconds && start->nanos > end->nanos)))
+        return err_set(&op->err, ERR_INVALID, "StartTime should not be larger than EndTime.");
+    return 0;
+}
+
+static int read_fates(struct op *op, const Rondo__ListScheduleLedgerRequest *req, struct ledger_filter *f) {
+    for (size_t i = 0; i < req->n_fates; i++) {
+        int fate = (int)req->fates[i];
+        if (fate == 0 || !protobuf_c_enum_descriptor_get_value(&rondo__ledger_fate__descriptor, fate))
+            return err_set(&op->err, ERR_INVALID, "Fates has %d, which is no fate.", fate);
+        f->fates |= UINT32_C(1) << fate;
+    }
+    return 0;
+}
+
+static int prepare(struct op *op, const Rondo__ListScheduleLedgerRequest *req) {
+    struct ledger_page *p = arena_new(op->call->arena, struct ledger_page);
+    if (!p)
+        return op_out_of_memory(op);
+    bool is_sized = req->maximum_page_size > 0 && req->maximum_page_size <= ENGINE_LEDGER_PAGE_ROWS;
+    p->key = op->run->key;
+    p->size = is_sized ? (size_t)req->maximum_page_size : ENGINE_LEDGER_PAGE_ROWS;
+    p->filter.before_id = INT64_MAX;
+    op->extra = p;
+    int rc = read_times(op, req, &p->filter);
+    if (rc == 0)
+        rc = read_fates(op, req, &p->filter);
+    return rc == 0 ? read_token(op, &req->next_page_token, p) : rc;
+}
+
+static void go_list(struct op *op) {
+    const Rondo__ListScheduleLedgerRequest *req = op->req;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = op_need_schedule(op, space, req->schedule_id);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0)
+        rc = prepare(op, req);
+    if (rc < 0)
+        op_fail(op);
+    else
+        op_continue_durable(op, go_read);
+}
+
+void engine_list_schedule_ledger(struct engine *e, struct call *c,
+                                 const Rondo__ListScheduleLedgerRequest *req) {
+    struct op *op = op_new(e, c, req, go_list);
+    if (op)
+        op_start(op);
+}

@@ -1,0 +1,193 @@
+/* Telling schedules that the holiday calendars of their namespace have changed.
+ *
+ * A schedule looks at the calendars whenever it wakes up, so the change must reach it only when it would wake
+ * up too late: a day that is no holiday any more may come first. One errand for each namespace walks over its
+ * schedules, some in each turn of the loop, and lets those compute their times anew that name a calendar.
+ *
+ * The walk begins when the change is on disk: then lists show every schedule that was made before it, and
+ * those made later know it already. The namespace's state says which change all schedules have taken in, so
+ * a walk that a crash ended is begun again at the next start; to be told twice changes nothing. */
+#include "base/mem.h"
+#include "core/attributes.h"
+#include "core/schedule.h"
+#include "engine/schedule.h"
+
+struct walk {
+    struct space *space;
+    int64_t change; /* what the schedules are told of */
+    struct visibility_place after;
+    bool has_after;
+
+    bool is_read;
+    int rc; /* of the read */
+    struct uuid runs[ENGINE_REFRESH_SCHEDULES];
+    size_t count;
+    size_t at;
+};
+
+/* a page of schedules */
+
+static void read_row(struct read *r, const struct row *row) {
+    struct op *op = ((struct page_read *)r->owner)->op;
+    struct walk *w = op ? op->extra : NULL;
+    if (!w || row->close_us != CLOCK_NEVER)
+        return;
+    w->runs[w->count++] = row->run_id;
+    w->after = (struct visibility_place){row->close_us, row->start_us, row->run_id};
+    w->has_after = true;
+}
+
+static void read_done(struct read *r, int rc) {
+    struct page_read *pr = r->owner;
+    struct op *op = pr->op;
+    if (op) {
+        struct walk *w = op->extra;
+        w->is_read = true;
+        w->rc = rc;
+    }
+    if (pr->is_in_read)
+        return;
+    page_read_free(pr);
+    if (!op)
+        return;
+    op->page_read = NULL;
+    op->go(op);
+}
+
+/* 0 when the answer is there already, ERR_WAIT when op will be started again. */
+static int read_page(struct op *op, struct walk *w) {
+    static const struct value division = {.kind = VALUE_TEXT,
+                                          .text = {SCHEDULE_DIVISION, sizeof(SCHEDULE_DIVISION) - 1}};
+    static const char name[] = "TemporalNamespaceDivision";
+    static const struct predicate where = {
+        .kind = PREDICATE_EQUAL, .name = {name, sizeof(name) - 1}, .values = &division, .count = 1};
+    struct page_read *pr = mem_zalloc(sizeof(*pr));
+    if (!pr)
+        return op_out_of_memory(op);
+    w->count = w->at = 0;
+    pr->after = w->after;
+    pr->op = op;
+    op->page_read = pr;
+    list_append(&op->e->page_reads, &pr->link);
+    pr->read = (struct read){.kind = READ_VISIBILITY,
+                             .namespace_id = w->space->id,
+                             .where = &where,
+                             .after = w->has_after ? &pr->after : NULL,
+                             .limit = ENGINE_REFRESH_SCHEDULES,
+                             .row = read_row,
+                             .done = read_done,
+                             .owner = pr};
+    pr->is_in_read = true;
+    store_read(op->e->store, &pr->read);
+    pr->is_in_read = false;
+    if (!w->is_read)
+        return ERR_WAIT;
+    page_read_free(pr);
+    op->page_read = NULL;
+    return 0;
+}
+
+/* a schedule */
+
+static bool names_calendar(const State__Execution *st) {
+    const State__Schedule *sched = st->schedule;
+    return sched && sched->schedule && sched->schedule->extras &&
+           sched->schedule->extras->n_holiday_calendars > 0;
+}
+
+static int refresh_one(struct op *op, struct space *space, struct uuid run_id) {
+    struct step s;
+    int rc = op_need_run(op, space, run_id);
+    if (rc == ERR_NOT_FOUND)
+        return 0; /* removed meanwhile */
+    if (rc < 0 || !run_is_open(op->run->body->st) || !names_calendar(op->run->body->st))
+        return rc;
+    op_step_begin(op, &s);
+    return op_step_end(op, &s, schedule_refresh(&s), true);
+}
+
+/* the walk */
+
+static void go_page(struct op *op);
+
+static void walk_later(struct op *op, int64_t us) {
+    op_pin(op, NULL);
+    op_park(op, &op->e->retries, usec_add(op->e->now.mono.us, us), go_page);
+}
+
+static void walk_end(struct op *op, struct walk *w) {
+    State__Namespace *st = w->space->st;
+    int64_t before = st->holiday_refreshed;
+    st->holiday_refreshed = w->change;
+    w->space->is_refreshing = false;
+    /* Without memory for it, the next start tells them once more. */
+    if (space_write(op->e, w->space) < 0)
+        st->holiday_refreshed = before;
+    op_reply(op, NULL, (struct str){NULL, 0});
+}
+
+static void go_walk(struct op *op) {
+    struct walk *w = op->extra;
+    w->change = w->space->st->holiday_change;
+    w->has_after = w->is_read = false;
+    op->wait_seq = w->space->group_seq;
+    op_continue_durable(op, go_page);
+}
+
+static void go_page(struct op *op) {
+    struct walk *w = op->extra;
+    int rc = w->is_read ? 0 : read_page(op, w);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0 && w->rc < 0) {
+        op->e->cfg.on_fatal(op->e->cfg.fatal_ctx, "schedules cannot be read from the store");
+        op_fail(op);
+        return;
+    }
+    while (rc != ERR_NO_MEMORY && w->is_read && w->at < w->count) {
+        rc = refresh_one(op, w->space, w->runs[w->at]);
+        if (rc == ERR_WAIT)
+            return;
+        if (rc != ERR_NO_MEMORY)
+            w->at++;
+        if (rc < 0)
+            log_emit(op->e->log, LOG_due_failed, log_str("error", op->err.text));
+    }
+    if (rc == ERR_NO_MEMORY) {
+        walk_later(op, ENGINE_TICK_RETRY_MS * USEC_PER_MS);
+    } else if (w->count == ENGINE_REFRESH_SCHEDULES) {
+        w->is_read = false;
+        walk_later(op, 1);
+    } else if (w->space->st->holiday_change != w->change) {
+        go_walk(op);
+    } else {
+        walk_end(op, w);
+    }
+}
+
+static void go_begin(struct op *op) {
+    struct space *const *space = op->req;
+    struct walk *w = arena_new(op->call->arena, struct walk);
+    if (!w) {
+        (*space)->is_refreshing = false; /* the next change or start tells them */
+        op_fail(op);
+        return;
+    }
+    w->space = *space;
+    op->extra = w;
+    go_walk(op);
+}
+
+void schedules_refresh(struct engine *e, struct space *space) {
+    if (space->is_refreshing)
+        return; /* the walk sees that there is more */
+    space->is_refreshing = true;
+    errand_start(e, go_begin, &space, sizeof(space));
+}
+
+void schedules_refresh_all(struct engine *e) {
+    struct space *s;
+    for (size_t i = 0; (s = map_next(&e->spaces, &i));)
+        if (s->st->holiday_refreshed != s->st->holiday_change)
+            schedules_refresh(e, s);
+}

@@ -1,0 +1,16 @@
+/* Schedules, for the files of the engine that have to do with them. */
+#pragma once
+
+#include "engine/engine_int.h"
+
+int schedule_id_validate(struct op *op, const char *schedule_id) must_check;
+
+/* As op_need_run, for the run that keeps this schedule. ERR_INVALID when the id is missing or too long,
+ * ERR_NOT_FOUND when there is no such schedule or it has ended; op->run is not set then. */
+int op_need_schedule(struct op *op, struct space *space, const char *schedule_id) must_check;
+
+/* The holiday calendars of this namespace have changed, and that is in the open group: every schedule that
+ * names one computes its times anew, a few at a time (refresh.c). */
+void schedules_refresh(struct engine *e, struct space *space);
+/* Goes on with what was not finished when the process ended. */
+void schedules_refresh_all(struct engine *e);

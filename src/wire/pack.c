@@ -1,0 +1,302 @@
+/* The happy path: the fields of a message from the last to the first, each value and then, in front of it,
+ * its tag. When the space is used up, a larger one gets what is there at its end.
+ *
+ * Which fields are left out follows protobuf-c: in proto3 a plain field with its zero value, an optional one
+ * without its mark, a member of a oneof that is not the chosen one. */
+#include "wire/pack.h"
+
+#include "base/mem.h"
+
+#define VARINT_BYTES_MAX 10
+#define TAG_TYPE_BITS 3
+
+void packer_init(struct packer *p) {
+    p->space = p->first;
+    p->at = p->size = sizeof(p->first);
+    p->failed = false;
+}
+
+void packer_done(struct packer *p) {
+    if (p->space != p->first)
+        mem_free(p->space);
+}
+
+static void packer_grow(struct packer *p, size_t n) {
+    size_t used = p->size - p->at, size = 2 * p->size + n;
+    uint8_t *larger = p->failed ? NULL : mem_alloc(size);
+    if (!larger) {
+        p->failed = true;
+        p->at = p->size; /* whatever is packed from now on is lost, and has room */
+        return;
+    }
+    memcpy(larger + size - used, p->space + p->at, used);
+    packer_done(p);
+    p->space = larger;
+    p->size = size;
+    p->at = size - used;
+}
+
+/* n bytes in front of what is there; NULL when there is no memory. */
+static inline uint8_t *packer_room(struct packer *p, size_t n) {
+    if (__builtin_expect(p->at < n, 0)) {
+        packer_grow(p, n);
+        if (p->at < n)
+            return NULL;
+    }
+    p->at -= n;
+    return p->space + p->at;
+}
+
+static void put_bytes(struct packer *p, const void *data, size_t n) {
+    uint8_t *room = n ? packer_room(p, n) : NULL;
+    if (room)
+        memcpy(room, data, n);
+}
+
+static inline size_t varint_bytes(uint64_t v) {
+    return v < 0x80 ? 1 : (size_t)(63 - __builtin_clzll(v)) / 7 + 1;
+}
+
+static inline void put_varint(struct packer *p, uint64_t v) {
+    size_t n = varint_bytes(v);
+    uint8_t *room = packer_room(p, n);
+    if (!room)
+        return;
+    for (size_t i = 0; i + 1 < n; i++, v >>= 7)
+        room[i] = (uint8_t)(v | 0x80);
+    room[n - 1] = (uint8_t)v;
+}
+
+static void put_little_endian(struct packer *p, uint64_t v, size_t n) {
+    uint8_t *room = packer_room(p, n);
+    for (size_t i = 0; room && i < n; i++)
+        room[i] = (uint8_t)(v >> (8 * i));
+}
+
+static inline void put_tag(struct packer *p, uint32_t id, unsigned type) {
+    put_varint(p, (uint64_t)id << TAG_TYPE_BITS | type);
+}
+
+void packer_prefix(struct packer *p, uint32_t field, size_t length) {
+    put_varint(p, length);
+    put_tag(p, field, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
+}
+
+/* single values */
+
+static uint32_t load32(const void *member) {
+    uint32_t v;
+    memcpy(&v, member, sizeof(v));
+    return v;
+}
+
+static uint64_t load64(const void *member) {
+    uint64_t v;
+    memcpy(&v, member, sizeof(v));
+    return v;
+}
+
+static const void *load_pointer(const void *member) {
+    const void *v;
+    memcpy(&v, member, sizeof(v));
+    return v;
+}
+
+static uint64_t sign_extended(const void *member) {
+    return (uint64_t)(int64_t)(int32_t)load32(member);
+}
+
+static uint64_t zigzag32(const void *member) {
+    uint32_t v = load32(member);
+    return (uint32_t)(v << 1) ^ (v >> 31 ? UINT32_MAX : 0);
+}
+
+static uint64_t zigzag64(const void *member) {
+    uint64_t v = load64(member);
+    return (v << 1) ^ (v >> 63 ? UINT64_MAX : 0);
+}
+
+/* A value without its tag; what that tag's wire type is. */
+static unsigned put_value(struct packer *p, ProtobufCType type, const void *member) {
+    size_t before = p->size - p->at;
+    switch (type) {
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_ENUM:
+        put_varint(p, sign_extended(member));
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    case PROTOBUF_C_TYPE_UINT32:
+        put_varint(p, load32(member));
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_UINT64:
+        put_varint(p, load64(member));
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    case PROTOBUF_C_TYPE_SINT32:
+        put_varint(p, zigzag32(member));
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    case PROTOBUF_C_TYPE_SINT64:
+        put_varint(p, zigzag64(member));
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    case PROTOBUF_C_TYPE_BOOL:
+        put_varint(p, load32(member) != 0);
+        return PROTOBUF_C_WIRE_TYPE_VARINT;
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+        put_little_endian(p, load32(member), 4);
+        return PROTOBUF_C_WIRE_TYPE_32BIT;
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        put_little_endian(p, load64(member), 8);
+        return PROTOBUF_C_WIRE_TYPE_64BIT;
+    case PROTOBUF_C_TYPE_STRING: {
+        const char *text = load_pointer(member);
+        put_bytes(p, text, text ? strlen(text) : 0);
+        break;
+    }
+    case PROTOBUF_C_TYPE_BYTES: {
+        ProtobufCBinaryData bytes;
+        memcpy(&bytes, member, sizeof(bytes));
+        put_bytes(p, bytes.data, bytes.len);
+        break;
+    }
+    case PROTOBUF_C_TYPE_MESSAGE: {
+        const ProtobufCMessage *m = load_pointer(member);
+        if (m)
+            (void)packer_message(p, m); /* its length is what was added */
+        break;
+    }
+    }
+    put_varint(p, p->failed ? 0 : p->size - p->at - before);
+    return PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
+}
+
+static void put_field(struct packer *p, const ProtobufCFieldDescriptor *f, const void *member) {
+    put_tag(p, f->id, put_value(p, f->type, member));
+}
+
+static bool is_zero(ProtobufCType type, const void *member) {
+    switch (type) {
+    case PROTOBUF_C_TYPE_BOOL:
+    case PROTOBUF_C_TYPE_ENUM:
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_SINT32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+        return load32(member) == 0;
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+        return load64(member) == 0;
+    case PROTOBUF_C_TYPE_FLOAT:
+        return (load32(member) & INT32_MAX) == 0; /* -0 is zero too */
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return (load64(member) & INT64_MAX) == 0;
+    case PROTOBUF_C_TYPE_STRING: {
+        const char *text = load_pointer(member);
+        return !text || !*text;
+    }
+    case PROTOBUF_C_TYPE_BYTES: {
+        ProtobufCBinaryData bytes;
+        memcpy(&bytes, member, sizeof(bytes));
+        return bytes.len == 0;
+    }
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return !load_pointer(member);
+    }
+    return true;
+}
+
+static bool is_pointer(ProtobufCType type) {
+    return type == PROTOBUF_C_TYPE_STRING || type == PROTOBUF_C_TYPE_MESSAGE;
+}
+
+static bool is_present(const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m, const void *member) {
+    const char *quantifier = (const char *)m + f->quantifier_offset;
+    if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
+        return load32(quantifier) == f->id && !(is_pointer(f->type) && !load_pointer(member));
+    switch (f->label) {
+    case PROTOBUF_C_LABEL_REQUIRED:
+        return true;
+    case PROTOBUF_C_LABEL_NONE:
+        return !is_zero(f->type, member);
+    case PROTOBUF_C_LABEL_OPTIONAL:
+        if (is_pointer(f->type))
+            return load_pointer(member) && load_pointer(member) != f->default_value;
+        return load32(quantifier) != 0;
+    case PROTOBUF_C_LABEL_REPEATED:
+        break;
+    }
+    return false;
+}
+
+/* lists */
+
+static size_t element_bytes(ProtobufCType type) {
+    switch (type) {
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return sizeof(uint64_t);
+    case PROTOBUF_C_TYPE_BOOL:
+        return sizeof(protobuf_c_boolean);
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return sizeof(void *);
+    case PROTOBUF_C_TYPE_BYTES:
+        return sizeof(ProtobufCBinaryData);
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_SINT32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+    case PROTOBUF_C_TYPE_ENUM:
+        break;
+    }
+    return sizeof(uint32_t);
+}
+
+static void put_list(struct packer *p, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m) {
+    size_t count, step = element_bytes(f->type), before = p->size - p->at;
+    bool is_packed = f->flags & PROTOBUF_C_FIELD_FLAG_PACKED;
+    memcpy(&count, (const char *)m + f->quantifier_offset, sizeof(count));
+    const char *list = count ? load_pointer((const char *)m + f->offset) : NULL;
+    for (size_t i = count; i > 0; i--) {
+        unsigned type = put_value(p, f->type, list + (i - 1) * step);
+        if (!is_packed)
+            put_tag(p, f->id, type);
+    }
+    if (is_packed && count)
+        packer_prefix(p, f->id, p->failed ? 0 : p->size - p->at - before);
+}
+
+static void put_unknown(struct packer *p, const ProtobufCMessage *m) {
+    for (unsigned i = m->n_unknown_fields; i > 0; i--) {
+        const ProtobufCMessageUnknownField *u = &m->unknown_fields[i - 1];
+        put_bytes(p, u->data, u->len);
+        put_tag(p, u->tag, u->wire_type);
+    }
+}
+
+size_t packer_message(struct packer *p, const ProtobufCMessage *m) {
+    size_t before = p->size - p->at;
+    const ProtobufCMessageDescriptor *d = m->descriptor;
+    put_unknown(p, m);
+    for (unsigned i = d->n_fields; i > 0; i--) {
+        const ProtobufCFieldDescriptor *f = &d->fields[i - 1];
+        const char *member = (const char *)m + f->offset;
+        if (f->label == PROTOBUF_C_LABEL_REPEATED)
+            put_list(p, f, m);
+        else if (is_present(f, m, member))
+            put_field(p, f, member);
+    }
+    return p->failed ? 0 : p->size - p->at - before;
+}

@@ -1,0 +1,7 @@
+/* The names of the services in proto/methods.def, as they stand in paths. */
+#pragma once
+
+#define SERVICE_WORKFLOW "temporal.api.workflowservice.v1.WorkflowService"
+#define SERVICE_OPERATOR "temporal.api.operatorservice.v1.OperatorService"
+#define SERVICE_HEALTH "grpc.health.v1.Health"
+#define SERVICE_SCHEDULE "rondo.api.v1.ScheduleService"

@@ -1,0 +1,278 @@
+/* What is measured. Each case has a server on a fresh file, warms nothing up, and checks with the server's
+ * own count that what it measured has happened. */
+#include "cases.h"
+
+#include "base/clock.h"
+#include "flow.h"
+#include "requests.h"
+#include "worker.h"
+
+#define POLLS_MAX 64
+#define COLD_STARTS 20
+#define IDLE_US (2 * USEC_PER_SEC)
+
+static size_t scaled(const struct bench *b, size_t n) {
+    return MAX((size_t)((double)n * b->scale), b->width);
+}
+
+static void check_count(struct bench *b, const char *query, size_t want) {
+    int64_t got = bench_count(b, query);
+    if (got != (int64_t)want)
+        die("the server counts %lld for \"%s\", and %zu were done", (long long)got, query, want);
+}
+
+/* a server alone */
+
+void case_idle(struct bench *b) {
+    struct samples ready = {0};
+    struct meter m;
+    for (int i = 0; i < COLD_STARTS; i++) {
+        bench_clear_files(b);
+        subject_start(&b->subject, b->binary, b->file);
+        samples_add(&ready, b->subject.ready_us);
+        subject_stop(&b->subject);
+    }
+    table_fact(b->table, "ready on an empty file, p50", (double)samples_at(&ready, 0.5) / 1e3, "ms");
+    table_fact(b->table, "ready on an empty file, worst of 20", (double)samples_at(&ready, 1) / 1e3, "ms");
+    samples_done(&ready);
+    bench_open(b);
+    meter_begin(&m, b);
+    bench_pause(b, IDLE_US);
+    struct usage u = subject_usage(&b->subject);
+    table_fact(b->table, "idle: resident memory", (double)u.rss_bytes / (1 << 20), "MiB");
+    table_fact(b->table, "idle: CPU", (double)(u.cpu_us - m.usage.cpu_us) / 1e3 / ((double)IDLE_US / 1e6),
+               "ms a second");
+    bench_close(b);
+}
+
+/* calls */
+
+static void begin_system_info(struct flow *f, size_t i) {
+    Ws__GetSystemInfoRequest m = WS__GET_SYSTEM_INFO_REQUEST__INIT;
+    flow_call(f, i, CALL_GetSystemInfo, &m.base);
+}
+
+static void begin_start(struct flow *f, size_t i) {
+    struct start_request r;
+    start_request_fill(&r, f->type, i);
+    flow_call(f, i, CALL_StartWorkflowExecution, &r.m.base);
+}
+
+static void run_flow(struct bench *b, const char *name, size_t total, size_t width, const char *type,
+                     void (*begin)(struct flow *f, size_t i)) {
+    struct flow f;
+    struct meter m;
+    flow_init(&f, b, total, width, begin);
+    f.type = type;
+    meter_begin(&m, b);
+    flow_run(&f);
+    table_print(b->table, meter_end(&m, b, name, width, total, &f.latency));
+    flow_done(&f);
+}
+
+void case_call(struct bench *b) {
+    bench_open(b);
+    run_flow(b, "GetSystemInfo", scaled(b, 5000), 1, NULL, begin_system_info);
+    run_flow(b, "GetSystemInfo", scaled(b, 60000), b->width, NULL, begin_system_info);
+    bench_close(b);
+}
+
+/* Workflows that stay open, without a row in the table. */
+static void start_many(struct bench *b, const char *type, size_t count) {
+    struct flow f;
+    flow_init(&f, b, count, b->width, begin_start);
+    f.type = type;
+    flow_run(&f);
+    flow_done(&f);
+}
+
+void case_starts(struct bench *b) {
+    size_t alone = scaled(b, 500), many = scaled(b, 60000);
+    bench_open(b);
+    run_flow(b, "start", alone, 1, "alone", begin_start);
+    run_flow(b, "start", many, b->width, "many", begin_start);
+    check_count(b, "WorkflowType='alone'", alone);
+    check_count(b, "WorkflowType='many' AND ExecutionStatus='Running'", many);
+    bench_close(b);
+}
+
+/* start to completed */
+
+static void on_started(void unused_arg *ctx, const struct client_reply unused_arg *r) {}
+
+static void begin_workflow(struct flow *f, size_t i) {
+    struct start_request r;
+    start_request_fill(&r, f->type, i);
+    bench_call(f->bench, CALL_StartWorkflowExecution, &r.m.base, on_started, f);
+}
+
+static void run_complete(struct bench *b, const char *name, size_t activities, size_t total) {
+    struct flow f;
+    struct meter m;
+    struct worker w = {.bench = b, .flow = &f, .activities = activities};
+    bench_open(b);
+    flow_init(&f, b, total, b->width, begin_workflow);
+    f.type = "order";
+    worker_start(&w, MIN(b->width, (size_t)POLLS_MAX));
+    meter_begin(&m, b);
+    flow_run(&f);
+    table_print(b->table, meter_end(&m, b, name, b->width, total, &f.latency));
+    check_count(b, "WorkflowType='order' AND ExecutionStatus='Completed'", total);
+    check_count(b, "ExecutionStatus='Running'", 0);
+    bench_close(b);
+    flow_done(&f);
+    worker_done(&w);
+}
+
+void case_complete(struct bench *b) {
+    run_complete(b, "complete, no activity", 0, scaled(b, 20000));
+    run_complete(b, "complete, one activity", 1, scaled(b, 12000));
+    run_complete(b, "complete, ten activities", 10, scaled(b, 2000));
+}
+
+/* signals */
+
+#define SIGNALLED 1000 /* workflows */
+
+static void begin_signal_one(struct flow *f, size_t i) {
+    struct signal_request r;
+    signal_request_fill(&r, "one", 0, i);
+    flow_call(f, i, CALL_SignalWorkflowExecution, &r.m.base);
+}
+
+static void begin_signal_many(struct flow *f, size_t i) {
+    struct signal_request r;
+    signal_request_fill(&r, "several", i % SIGNALLED, i);
+    flow_call(f, i, CALL_SignalWorkflowExecution, &r.m.base);
+}
+
+void case_signals(struct bench *b) {
+    bench_open(b);
+    start_many(b, "one", 1);
+    start_many(b, "several", SIGNALLED);
+    run_flow(b, "signals to one", MIN(scaled(b, 8000), 8000u), b->width, NULL, begin_signal_one);
+    run_flow(b, "signals to 1000", scaled(b, 50000), b->width, NULL, begin_signal_many);
+    bench_close(b);
+}
+
+/* timers */
+
+#define SET_RATE 2500 /* workflows a second that can certainly be started and set */
+
+/* The operations are begun by start_many; only their ends count. */
+static void begin_nothing(struct flow unused_arg *f, size_t unused_arg i) {}
+
+void case_timers(struct bench *b) {
+    size_t total = scaled(b, 10000);
+    struct flow f;
+    struct meter m;
+    int64_t margin_us = (int64_t)(total / SET_RATE + 2) * USEC_PER_SEC;
+    struct worker w = {.bench = b, .flow = &f, .timer_due_us = wall_us() + margin_us, .timers_due = total};
+    bench_open(b);
+    flow_init(&f, b, total, total, begin_nothing);
+    flow_begin(&f);
+    worker_start(&w, POLLS_MAX);
+    start_many(b, "timer", total);
+    while (w.timers_set < total)
+        ensure(loop_run(b->loop) == 0);
+    if (wall_us() > w.timer_due_us)
+        die("%zu timers could not be set before they were due", total);
+    meter_begin(&m, b);
+    m.begin_us += w.timer_due_us - wall_us();
+    flow_wait(&f);
+    struct result *r = meter_end(&m, b, "timers due together", total, total, &w.fired_late);
+    (void)snprintf(r->note, sizeof(r->note), "last fired after %.2f s; ops/s is fired, told, completed",
+                   (double)samples_at(&w.fired_late, 1) / 1e6);
+    table_print(b->table, r);
+    table_fact(b->table, "timers: last one fired after", (double)samples_at(&w.fired_late, 1) / 1e3, "ms");
+    table_fact(b->table, "timers: last worker told after", (double)samples_at(&w.told_late, 1) / 1e3, "ms");
+    check_count(b, "WorkflowType='timer' AND ExecutionStatus='Completed'", total);
+    bench_close(b);
+    flow_done(&f);
+    worker_done(&w);
+}
+
+/* lists */
+
+static void begin_list(struct flow *f, size_t i) {
+    Ws__ListWorkflowExecutionsRequest m = WS__LIST_WORKFLOW_EXECUTIONS_REQUEST__INIT;
+    m.namespace_ = mutable_text("default");
+    m.query = mutable_text(f->type);
+    m.page_size = 20;
+    flow_call(f, i, CALL_ListWorkflowExecutions, &m.base);
+}
+
+static void begin_count(struct flow *f, size_t i) {
+    Ws__CountWorkflowExecutionsRequest m = WS__COUNT_WORKFLOW_EXECUTIONS_REQUEST__INIT;
+    m.namespace_ = mutable_text("default");
+    m.query = mutable_text(f->type);
+    flow_call(f, i, CALL_CountWorkflowExecutions, &m.base);
+}
+
+void case_lists(struct bench *b) {
+    size_t rows = scaled(b, 100000);
+    bench_open(b);
+    start_many(b, "common", rows - b->width);
+    start_many(b, "rare", b->width);
+    table_fact(b->table, "lists: rows", (double)rows, "runs");
+    run_flow(b, "list, first page", 2000, 8, "", begin_list);
+    run_flow(b, "list, a rare type", 2000, 8, "WorkflowType='rare'", begin_list);
+    run_flow(b, "list, one workflow id", 2000, 8, "WorkflowId='common-7'", begin_list);
+    run_flow(b, "list, running of a type", 2000, 8, "WorkflowType='common' AND ExecutionStatus='Running'",
+             begin_list);
+    run_flow(b, "count, all running", 50, 1, "ExecutionStatus='Running'", begin_count);
+    bench_close(b);
+}
+
+/* recovery */
+
+static void on_first_task(void *ctx, const struct client_reply *r) {
+    struct bench *b = ctx;
+    const Ws__PollWorkflowTaskQueueResponse *task = (const void *)r->message;
+    if (!task->task_token.len)
+        die("no task is offered after recovery");
+    loop_stop(b->loop);
+}
+
+static void poll_once(struct bench *b) {
+    Ws__PollWorkflowTaskQueueRequest m = WS__POLL_WORKFLOW_TASK_QUEUE_REQUEST__INIT;
+    Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
+    queue.name = mutable_text(QUEUE_NAME);
+    m.namespace_ = mutable_text("default");
+    m.task_queue = &queue;
+    m.identity = mutable_text("bench");
+    bench_call(b, CALL_PollWorkflowTaskQueue, &m.base, on_first_task, b);
+    ensure(loop_run(b->loop) == 0);
+}
+
+void case_recovery(struct bench *b) {
+    size_t open = scaled(b, 100000);
+    bench_open(b);
+    struct usage before = subject_usage(&b->subject);
+    int64_t bytes_before = bench_file_bytes(b);
+    start_many(b, "open", open);
+    struct usage after = subject_usage(&b->subject);
+    table_fact(b->table, "open workflows", (double)open, "runs");
+    table_fact(b->table, "on disk for each", (double)(bench_file_bytes(b) - bytes_before) / (double)open,
+               "bytes");
+    table_fact(b->table, "in memory for each", (double)(after.rss_bytes - before.rss_bytes) / (double)open,
+               "bytes");
+    bench_disconnect(b);
+    subject_kill(&b->subject);
+    subject_start(&b->subject, b->binary, b->file);
+    table_fact(b->table, "recovery: ready after", (double)b->subject.ready_us / 1e3, "ms");
+    bench_connect(b);
+    int64_t begin = now_us();
+    poll_once(b);
+    table_fact(b->table, "recovery: then a first task after", (double)(now_us() - begin) / 1e3, "ms");
+    table_fact(b->table, "recovery: resident memory",
+               (double)subject_usage(&b->subject).rss_bytes / (1 << 20), "MiB");
+    check_count(b, "ExecutionStatus='Running'", open);
+    bench_close(b);
+}
+
+void case_floors(struct bench *b) {
+    floor_sync(b);
+    floor_http2(b);
+    floor_sqlite(b);
+}

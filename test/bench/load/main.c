@@ -1,0 +1,118 @@
+/* bench_load: the load generator.
+ *
+ *   bench_load --server build/rondo [--only CASE]... [--scale X] [--width N] [--connections N]
+ *              [--dir DIRECTORY] [--json FILE]
+ *
+ * Without --only all cases of cases.def run in their order. --scale multiplies the number of operations of
+ * each. The data files are in a directory of their own in DIRECTORY (default: the current one), because what
+ * is measured is that disk. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "cases.h"
+
+#define WIDTH 96
+#define CONNECTIONS 4
+#define ONLY_MAX 16
+
+struct options {
+    const char *binary;
+    const char *directory;
+    const char *json;
+    const char *only[ONLY_MAX];
+    size_t only_count;
+    double scale;
+    size_t width;
+    size_t connections;
+};
+
+static const struct {
+    const char *name;
+    const char *text;
+    void (*run)(struct bench *b);
+} cases[] = {
+#define CASE(name, text) {#name, text, case_##name},
+#include "cases.def"
+#undef CASE
+};
+
+static noreturn_fn void usage(void) {
+    (void)fputs(
+        "usage: bench_load --server PROGRAM [--only CASE]... [--scale X] [--width N] [--connections N]\n"
+        "                  [--dir DIRECTORY] [--json FILE]\n"
+        "cases:\n",
+        stderr);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        (void)fprintf(stderr, "  %-10s%s\n", cases[i].name, cases[i].text);
+    exit(2);
+}
+
+static bool is_case(const char *name) {
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        if (streq(cases[i].name, name))
+            return true;
+    return false;
+}
+
+static void parse(struct options *o, int argc, char **argv) {
+    for (int i = 1; i < argc; i += 2) {
+        const char *flag = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!value)
+            usage();
+        if (streq(flag, "--server"))
+            o->binary = value;
+        else if (streq(flag, "--dir"))
+            o->directory = value;
+        else if (streq(flag, "--json"))
+            o->json = value;
+        else if (streq(flag, "--scale"))
+            o->scale = strtod(value, NULL);
+        else if (streq(flag, "--width"))
+            o->width = strtoul(value, NULL, 10);
+        else if (streq(flag, "--connections"))
+            o->connections = strtoul(value, NULL, 10);
+        else if (streq(flag, "--only") && is_case(value) && o->only_count < ONLY_MAX)
+            o->only[o->only_count++] = value;
+        else
+            usage();
+    }
+    if (!o->binary || o->scale <= 0 || o->width < 1 || o->connections < 1 || o->connections > CONNECTIONS_MAX)
+        usage();
+}
+
+static bool is_wanted(const struct options *o, const char *name) {
+    for (size_t i = 0; i < o->only_count; i++)
+        if (streq(o->only[i], name))
+            return true;
+    return o->only_count == 0;
+}
+
+int main(int argc, char **argv) {
+    struct options o = {.directory = ".", .scale = 1, .width = WIDTH, .connections = CONNECTIONS};
+    struct table table = {0};
+    parse(&o, argc, argv);
+    struct bench b = {.binary = o.binary,
+                      .scale = o.scale,
+                      .width = o.width,
+                      .connection_count = o.connections,
+                      .table = &table};
+    (void)snprintf(b.directory, sizeof(b.directory), "%s/bench_load.XXXXXX", o.directory);
+    if (!mkdtemp(b.directory))
+        die("cannot make a directory in %s", o.directory);
+    (void)snprintf(b.file, sizeof(b.file), "%s/load.db", b.directory);
+    if (o.json && !(table.json = fopen(o.json, "we")))
+        die("cannot write %s", o.json);
+    if (loop_new(&b.loop) < 0)
+        die("no event loop");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        if (is_wanted(&o, cases[i].name))
+            cases[i].run(&b);
+    loop_free(b.loop);
+    bench_clear_files(&b);
+    (void)rmdir(b.directory); /* somebody put a file of theirs there */
+    if (table.json && fclose(table.json) != 0)
+        die("cannot write %s", o.json);
+    return 0;
+}

@@ -1,0 +1,52 @@
+/* A row is printed as soon as it is known: a long run can be watched. */
+#include "table.h"
+
+#include <inttypes.h>
+
+static void print_head(struct table *t) {
+    if (t->has_head)
+        return;
+    t->has_head = true;
+    printf("%-26s%6s%10s%9s%9s%9s%9s%9s%10s%8s\n", "case", "width", "ops/s", "p50 ms", "p99 ms", "p99.9",
+           "server", "client", "bytes", "RSS");
+    printf("%-26s%6s%10s%9s%9s%9s%9s%9s%10s%8s\n", "", "", "", "", "", "ms", "us/op", "us/op", "/op", "MiB");
+}
+
+static double ms(int64_t us) {
+    return (double)us / 1e3;
+}
+
+static void print_number(double value, int width, int digits) {
+    if (value < 0)
+        printf("%*s", width, "-");
+    else
+        printf("%*.*f", width, digits, value);
+}
+
+void table_print(struct table *t, const struct result *r) {
+    double rate = r->seconds > 0 ? (double)r->ops / r->seconds : 0;
+    print_head(t);
+    printf("%-26s%6zu%10.0f%9.2f%9.2f%9.2f", r->name, r->width, rate, ms(r->p50_us), ms(r->p99_us),
+           ms(r->p999_us));
+    print_number(r->server_cpu_us, 9, 1);
+    print_number(r->client_cpu_us, 9, 1);
+    print_number(r->written_bytes, 10, 0);
+    print_number(r->rss_bytes < 0 ? -1 : (double)r->rss_bytes / (1 << 20), 8, 1);
+    printf("%s%s\n", r->note[0] ? "  " : "", r->note);
+    (void)fflush(stdout);
+    if (t->json)
+        (void)fprintf(t->json,
+                      "{\"bench\":\"%s\",\"width\":%zu,\"ops\":%zu,\"seconds\":%.3f,\"per_second\":%.1f,"
+                      "\"p50_us\":%" PRId64 ",\"p99_us\":%" PRId64 ",\"p999_us\":%" PRId64
+                      ",\"server_cpu_us\":%.2f,\"client_cpu_us\":%.2f,\"written_bytes\":%.0f,"
+                      "\"rss_bytes\":%" PRId64 "}\n",
+                      r->name, r->width, r->ops, r->seconds, rate, r->p50_us, r->p99_us, r->p999_us,
+                      r->server_cpu_us, r->client_cpu_us, r->written_bytes, r->rss_bytes);
+}
+
+void table_fact(struct table *t, const char *name, double value, const char *unit) {
+    printf("%-48s%12.1f %s\n", name, value, unit);
+    (void)fflush(stdout);
+    if (t->json)
+        (void)fprintf(t->json, "{\"bench\":\"%s\",\"value\":%.3f,\"unit\":\"%s\"}\n", name, value, unit);
+}

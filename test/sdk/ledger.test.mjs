@@ -1,0 +1,242 @@
+// The ledger of a schedule: every time it considered, once, with what became of it.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { status } from '@grpc/grpc-js';
+import { ScheduleOverlapPolicy } from '@temporalio/client';
+import { connectOwn } from './lib/own.mjs';
+import { eventually, failure, inNewWorld, openWorld, replayAll } from './lib/world.mjs';
+
+const NAMESPACE = 'default';
+const EVERY_SECOND = { intervals: [{ every: '1s' }] };
+const NEVER = { calendars: [{ year: 2099 }] };
+
+const world = openWorld();
+let connection;
+const own = () => (connection ??= connectOwn(world.server));
+after(() => connection?.close());
+
+const secondsOf = ({ seconds }) => Number(seconds);
+const milliseconds = ({ seconds = 0, nanos = 0 }) => Number(seconds) * 1000 + Math.floor(nanos / 1_000_000);
+const nominal = (entry) => secondsOf(entry.nominalTime);
+const date = (seconds) => new Date(seconds * 1000);
+
+async function withSchedule(options, body, where = world) {
+  const scheduleId = `l-${randomUUID()}`;
+  const action = {
+    type: 'startWorkflow',
+    workflowType: 'hello',
+    args: ['Ada'],
+    workflowId: `${scheduleId}-w`,
+    taskQueue: where.taskQueue,
+    ...options.action,
+  };
+  const handle = await where.client.schedule.create({ scheduleId, spec: EVERY_SECOND, ...options, action });
+  try {
+    return await body(handle);
+  } finally {
+    for await (const run of where.client.workflow.list({ query: `TemporalScheduledById = "${scheduleId}"` })) {
+      if (run.status.name === 'RUNNING') await where.client.workflow.getHandle(run.workflowId, run.runId).terminate();
+      where.runs.note(run.workflowId, run.runId);
+    }
+    await handle.delete().catch(() => undefined);
+  }
+}
+
+// All of it, oldest first, read in pages of this size.
+async function ledger(handle, request = {}, service = own()) {
+  const entries = [];
+  let nextPageToken;
+  do {
+    const page = await service.schedules.listScheduleLedger({
+      namespace: NAMESPACE,
+      scheduleId: handle.scheduleId,
+      nextPageToken,
+      ...request,
+    });
+    assert.ok(!request.maximumPageSize || page.entries.length <= request.maximumPageSize);
+    entries.push(...page.entries);
+    ({ nextPageToken } = page);
+  } while (nextPageToken?.length);
+  return entries.reverse();
+}
+
+// The nominal times that an entry stands for; only an interval of a second can be taken apart like this.
+function times(entry) {
+  const first = nominal(entry);
+  const last = entry.lastNominalTime ? secondsOf(entry.lastNominalTime) : first;
+  return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+}
+
+function assertEachSecondOnce(entries) {
+  const seconds = entries.filter((each) => each.origin === 'LEDGER_ORIGIN_SPEC').flatMap(times);
+  seconds.forEach((each, i) => assert.equal(each, seconds[0] + i, `gap or double at ${date(each).toISOString()}`));
+}
+
+const fates = (entries) => entries.map((each) => each.fate.replace('LEDGER_FATE_', ''));
+const withFate = (entries, fate) => entries.filter((each) => each.fate === `LEDGER_FATE_${fate}`);
+
+describe('the ledger', { timeout: 180_000 }, () => {
+  test('has a started action with its ids, times and end', async () => {
+    await withSchedule({ spec: EVERY_SECOND, policies: { overlap: ScheduleOverlapPolicy.ALLOW_ALL } }, async (handle) => {
+      const done = await eventually(async () => {
+        const all = withFate(await ledger(handle), 'STARTED').filter((each) => each.closeTime);
+        return all.length >= 3 && all;
+      });
+      for (const entry of done) {
+        assert.equal(entry.status, 'WORKFLOW_EXECUTION_STATUS_COMPLETED');
+        assert.equal(entry.origin, 'LEDGER_ORIGIN_SPEC');
+        const iso = date(nominal(entry)).toISOString().replace('.000Z', 'Z');
+        assert.equal(entry.workflowId, `${handle.scheduleId}-w-${iso}`);
+        const run = await world.client.workflow.getHandle(entry.workflowId).describe();
+        assert.equal(run.runId, entry.runId);
+        assert.equal(Math.floor(run.closeTime.getTime() / 1000), secondsOf(entry.closeTime));
+        assert.ok(secondsOf(entry.startTime) >= nominal(entry));
+        assert.equal(milliseconds(entry.startTime) - milliseconds(entry.scheduledTime), milliseconds(entry.lateness));
+      }
+      assertEachSecondOnce(await ledger(handle));
+      const ids = (await ledger(handle)).map((each) => each.id);
+      assert.deepEqual(ids, ids.map((_, i) => i + ids[0]));
+    });
+  });
+
+  test('has what was skipped, with a reason', async () => {
+    const action = { workflowType: 'pause', args: [60_000] };
+    await withSchedule({ action, policies: { overlap: ScheduleOverlapPolicy.SKIP } }, async (handle) => {
+      const entries = await eventually(async () => {
+        const all = await ledger(handle);
+        return withFate(all, 'OVERLAP_SKIPPED').length >= 2 && all;
+      });
+      assert.equal(withFate(entries, 'STARTED').length, 1);
+      for (const each of withFate(entries, 'OVERLAP_SKIPPED')) assert.match(each.reason, /./);
+      assertEachSecondOnce(entries);
+    });
+  });
+
+  test('has what a pause passed by, found by any of its times', async () => {
+    await withSchedule({ state: { paused: true } }, async (handle) => {
+      const since = Math.ceil(Date.now() / 1000);
+      await eventually(async () => Date.now() / 1000 > since + 15);
+      await handle.unpause();
+      const entries = await eventually(async () => {
+        const all = await ledger(handle);
+        return withFate(all, 'STARTED').length >= 1 && all;
+      });
+      assertEachSecondOnce(entries);
+      const middle = { seconds: since + 5 };
+      const [found, ...others] = await ledger(handle, { startTime: middle, endTime: middle });
+      assert.deepEqual(fates([found, ...others]), ['PAUSED']);
+      assert.ok(times(found).includes(middle.seconds));
+    });
+  });
+
+  test('has triggers and backfills', async () => {
+    await withSchedule({ spec: NEVER, policies: { overlap: ScheduleOverlapPolicy.ALLOW_ALL } }, async (handle) => {
+      await handle.trigger();
+      const [entry] = await eventually(async () => {
+        const all = withFate(await ledger(handle), 'STARTED');
+        return all.length === 1 && all;
+      });
+      assert.equal(entry.origin, 'LEDGER_ORIGIN_TRIGGER');
+    });
+    const spec = { intervals: [{ every: '1h' }] };
+    await withSchedule({ spec, policies: { overlap: ScheduleOverlapPolicy.BUFFER_ALL } }, async (handle) => {
+      const start = new Date('2024-01-01T00:00:00Z');
+      const end = new Date('2024-01-01T04:30:00Z');
+      await handle.backfill({ start, end, overlap: ScheduleOverlapPolicy.BUFFER_ALL });
+      const entries = await eventually(async () => {
+        const all = withFate(await ledger(handle, { endTime: { seconds: end / 1000 } }), 'STARTED');
+        return all.length === 5 && all.every((each) => each.closeTime) && all;
+      });
+      assert.deepEqual(
+        entries.map((each) => date(nominal(each)).toISOString().slice(11, 16)),
+        ['00:00', '01:00', '02:00', '03:00', '04:00'],
+      );
+      for (const each of entries) assert.equal(each.origin, 'LEDGER_ORIGIN_BACKFILL');
+    });
+  });
+
+  test('is read in pages, and by time and fate', async () => {
+    await withSchedule({ action: { workflowType: 'pause', args: [60_000] } }, async (handle) => {
+      await eventually(async () => (await ledger(handle)).length >= 5);
+      await handle.pause();
+      const all = await ledger(handle);
+      const inPages = await ledger(handle, { maximumPageSize: 2 });
+      assert.deepEqual(inPages.slice(0, all.length).map((each) => each.id), all.map((each) => each.id));
+      const [first] = all;
+      const started = await ledger(handle, { fates: ['LEDGER_FATE_STARTED'] });
+      assert.deepEqual(started.map((each) => each.id), [first.id]);
+      const later = await ledger(handle, { startTime: { seconds: nominal(all[2]) }, endTime: all[3].nominalTime });
+      assert.deepEqual(later.map((each) => each.id), [all[2].id, all[3].id]);
+    });
+  });
+
+  test('is refused for what is not there, and for tokens of others', async () => {
+    const ask = (request) => own().schedules.listScheduleLedger({ namespace: NAMESPACE, ...request });
+    const refusal = async (request, code, text) => {
+      const error = await failure(ask(request));
+      assert.equal(error.code, code, String(error));
+      assert.match(error.details, text);
+    };
+    await refusal({ scheduleId: 'nobody' }, status.NOT_FOUND, /^schedule "nobody" not found$/);
+    await refusal({}, status.INVALID_ARGUMENT, /^ScheduleId is not set on request\.$/);
+    await withSchedule({ spec: NEVER }, async ({ scheduleId }) => {
+      const nextPageToken = Buffer.from('not a token');
+      await refusal({ scheduleId, nextPageToken }, status.INVALID_ARGUMENT, /^Invalid NextPageToken\.$/);
+      const fatesAsked = ['LEDGER_FATE_UNSPECIFIED'];
+      await refusal({ scheduleId, fates: fatesAsked }, status.INVALID_ARGUMENT, /which is no fate/);
+      assert.deepEqual((await ask({ scheduleId })).entries, []);
+    });
+  });
+
+  test('goes with its schedule', async () => {
+    const handle = await withSchedule({}, async (made) => {
+      await eventually(async () => (await ledger(made)).length >= 1);
+      return made;
+    });
+    const error = await failure(ledger(handle));
+    assert.equal(error.code, status.NOT_FOUND);
+  });
+
+  test('says the same after a crash, and what ran is what it says', async () => {
+    await inNewWorld(async (there) => {
+      let service = connectOwn(there.server);
+      try {
+        const policies = { overlap: ScheduleOverlapPolicy.ALLOW_ALL };
+        await withSchedule({ policies }, async (handle) => {
+          await eventually(async () => (await ledger(handle, {}, service)).length >= 3);
+          const before = await ledger(handle, { fates: ['LEDGER_FATE_STARTED'] }, service);
+          service.close();
+          await there.server.kill();
+          await there.server.launch();
+          service = connectOwn(there.server);
+          const { length } = before;
+          const entries = await eventually(async () => {
+            const all = await ledger(handle, {}, service).catch(() => []);
+            return all.length >= length + 3 && all;
+          });
+          await handle.pause();
+          assertEachSecondOnce(entries);
+          const same = new Map(entries.map((each) => [each.id, each]));
+          for (const each of before) {
+            assert.equal(same.get(each.id).runId, each.runId);
+            assert.equal(nominal(same.get(each.id)), nominal(each));
+          }
+          const query = `TemporalScheduledById = "${handle.scheduleId}"`;
+          await eventually(async () => {
+            const ran = new Set();
+            for await (const run of there.client.workflow.list({ query })) ran.add(run.runId);
+            const started = await ledger(handle, { fates: ['LEDGER_FATE_STARTED'] }, service);
+            return isDeepStrictEqual(new Set(started.map((each) => each.runId)), ran);
+          });
+        }, there);
+      } finally {
+        service.close();
+      }
+    });
+  });
+});
+
+replayAll(world);

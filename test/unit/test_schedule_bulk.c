@@ -1,0 +1,184 @@
+/* Schedules with many times: bounds on what one step does, on what waits, and on what is kept. */
+#include "schedule_fixture.h"
+
+TEST(a_long_outage_is_made_up_for_in_slices) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    sched_every(&f, f.schedule, "1s");
+    f.schedule->policies->catchup_window = core_duration(&f.c, 3 * 3600 * USEC_PER_SEC);
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "2d 00:00");
+    size_t most = 0, steps = 0;
+    while (f.c.st && !f.c.is_out_of_memory && run_due_us(f.c.st) <= f.c.now_us && steps < 200) {
+        if (sched_tick(&f) < 0)
+            break;
+        most = MAX(most, f.c.s.ledger_count);
+        steps++;
+    }
+    CHECK(most <= LIMIT_SCHEDULE_CANDIDATES + 1);
+    CHECK_INT(steps, 26); /* and one more: the answer to the first start */
+    CHECK_INT(sched_state(&f)->action_count, 1);
+    CHECK_INT(sched_state(&f)->missed_catchup_window, 161999);
+    CHECK_INT(sched_state(&f)->overlap_skipped, 10800);
+}
+
+TEST(an_update_in_a_backlog_that_is_too_long_is_refused) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    sched_every(&f, f.schedule, "1s");
+    f.schedule->policies->overlap_policy = POLICY(BUFFER_ONE);
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "1d 00:00");
+    Schedule__Schedule *changed = sched_new(&f);
+    CHECK_INT(sched_update(&f, changed), ERR_BUSY);
+    CHECK_INT(sched_pause(&f, "stop it"), 0); /* what remains is paused */
+    sched_go(&f, "1d 00:00:01");
+    CHECK_INT(sched_update(&f, changed), 0);
+    CHECK_INT(sched_state(&f)->n_future_us, 0);
+}
+
+TEST(excluded_seconds_wake_it_once_an_hour) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    sched_every(&f, f.schedule, "1s");
+    sched_exclude(&f, f.schedule, "0-22");
+    CHECK_INT(sched_create(&f), 0);
+    size_t steps = 0;
+    while (f.c.st && !f.c.is_out_of_memory && run_due_us(f.c.st) < sched_us("23:00") && steps < 100) {
+        f.c.now_us = MAX(f.c.now_us, run_due_us(f.c.st));
+        if (sched_tick(&f) < 0)
+            break;
+        steps++;
+    }
+    CHECK_INT(steps, 22);
+    int64_t count = 0;
+    for (size_t i = 0; i < f.ledger_count; i++)
+        count += f.ledger[i] ? f.ledger[i]->count : 0;
+    CHECK_INT(count, 22 * 3600);
+    sched_go(&f, "23:00");
+    CHECK_STR(sched_begun(&f), "23:00");
+}
+
+TEST(old_rows_go_away) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1m");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go_us(&f, sched_us("00:00") + (LIMIT_LEDGER_ROWS + LIMIT_LEDGER_SLACK) * 60 * USEC_PER_SEC);
+    CHECK_INT(f.ledger_first_id, LIMIT_LEDGER_SLACK + 1);
+    CHECK_INT(f.ledger_count, LIMIT_LEDGER_ROWS + LIMIT_LEDGER_SLACK);
+}
+
+TEST(rows_of_an_age_are_swept_once_a_day) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    f.holds_letters = true;
+    sched_every(&f, f.schedule, "6h");
+    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    for (int day = 1; day <= 10 && f.c.st; day++) {
+        for (int hour = 0; hour < 24; hour += 6) {
+            const char *when = arena_printf(&f.c.arena, "%dd %02d:00", day, hour);
+            if (!when)
+                return;
+            sched_jump(&f, when);
+            f.holds_letters = false;
+            sched_tick(&f);
+            CHECK(!f.c.s.ledger_before_us ||
+                  f.c.s.ledger_before_us == f.c.now_us - LIMIT_LEDGER_DAYS * 86400 * USEC_PER_SEC);
+        }
+    }
+    CHECK_INT(sched_state(&f)->ledger_swept_us, sched_us("10d 00:00"));
+}
+
+TEST(buffer_all_drops_what_does_not_fit) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(BUFFER_ALL);
+    sched_every(&f, f.schedule, "1s");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go_us(&f, sched_us("00:00:01") + (LIMIT_SCHEDULE_BUFFER + 3) * USEC_PER_SEC);
+    CHECK_INT(sched_state(&f)->buffer_dropped, 3);
+    const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
+    CHECK(info && info->buffer_size == LIMIT_SCHEDULE_BUFFER && info->buffer_dropped == 3);
+    const Rondo__LedgerEntry *last = f.ledger_count ? f.ledger[f.ledger_count - 1] : NULL;
+    CHECK(last && last->fate == LEDGER_FATE_BUFFER_FULL);
+    f.shown = f.run_count;
+    sched_close(&f, "00:00:01", STATUS(COMPLETED)); /* one place is free again */
+    CHECK_STR(sched_begun(&f), "00:00:02@00:16:44");
+    sched_go(&f, "00:16:45");
+    CHECK_INT(sched_state(&f)->buffer_dropped, 3);
+}
+
+TEST(a_late_pusher_makes_room_for_itself) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(CANCEL_OTHER);
+    sched_every(&f, f.schedule, "1s");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:20"); /* 1,200 times, of which 1,000 can wait */
+    CHECK_INT(sched_state(&f)->buffer_dropped, 0);
+    f.shown = f.run_count;
+    sched_close(&f, "00:00:01", STATUS(CANCELED));
+    CHECK_STR(sched_begun(&f), "00:20");
+}
+
+TEST(a_huge_backfill_goes_on_as_starts_drain) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_backfill(&f, "-4d 00:00", "-1d 23:55", POLICY(BUFFER_ALL)), 0);
+    CHECK_INT(f.run_count, 4 * 288); /* each ended at once, so the next could begin */
+    CHECK_INT(sched_state(&f)->n_backfills, 0);
+}
+
+TEST(a_huge_backfill_leaves_room_for_the_schedule) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(BUFFER_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_backfill(&f, "-4d 00:00", "-1d 23:55", POLICY(BUFFER_ALL)), 0);
+    sched_go(&f, "00:06");
+    size_t manual = 0, automatic = 0;
+    for (size_t i = 0; i < sched_state(&f)->n_starts; i++)
+        *(sched_state(&f)->starts[i]->is_manual ? &manual : &automatic) += 1;
+    CHECK_INT(manual, LIMIT_SCHEDULE_BUFFER / 2 + 1); /* and the one that runs */
+    CHECK_INT(automatic, 1);
+    CHECK(run_due_us(f.c.st) >= sched_us("00:10")); /* nobody spins meanwhile */
+}
+
+TEST(a_huge_backfill_of_all_at_once_has_few_letters_on_the_way) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_backfill(&f, "-4d 00:00", "-1d 23:55", POLICY(ALLOW_ALL)), 0);
+    CHECK_INT(f.c.st->n_outbox, LIMIT_SCHEDULE_STARTING);
+    CHECK(run_due_us(f.c.st) >= sched_us("00:05"));
+    sched_deliver(&f);
+    CHECK_INT(f.run_count, 4 * 288);
+    CHECK_INT(sched_state(&f)->n_backfills, 0);
+}
+
+TEST(a_flood_of_starts_waits_for_its_letters) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.holds_letters = true;
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1s");
+    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:20");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK_INT(f.c.st->n_outbox, LIMIT_SCHEDULE_STARTING);
+    CHECK(sched_state(&f)->n_starts <= 2 * LIMIT_SCHEDULE_STARTING);
+    CHECK(run_due_us(f.c.st) > f.c.now_us);
+    f.holds_letters = false;
+    sched_deliver(&f);
+    CHECK_INT(f.run_count, 1200);
+    CHECK_INT(sched_state(&f)->buffer_dropped, 0);
+}

@@ -1,0 +1,565 @@
+/* A schedule from its creation to its end. */
+#include "schedule_fixture.h"
+
+TEST(acts_at_its_times) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_STR(sched_future(&f), "00:05 00:10 00:15 00:20 00:25 00:30 00:35 00:40 00:45 00:50");
+    sched_go(&f, "00:17");
+    CHECK_STR(sched_begun(&f), "00:05 00:10 00:15");
+    CHECK_STR(sched_ledger(&f), "00:05 STARTED/COMPLETED, 00:10 STARTED/COMPLETED, 00:15 STARTED/COMPLETED");
+    CHECK_INT(sched_state(&f)->action_count, 3);
+    CHECK_STR(sched_future(&f), "00:20 00:25 00:30 00:35 00:40 00:45 00:50 00:55 01:00 01:05");
+}
+
+TEST(skips_while_a_run_is_open) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:12");
+    sched_close(&f, "00:05", STATUS(COMPLETED));
+    sched_go(&f, "00:16");
+    CHECK_STR(sched_begun(&f), "00:05 00:15");
+    CHECK_STR(sched_ledger(&f), "00:05 STARTED/COMPLETED, 00:10 OVERLAP_SKIPPED, 00:15 STARTED/RUNNING");
+    CHECK_INT(sched_state(&f)->overlap_skipped, 1);
+}
+
+/* the high-water mark */
+
+static const char *counters(struct sched *f) {
+    const State__Schedule *sch = sched_state(f);
+    const char *text =
+        arena_printf(&f->c.arena, "%d begun, %d missed, %d skipped, %d dropped", (int)sch->action_count,
+                     (int)sch->missed_catchup_window, (int)sch->overlap_skipped, (int)sch->buffer_dropped);
+    return text ? text : "out of memory";
+}
+
+static Google__Protobuf__Duration *seconds(struct sched *f, int64_t s) {
+    return core_duration(&f->c, s * USEC_PER_SEC);
+}
+
+TEST(vector_13_what_is_too_late_is_missed) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1h/17m");
+    f.schedule->policies->catchup_window = seconds(&f, 3600);
+    f.c.now_us = sched_us("-1d 18:00");
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:00"); /* the server was down */
+    sched_go(&f, "00:30");
+    CHECK_STR(sched_begun(&f), "-1d 23:17@00:00 00:17");
+    CHECK_STR(counters(&f), "2 begun, 5 missed, 0 skipped, 0 dropped");
+    CHECK_STR(sched_ledger(&f),
+              "-1d 18:17 CATCHUP_MISSED, -1d 19:17 CATCHUP_MISSED, -1d 20:17 CATCHUP_MISSED, "
+              "-1d 21:17 CATCHUP_MISSED, -1d 22:17 CATCHUP_MISSED, -1d 23:17 STARTED/COMPLETED, "
+              "00:17 STARTED/COMPLETED");
+}
+
+static int64_t catchup_of(int64_t window_s) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->catchup_window = window_s == INT64_MAX ? NULL : seconds(&f, window_s);
+    if (sched_create(&f) < 0)
+        return -1;
+    Schedule__Schedule *shown = schedule_shown(f.c.st, &f.c.arena);
+    return shown ? pb_duration_us(shown->policies->catchup_window) / USEC_PER_SEC : -1;
+}
+
+TEST(catch_up_windows_have_a_default_and_a_least) {
+    CHECK_INT(catchup_of(INT64_MAX), 365 * 86400);
+    CHECK_INT(catchup_of(0), 365 * 86400);
+    CHECK_INT(catchup_of(-5), 365 * 86400);
+    CHECK_INT(catchup_of(1), 10);
+    CHECK_INT(catchup_of(10), 10);
+    CHECK_INT(catchup_of(60), 60);
+}
+
+TEST(only_while_active_makes_up_for_nothing) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    f.schedule->extras->only_while_active = true;
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:20:03");
+    sched_go(&f, "00:25");
+    CHECK_STR(sched_begun(&f), "00:20@00:20:03 00:25");
+    CHECK_STR(counters(&f), "2 begun, 3 missed, 0 skipped, 0 dropped");
+}
+
+TEST(everything_missed_is_made_up_for_by_default) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:21");
+    sched_go(&f, "00:21");
+    CHECK_STR(sched_begun(&f), "00:05@00:21 00:10@00:21 00:15@00:21 00:20@00:21");
+}
+
+TEST(a_clock_that_goes_back_repeats_nothing) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:11");
+    sched_jump(&f, "00:01");
+    sched_tick(&f);
+    sched_go(&f, "00:16");
+    CHECK_STR(sched_begun(&f), "00:05 00:10 00:15");
+    CHECK_STR(sched_future(&f), "00:20 00:25 00:30 00:35 00:40 00:45 00:50 00:55 01:00 01:05");
+}
+
+/* jitter: the nominal times 01:00, 02:00, 03:00 act at 01:49:22.594, 02:02:39.204, 03:37:29.538 */
+
+static void create_jittered(struct sched *f) {
+    sched_init(f);
+    f->closes_at_once = true;
+    sched_every(f, f->schedule, "1h");
+    if (f->schedule)
+        f->schedule->spec->jitter = seconds(f, 3600);
+    CHECK_INT(sched_create(f), 0);
+}
+
+TEST(jitter_moves_the_start_and_not_the_name) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "03:00");
+    CHECK_STR(sched_begun(&f), "01:00@01:49:22.594 02:00@02:02:39.204");
+    struct sched_run *run = sched_run_at(&f, "01:00");
+    CHECK_STR(run ? run->workflow_id : "", "wf-2022-06-01T01:00:00Z");
+}
+
+TEST(a_step_between_nominal_and_jittered_loses_nothing) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    sched_tick(&f);
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
+    CHECK_STR(sched_begun(&f), "01:10");
+    sched_go(&f, "01:50");
+    CHECK_STR(sched_begun(&f), "01:00@01:49:22.594");
+}
+
+TEST(pause_and_unpause_between_nominal_and_jittered_lose_nothing) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    CHECK_INT(sched_pause(&f, "wait"), 0);
+    sched_go(&f, "01:20");
+    CHECK_INT(sched_unpause(&f, "go"), 0);
+    sched_go(&f, "02:00");
+    CHECK_STR(sched_begun(&f), "01:00@01:49:22.594");
+}
+
+TEST(paused_at_the_jittered_time) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    CHECK_INT(sched_pause(&f, "wait"), 0);
+    sched_go(&f, "02:01");
+    CHECK_INT(sched_unpause(&f, "go"), 0);
+    sched_go(&f, "03:00");
+    CHECK_STR(sched_begun(&f), "02:00@02:02:39.204");
+    CHECK_STR(sched_ledger(&f), "01:00 PAUSED, 02:00 STARTED/COMPLETED");
+}
+
+TEST(a_clock_that_goes_back_between_nominal_and_jittered_loses_nothing) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    sched_tick(&f);
+    sched_jump(&f, "00:30");
+    sched_tick(&f);
+    sched_go(&f, "02:00");
+    CHECK_STR(sched_begun(&f), "01:00@01:49:22.594");
+}
+
+static Schedule__Schedule *jittered_again(struct sched *f, const char *every, int64_t jitter_s) {
+    Schedule__Schedule *changed = sched_new(f);
+    sched_every(f, changed, every);
+    if (changed) {
+        changed->spec->jitter = jitter_s ? seconds(f, jitter_s) : NULL;
+        changed->action->start_workflow->workflow_id = core_text(&f->c, "other");
+    }
+    return changed;
+}
+
+TEST(update_between_nominal_and_jittered_starts_the_new_action) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    CHECK_INT(sched_update(&f, jittered_again(&f, "1h", 3600)), 0);
+    sched_go(&f, "02:00");
+    CHECK_STR(sched_begun(&f), "01:00@01:49:22.594");
+    struct sched_run *run = sched_run_at(&f, "01:00");
+    CHECK_STR(run ? run->workflow_id : "", "other-2022-06-01T01:00:00Z");
+}
+
+TEST(update_that_takes_the_jitter_away_starts_at_once) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    CHECK_INT(sched_update(&f, jittered_again(&f, "1h", 0)), 0);
+    CHECK_STR(sched_begun(&f), "01:00@01:10");
+    sched_go(&f, "02:30");
+    CHECK_STR(sched_begun(&f), "02:00");
+}
+
+TEST(update_keeps_a_jittered_time_among_many_new_ones) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    CHECK_INT(sched_update(&f, jittered_again(&f, "20m", 0)), 0);
+    CHECK_STR(sched_begun(&f), "01:00@01:10");
+    sched_go(&f, "01:30");
+    CHECK_STR(sched_begun(&f), "01:20");
+}
+
+TEST(update_that_removes_a_jittered_time_says_so) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    CHECK_INT(sched_update(&f, jittered_again(&f, "1h/30m", 0)), 0);
+    sched_go(&f, "01:50");
+    CHECK_STR(sched_begun(&f), "01:30");
+    CHECK_STR(sched_ledger(&f), "01:00 UPDATED, 01:30 STARTED/COMPLETED");
+}
+
+/* updates */
+
+TEST(vector_90_an_update_is_not_retroactive) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1h");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "01:07:10");
+    Schedule__Schedule *changed = sched_new(&f);
+    sched_every(&f, changed, "20s");
+    CHECK_INT(sched_update(&f, changed), 0);
+    sched_go(&f, "01:07:45");
+    CHECK_STR(sched_begun(&f), "01:00 01:07:20 01:07:40");
+}
+
+TEST(an_update_first_does_what_is_due_by_the_old_rules) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:06"); /* 00:05 is due and nobody has looked */
+    Schedule__Schedule *changed = sched_new(&f);
+    sched_every(&f, changed, "1h");
+    CHECK_INT(sched_update(&f, changed), 0);
+    CHECK_STR(sched_begun(&f), "00:05@00:06");
+    CHECK_STR(sched_future(&f), "01:00 02:00 03:00 04:00 05:00 06:00 07:00 08:00 09:00 10:00");
+}
+
+TEST(the_token_guards_updates) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
+    req.schedule = sched_new(&f);
+    if (!f.c.st || !req.schedule)
+        return;
+    req.conflict_token = schedule_token(f.c.st, &f.c.arena);
+    CHECK_INT(req.conflict_token.len, 8);
+    CHECK_INT(sched_pause(&f, "note"), 0); /* every patch moves it */
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), ERR_PRECONDITION);
+    CHECK_STR(f.c.err.text, "mismatched conflict token");
+    if (!f.c.st)
+        return;
+    req.conflict_token = schedule_token(f.c.st, &f.c.arena);
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), ERR_PRECONDITION);
+    req.conflict_token.len = 4;
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), ERR_PRECONDITION);
+    req.conflict_token.len = 0; /* without one: whatever the state is */
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+}
+
+TEST(a_repeated_request_changes_nothing) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
+    req.request_id = core_text(&f.c, "update-1");
+    req.schedule = sched_new(&f);
+    if (!req.schedule || !req.request_id)
+        return;
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    int64_t token = sched_state(&f)->conflict_token;
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    CHECK_INT(sched_state(&f)->conflict_token, token);
+    Schedule__SchedulePatch patch = SCHEDULE__SCHEDULE_PATCH__INIT;
+    Schedule__TriggerImmediatelyRequest trigger = SCHEDULE__TRIGGER_IMMEDIATELY_REQUEST__INIT;
+    patch.trigger_immediately = &trigger;
+    CHECK_INT(sched_patch(&f, &patch, "patch-1"), 0);
+    CHECK_INT(sched_patch(&f, &patch, "patch-1"), 0);
+    CHECK_INT(sched_state(&f)->action_count, 1);
+    for (int i = 0; i < LIMIT_SCHEDULE_REQUESTS; i++) {
+        Schedule__SchedulePatch nothing = SCHEDULE__SCHEDULE_PATCH__INIT;
+        const char *id = arena_printf(&f.c.arena, "patch-x-%d", i);
+        CHECK_INT(id ? sched_patch(&f, &nothing, id) : 0, 0);
+    }
+    CHECK_INT(sched_state(&f)->n_requests, LIMIT_SCHEDULE_REQUESTS);
+    CHECK(!f.c.st || !schedule_request_find(f.c.st, "patch-1"));
+}
+
+TEST(an_update_without_extras_keeps_them) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->extras->max_concurrent_runs = 7;
+    CHECK_INT(sched_create(&f), 0);
+    Schedule__Schedule *changed = sched_new(&f);
+    if (changed)
+        changed->extras = NULL;
+    CHECK_INT(sched_update(&f, changed), 0);
+    CHECK_INT(sched_state(&f)->schedule ? sched_state(&f)->schedule->extras->max_concurrent_runs : 0, 7);
+    CHECK_INT(sched_update(&f, sched_new(&f)), 0);
+    CHECK_INT(sched_state(&f)->schedule ? sched_state(&f)->schedule->extras->max_concurrent_runs : 1, 0);
+}
+
+/* pause */
+
+TEST(vector_91_paused_times_are_not_made_up_for) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "3m");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:07:07");
+    CHECK_INT(sched_pause(&f, "not now"), 0);
+    CHECK_STR(sched_state(&f)->schedule ? sched_state(&f)->schedule->state->notes : "", "not now");
+    sched_go(&f, "00:26:07");
+    CHECK_STR(sched_future(&f), "00:27 00:30 00:33 00:36 00:39 00:42 00:45 00:48 00:51 00:54");
+    CHECK_INT(sched_unpause(&f, "now"), 0);
+    sched_go(&f, "00:28");
+    CHECK_STR(sched_begun(&f), "00:03 00:06 00:27");
+    CHECK_STR(sched_ledger(&f),
+              "00:03 STARTED/COMPLETED, 00:06 STARTED/COMPLETED, 00:09 PAUSED, 00:12 PAUSED, 00:15 PAUSED, "
+              "00:18 PAUSED, 00:21 PAUSED, 00:24 PAUSED, 00:27 STARTED/COMPLETED");
+}
+
+TEST(what_was_due_but_not_begun_is_paused_too) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:06"); /* due, but nobody has looked */
+    CHECK_INT(sched_pause(&f, "not now"), 0);
+    CHECK_STR(sched_ledger(&f), "00:05 PAUSED");
+}
+
+TEST(many_paused_times_share_a_row) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->state->paused = true;
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "01:02");
+    sched_go(&f, "01:02");
+    CHECK_STR(sched_ledger(&f), "00:05x12 PAUSED");
+    const Rondo__LedgerEntry *e = f.ledger_count ? f.ledger[0] : NULL;
+    CHECK(e && e->last_nominal_time && e->last_nominal_time->seconds == sched_us("01:00") / USEC_PER_SEC);
+}
+
+TEST(a_pause_drops_what_waits_but_not_what_people_asked_for) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(BUFFER_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:10");
+    CHECK_INT(sched_backfill(&f, "00:02", "00:05", POLICY(BUFFER_ALL)), 0);
+    CHECK_INT(sched_pause(&f, "stop"), 0);
+    CHECK_STR(sched_ledger(&f), "00:05 STARTED/RUNNING, 00:10 PAUSED, 00:05 WAITING");
+    sched_go(&f, "00:16");
+    sched_close(&f, "00:05", STATUS(COMPLETED));
+    CHECK_STR(sched_begun(&f), "00:05 00:05@00:16");
+}
+
+TEST(a_pause_can_have_an_end) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    Google__Protobuf__Timestamp until = pb_timestamp(sched_us("00:15"));
+    f.schedule->extras->pause_until = &until;
+    CHECK_INT(sched_create(&f), 0);
+    Schedule__Schedule *shown = f.c.st ? schedule_shown(f.c.st, &f.c.arena) : NULL;
+    CHECK(shown && shown->state->paused);
+    int64_t token = sched_state(&f)->conflict_token;
+    sched_go(&f, "00:17");
+    CHECK_STR(sched_begun(&f), "00:15");
+    CHECK_STR(sched_ledger(&f), "00:05 PAUSED, 00:10 PAUSED, 00:15 STARTED/COMPLETED");
+    shown = f.c.st ? schedule_shown(f.c.st, &f.c.arena) : NULL;
+    CHECK(shown && !shown->state->paused && !shown->extras->pause_until);
+    CHECK(sched_state(&f)->conflict_token > token);
+}
+
+TEST(a_pause_that_ended_while_the_server_was_down) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    f.schedule->policies->overlap_policy = POLICY(BUFFER_ALL);
+    Google__Protobuf__Timestamp until = pb_timestamp(sched_us("00:12"));
+    f.schedule->extras->pause_until = &until;
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:21");
+    sched_go(&f, "00:21");
+    CHECK_STR(sched_begun(&f), "00:15@00:21 00:20@00:21");
+}
+
+TEST(lifting_a_pause_forgets_its_end) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    Google__Protobuf__Timestamp until = pb_timestamp(sched_us("1d 00:00"));
+    f.schedule->extras->pause_until = &until;
+    CHECK_INT(sched_create(&f), 0);
+    Schedule__Schedule *changed = sched_new(&f);
+    sched_every(&f, changed, "5m");
+    if (changed) {
+        changed->extras = NULL; /* a client that does not know of it, and unpauses */
+        changed->state->paused = false;
+    }
+    CHECK_INT(sched_update(&f, changed), 0);
+    sched_go(&f, "00:05");
+    CHECK_STR(sched_begun(&f), "00:05");
+}
+
+/* limits */
+
+TEST(vector_89_limited_actions) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "3m");
+    sched_limit(f.schedule, 2);
+    CHECK_INT(sched_create(&f), 0);
+    int64_t token = sched_state(&f)->conflict_token;
+    CHECK_STR(sched_future(&f), "00:03 00:06");
+    sched_go(&f, "00:04");
+    CHECK_STR(sched_future(&f), "00:06");
+    CHECK_INT(sched_state(&f)->conflict_token, token + 1);
+    sched_go(&f, "00:07");
+    CHECK_STR(sched_future(&f), "");
+    sched_go(&f, "01:00");
+    CHECK_STR(sched_begun(&f), "00:03 00:06");
+    CHECK_STR(sched_ledger(&f), "00:03 STARTED/COMPLETED, 00:06 STARTED/COMPLETED, 00:09 EXHAUSTED");
+    CHECK_INT(sched_trigger(&f, POLICY(UNSPECIFIED)), 0); /* still possible */
+    CHECK_STR(sched_begun(&f), "01:00");
+}
+
+TEST(leftovers_of_a_limit_are_exhausted) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
+    sched_limit(f.schedule, 2);
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:21");
+    sched_go(&f, "00:40");
+    CHECK_STR(sched_begun(&f), "00:05@00:21 00:10@00:21");
+    CHECK_STR(sched_ledger(&f),
+              "00:05 STARTED/RUNNING, 00:10 STARTED/RUNNING, 00:15 EXHAUSTED, 00:20 EXHAUSTED, "
+              "00:25 EXHAUSTED");
+}
+
+TEST(a_new_limit_goes_on) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_limit(f.schedule, 0);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:17");
+    CHECK_STR(sched_ledger(&f), "00:05 EXHAUSTED");
+    Schedule__Schedule *changed = sched_new(&f);
+    sched_every(&f, changed, "5m");
+    sched_limit(changed, 1);
+    CHECK_INT(sched_update(&f, changed), 0);
+    sched_go(&f, "00:40");
+    CHECK_STR(sched_begun(&f), "00:20");
+}
+
+/* the end */
+
+static bool is_open(const struct sched *f) {
+    return f->c.st && run_is_open(f->c.st);
+}
+
+TEST(vector_92_it_ends_a_week_after_its_last_action) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_limit(f.schedule, 1);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "7d 00:04:59");
+    CHECK(is_open(&f));
+    sched_go(&f, "7d 00:05");
+    CHECK(f.c.st && !is_open(&f) && f.c.st->status == STATUS(COMPLETED));
+    CHECK(f.c.st && f.c.st->close_us == sched_us("7d 00:05"));
+    CHECK(f.c.st && run_due_us(f.c.st) == CLOCK_NEVER);
+}
+
+TEST(vector_92_an_empty_one_ends_a_week_after_its_creation) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->spec->n_cron_string = 0;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "6d 00:00");
+    CHECK_INT(sched_trigger(&f, POLICY(UNSPECIFIED)), 0);
+    sched_go(&f, "20d 00:00");
+    CHECK(is_open(&f)); /* what it started is still running */
+    sched_close(&f, "6d 00:00", STATUS(COMPLETED));
+    sched_go(&f, "26d 23:59:59");
+    CHECK(is_open(&f));
+    sched_go(&f, "27d 00:00");
+    CHECK(f.c.st && !is_open(&f));
+}
+
+TEST(how_long_it_stays_can_be_said) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    Google__Protobuf__Timestamp end = pb_timestamp(sched_us("00:12"));
+    f.schedule->spec->end_time = &end;
+    f.schedule->extras->keep_after_end = seconds(&f, 3600);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "01:09:59");
+    CHECK_STR(sched_begun(&f), "00:05 00:10");
+    CHECK(is_open(&f));
+    sched_go(&f, "01:10");
+    CHECK(f.c.st && !is_open(&f));
+}
+
+TEST(a_paused_one_stays_and_unpausing_starts_the_week_anew) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->spec->n_cron_string = 0;
+    f.schedule->state->paused = true;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "100d 00:00");
+    CHECK(is_open(&f));
+    CHECK_INT(sched_unpause(&f, "go"), 0);
+    CHECK(is_open(&f));
+    sched_go(&f, "106d 23:59");
+    CHECK(is_open(&f));
+    sched_go(&f, "107d 00:00");
+    CHECK(f.c.st && !is_open(&f));
+}
+
+/* exclusions */
+
+TEST(excluded_times_have_rows_too) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "30m");
+    sched_exclude(&f, f.schedule, "1-2");
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_STR(sched_future(&f), "00:30 03:00 03:30 04:00 04:30 05:00 05:30 06:00 06:30 07:00");
+    sched_go(&f, "03:10");
+    CHECK_STR(sched_begun(&f), "00:30 03:00");
+    CHECK_STR(sched_ledger(&f), "00:30 STARTED/COMPLETED, 01:00 EXCLUDED, 01:30 EXCLUDED, 02:00 EXCLUDED, "
+                                "02:30 EXCLUDED, 03:00 STARTED/COMPLETED");
+}
