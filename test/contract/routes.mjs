@@ -41,7 +41,7 @@ export function upstreamRoutes(requireFrom) {
 
 // Returns { differences, count }.
 export function checkRoutes(path, upstream) {
-  const lines = readFileSync(path, 'utf8').split('\n').filter((line) => line.startsWith('ROUTE('));
+  const lines = readFileSync(path, 'utf8').split('\n').filter((line) => /^ROUTE\((WORKFLOW|OPERATOR),/.test(line));
   const ours = lines.map((line) => line.replace(/\s+/g, ' '));
   const differences = [];
   for (const line of new Set(ours)) if (!upstream.includes(line)) differences.push(`routes.def: not upstream: ${line}`);

@@ -103,6 +103,35 @@ describe('http', { timeout: 120_000 }, () => {
     assert.ok(all.namespaces.some((each) => each.namespaceInfo.name === 'by-http'));
   });
 
+  test('a schedule that HTTP made fires, is in the ledger, and is one for the SDK', async () => {
+    const base = '/api/v1/namespaces/default/schedules/by-http';
+    await ok('POST', base, {
+      requestId: 'made-once',
+      schedule: {
+        spec: { interval: [{ interval: '3600s', phase: '60s' }] },
+        action: { startWorkflow: { workflowId: 'fired', workflowType: { name: 'same' }, taskQueue: { name: world.taskQueue }, input: [{ n: 1 }] } },
+        policies: { overlapPolicy: 'BufferOne', catchupWindow: '600s' },
+      },
+      memo: { fields: { note: 'http' } },
+    });
+    const described = await world.client.schedule.getHandle('by-http').describe();
+    assert.equal(described.policies.overlap, 'BUFFER_ONE');
+    assert.deepEqual(described.spec.intervals, [{ every: 3_600_000, offset: 60_000 }]);
+    assert.deepEqual(described.action.args, [{ n: 1 }]);
+    assert.deepEqual(described.memo, { note: 'http' });
+
+    const { entry } = await ok('POST', `${base}/trigger`, { overlapPolicy: 'AllowAll', requestId: 'once' });
+    const run = world.client.workflow.getHandle(entry.workflowId, entry.runId);
+    world.runs.note(entry.workflowId, entry.runId);
+    assert.deepEqual(await run.result(), { n: 1 });
+    const { entries } = await ok('GET', `${base}/ledger?startTime=2020-01-01T00:00:00Z&maximumPageSize=10`);
+    assert.deepEqual(entries.map((each) => each.runId), [entry.runId]);
+    const { schedules } = await ok('GET', '/api/v1/namespaces/default/schedules?maximumPageSize=5');
+    assert.deepEqual(schedules.map((each) => each.scheduleId), ['by-http']);
+    await ok('DELETE', base);
+    assert.equal((await call('GET', base)).status, 404);
+  });
+
   test('system info says the same over both', async () => {
     const seen = await ok('GET', '/api/v1/system-info');
     const { capabilities, serverVersion } = await world.service.getSystemInfo({});
