@@ -57,18 +57,32 @@ static void add_escape(struct buf *out, unsigned char c) {
         buf_printf(out, "\\u%04x", c);
 }
 
+/* How many bytes from here on go out as they are. */
+static size_t plain_len(struct str text) {
+    size_t n = 0;
+    while (n < text.n) {
+        unsigned char c = (unsigned char)text.p[n];
+        size_t len = c < 0x80 ? 1 : utf8_char_len(str_bytes(text.p + n, text.n - n));
+        if (c < ' ' || c == '"' || c == '\\' || len == 0)
+            break;
+        n += len;
+    }
+    return n;
+}
+
 static void add_quoted(struct buf *out, struct str text) {
     buf_add_u8(out, '"');
-    for (size_t i = 0; i < text.n;) {
-        unsigned char c = (unsigned char)text.p[i];
-        size_t len = utf8_char_len(str_bytes(text.p + i, text.n - i));
-        if (c < ' ' || c == '"' || c == '\\')
-            add_escape(out, c);
-        else if (len)
-            buf_add(out, text.p + i, len);
+    while (text.n > 0) {
+        size_t n = plain_len(text);
+        buf_add(out, text.p, n);
+        text = str_bytes(text.p + n, text.n - n);
+        if (text.n == 0)
+            break;
+        if ((unsigned char)text.p[0] < 0x80)
+            add_escape(out, (unsigned char)text.p[0]);
         else
             buf_add_cstr(out, "\xef\xbf\xbd");
-        i += len ? len : 1;
+        text = str_bytes(text.p + 1, text.n - 1);
     }
     buf_add_u8(out, '"');
 }
