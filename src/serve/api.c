@@ -310,12 +310,13 @@ static const char *allowed(unsigned verbs) {
 
 /* Pages of other sites can send requests here from a browser that can reach us, but not without saying so. */
 static bool is_foreign(const struct http1_request *q) {
+    static const struct str schemes[] = {{"http://", 7}, {"https://", 8}}; /* the latter through a proxy */
     struct str origin = http1_header(q, "Origin");
-    struct str scheme = STR("http://");
-    if (!origin.p)
-        return false;
-    return !str_starts(origin, scheme) ||
-           !str_eq(str_bytes(origin.p + scheme.n, origin.n - scheme.n), q->host);
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (str_starts(origin, schemes[i]) &&
+            str_eq(str_bytes(origin.p + schemes[i].n, origin.n - schemes[i].n), q->host))
+            return false;
+    return origin.p != NULL;
 }
 
 static void refuse(struct http1_response *resp, int status, int code, const char *text,

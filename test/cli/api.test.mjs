@@ -242,6 +242,7 @@ test('pages of other sites cannot call, and no header invites them', async (t) =
   assert.match(await ask(`Host: ${server.http}`, `Origin: http://localhost:1${port}`), /^HTTP\/1.1 403 /);
   assert.match(await ask('Host: evil.example'), /^HTTP\/1.1 403 /);
   assert.match(await ask(`Host: ${server.http}`, `Origin: http://${server.http}`), /^HTTP\/1.1 400 /);
+  assert.match(await ask(`Host: ${server.http}`, `Origin: https://${server.http}`), /^HTTP\/1.1 400 /);
   const { status, headers } = await call(server, 'OPTIONS', `${WORKFLOWS}/w`);
   assert.equal(status, 405);
   assert.equal(headers.get('access-control-allow-origin'), null);
