@@ -29,7 +29,7 @@ struct err {
     char subject[ERR_SUBJECT_MAX]; /* what a typed detail names: a namespace, a start request id */
     struct uuid_text run_id;       /* for ALREADY_STARTED */
     struct uuid_text first_run_id; /* for ALREADY_STARTED */
-    int cause;                     /* ResourceExhaustedCause, for EXHAUSTED */
+    int cause;                     /* for EXHAUSTED: ResourceExhaustedCause; for NAMESPACE_STATE: its state */
     const void *failure;           /* packed temporal Failure message, for QUERY_FAILED */
     size_t failure_len;
     const struct err *operations;  /* for MULTI: how each of them went; code 0 is success */

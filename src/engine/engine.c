@@ -62,6 +62,7 @@ void engine_advance(struct engine *e, struct now now) {
     fire_due(e);
     queues_advance(e);
     retention_sweep(e);
+    spaces_reap(e);
 }
 
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
@@ -75,6 +76,8 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
         wait = MIN(wait, MAX(queues_next_pass_us(e) - now.mono.us, 0));
     if (!e->is_sweeping)
         wait = MIN(wait, MAX(e->next_sweep_us - now.mono.us, 0));
+    if (spaces_next_reap_us(e) != CLOCK_NEVER)
+        wait = MIN(wait, MAX(spaces_next_reap_us(e) - now.mono.us, 0));
     return wait;
 }
 
@@ -241,6 +244,8 @@ int engine_new(const struct engine_config *cfg, struct now now,
     map_init(&e->currents, ENGINE_RUNS, rng_u64(&e->rng));
     map_init(&e->queues, ENGINE_QUEUES, rng_u64(&e->rng));
     map_init(&e->queries, ENGINE_PARKED, rng_u64(&e->rng));
+    map_init(&e->workers, ENGINE_WORKERS, rng_u64(&e->rng));
+    list_init(&e->heard);
     heap_init(&e->due, ENGINE_RUNS);
     heap_init(&e->deadlines, ENGINE_PARKED);
     heap_init(&e->passes, ENGINE_QUEUES);
@@ -253,6 +258,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->recovery = rec;
     e->soon_end = &e->soon;
     e->next_sweep_us = usec_add(now.mono.us, ENGINE_SWEEP_MS * USEC_PER_MS);
+    e->next_reap_us = CLOCK_NEVER;
     rec->e = e;
     buf_init(&rec->rows, SIZE_MAX);
     *ret = e;
@@ -347,6 +353,7 @@ static void free_contents(struct engine *e) {
         body_free(run->body);
         mem_free(run);
     }
+    workers_forget(e, NULL);
     for (size_t i = 0; (s = map_next(&e->spaces, &i));) {
         pb_free(s->st);
         mem_free(s);
@@ -375,6 +382,7 @@ void engine_free(struct engine *e) {
     map_done(&e->currents);
     map_done(&e->queues);
     map_done(&e->queries);
+    map_done(&e->workers);
     buf_done(&e->image);
     arena_done(&e->scratch);
     mem_free(e);

@@ -32,6 +32,8 @@ struct queue;
 struct task;
 struct query;
 
+#define SPACE_SYSTEM "temporal-system" /* the name of a namespace that clients may neither make nor delete */
+
 struct space {
     struct uuid id;
     State__Namespace *st;
@@ -184,6 +186,8 @@ struct engine {
     struct map currents; /* by namespace id and workflow id */
     struct map queues;
     struct map queries; /* by id: queries that a worker has */
+    struct map workers; /* by namespace id and instance key */
+    struct list heard; /* struct worker, longest silent first */
     struct heap due;
     struct heap deadlines;
     struct heap passes; /* queues whose rate holds tasks back */
@@ -210,6 +214,13 @@ struct engine {
     struct read sweep_read;
     struct run_key expired[ENGINE_SWEEP_RUNS];
     size_t expired_count;
+    bool is_reaping; /* space_removal.c */
+    int64_t next_reap_us;
+    size_t reap_at;
+    struct uuid reaped;
+    struct read reap_read;
+    struct run_key doomed[ENGINE_REAP_RUNS];
+    size_t doomed_count;
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
     int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
@@ -257,7 +268,10 @@ void notice_log(struct engine *e, const struct run *run, const struct notice *n)
 
 struct space *space_find(struct engine *e, const char *name);
 struct space *space_by_id(struct engine *e, struct uuid id);
+/* One that is not deleted; op_need_open_space: one that takes new workflows; op_find_space: any. */
 int op_need_space(struct op *op, const char *name, struct space **ret) must_check;
+int op_need_open_space(struct op *op, const char *name, struct space **ret) must_check;
+int op_find_space(struct op *op, const char *name, struct space **ret) must_check;
 int op_need_space_id(struct op *op, const char *text, struct space **ret) must_check;
 /* Adds the search attributes that the configuration names. */
 int space_seed_attributes(struct engine *e, struct space *s) must_check;
@@ -266,6 +280,12 @@ int space_add(struct engine *e, struct str body) must_check;
 int space_create(struct engine *e, const char *name, int64_t retention_us) must_check;
 /* Puts the namespace, as it is in memory, into the open group. */
 int space_write(struct engine *e, struct space *s) must_check;
+
+/* Memory has the change of the namespace; the answer waits until the disk has it too. */
+void op_reply_space(struct op *op, struct space *s, bool failed, const ProtobufCMessage *resp);
+/* Empties the namespaces that are being removed, a few runs at a time (space_removal.c). */
+void spaces_reap(struct engine *e);
+int64_t spaces_next_reap_us(const struct engine *e);
 
 /* runs */
 
@@ -394,6 +414,8 @@ void queues_advance(struct engine *e); /* hands out what a rate held back */
 int64_t queues_next_pass_us(const struct engine *e);
 void queue_put_back(struct engine *e, struct queue *q, struct task *t); /* at the front */
 void queue_free(struct queue *q);
+void queues_end_polls(struct engine *e, const struct space *space); /* parked ones are answered empty */
+void queues_forget(struct engine *e, const struct space *space); /* nothing refers to its queues any more */
 void task_free(struct task *t);
 /* Hands a task to a waiting poll (poll.c). */
 void poll_dispatch(struct op *op, struct task *t);
@@ -403,12 +425,21 @@ void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
 void retention_sweep(struct engine *e);
 /* Removes op->run, which is closed, with everything that is kept of it, and answers when that is durable. */
 void op_remove_run(struct op *op, const ProtobufCMessage *resp);
+/* Removes this run, which is terminated first when it is open. */
+void run_doom(struct engine *e, const struct run_key *key);
 /* The workflow id means no run any more. */
 void current_forget(struct engine *e, struct run *run);
 /* Delivers a letter of this run's outbox (letters.c). */
 void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter_id);
 /* Everything in this run that could be done now. */
 void offer_all(struct engine *e, struct run *run);
+
+/* workers */
+
+/* A heartbeat: whether it is one that can be kept; then that it was heard. */
+int worker_check(struct op *op, const Worker__WorkerHeartbeat *beat) must_check;
+int worker_heard(struct op *op, const struct space *space, const Worker__WorkerHeartbeat *beat) must_check;
+void workers_forget(struct engine *e, const struct space *space); /* NULL: of all namespaces */
 
 /* queries */
 

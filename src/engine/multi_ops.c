@@ -143,7 +143,7 @@ static void go_multi(struct op *op) {
     const Ws__ExecuteMultiOperationRequest *req = op->req;
     struct multi_op *m = arena_new(op->call->arena, struct multi_op);
     struct space *space;
-    int rc = m ? op_need_space(op, req->namespace_, &space) : op_out_of_memory(op);
+    int rc = m ? op_need_open_space(op, req->namespace_, &space) : op_out_of_memory(op);
     if (rc == 0)
         rc = check_shape(op, req);
     if (rc < 0) {

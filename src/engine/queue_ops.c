@@ -1,4 +1,4 @@
-/* Calls about task queues: describe, a worker's goodbye, a client that knows a worker is gone. */
+/* Calls about task queues: describe, partitions, a worker's goodbye, a client that knows a worker is gone. */
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
@@ -45,7 +45,13 @@ static void go_shutdown(struct op *op) {
     const Ws__ShutdownWorkerRequest *req = op->req;
     static const Ws__ShutdownWorkerResponse resp = WS__SHUTDOWN_WORKER_RESPONSE__INIT;
     struct space *space;
-    if (op_need_space(op, req->namespace_, &space) < 0) {
+    const Worker__WorkerHeartbeat *beat = req->worker_heartbeat;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0 && beat)
+        rc = worker_check(op, beat);
+    if (rc == 0 && beat)
+        rc = worker_heard(op, space, beat); /* its last words */
+    if (rc < 0) {
         op_fail(op);
         return;
     }
@@ -161,6 +167,45 @@ static void go_describe(struct op *op) {
 
 void engine_describe_task_queue(struct engine *e, struct call *c, const Ws__DescribeTaskQueueRequest *req) {
     struct op *op = op_new(e, c, req, go_describe);
+    if (op)
+        op_start(op);
+}
+
+/* Partitions: a queue is one here. */
+
+static Taskqueue__TaskQueuePartitionMetadata **one_partition(struct arena *a, const char *name) {
+    Taskqueue__TaskQueuePartitionMetadata **all = arena_array(a, Taskqueue__TaskQueuePartitionMetadata *, 1);
+    Taskqueue__TaskQueuePartitionMetadata *self = arena_new(a, Taskqueue__TaskQueuePartitionMetadata);
+    if (!all || !self)
+        return NULL;
+    taskqueue__task_queue_partition_metadata__init(self);
+    self->key = arena_strdup(a, name);
+    all[0] = self;
+    return all;
+}
+
+static void go_partitions(struct op *op) {
+    const Ws__ListTaskQueuePartitionsRequest *req = op->req;
+    struct arena *a = op->call->arena;
+    Ws__ListTaskQueuePartitionsResponse r = WS__LIST_TASK_QUEUE_PARTITIONS_RESPONSE__INIT;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = validate_task_queue(req->task_queue, &op->err);
+    if (rc == 0) {
+        r.activity_task_queue_partitions = one_partition(a, req->task_queue->name);
+        r.workflow_task_queue_partitions = one_partition(a, req->task_queue->name);
+        r.n_activity_task_queue_partitions = r.n_workflow_task_queue_partitions = 1;
+        rc = arena_failed(a) ? op_out_of_memory(op) : 0;
+    }
+    if (rc < 0)
+        op_fail(op);
+    else
+        op_reply(op, &r.base, (struct str){NULL, 0});
+}
+
+void engine_list_partitions(struct engine *e, struct call *c, const Ws__ListTaskQueuePartitionsRequest *req) {
+    struct op *op = op_new(e, c, req, go_partitions);
     if (op)
         op_start(op);
 }

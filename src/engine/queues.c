@@ -48,6 +48,30 @@ void queue_free(struct queue *q) {
     mem_free(q);
 }
 
+void queues_end_polls(struct engine *e, const struct space *space) {
+    struct queue *q;
+    for (size_t i = 0; (q = map_next(&e->queues, &i));) {
+        if (q->space != space)
+            continue;
+        for (struct list *n; (n = list_pop(&q->pollers));) {
+            struct op *op = container_of(n, struct op, link);
+            op->expire(op);
+        }
+    }
+}
+
+void queues_forget(struct engine *e, const struct space *space) {
+    struct queue *q;
+    queues_end_polls(e, space);
+    for (size_t i = 0; (q = map_next(&e->queues, &i));) {
+        if (q->space != space)
+            continue;
+        map_remove(&e->queues, q->key);
+        heap_remove(&e->passes, &q->pass);
+        queue_free(q);
+    }
+}
+
 struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name) {
     struct queue *q = NULL;
     struct buf key;

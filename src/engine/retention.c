@@ -1,9 +1,10 @@
-/* Removing runs: by request, and when a namespace's retention has passed.
+/* Removing runs: by request, with their namespace, and when its retention has passed.
  *
  * An open run is terminated first. A run whose letters are still under way is
  * left until they have arrived. Rows and history go in one commit; until that
  * is durable the run is as good as gone in memory. */
 #include "core/run.h"
+#include "core/schedule.h"
 #include "core/validate.h"
 #include "engine/engine_int.h"
 
@@ -74,18 +75,36 @@ static void go_remove(struct op *op) {
     remove_run(op, is_known && uuid_eq(current, run->key.run_id));
 }
 
-/* By request */
-
 void op_remove_run(struct op *op, const ProtobufCMessage *resp) {
     op->extra = (void *)(uintptr_t)resp;
     op_continue_durable(op, go_remove);
 }
 
+/* An open run is terminated first; once that is durable the run goes. */
+static void remove_begin(struct op *op, const ProtobufCMessage *resp) {
+    const State__Execution *st = op->run->body->st;
+    struct step s;
+    int rc = 0;
+    if (run_is_open(st)) {
+        op_step_begin(op, &s);
+        if (st->schedule)
+            rc = schedule_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED);
+        else
+            rc = run_terminate(&s, "Delete workflow execution", NULL, "history-service", NULL, 0);
+        rc = op_step_end(op, &s, rc, true);
+    }
+    if (rc < 0)
+        op_fail(op);
+    else
+        op_remove_run(op, resp);
+}
+
+/* By request */
+
 static void go_delete(struct op *op) {
     static const Ws__DeleteWorkflowExecutionResponse resp = WS__DELETE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__DeleteWorkflowExecutionRequest *req = op->req;
     struct space *space;
-    struct step s;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0)
         rc = validate_execution(req->workflow_execution, &op->err);
@@ -93,21 +112,34 @@ static void go_delete(struct op *op) {
         rc = op_need_execution(op, space, req->workflow_execution, NULL);
     if (rc == ERR_WAIT)
         return;
-    if (rc == 0 && run_is_open(op->run->body->st)) {
-        op_step_begin(op, &s);
-        rc = op_step_end(
-            op, &s, run_terminate(&s, "Delete workflow execution", NULL, "history-service", NULL, 0), true);
-    }
     if (rc < 0)
         op_fail(op);
     else
-        op_remove_run(op, &resp.base);
+        remove_begin(op, &resp.base);
 }
 
 void engine_delete_workflow(struct engine *e, struct call *c, const Ws__DeleteWorkflowExecutionRequest *req) {
     struct op *op = op_new(e, c, req, go_delete);
     if (op)
         op_start(op);
+}
+
+/* With its namespace */
+
+static void go_doomed(struct op *op) {
+    const struct run_key *key = op->req;
+    struct space *space = space_by_id(op->e, key->namespace_id);
+    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    if (rc == ERR_WAIT)
+        return;
+    if (rc < 0)
+        op_reply(op, NULL, (struct str){NULL, 0});
+    else
+        remove_begin(op, NULL);
+}
+
+void run_doom(struct engine *e, const struct run_key *key) {
+    errand_start(e, go_doomed, key, sizeof(*key));
 }
 
 /* By time */

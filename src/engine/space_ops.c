@@ -1,4 +1,6 @@
 /* Calls about namespaces: register, describe, update, list, and their search attributes. */
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "core/attributes.h"
 #include "core/validate.h"
@@ -28,11 +30,12 @@ static Namespace__NamespaceInfo *describe_info(struct op *op, const struct space
     caps->sync_update = true;
     caps->async_update = true;
     caps->workflow_pause = true;
+    caps->worker_heartbeats = true;
     info->name = s->st->name;
     info->id = s->st->id;
     info->description = s->st->description;
     info->owner_email = s->st->owner_email;
-    info->state = NAMESPACE_STATE_REGISTERED;
+    info->state = (E__NamespaceState)s->st->state;
     info->capabilities = caps;
     info->limits = limits;
     info->data = arena_array(a, Namespace__NamespaceInfo__DataEntry *, s->st->n_data);
@@ -73,7 +76,7 @@ static void go_describe(struct op *op) {
     Ws__DescribeNamespaceResponse *resp = NULL;
     struct space *s = NULL;
     int rc = strempty(req->namespace_) && !strempty(req->id) ? op_need_space_id(op, req->id, &s)
-                                                             : op_need_space(op, req->namespace_, &s);
+                                                             : op_find_space(op, req->namespace_, &s);
     if (rc == 0 && !(resp = describe(op, s)))
         rc = op_out_of_memory(op);
     if (rc < 0)
@@ -88,31 +91,46 @@ void engine_describe_namespace(struct engine *e, struct call *c, const Ws__Descr
         op_start(op);
 }
 
-/* Names are few: a page begins behind the name that its token holds. */
+static int by_name(const void *a, const void *b) {
+    const struct space *const *x = a, *const *y = b;
+    return strcmp((*x)->st->name, (*y)->st->name);
+}
+
+/* Those behind `after`, in the order of their names: so a page can begin where one ended that is gone. */
+static struct space **listed(struct op *op, struct str after, bool with_deleted, size_t *ret_count) {
+    struct space **all = arena_array(op->call->arena, struct space *, map_count(&op->e->spaces));
+    struct space *s;
+    *ret_count = 0;
+    for (size_t i = 0; all && (s = map_next(&op->e->spaces, &i));) {
+        struct str name = str_of(s->st->name);
+        int order = memcmp(name.p, after.n ? after.p : "", MIN(name.n, after.n));
+        bool is_behind = order > 0 || (order == 0 && name.n > after.n);
+        if (is_behind && (with_deleted || s->st->state != NAMESPACE_STATE_DELETED))
+            all[(*ret_count)++] = s;
+    }
+    if (*ret_count)
+        qsort(all, *ret_count, sizeof(struct space *), by_name);
+    return all;
+}
+
 static void go_list(struct op *op) {
     const Ws__ListNamespacesRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__ListNamespacesResponse *r = arena_new(a, Ws__ListNamespacesResponse);
     size_t size = req->page_size > 0 ? MIN((size_t)req->page_size, LIST_PAGE_MAX) : LIST_PAGE_MAX;
-    struct str after = pb_bytes(&req->next_page_token);
-    struct space *s;
-    bool begun = after.n == 0;
+    bool with_deleted = req->namespace_filter && req->namespace_filter->include_deleted;
+    size_t count;
+    struct space **spaces = listed(op, pb_bytes(&req->next_page_token), with_deleted, &count);
     if (r) {
         ws__list_namespaces_response__init(r);
         r->namespaces = arena_array(a, Ws__DescribeNamespaceResponse *, size);
     }
-    for (size_t i = 0; !arena_failed(a) && (s = map_next(&op->e->spaces, &i));) {
-        if (!begun) {
-            begun = str_is(after, s->st->name);
-            continue;
-        }
-        if (r->n_namespaces == size) {
-            const char *last = r->namespaces[size - 1]->namespace_info->name;
-            r->next_page_token.len = strlen(last);
-            r->next_page_token.data = arena_dup(a, last, strlen(last));
-            break;
-        }
-        r->namespaces[r->n_namespaces++] = describe(op, s);
+    for (size_t i = 0; !arena_failed(a) && i < MIN(count, size); i++)
+        r->namespaces[r->n_namespaces++] = describe(op, spaces[i]);
+    if (!arena_failed(a) && count > size) {
+        const char *last = spaces[size - 1]->st->name;
+        r->next_page_token.len = strlen(last);
+        r->next_page_token.data = arena_dup(a, last, strlen(last));
     }
     if (!r || arena_failed(a)) {
         (void)op_out_of_memory(op);
@@ -152,8 +170,7 @@ static void set_data(State__Namespace *st, const char *key, const char *value, b
     pb_append_message(&st->n_data, &st->data, d, failed);
 }
 
-/* Memory has the change; the answer waits until the disk has it too. */
-static void reply_changed(struct op *op, struct space *s, bool failed, const ProtobufCMessage *resp) {
+void op_reply_space(struct op *op, struct space *s, bool failed, const ProtobufCMessage *resp) {
     if (failed || space_write(op->e, s) < 0) {
         (void)op_out_of_memory(op);
         op_fail(op);
@@ -170,7 +187,7 @@ static void go_register(struct op *op) {
     int rc = validate_required(req->namespace_, "Namespace", &op->err);
     if (rc == 0)
         rc = validate_retention(req->workflow_execution_retention_period, &op->err);
-    if (rc == 0 && space_find(op->e, req->namespace_))
+    if (rc == 0 && (space_find(op->e, req->namespace_) || streq(req->namespace_, SPACE_SYSTEM)))
         rc = err_std(&op->err, ERR_NAMESPACE_EXISTS);
     if (rc == 0 &&
         space_create(op->e, req->namespace_, pb_duration_us(req->workflow_execution_retention_period)) < 0)
@@ -184,13 +201,22 @@ static void go_register(struct op *op) {
     pb_set_string(&s->st->owner_email, req->owner_email, &failed);
     for (size_t i = 0; i < req->n_data; i++)
         set_data(s->st, req->data[i]->key, req->data[i]->value, &failed);
-    reply_changed(op, s, failed, &resp.base);
+    op_reply_space(op, s, failed, &resp.base);
 }
 
 void engine_register_namespace(struct engine *e, struct call *c, const Ws__RegisterNamespaceRequest *req) {
     struct op *op = op_new(e, c, req, go_register);
     if (op)
         op_start(op);
+}
+
+/* A state only goes forward. What is merely marked as deleted by an update stays until someone deletes it. */
+static int validate_state(const struct space *s, E__NamespaceState to, struct err *err) {
+    if (to == NAMESPACE_STATE_UNSPECIFIED || (int32_t)to == s->st->state)
+        return 0;
+    if ((int32_t)to < s->st->state || to > NAMESPACE_STATE_DELETED)
+        return err_set(err, ERR_INVALID, "Invalid namespace state update.");
+    return 0;
 }
 
 static void go_update(struct op *op) {
@@ -203,10 +229,14 @@ static void go_update(struct op *op) {
     int rc = op_need_space(op, req->namespace_, &s);
     if (rc == 0 && retention)
         rc = validate_retention(retention, &op->err);
+    if (rc == 0 && info)
+        rc = validate_state(s, info->state, &op->err);
     if (rc < 0) {
         op_fail(op);
         return;
     }
+    if (info && info->state != NAMESPACE_STATE_UNSPECIFIED)
+        s->st->state = (int32_t)info->state;
     if (info && !strempty(info->description))
         pb_set_string(&s->st->description, info->description, &failed);
     if (info && !strempty(info->owner_email))
@@ -226,7 +256,7 @@ static void go_update(struct op *op) {
     resp->namespace_info = d->namespace_info;
     resp->config = d->config;
     resp->replication_config = d->replication_config;
-    reply_changed(op, s, failed, &resp->base);
+    op_reply_space(op, s, failed, &resp->base);
 }
 
 void engine_update_namespace(struct engine *e, struct call *c, const Ws__UpdateNamespaceRequest *req) {
@@ -318,7 +348,7 @@ static void go_add_attributes(struct op *op) {
     for (size_t i = 0; i < req->n_search_attributes; i++)
         failed |=
             space_add_attribute(s, req->search_attributes[i]->key, req->search_attributes[i]->value) < 0;
-    reply_changed(op, s, failed, &resp.base);
+    op_reply_space(op, s, failed, &resp.base);
 }
 
 void engine_add_search_attributes(struct engine *e, struct call *c,
@@ -346,7 +376,7 @@ static void go_remove_attributes(struct op *op) {
         if (at < s->st->n_search_attributes)
             pb_remove_message(&s->st->n_search_attributes, s->st->search_attributes, at);
     }
-    reply_changed(op, s, false, &resp.base);
+    op_reply_space(op, s, false, &resp.base);
 }
 
 void engine_remove_search_attributes(struct engine *e, struct call *c,

@@ -22,12 +22,16 @@ int space_add(struct engine *e, struct str body) {
     if (!s)
         return ERR_NO_MEMORY;
     s->st = state__namespace__unpack(&wire_heap_allocator, body.n, (const uint8_t *)body.p);
+    if (s->st && s->st->state == NAMESPACE_STATE_UNSPECIFIED)
+        s->st->state = NAMESPACE_STATE_REGISTERED; /* it is older than states are */
     if (!s->st || uuid_parse(str_of(s->st->id), &s->id) < 0 ||
         map_put(&e->spaces, str_of(s->st->name), s) < 0) {
         pb_free(s->st);
         mem_free(s);
         return ERR_NO_MEMORY;
     }
+    if (s->st->is_being_removed)
+        e->next_reap_us = e->now.mono.us;
     return 0;
 }
 
@@ -59,6 +63,7 @@ int space_create(struct engine *e, const char *name, int64_t retention_us) {
     st.id = id.s;
     st.name = (char *)(uintptr_t)name;
     st.retention_us = retention_us;
+    st.state = NAMESPACE_STATE_REGISTERED;
     buf_init(&packed, 64 << 10);
     wire_encode(&packed, &st.base);
     int rc = buf_ok(&packed) ? space_add(e, buf_str(&packed)) : ERR_NO_MEMORY;
@@ -72,7 +77,7 @@ static int no_namespace(struct op *op, const char *name) {
     return rc;
 }
 
-int op_need_space(struct op *op, const char *name, struct space **ret) {
+int op_find_space(struct op *op, const char *name, struct space **ret) {
     if (strempty(name))
         return err_set(&op->err, ERR_INVALID, "Namespace is not set on request.");
     int rc = validate_id(name, "Namespace", &op->err);
@@ -82,6 +87,29 @@ int op_need_space(struct op *op, const char *name, struct space **ret) {
     if (*ret)
         return 0;
     return no_namespace(op, name);
+}
+
+static int wrong_state(struct op *op, const struct space *s, const char *wanted) {
+    bool is_deleted = s->st->state == NAMESPACE_STATE_DELETED;
+    int rc = err_set(&op->err, ERR_NAMESPACE_STATE, "Namespace has invalid state: %s. Must be %s.",
+                     is_deleted ? "Deleted" : "Deprecated", wanted);
+    strncpy(op->err.subject, s->st->name, sizeof(op->err.subject) - 1);
+    op->err.cause = s->st->state;
+    return rc;
+}
+
+int op_need_space(struct op *op, const char *name, struct space **ret) {
+    int rc = op_find_space(op, name, ret);
+    if (rc == 0 && (*ret)->st->state == NAMESPACE_STATE_DELETED)
+        return wrong_state(op, *ret, "Registered or Deprecated");
+    return rc;
+}
+
+int op_need_open_space(struct op *op, const char *name, struct space **ret) {
+    int rc = op_find_space(op, name, ret);
+    if (rc == 0 && (*ret)->st->state != NAMESPACE_STATE_REGISTERED)
+        return wrong_state(op, *ret, "Registered");
+    return rc;
 }
 
 int op_need_space_id(struct op *op, const char *text, struct space **ret) {

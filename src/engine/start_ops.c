@@ -242,7 +242,7 @@ static void go_start(struct op *op) {
     const Ws__StartWorkflowExecutionRequest *req = op->req;
     enum start_verdict verdict;
     struct space *space;
-    int rc = op_need_space(op, req->namespace_, &space);
+    int rc = op_need_open_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
         rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
     if (rc == 0 && !op->request_id)
@@ -359,7 +359,7 @@ static void go_signal_with_start(struct op *op) {
     Ws__SignalWorkflowExecutionRequest signal = signal_part(req);
     enum start_verdict verdict = START_NEW;
     struct space *space;
-    int rc = op_need_space(op, req->namespace_, &space);
+    int rc = op_need_open_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
         rc = run_validate_start(&start, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
     if (rc == 0 && !op->request_id)

@@ -1,11 +1,12 @@
 /* Paths of the HTTP/1.1 listener.
  *
- * /healthz says that the process lives, /readyz that it takes work; api.c
- * has Temporal's HTTP API. Whatever
+ * /healthz says that the process lives, /readyz that it takes work,
+ * /namespaces is a page for people, and api.c has Temporal's HTTP API. Whatever
  * is not there is a JSON error with the number of the gRPC code and a text.
  * Apart from the two probes a request must come under a host that is ours. */
 #include "serve/http.h"
 
+#include "serve/page.h"
 #include "wire/grpc.h"
 
 #define HTTP_FORBIDDEN 403
@@ -28,14 +29,30 @@ static bool is_read(const struct http1_request *q) {
     return str_is(q->method, "GET") || str_is(q->method, "HEAD");
 }
 
-static void on_probe(const struct http1_request *q, struct http1_response *resp, int status,
-                     const char *json) {
-    if (is_read(q)) {
-        answer(resp, status, json);
-        return;
-    }
+static void refuse_method(struct http1_response *resp) {
     resp->allow = "GET, HEAD";
     answer_error(resp, HTTP_NOT_ALLOWED, GRPC_UNIMPLEMENTED, "This path takes GET.");
+}
+
+static void on_probe(const struct http1_request *q, struct http1_response *resp, int status,
+                     const char *json) {
+    if (is_read(q))
+        answer(resp, status, json);
+    else
+        refuse_method(resp);
+}
+
+static void on_namespaces(const struct http *h, const struct http1_request *q, struct http1_response *resp) {
+    if (!is_read(q)) {
+        refuse_method(resp);
+        return;
+    }
+    resp->content_type = "text/html; charset=utf-8";
+    if (page_namespaces(h->engine, &resp->body) == 0)
+        return;
+    resp->content_type = "application/json";
+    buf_clear(&resp->body);
+    answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "The namespaces cannot be listed now.");
 }
 
 static void on_request(void *ctx, const struct http1_request *q, struct http1_response *resp) {
@@ -49,6 +66,8 @@ static void on_request(void *ctx, const struct http1_request *q, struct http1_re
     else if (!address_takes_host(&h->bound, q->host))
         answer_error(resp, HTTP_FORBIDDEN, GRPC_PERMISSION_DENIED,
                      "The Host header names neither this address nor localhost.");
+    else if (str_is(q->path, "/namespaces"))
+        on_namespaces(h, q, resp);
     else if (!api_request(&h->api, q, resp))
         answer_error(resp, HTTP_NOT_FOUND, GRPC_NOT_FOUND, "There is nothing at this path.");
 }

@@ -49,4 +49,5 @@ const struct method *method_at(size_t i);
 /* What the server answers by itself (svc_system.c); the engine answers the rest. */
 method_fn method_get_system_info;
 method_fn method_get_cluster_info;
+method_fn method_list_clusters;
 method_fn method_health_check;

@@ -4,11 +4,13 @@
  * no const; one that does not fit any more is left out of the answer. */
 #include "engine/call.h"
 #include "health.pb-c.h"
+#include "operatorservice.pb-c.h"
 #include "serve/dispatch.h"
 #include "serve/methods.h"
 #include "workflowservice.pb-c.h"
 
 #define WORKFLOW_SERVICE "temporal.api.workflowservice.v1.WorkflowService"
+#define CLUSTER_NAME "active"
 #define OPERATOR_SERVICE "temporal.api.operatorservice.v1.OperatorService"
 
 /* What a client may count on. SDKs read these before they use a feature. */
@@ -42,12 +44,27 @@ void method_get_cluster_info(struct dispatch *d, struct call *c, const ProtobufC
     Ws__GetClusterInfoResponse r;
     ws__get_cluster_info_response__init(&r);
     r.server_version = arena_strdup(c->arena, RONDO_VERSION);
-    r.cluster_name = arena_strdup(c->arena, "active");
+    r.cluster_name = arena_strdup(c->arena, CLUSTER_NAME);
     r.history_shard_count = 1;
     r.persistence_store = arena_strdup(c->arena, d->store_name);
     r.visibility_store = arena_strdup(c->arena, d->store_name);
     r.initial_failover_version = 1;
     r.failover_version_increment = 10;
+    call_reply(c, &r.base);
+}
+
+/* One: this server. A page behind it is empty. */
+void method_list_clusters(struct dispatch *d unused_arg, struct call *c, const ProtobufCMessage *req) {
+    Ops__ListClustersResponse r;
+    Ops__ClusterMetadata self, *all[] = {&self};
+    ops__list_clusters_response__init(&r);
+    ops__cluster_metadata__init(&self);
+    self.cluster_name = arena_strdup(c->arena, CLUSTER_NAME);
+    self.initial_failover_version = 1;
+    self.history_shard_count = 1;
+    self.is_connection_enabled = true;
+    r.clusters = all;
+    r.n_clusters = ((const Ops__ListClustersRequest *)req)->next_page_token.len ? 0 : ARRAY_LEN(all);
     call_reply(c, &r.base);
 }
 

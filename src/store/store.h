@@ -30,6 +30,7 @@ struct store;
 
 enum write_kind {
     WRITE_NAMESPACE,      /* insert or replace */
+    WRITE_NAMESPACE_GONE, /* remove its row; what was in it is gone already */
     WRITE_EXECUTION,      /* insert or replace the row of one run */
     WRITE_EXECUTION_GONE, /* remove a run's row, all of its history and ledger, and what lists show of it */
     WRITE_VISIBILITY,     /* insert or replace what lists show of one run */
@@ -102,6 +103,7 @@ enum read_kind {
                       * a million open runs are read in seconds, their states when they are needed */
     READ_CLOSED,     /* runs of namespace_id (zero: of all) that closed before `before_us`, oldest first, at most
                       * `limit` -> namespace_id, run_id, workflow_id, close_us */
+    READ_RUNS,       /* runs of namespace_id, by id, at most `limit` -> run_id */
     READ_VISIBILITY, /* runs of namespace_id for which `where` holds, open ones first, then the last closed, among
                       * those the last started, behind the run `after`, at most `limit`
                       * -> run_id, body, close_us, start_us */

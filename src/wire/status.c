@@ -23,6 +23,7 @@ enum detail {
     DETAIL_NAMESPACE_NOT_FOUND,
     DETAIL_ALREADY_STARTED,
     DETAIL_NAMESPACE_EXISTS,
+    DETAIL_NAMESPACE_STATE,
     DETAIL_NOT_READY,
     DETAIL_PERMISSION_DENIED,
     DETAIL_EXHAUSTED,
@@ -100,6 +101,18 @@ static struct str pack_namespace_not_found(struct arena *a, const struct err *e)
     return pack(a, &d.base);
 }
 
+/* Which states would do: a deprecated namespace only takes no new workflows. */
+static struct str pack_namespace_state(struct arena *a, const struct err *e) {
+    E__NamespaceState allowed[] = {NAMESPACE_STATE_REGISTERED, NAMESPACE_STATE_DEPRECATED};
+    Detail__NamespaceInvalidStateFailure d;
+    detail__namespace_invalid_state_failure__init(&d);
+    d.namespace_ = arena_strdup(a, e->subject);
+    d.state = (E__NamespaceState)e->cause;
+    d.allowed_states = allowed;
+    d.n_allowed_states = e->cause == NAMESPACE_STATE_DEPRECATED ? 1 : ARRAY_LEN(allowed);
+    return pack(a, &d.base);
+}
+
 static struct str pack_permission_denied(struct arena *a, const struct err *e) {
     Detail__PermissionDeniedFailure d;
     detail__permission_denied_failure__init(&d);
@@ -172,6 +185,9 @@ static struct str pack_detail(struct arena *a, enum detail detail, const struct 
     case DETAIL_NAMESPACE_EXISTS:
         *ret_type = &detail__namespace_already_exists_failure__descriptor;
         return STR("");
+    case DETAIL_NAMESPACE_STATE:
+        *ret_type = &detail__namespace_invalid_state_failure__descriptor;
+        return pack_namespace_state(a, e);
     case DETAIL_NOT_READY:
         *ret_type = &detail__workflow_not_ready_failure__descriptor;
         return STR("");

@@ -182,6 +182,19 @@ test('HTTP answers probes, and JSON errors for the rest', async (t) => {
   assert.equal((await get('/healthz', { method: 'POST', body: 'x' })).status, 405);
 });
 
+test('HTTP has a page that lists the namespaces, with their names as text', async (t) => {
+  const server = await serve(t, [...dev, '--namespace', '<b>"Tom" & \'Jerry\'</b>']);
+  const response = await fetch(`http://${server.http}/namespaces`);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8');
+  const page = await response.text();
+  assert.match(page, new RegExp(`<h1>Rondo ${server.version}</h1>`));
+  assert.match(page, /<td>default<\/td><td>72 h<\/td>/);
+  assert.match(page, /<td>&#60;b&#62;&#34;Tom&#34; &#38; &#39;Jerry&#39;&#60;\/b&#62;<\/td>/);
+  assert.equal((await fetch(`http://${server.http}/namespaces`, { method: 'POST', body: 'x' })).status, 405);
+  assert.match(await raw(server.http, 'GET /namespaces HTTP/1.1\r\nHost: rebound.example\r\n\r\n'), /^HTTP\/1.1 403 /);
+});
+
 async function raw(address, request) {
   const [host, port] = address.split(':');
   const socket = connect(Number(port), host).on('error', () => {});

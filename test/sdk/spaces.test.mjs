@@ -6,7 +6,7 @@ import { status } from '@grpc/grpc-js';
 import { Client } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType, TypedSearchAttributes } from '@temporalio/common';
 import proto from '@temporalio/proto';
-import { failure, openWorld, replayAll } from './lib/world.mjs';
+import { eventually, failure, openWorld, replayAll } from './lib/world.mjs';
 
 const { IndexedValueType } = proto.temporal.api.enums.v1;
 const DAY = { seconds: 86400 };
@@ -114,6 +114,65 @@ test('a deleted workflow is gone, and its id is free', async () => {
   world.runs.noted.delete(handle.firstExecutionRunId);
   const again = await world.start('hello', ['Ada'], { workflowId });
   assert.equal(await again.result(), 'Hello, Ada!');
+});
+
+describe('namespaces that go', { concurrency: 4, timeout: 60_000 }, () => {
+  test('are emptied and removed, polls are ended, their name is free at once', async () => {
+    const namespace = 'doomed';
+    const register = () => world.service.registerNamespace({ namespace, workflowExecutionRetentionPeriod: DAY });
+    await register();
+    const there = new Client({ connection: world.client.connection, namespace });
+    const starts = Array.from({ length: 150 }, (_, n) =>
+      there.workflow.start('hello', { taskQueue: 'nobody', workflowId: `w${n}` }),
+    );
+    const handles = await Promise.all(starts);
+    for (const each of handles) world.runs.noted.delete(each.firstExecutionRunId); // they will not be there to replay
+    await handles[0].terminate();
+    const poll = world.service.pollWorkflowTaskQueue({ namespace, taskQueue: { name: 'idle' } });
+    const { deletedNamespace } = await operator().deleteNamespace({ namespace });
+    assert.match(deletedNamespace, /^doomed-deleted-[0-9a-f]{5}$/);
+    assert.equal((await poll).taskToken.length, 0);
+    const look = (name) => world.service.describeNamespace({ namespace: name });
+    await refusal(look(namespace), status.NOT_FOUND, /doomed is not found/);
+    await register();
+    assert.equal((await there.workflow.count()).count, 0);
+    await eventually(() => look(deletedNamespace).then(() => false, (error) => error.code === status.NOT_FOUND));
+    const { namespaceInfo } = await world.service.describeNamespace({ namespace });
+    assert.equal(namespaceInfo.name, namespace);
+  });
+
+  test('are listed only when asked for, and take no calls', async () => {
+    const namespace = 'lingering';
+    await world.service.registerNamespace({ namespace, workflowExecutionRetentionPeriod: DAY });
+    const { deletedNamespace } = await operator().deleteNamespace({ namespace, namespaceDeleteDelay: DAY });
+    const names = async (request) =>
+      (await world.service.listNamespaces(request)).namespaces.map((each) => each.namespaceInfo.name);
+    assert.ok(!(await names({})).includes(deletedNamespace));
+    assert.ok((await names({ namespaceFilter: { includeDeleted: true } })).includes(deletedNamespace));
+    const call = world.service.listWorkflowExecutions({ namespace: deletedNamespace });
+    await refusal(call, status.FAILED_PRECONDITION, /invalid state: Deleted/);
+  });
+
+  test('may only be deprecated: what runs there goes on', async () => {
+    const namespace = 'old';
+    await world.service.registerNamespace({ namespace, workflowExecutionRetentionPeriod: DAY });
+    const there = new Client({ connection: world.client.connection, namespace });
+    const before = await there.workflow.start('hello', { taskQueue: 'nobody', workflowId: 'before' });
+    await world.service.deprecateNamespace({ namespace });
+    const late = there.workflow.start('hello', { taskQueue: 'nobody', workflowId: 'after' });
+    await refusal(late.catch((e) => Promise.reject(e.cause ?? e)), status.FAILED_PRECONDITION, /Deprecated/);
+    await before.terminate();
+    world.runs.noted.delete(before.firstExecutionRunId); // it is not where the replay looks
+    assert.equal((await world.service.describeNamespace({ namespace })).namespaceInfo.state, 2);
+  });
+
+  test('belong to one cluster', async () => {
+    const { clusters } = await operator().listClusters({});
+    assert.deepEqual(
+      clusters.map((each) => [each.clusterName, each.historyShardCount]),
+      [['active', 1]],
+    );
+  });
 });
 
 replayAll(world);

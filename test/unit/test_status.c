@@ -167,6 +167,28 @@ TEST(failed_query_carries_the_workers_failure) {
     CHECK_INT(d->failure->base.n_unknown_fields, 1);
 }
 
+TEST(a_namespace_in_the_wrong_state_says_which_would_do) {
+    static const struct {
+        E__NamespaceState state;
+        size_t allowed;
+    } cases[] = {{NAMESPACE_STATE_DELETED, 2}, {NAMESPACE_STATE_DEPRECATED, 1}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct arena a cleanup(arena_done);
+        struct err e = {.code = ERR_NAMESPACE_STATE, .subject = "old", .cause = (int)cases[i].state};
+        arena_init(&a, 4096);
+        CHECK_INT(status_code(&e), GRPC_FAILED_PRECONDITION);
+        const Detail__NamespaceInvalidStateFailure *d =
+            (const void *)unpack_detail(&a, &e, DETAILS "NamespaceInvalidStateFailure",
+                                        &detail__namespace_invalid_state_failure__descriptor);
+        if (!CHECK(d != NULL))
+            return;
+        CHECK_STR(d->namespace_, "old");
+        CHECK_INT(d->state, cases[i].state);
+        CHECK_INT(d->n_allowed_states, cases[i].allowed);
+        CHECK_INT(d->allowed_states[0], NAMESPACE_STATE_REGISTERED);
+    }
+}
+
 TEST(details_without_fields_are_there) {
     static const struct {
         int err;

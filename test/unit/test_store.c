@@ -137,8 +137,11 @@ static void namespaces_body(struct kase *k) {
     check_answer(k, &q,
                  " 000000000001 - '' 'one' '' never never - 0 0\n"
                  " 000000000002 - '' 'two' 'c' never never - 0 0\n");
+    add(k, WRITE_NAMESPACE_GONE, id(1), id(0));
+    commit(k);
+    check_answer(k, &q, " 000000000002 - '' 'two' 'c' never never - 0 0\n");
 }
-TEST(namespaces_are_inserted_and_replaced) {
+TEST(namespaces_are_inserted_replaced_and_removed) {
     for_each_store(namespaces_body);
 }
 
@@ -417,6 +420,30 @@ static void due_body(struct kase *k) {
 }
 TEST(due_answers_with_runs_that_have_something_to_do) {
     for_each_store(due_body);
+}
+
+static void runs_body(struct kase *k) {
+    struct question q;
+    add_execution(k, 1, 3, 5, CLOCK_NEVER, true);
+    add_execution(k, 1, 1, CLOCK_NEVER, 30, false);
+    add_execution(k, 2, 2, CLOCK_NEVER, CLOCK_NEVER, false);
+    commit(k);
+    question_init(&q, READ_RUNS, &k->text);
+    q.read.namespace_id = id(1);
+    q.read.limit = 10;
+    check_answer(k, &q,
+                 " 000000000001 000000000001 '' '' '' never never - 0 0\n"
+                 " 000000000001 000000000003 '' '' '' never never - 0 0\n");
+    q.read.limit = 1;
+    check_answer(k, &q, " 000000000001 000000000001 '' '' '' never never - 0 0\n");
+    add(k, WRITE_EXECUTION_GONE, id(1), id(1));
+    commit(k);
+    check_answer(k, &q, " 000000000001 000000000003 '' '' '' never never - 0 0\n");
+    q.read.namespace_id = id(3);
+    check_answer(k, &q, "");
+}
+TEST(the_runs_of_a_namespace_are_found_open_or_closed) {
+    for_each_store(runs_body);
 }
 
 static void closed_body(struct kase *k) {

@@ -23,6 +23,11 @@ static void write_namespace(struct mem_disk *d, const struct write *w) {
     mem_table_put(&d->namespaces, row);
 }
 
+static void remove_namespace(struct mem_disk *d, const struct write *w) {
+    struct mem_key key = mem_key_run(w->namespace_id, (struct uuid){{0}});
+    mem_table_remove_key(&d->namespaces, &key);
+}
+
 static void write_execution(struct mem_disk *d, const struct write *w) {
     struct row r = {.namespace_id = w->namespace_id,
                     .run_id = w->run_id,
@@ -70,6 +75,9 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w) {
     switch (w->kind) {
     case WRITE_NAMESPACE:
         write_namespace(d, w);
+        return;
+    case WRITE_NAMESPACE_GONE:
+        remove_namespace(d, w);
         return;
     case WRITE_EXECUTION:
         write_execution(d, w);
@@ -133,6 +141,15 @@ static void find_closed(const struct mem_disk *d, const struct read *r, struct m
     found->count = MIN(found->count, r->limit);
 }
 
+static void find_runs(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+    struct mem_key first = mem_key_run(r->namespace_id, (struct uuid){{0}});
+    for (size_t i = mem_table_seek(&d->executions, &first); i < d->executions.count; i++) {
+        if (found->count == r->limit || !uuid_eq(d->executions.rows[i]->row.namespace_id, r->namespace_id))
+            break;
+        mem_table_append(found, d->executions.rows[i]);
+    }
+}
+
 static void find_history(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
     struct mem_key oldest = mem_key_numbered(r->namespace_id, r->run_id, INT64_MIN);
     struct mem_key end = mem_key_numbered(r->namespace_id, r->run_id, r->last_event_id);
@@ -173,6 +190,9 @@ static void find(const struct mem_disk *d, const struct read *r, struct mem_tabl
     case READ_CLOSED:
         find_closed(d, r, found);
         return;
+    case READ_RUNS:
+        find_runs(d, r, found);
+        return;
     case READ_VISIBILITY:
         mem_visibility_find(d, r, found);
         return;
@@ -188,6 +208,11 @@ static void find(const struct mem_disk *d, const struct read *r, struct mem_tabl
 /* Only what this kind of read promises. */
 static struct row answer_row(const struct row *stored, enum read_kind kind) {
     struct row r = *stored;
+    if (kind == READ_RUNS)
+        return (struct row){.namespace_id = r.namespace_id,
+                            .run_id = r.run_id,
+                            .due_us = CLOCK_NEVER,
+                            .close_us = CLOCK_NEVER};
     if (kind == READ_DUE || kind == READ_CLOSED)
         r.body = (struct str){0};
     if (kind == READ_DUE)

@@ -32,6 +32,7 @@ static const char *const reader_sql[READER_STMT_COUNT] = {
                       " FROM executions INDEXED BY executions_closed"
                       " WHERE close_us < ?1 AND namespace_id = ?3"
                       " ORDER BY close_us, namespace_id, run_id LIMIT ?2",
+    [READER_RUNS] = "SELECT run_id FROM executions WHERE namespace_id = ?1 ORDER BY run_id LIMIT ?2",
     [READER_CLOSED_ALL] = "SELECT namespace_id, run_id, close_us, workflow_id"
                           " FROM executions INDEXED BY executions_closed"
                           " WHERE close_us < ?1 ORDER BY close_us, namespace_id, run_id LIMIT ?2",
@@ -107,6 +108,8 @@ static bool row_fill(struct row *row, sqlite3_stmt *st, const struct read *r) {
         row->ledger = column_ledger(st);
         row->body = column_bytes(st, 5);
         return true;
+    case READ_RUNS:
+        return column_uuid(st, 0, &row->run_id);
     case READ_VISIBILITY:
     case READ_VISIBILITY_COUNT:
         break;
@@ -133,6 +136,8 @@ static enum reader_stmt statement_for(const struct read *r) {
         return uuid_is_zero(r->namespace_id) ? READER_CLOSED_ALL : READER_CLOSED;
     case READ_LEDGER:
         return READER_LEDGER;
+    case READ_RUNS:
+        return READER_RUNS;
     case READ_VISIBILITY:
     case READ_VISIBILITY_COUNT:
         break;
@@ -183,6 +188,10 @@ static void bind_keys(sqlite3_stmt *st, const struct read *r) {
         break;
     case READ_LEDGER:
         bind_ledger(st, r);
+        break;
+    case READ_RUNS:
+        bind_uuid(st, 1, &r->namespace_id);
+        sqlite3_bind_int64(st, 2, (int64_t)MIN(r->limit, (size_t)INT64_MAX));
         break;
     case READ_VISIBILITY:
     case READ_VISIBILITY_COUNT:

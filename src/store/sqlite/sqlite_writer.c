@@ -34,6 +34,7 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_COMMIT] = "COMMIT",
     [WRITER_NAMESPACE] = "INSERT INTO namespaces (namespace_id, name, body) VALUES (?1, ?2, ?3)"
                          " ON CONFLICT (namespace_id) DO UPDATE SET name = ?2, body = ?3",
+    [WRITER_NAMESPACE_GONE] = "DELETE FROM namespaces WHERE namespace_id = ?1",
     [WRITER_EXECUTION] =
         "INSERT INTO executions (namespace_id, run_id, workflow_id, status, due_us, close_us, ready, state)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
@@ -155,6 +156,11 @@ static bool write_namespace(sqlite3_stmt *st, const struct write *x) {
     return run(st);
 }
 
+static bool remove_namespace(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    return run(st);
+}
+
 static bool write_current(sqlite3_stmt *st, const struct write *x) {
     bind_uuid(st, 1, &x->namespace_id);
     bind_text(st, 2, x->workflow_id);
@@ -188,6 +194,8 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     switch (x->kind) {
     case WRITE_NAMESPACE:
         return write_namespace(w->stmts[WRITER_NAMESPACE], x);
+    case WRITE_NAMESPACE_GONE:
+        return remove_namespace(w->stmts[WRITER_NAMESPACE_GONE], x);
     case WRITE_EXECUTION:
         return write_execution(w, x);
     case WRITE_EXECUTION_GONE:

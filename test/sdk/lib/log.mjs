@@ -10,9 +10,9 @@ export const quiet = new DefaultLogger(level ?? 'ERROR', level ? undefined : () 
 
 // To be called before the first worker is made, and not sooner: a runtime without a worker would
 // keep the process from ending.
-export function installQuietRuntime() {
+export function installQuietRuntime(options = {}) {
   if (installed) return;
   installed = true;
   const logging = { forward: {}, filter: makeTelemetryFilterString({ core: level ?? 'ERROR' }) };
-  Runtime.install({ logger: quiet, telemetryOptions: { logging }, shutdownSignals: [] });
+  Runtime.install({ logger: quiet, telemetryOptions: { logging }, shutdownSignals: [], ...options });
 }
