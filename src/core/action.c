@@ -155,8 +155,11 @@ int schedule_order(const State__Execution *st, int64_t start_id, const char *nam
     r->identity = arena_printf(arena, "temporal-scheduler-%s-%s", namespace_name, sch->schedule_id);
     r->workflow_id_reuse_policy = reuse_policy(sch, start);
     r->search_attributes = attributes_of(action->search_attributes, sch, start, arena);
-    if (sch->schedule->extras && sch->schedule->extras->passes_times)
+    bool passes_times = sch->schedule->extras && sch->schedule->extras->passes_times;
+    if (passes_times)
         r->input = times_as_input(start, now.us, arena);
+    if (!r->search_attributes || (passes_times && !r->input))
+        return ERR_NO_MEMORY;
     *ret = (struct action_order){
         .request = r,
         .last_completion_result = pb_arena_clone(sch->last_result, arena),

@@ -11,6 +11,7 @@
 #include "core/pause.h"
 #include "core/retry.h"
 #include "core/task.h"
+#include "core/validate.h"
 
 #define RETRY_TOO_LATE_TEXT                                                                                  \
     "Not enough time to schedule next retry before activity ScheduleToClose timeout, giving up retrying"
@@ -90,6 +91,8 @@ static int validate(struct step *s, const Command__ScheduleActivityTaskCommandAt
         !pb_duration_valid(in->heartbeat_timeout))
         return refuse(s, bad, "A timeout of ScheduleActivityTaskCommand is negative or malformed.");
     int rc = retry_validate(in->retry_policy, s->err);
+    if (rc == 0)
+        rc = validate_priority(in->priority, s->err);
     if (rc < 0) {
         s->task_failed_cause = bad;
         return rc;
@@ -172,8 +175,7 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
     ev.retry_policy = retry_normalised(s, in->retry_policy);
     ev.use_workflow_build_id = in->use_workflow_build_id;
     ev.priority = in->priority;
-    struct event_extra extra = {.user_metadata = cmd->user_metadata};
-    int64_t id = step_event(s, EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, &ev, &extra);
+    int64_t id = step_event(s, EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, &ev, NULL);
     admit(s, id, &ev, &t);
     return 0;
 }

@@ -11,7 +11,6 @@
 #include "core/retry.h"
 #include "core/validate.h"
 
-#define FAIRNESS_KEY_BYTES 64
 #define PATH_BYTES 64 /* longer than any path of a mask that means something */
 
 enum option {
@@ -113,17 +112,7 @@ struct merged {
     Common__RetryPolicy retry;
 };
 
-static int check_priority(const Common__Priority *p, struct err *err) {
-    if (p->priority_key < 0)
-        return err_set(err, ERR_INVALID, "priority key can't be negative");
-    if (strlen(p->fairness_key) > FAIRNESS_KEY_BYTES)
-        return err_set(err, ERR_INVALID, "fairness key length exceeds limit");
-    if (!(p->fairness_weight >= 0))
-        return err_set(err, ERR_INVALID, "fairness weight must be greater than zero");
-    return 0;
-}
-
-static int merge_priority(struct merged *m, const Common__Priority *in, unsigned changes, struct err *err) {
+static int change_priority(struct merged *m, const Common__Priority *in, unsigned changes, struct err *err) {
     static const Common__Priority none = COMMON__PRIORITY__INIT;
     if (!(changes & OPTION_PRIORITY))
         return 0;
@@ -137,7 +126,7 @@ static int merge_priority(struct merged *m, const Common__Priority *in, unsigned
         m->priority.fairness_key = in->fairness_key;
     if (changes & OPTION_FAIRNESS_WEIGHT)
         m->priority.fairness_weight = in->fairness_weight;
-    return check_priority(&m->priority, err);
+    return validate_priority(&m->priority, err);
 }
 
 static int merge_retry(struct merged *m, const Common__RetryPolicy *in, unsigned changes, struct err *err) {
@@ -264,7 +253,7 @@ static int update_one(struct step *s, State__Activity *a, const void *how) {
     if (rc == 0)
         rc = merge_timeouts(s, &m, u->options, u->changes);
     if (rc == 0)
-        rc = merge_priority(&m, u->options->priority, u->changes, s->err);
+        rc = change_priority(&m, u->options->priority, u->changes, s->err);
     if (rc == 0)
         rc = merge_retry(&m, u->options->retry_policy, u->changes, s->err);
     if (rc < 0)

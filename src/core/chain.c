@@ -9,6 +9,7 @@
 #include "core/cron.h"
 #include "core/retry.h"
 #include "core/validate.h"
+#include "core/versioning.h"
 
 #define CONTINUE_MIN_INTERVAL_US USEC_PER_SEC /* a run that ends at once must not spin */
 
@@ -87,6 +88,7 @@ static struct run_birth birth_after(const struct step *s, const char *run_id) {
         .run_id = run_id,
         .request_id = run_id, /* nobody asked for it by a request */
         .origin_request_id = st->origin_request_id,
+        .before = st,
         .first_run_id = st->first_run_id,
         .continued_run_id = st->run_id,
         .attempt = 1,
@@ -133,10 +135,13 @@ int chain_begin(struct step *s, const struct chain_sequel *q, Common__Payloads *
     req.retry_policy = st->retry_policy;
     req.cron_schedule = st->cron_schedule;
     req.memo = st->memo;
-    req.search_attributes = st->search_attributes;
+    req.search_attributes = versioning_strip(s, st->search_attributes);
     req.user_metadata = st->user_metadata;
     req.priority = st->priority;
+    struct version_legacy legacy;
     struct run_birth birth = birth_after(s, q->run_id.s);
+    versioning_bequeath_retried(s, q->initiator, &legacy);
+    versioning_inherit(&birth, &req, &legacy);
     birth.initiator = q->initiator;
     birth.backoff_us = q->backoff_us;
     birth.continued_failure = failure;
@@ -219,8 +224,8 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     a.header = in->header;
     a.memo = in->memo;
     a.search_attributes = in->search_attributes;
-    struct event_extra extra = {.user_metadata = cmd->user_metadata};
-    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, &a, &extra);
+    a.initial_versioning_behavior = in->initial_versioning_behavior;
+    step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, &a, NULL);
 
     Ws__StartWorkflowExecutionRequest req = WS__START_WORKFLOW_EXECUTION_REQUEST__INIT;
     req.workflow_id = st->workflow_id;
@@ -237,7 +242,10 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     req.search_attributes = in->search_attributes;
     req.user_metadata = st->user_metadata;
     req.priority = st->priority;
+    struct version_legacy legacy;
     struct run_birth birth = birth_after(s, run_id.s);
+    versioning_bequeath_continued(s, queue.name, in->initial_versioning_behavior, &legacy);
+    versioning_inherit(&birth, &req, &legacy);
     birth.initiator = a.initiator;
     birth.backoff_us = backoff_us;
     birth.last_completion_result = in->last_completion_result;

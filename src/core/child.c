@@ -10,6 +10,8 @@
 #include "core/retry.h"
 #include "core/run.h"
 #include "core/task.h"
+#include "core/validate.h"
+#include "core/versioning.h"
 
 State__Child *child_find(const State__Execution *st, int64_t initiated_event_id) {
     for (size_t i = 0; i < st->n_children; i++)
@@ -54,6 +56,10 @@ static int validate(struct step *s, const Command__StartChildWorkflowExecutionCo
         !pb_duration_valid(in->workflow_task_timeout))
         return refuse(s, "A timeout of StartChildWorkflowExecutionCommand is negative or malformed.");
     int rc = retry_validate(in->retry_policy, s->err);
+    if (rc == 0)
+        rc = versioning_check_override(in->versioning_override, s->err);
+    if (rc == 0)
+        rc = validate_priority(in->priority, s->err);
     if (rc == 0)
         rc = run_validate_cron(in->cron_schedule, s->ctx.zones, s->err);
     if (rc == 0 && (rc = attributes_validate(s->ctx.space, in->search_attributes, s->err)) < 0) {
@@ -102,8 +108,7 @@ static int64_t write_initiated(struct step *s, int64_t completed_event_id, const
     a.search_attributes = in->search_attributes;
     a.priority = in->priority;
     a.versioning_override = in->versioning_override;
-    struct event_extra extra = {.user_metadata = cmd->user_metadata};
-    return step_event(s, EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, &a, &extra);
+    return step_event(s, EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, &a, NULL);
 }
 
 int child_initiate(struct step *s, int64_t completed_event_id, const Command__Command *cmd) {

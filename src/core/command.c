@@ -20,7 +20,6 @@ struct command_call {
     int64_t completed_event_id;
     const Command__Command *cmd;
     struct command_effects *fx;
-    struct event_extra extra;
 };
 
 static int refuse(struct command_call *c, E__WorkflowTaskFailedCause cause, const char *text) {
@@ -48,7 +47,7 @@ static int apply_complete(struct command_call *c) {
     a.result = in->result;
     a.workflow_task_completed_event_id = c->completed_event_id;
     a.new_execution_run_id = sequel.run_id.s;
-    step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, &a, &c->extra);
+    step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, &a, NULL);
     rc = chain_begin(c->s, &sequel, in->result, NULL);
     run_close(c->s, WORKFLOW_EXECUTION_STATUS_COMPLETED);
     c->fx->is_closed = true;
@@ -71,7 +70,7 @@ static int apply_fail(struct command_call *c) {
     a.retry_state = sequel.retry_state;
     a.workflow_task_completed_event_id = c->completed_event_id;
     a.new_execution_run_id = sequel.run_id.s;
-    step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, &a, &c->extra);
+    step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, &a, NULL);
     rc = chain_begin(c->s, &sequel, NULL, in->failure);
     run_close(c->s, WORKFLOW_EXECUTION_STATUS_FAILED);
     c->fx->is_closed = true;
@@ -88,7 +87,7 @@ static int apply_cancel(struct command_call *c) {
         HISTORY__WORKFLOW_EXECUTION_CANCELED_EVENT_ATTRIBUTES__INIT;
     a.details = in->details;
     a.workflow_task_completed_event_id = c->completed_event_id;
-    step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, &a, &c->extra);
+    step_event(c->s, EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, &a, NULL);
     run_close(c->s, WORKFLOW_EXECUTION_STATUS_CANCELED);
     c->fx->is_closed = true;
     return 0;
@@ -129,7 +128,7 @@ static int apply_cancel_activity(struct command_call *c) {
 }
 
 static int apply_start_timer(struct command_call *c) {
-    return timer_start(c->s, c->completed_event_id, c->cmd->start_timer_command_attributes, &c->extra);
+    return timer_start(c->s, c->completed_event_id, c->cmd->start_timer_command_attributes);
 }
 
 static int apply_cancel_timer(struct command_call *c) {
@@ -164,7 +163,7 @@ static int apply_marker(struct command_call *c) {
     a.header = in->header;
     a.failure = in->failure;
     a.workflow_task_completed_event_id = c->completed_event_id;
-    step_event(c->s, EVENT_TYPE_MARKER_RECORDED, &a, &c->extra);
+    step_event(c->s, EVENT_TYPE_MARKER_RECORDED, &a, NULL);
     return 0;
 }
 
@@ -183,7 +182,7 @@ static int apply_search_attributes(struct command_call *c) {
         HISTORY__UPSERT_WORKFLOW_SEARCH_ATTRIBUTES_EVENT_ATTRIBUTES__INIT;
     a.search_attributes = in;
     a.workflow_task_completed_event_id = c->completed_event_id;
-    step_event(c->s, EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, &a, &c->extra);
+    step_event(c->s, EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, &a, NULL);
     merge_search_attributes(c->s, in);
     return 0;
 }
@@ -197,7 +196,7 @@ static int apply_properties(struct command_call *c) {
         HISTORY__WORKFLOW_PROPERTIES_MODIFIED_EVENT_ATTRIBUTES__INIT;
     a.upserted_memo = in;
     a.workflow_task_completed_event_id = c->completed_event_id;
-    step_event(c->s, EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, &a, &c->extra);
+    step_event(c->s, EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, &a, NULL);
     merge_memo(c->s, in);
     return 0;
 }
@@ -234,7 +233,6 @@ bool command_closes(const Command__Command *cmd) {
 int command_apply(struct step *s, int64_t completed_event_id, const Command__Command *cmd,
                   struct command_effects *fx) {
     struct command_call c = {.s = s, .completed_event_id = completed_event_id, .cmd = cmd, .fx = fx};
-    c.extra.user_metadata = cmd->user_metadata;
     const struct command_rule *rule = command_rule(cmd);
     if (!rule || !rule->apply) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_FEATURE_DISABLED;
@@ -247,7 +245,10 @@ int command_apply(struct step *s, int64_t completed_event_id, const Command__Com
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_UNSPECIFIED;
         return err_set(s->err, ERR_INVALID, "The attributes of a command do not fit its type.");
     }
+    if (rule->type != COMMAND_TYPE_PROTOCOL_MESSAGE) /* the events of an update are the message's */
+        s->command = cmd;
     int rc = rule->apply(&c);
+    s->command = NULL;
     return rc == 0 ? command_check_size(s, cmd) : rc;
 }
 

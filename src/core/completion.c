@@ -11,6 +11,7 @@
 #include "core/run.h"
 #include "core/task.h"
 #include "core/update.h"
+#include "core/versioning.h"
 
 static int check_sequence(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     for (size_t i = 0; i + 1 < req->n_commands; i++)
@@ -24,6 +25,8 @@ static int check_sequence(struct step *s, const Ws__RespondWorkflowTaskCompleted
 static int64_t write_completed(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     State__Execution *st = s->st;
     History__WorkflowTaskCompletedEventAttributes a = HISTORY__WORKFLOW_TASK_COMPLETED_EVENT_ATTRIBUTES__INIT;
+    Deployment__WorkerDeploymentVersion version = DEPLOYMENT__WORKER_DEPLOYMENT_VERSION__INIT;
+    const Deployment__WorkerDeploymentOptions *worker = req->deployment_options;
     task_write_started(s);
     a.scheduled_event_id = st->task->scheduled_event_id;
     a.started_event_id = st->task->started_event_id;
@@ -33,11 +36,19 @@ static int64_t write_completed(struct step *s, const Ws__RespondWorkflowTaskComp
     a.sdk_metadata = req->sdk_metadata;
     a.metering_metadata = req->metering_metadata;
     a.versioning_behavior = req->versioning_behavior;
+    if (worker)
+        a.worker_deployment_name = worker->deployment_name;
+    if (!version_is_none(version_of_options(worker))) {
+        version.deployment_name = worker->deployment_name;
+        version.build_id = worker->build_id;
+        a.deployment_version = &version;
+    }
     int64_t id = step_event(s, EVENT_TYPE_WORKFLOW_TASK_COMPLETED, &a, NULL);
     st->last_started_event_id = st->task->started_event_id;
     st->task_attempt = 1;
     pb_free(st->task);
     st->task = NULL;
+    versioning_complete(s, &a);
     return id;
 }
 
@@ -69,7 +80,8 @@ static int64_t end_task(struct step *s, const Ws__RespondWorkflowTaskCompletedRe
 
 static void update_sticky(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     const Taskqueue__StickyExecutionAttributes *sticky = req->sticky_attributes;
-    bool wanted = sticky && sticky->worker_task_queue && !strempty(sticky->worker_task_queue->name);
+    bool wanted = sticky && sticky->worker_task_queue && !strempty(sticky->worker_task_queue->name) &&
+                  !versioning_is_moving(s->st); /* away from this worker */
     pb_set_string(&s->st->sticky_queue, wanted ? sticky->worker_task_queue->name : NULL, &s->failed);
     s->st->sticky_timeout_us = wanted ? pb_duration_us(sticky->schedule_to_start_timeout) : 0;
     if (wanted && s->st->sticky_timeout_us <= 0)
@@ -83,6 +95,8 @@ static int start_inline(struct step *s, const Ws__RespondWorkflowTaskCompletedRe
         .identity = req->identity,
         .request_id = "",
         .from_sticky = s->st->task->is_sticky,
+        .version = versioning_version(s->st), /* the worker's, or the run would be moving */
+        .is_bound = versioning_is_pinned(s->st),
     };
     struct uuid_text id = uuid_format(uuid_random(s->rng));
     pick.request_id = id.s;
@@ -107,7 +121,8 @@ static int apply_commands(struct step *s, const Ws__RespondWorkflowTaskCompleted
  * and may leave no trace. */
 static void schedule_next(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
                           const struct command_effects *fx) {
-    if (step_flush_buffered(s) || req->force_create_new_workflow_task || fx->wakes_workflow)
+    if (step_flush_buffered(s) || req->force_create_new_workflow_task || fx->wakes_workflow ||
+        versioning_is_moving(s->st))
         task_schedule(s);
     else if (update_is_waiting(s) && req->return_new_workflow_task)
         task_schedule_speculative(s);
@@ -120,6 +135,8 @@ int task_complete(struct step *s, const State__TaskToken *token,
     State__Execution *st = s->st;
     *out = (struct completion){0};
     int rc = task_check_token(s, token);
+    if (rc == 0)
+        rc = versioning_check_completion(req, s->err);
     if (rc == 0)
         rc = check_sequence(s, req);
     if (rc < 0)
@@ -154,7 +171,7 @@ int task_complete(struct step *s, const State__TaskToken *token,
     out->has_new_task = st->task != NULL;
     if (out->is_heartbeat && st->task)
         st->task->original_scheduled_us = original_us;
-    if (req->return_new_workflow_task && st->task) {
+    if (req->return_new_workflow_task && st->task && !versioning_is_moving(st)) {
         out->is_new_started = true;
         return start_inline(s, req);
     }

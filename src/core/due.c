@@ -2,6 +2,7 @@
  * the engine wakes it then, and run_tick does whatever has become due, in the
  * order of the deadlines, so that late ticks give the same history as prompt ones. */
 #include "core/activity.h"
+#include "core/callback.h"
 #include "core/chain.h"
 #include "core/failure.h"
 #include "core/pause.h"
@@ -10,7 +11,7 @@
 #include "core/task.h"
 #include "core/timer.h"
 
-enum due_kind { DUE_NOTHING, DUE_FIRST_TASK, DUE_RUN, DUE_TASK, DUE_ACTIVITY, DUE_TIMER };
+enum due_kind { DUE_NOTHING, DUE_FIRST_TASK, DUE_RUN, DUE_TASK, DUE_ACTIVITY, DUE_TIMER, DUE_CALLBACK };
 
 struct due {
     int64_t at_us;
@@ -25,8 +26,11 @@ static void consider(struct due *d, int64_t at_us, enum due_kind kind, size_t in
 
 static struct due first_due(const State__Execution *st) {
     struct due d = {CLOCK_NEVER, DUE_NOTHING, 0};
-    if (!run_is_open(st))
+    if (!run_is_open(st)) {
+        for (size_t i = 0; i < st->n_callbacks; i++)
+            consider(&d, callback_due_us(st->callbacks[i]), DUE_CALLBACK, i);
         return d;
+    }
     if (st->first_task_due_us && !st->is_first_task_held && !run_is_paused(st))
         consider(&d, st->first_task_due_us, DUE_FIRST_TASK, 0);
     /* The task for whose sake these wait was speculative and did not survive a restart. */
@@ -86,6 +90,9 @@ static int do_due(struct step *s, const struct due *d) {
         return activity_tick(s, s->st->activities[d->index]);
     case DUE_TIMER:
         timer_fire(s, d->index);
+        return 0;
+    case DUE_CALLBACK:
+        callback_retry(s, d->index);
         return 0;
     case DUE_NOTHING:
         break;

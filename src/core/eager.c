@@ -8,6 +8,7 @@
 #include "base/uuid.h"
 #include "core/activity.h"
 #include "core/pause.h"
+#include "core/versioning.h"
 
 static bool is_eager(const struct step *s, const Command__Command *cmd) {
     if (cmd->attributes_case != COMMAND__COMMAND__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_COMMAND_ATTRIBUTES)
@@ -19,7 +20,7 @@ static bool is_eager(const struct step *s, const Command__Command *cmd) {
 
 int eager_start(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
                 int64_t completed_event_id, struct completion *out) {
-    if ((s->limits && s->limits->is_eager_activity_off) || run_is_paused(s->st))
+    if ((s->limits && s->limits->is_eager_activity_off) || run_is_paused(s->st) || versioning_is_moving(s->st))
         return 0;
     out->eager = arena_array(s->arena, int64_t, req->n_commands);
     if (req->n_commands && !out->eager)

@@ -79,8 +79,7 @@ int external_signal(struct step *s, int64_t completed_event_id, const Command__C
     a.control = in->control;
     a.child_workflow_only = in->child_workflow_only;
     a.header = in->header;
-    struct event_extra extra = {.user_metadata = cmd->user_metadata};
-    int64_t id = step_event(s, EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED, &a, &extra);
+    int64_t id = step_event(s, EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED, &a, NULL);
     admit(s, id, &t, true);
     return 0;
 }
@@ -109,8 +108,7 @@ int external_cancel(struct step *s, int64_t completed_event_id, const Command__C
     a.control = in->control;
     a.child_workflow_only = in->child_workflow_only;
     a.reason = in->reason;
-    struct event_extra extra = {.user_metadata = cmd->user_metadata};
-    int64_t id = step_event(s, EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED, &a, &extra);
+    int64_t id = step_event(s, EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED, &a, NULL);
     admit(s, id, &t, false);
     return 0;
 }

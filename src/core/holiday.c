@@ -150,6 +150,16 @@ int holidays_exclude(struct cal_spec *spec, const State__Namespace *space,
     return rc;
 }
 
+const char *holidays_missing(const Rondo__ScheduleExtras *extras, const State__Namespace *space,
+                             struct arena *arena) {
+    const char *text = "";
+    for (size_t i = 0; text && extras && i < extras->n_holiday_calendars; i++)
+        if (!holidays_find(space, extras->holiday_calendars[i]))
+            text = arena_printf(arena, "%s The holiday calendar \"%s\" does not exist: it excludes nothing.",
+                                text, extras->holiday_calendars[i]);
+    return text;
+}
+
 const char *holidays_reason(const Rondo__ScheduleExtras *extras, struct arena *arena) {
     char *names = arena_strdup(arena, "");
     for (size_t i = 0; names && i < extras->n_holiday_calendars; i++)

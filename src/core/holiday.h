@@ -15,6 +15,10 @@ int holidays_validate_names(const Rondo__ScheduleExtras *extras, const State__Na
 /* Adds the days of all that are named and there. */
 int holidays_exclude(struct cal_spec *spec, const State__Namespace *space,
                      const Rondo__ScheduleExtras *extras, struct err *err) must_check;
+/* A sentence about each calendar that the schedule names and that is gone, in the arena; NULL when that is
+ * full. extras may be NULL. */
+const char *holidays_missing(const Rondo__ScheduleExtras *extras, const State__Namespace *space,
+                             struct arena *arena);
 /* For the ledger, in the arena. */
 const char *holidays_reason(const Rondo__ScheduleExtras *extras, struct arena *arena);
 

@@ -23,6 +23,7 @@ enum settable {
 /* What an operator set. */
 struct core_limits {
     int64_t values[SETTABLE_COUNT]; /* 0: as in limits.def */
+    bool allows_callbacks; /* clients may have completions sent to addresses of their choice */
     bool is_eager_activity_off; /* no activity rides in the answer to a workflow task */
 };
 

@@ -50,3 +50,17 @@ void merge_search_attributes(struct step *s, const Common__SearchAttributes *in)
                     (const struct entry *)in->indexed_fields[i]);
     attributes_add_types(s, have);
 }
+
+const Common__Priority *merge_priority(Common__Priority *room, const Common__Priority *from,
+                                       const Common__Priority *own) {
+    if (!from || !own)
+        return own ? own : from;
+    *room = *own;
+    if (!own->priority_key)
+        room->priority_key = from->priority_key;
+    if (strempty(own->fairness_key))
+        room->fairness_key = from->fairness_key;
+    if (own->fairness_weight <= 0)
+        room->fairness_weight = from->fairness_weight;
+    return room;
+}

@@ -7,3 +7,7 @@
 bool merge_is_null(const Common__Payload *p);
 void merge_memo(struct step *s, const Common__Memo *in);
 void merge_search_attributes(struct step *s, const Common__SearchAttributes *in);
+/* What holds of a priority that inherits from another, field by field; NULL when neither says anything.
+ * Points into both. */
+const Common__Priority *merge_priority(Common__Priority *room, const Common__Priority *from,
+                                       const Common__Priority *own);

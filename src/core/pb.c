@@ -130,6 +130,14 @@ void pb_remove_message(size_t *n, void *array, size_t i) {
     (*n)--;
 }
 
+void pb_remove_string(size_t *n, char **array, size_t i) {
+    ensure(i < *n);
+    if (array[i] != empty_string())
+        mem_free(array[i]);
+    memmove(array + i, array + i + 1, (*n - i - 1) * sizeof(*array));
+    (*n)--;
+}
+
 void pb_remove_bytes(size_t *n, ProtobufCBinaryData *array, size_t i) {
     ensure(i < *n);
     mem_free(array[i].data);

@@ -1,6 +1,7 @@
 /* One case for each event that outlives a reset. */
 #include "core/reapply.h"
 
+#include "core/attach.h"
 #include "core/child.h"
 #include "core/run.h"
 #include "core/update.h"
@@ -20,6 +21,19 @@ static int reapply_signal(struct step *s, const History__HistoryEvent *ev) {
     return run_signal(s, &signal, a->external_workflow_execution ? &caller : NULL);
 }
 
+/* Whoever was promised to hear of the end will hear of it. */
+static int reapply_attached(struct step *s, const History__HistoryEvent *ev) {
+    History__WorkflowExecutionOptionsUpdatedEventAttributes *a =
+        ev->workflow_execution_options_updated_event_attributes;
+    if (strempty(a->attached_request_id) || attach_find(s->st, a->attached_request_id))
+        return 0;
+    struct event_extra extra = {.links = ev->links, .link_count = ev->n_links};
+    int rc = attach_apply(s, a, 0);
+    if (rc == 0)
+        step_event(s, ev->event_type, a, &extra);
+    return rc;
+}
+
 int reapply_event(struct step *s, const History__HistoryEvent *ev, const struct reapply_choice *choice) {
     switch ((int)ev->event_type) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
@@ -33,6 +47,8 @@ int reapply_event(struct step *s, const History__HistoryEvent *ev, const struct 
         if (!choice->no_updates)
             update_readmit(s, ev->workflow_execution_update_accepted_event_attributes->accepted_request);
         return 0;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED:
+        return reapply_attached(s, ev);
     default:
         if (choice->is_base)
             child_reapply(s, ev);

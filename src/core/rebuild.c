@@ -3,11 +3,15 @@
 #include "core/rebuild.h"
 
 #include "core/activity.h"
+#include "core/attach.h"
+#include "core/callback.h"
 #include "core/child.h"
 #include "core/merge.h"
+#include "core/options.h"
 #include "core/pause.h"
 #include "core/run.h"
 #include "core/update.h"
+#include "core/versioning.h"
 
 static int64_t time_us(const Google__Protobuf__Timestamp *t) {
     return t ? t->seconds * USEC_PER_SEC + t->nanos / NSEC_PER_USEC : 0;
@@ -35,6 +39,7 @@ static int apply_started(struct step *s, const History__HistoryEvent *ev) {
     req.memo = a->memo;
     req.search_attributes = a->search_attributes;
     req.priority = a->priority;
+    req.versioning_override = a->versioning_override;
     req.user_metadata = ev->user_metadata;
     struct run_birth birth = {
         .namespace_id = s->ctx.space ? s->ctx.space->id : "",
@@ -42,6 +47,9 @@ static int apply_started(struct step *s, const History__HistoryEvent *ev) {
         .first_run_id = a->first_execution_run_id,
         .attempt = a->attempt,
         .execution_expires_us = time_us(a->workflow_execution_expiration_time),
+        .inherited_pin = a->inherited_pinned_version,
+        .inherited_upgrade = a->inherited_auto_upgrade_info,
+        .declined = a->declined_target_version_upgrade,
     };
     if (a->root_workflow_execution) { /* absent for a run that is its own root */
         birth.root_workflow_id = a->root_workflow_execution->workflow_id;
@@ -56,9 +64,17 @@ static int apply_started(struct step *s, const History__HistoryEvent *ev) {
         birth.parent = &parent;
     }
     run_set_origin(s, &birth, &req, pb_duration_us(a->first_workflow_task_backoff));
+    if (s->st->versioning)
+        versioning_show(s, NULL, (struct version){0});
     s->st->start_us = event_us(ev);
     s->st->first_task_due_us = 0;
-    return 0;
+    return callback_attach(s, a->completion_callbacks, a->n_completion_callbacks, "");
+}
+
+/* Either part of it may be there: what was changed, and what a start attached. */
+static int apply_options(struct step *s, const History__HistoryEvent *ev) {
+    options_apply(s, ev->workflow_execution_options_updated_event_attributes);
+    return attach_apply(s, ev->workflow_execution_options_updated_event_attributes, ev->event_id);
 }
 
 static int apply_signaled(struct step *s, const History__HistoryEvent *ev) {
@@ -122,6 +138,7 @@ static int end_task(struct step *s) {
 
 static int apply_task_completed(struct step *s, const History__HistoryEvent *ev) {
     s->st->last_started_event_id = ev->workflow_task_completed_event_attributes->started_event_id;
+    versioning_complete(s, ev->workflow_task_completed_event_attributes);
     return end_task(s);
 }
 
@@ -356,6 +373,7 @@ static const struct {
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, apply_update_admitted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, apply_update_accepted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, apply_update_completed},
+    {EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, apply_options},
     {EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED, apply_paused},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED, apply_unpaused},
     {EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, apply_task_scheduled},

@@ -1,6 +1,7 @@
 /* The run as a whole: how it begins, what reaches it from outside, how it ends. */
 #include "core/run.h"
 
+#include "core/callback.h"
 #include "core/child.h"
 #include "core/failure.h"
 #include "core/letter.h"
@@ -39,6 +40,7 @@ void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     tell_schedule(s);
     pb_clear_bytes(&st->n_buffered, &st->buffered);
     st->buffered_bytes = 0;
+    callback_trigger(s);
     step_effect(s, EFFECT_CLOSED, 0);
 }
 

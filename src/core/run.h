@@ -25,6 +25,7 @@ struct run_birth {
     const char *request_id;
     /* from the run before it in the chain */
     const char *origin_request_id;
+    const State__Execution *before; /* its callbacks go over */
     const char *first_run_id;
     const char *continued_run_id;
     E__ContinueAsNewInitiator initiator;
@@ -33,6 +34,10 @@ struct run_birth {
     int64_t execution_expires_us;
     Failure__Failure *continued_failure;
     Common__Payloads *last_completion_result;
+    const History__DeclinedTargetVersionUpgrade *declined;
+    /* from the run before it or its parent */
+    const Deployment__WorkerDeploymentVersion *inherited_pin;
+    const Deployment__InheritedAutoUpgradeInfo *inherited_upgrade;
     /* from its parent */
     const State__Parent *parent;
     const char *root_workflow_id;

@@ -204,25 +204,28 @@ static bool find_pending(struct step *s, const struct times *t, struct cal_time 
            ret->nominal_s * USEC_PER_SEC <= s->now.us && ret->actual_us > s->now.us;
 }
 
-/* Where the new spec takes over. Only what acts after now is its own; and what the old one was about to do,
- * if the new one knows that time too, is still done. */
-static void move_mark(struct step *s, const struct times *t, const struct cal_time *pending) {
+/* What the old spec was about to do. If the new one has this time too, it is done: at once, when its new
+ * moment has passed. */
+static void keep_pending(struct step *s, const struct times *t, const struct cal_time *pending) {
+    struct start_wish wish = {.at = *pending};
+    struct cal_time at;
+    bool is_known = cal_next(t->real, t->seed, pending->nominal_s * USEC_PER_SEC - 1, &at) == CAL_FOUND &&
+                    at.nominal_s == pending->nominal_s;
+    if (is_known && at.actual_us > s->now.us)
+        return;
+    if (is_known)
+        wish.at = at;
+    State__Start *start = start_add(s, &wish);
+    if (start && !is_known)
+        start_drop(s, start, LEDGER_FATE_UPDATED, "an update removed it before its jitter was over");
+}
+
+/* Where the new spec takes over: what acts after now is its own, also when its nominal second has passed. */
+static void move_mark(struct step *s, const struct times *t) {
     State__Schedule *sch = s->st->schedule;
     struct cal_time last;
-    bool has_last = times_last(t, sch->high_water_us, s->now.us, &last);
-    bool is_last = has_last && pending && last.nominal_s == pending->nominal_s;
-    size_t index = 0;
-    if (pending && !is_last) {
-        bool is_known = cal_judge(t->real, pending->nominal_s, &index) == CAL_IS_TIME;
-        struct start_wish wish = {.at = *pending};
-        State__Start *start = start_add(s, &wish);
-        if (start && !is_known)
-            start_drop(s, start, LEDGER_FATE_UPDATED, "an update removed it before its jitter was over");
-    }
-    if (is_last || (has_last && last.actual_us > s->now.us))
-        sch->high_water_us = last.nominal_s * USEC_PER_SEC - 1;
-    else
-        sch->high_water_us = MAX(sch->high_water_us, s->now.us);
+    bool is_ahead = times_last(t, sch->high_water_us, s->now.us, &last) && last.actual_us > s->now.us;
+    sch->high_water_us = is_ahead ? last.nominal_s * USEC_PER_SEC - 1 : MAX(sch->high_water_us, s->now.us);
 }
 
 static int open_times(struct step *s, struct times *t) {
@@ -282,8 +285,10 @@ int schedule_update(struct step *s, const Ws__UpdateScheduleRequest *req) {
     rc = open_times(s, &new);
     if (rc < 0)
         return rc;
+    if (new.real && has_pending)
+        keep_pending(s, &new, &pending);
     if (new.real)
-        move_mark(s, &new, has_pending ? &pending : NULL);
+        move_mark(s, &new);
     restamp(sch);
     replace_lists(s, req);
     sch->update_us = sch->active_us = s->now.us;

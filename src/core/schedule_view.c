@@ -1,5 +1,6 @@
 /* What readers see of a schedule. Everything is a copy in the arena: the state may change before it is sent.
  */
+#include "core/holiday.h"
 #include "core/schedule_int.h"
 
 #include <stdlib.h>
@@ -329,7 +330,9 @@ int schedule_explain(const State__Execution *st, const State__Namespace *space, 
                                                  : "";
     civil_format(nominal_s, "Z", text);
     r->verdict = arena_strdup(arena, said.word);
-    r->explanation = arena_printf(arena, "%s %s%s.", text, said.sentence, more ? more : "");
+    const char *missing = holidays_missing(st->schedule->schedule->extras, space, arena);
+    r->explanation =
+        arena_printf(arena, "%s %s%s.%s", text, said.sentence, more ? more : "", missing ? missing : "");
     *ret = r;
     return arena_failed(arena) ? err_std(err, ERR_NO_MEMORY) : 0;
 }

@@ -1,6 +1,8 @@
 /* Starting a run: the rules of the request, the first events, and what a start
  * means when its workflow id is already taken. */
+#include "core/attach.h"
 #include "core/attributes.h"
+#include "core/callback.h"
 #include "core/cron.h"
 #include "core/merge.h"
 #include "core/pause.h"
@@ -8,6 +10,7 @@
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
+#include "core/versioning.h"
 
 /* the rules */
 
@@ -45,13 +48,6 @@ int run_validate_cron(const char *schedule, const struct cal_zones *zones, struc
     return cron_validate(schedule, zones, err);
 }
 
-static int validate_not_yet(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
-    if (r->n_completion_callbacks)
-        return err_set(err, ERR_UNIMPLEMENTED,
-                       "completion callbacks are not supported by this version of the server");
-    return 0;
-}
-
 int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__Namespace *space,
                        const struct cal_zones *zones, const struct core_limits *limits, struct err *err) {
     int rc = validate_required(r->workflow_id, "WorkflowId", err);
@@ -68,6 +64,8 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
     if (rc == 0)
         rc = retry_validate(r->retry_policy, err);
     if (rc == 0)
+        rc = validate_priority(r->priority, err);
+    if (rc == 0)
         rc = validate_policies(r, err);
     if (rc == 0 && r->workflow_start_delay && !strempty(r->cron_schedule))
         rc = err_set(err, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together.");
@@ -77,9 +75,15 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
         rc = attributes_validate(space, r->search_attributes, err);
     if (rc == 0)
         rc = attributes_check_size(limits, r->search_attributes, err);
+    if (rc == 0)
+        rc = versioning_check_override(r->versioning_override, err);
+    if (rc == 0)
+        rc = version_validate_options(r->eager_worker_deployment_options, err);
     if (rc == 0 && r->n_links > LIMIT_LINKS)
         rc = err_set(err, ERR_INVALID, "cannot attach more than %d links per request", LIMIT_LINKS);
-    return rc == 0 ? validate_not_yet(r, err) : rc;
+    if (rc == 0)
+        rc = callback_validate(r->completion_callbacks, r->n_completion_callbacks, limits, err);
+    return rc == 0 ? attach_validate(r, err) : rc;
 }
 
 /* the birth */
@@ -144,6 +148,7 @@ static void set_identity(struct step *s, const struct run_birth *b,
         merge_search_attributes(s, r->search_attributes);
     pb_set_message(&st->user_metadata, r->user_metadata, &s->failed);
     pb_set_message(&st->priority, r->priority, &s->failed);
+    versioning_begin(s, b, versioning_override(s->arena, r->versioning_override));
     st->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
     st->next_event_id = 1;
     st->attempt = b->attempt ? b->attempt : 1;
@@ -200,9 +205,14 @@ static void write_started(struct step *s, const struct run_birth *b,
     a.search_attributes = st->search_attributes;
     a.workflow_id = st->workflow_id;
     a.root_workflow_execution = st->parent ? &root : NULL; /* a run that is its own root does not say so */
-    a.versioning_override = r->versioning_override;
+    a.versioning_override = st->versioning ? st->versioning->override : NULL;
+    a.inherited_pinned_version = (Deployment__WorkerDeploymentVersion *)(uintptr_t)b->inherited_pin;
+    a.inherited_auto_upgrade_info = (Deployment__InheritedAutoUpgradeInfo *)(uintptr_t)b->inherited_upgrade;
+    a.declined_target_version_upgrade = (History__DeclinedTargetVersionUpgrade *)(uintptr_t)b->declined;
     a.eager_execution_accepted = b->is_eager && !delay_us;
     a.priority = r->priority;
+    a.completion_callbacks = callback_list(s);
+    a.n_completion_callbacks = a.completion_callbacks ? st->n_callbacks : 0;
     struct event_extra extra = {
         .user_metadata = r->user_metadata, .links = r->links, .link_count = r->n_links};
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, &a, &extra);
@@ -223,11 +233,18 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
     run_set_origin(s, birth, req, delay_us);
     if (birth->continued_run_id)
         pause_show(s); /* what was paused in the run before is not in this one */
+    if (birth->before)
+        callback_inherit(s, birth->before);
+    int rc = callback_attach(s, req->completion_callbacks, req->n_completion_callbacks, birth->request_id);
+    if (rc < 0)
+        return rc;
     write_started(s, birth, req, delay_us);
+    if (s->st->versioning)
+        versioning_show(s, NULL, (struct version){0});
     if (birth->signal) {
         int64_t due_us = s->st->first_task_due_us;
         s->st->first_task_due_us = CLOCK_NEVER; /* the signal itself does not wake the workflow */
-        int rc = run_signal(s, birth->signal, NULL);
+        rc = run_signal(s, birth->signal, NULL);
         s->st->first_task_due_us = due_us;
         if (rc < 0)
             return rc;
@@ -291,6 +308,8 @@ enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req,
     /* What a start began may have continued as another run before its caller heard of it. */
     if (streq(current->start_request_id, request_id) || streq(current->origin_request_id, request_id))
         return START_SAME;
+    if (attach_find(current, request_id))
+        return START_EXISTING;
     if (run_is_open(current))
         return judge_running(req, current, err);
     return judge_closed(req, current, err);

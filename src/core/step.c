@@ -88,6 +88,14 @@ bool step_fits(struct step *s, const void *message, const char *what, enum setta
     return size <= step_limit(s, limit);
 }
 
+/* A request that was attached to the run is found by its event, which may have waited for its id. */
+static void note_attached(State__Execution *st, const History__HistoryEvent *ev) {
+    const char *id = ev->workflow_execution_options_updated_event_attributes->attached_request_id;
+    for (size_t i = 0; i < st->n_attached_requests; i++)
+        if (streq(st->attached_requests[i]->request_id, id))
+            st->attached_requests[i]->event_id = ev->event_id;
+}
+
 static int64_t write_event(struct step *s, History__HistoryEvent *ev) {
     ev->event_id = s->st->next_event_id++;
     ev->task_id = ev->event_id;
@@ -95,6 +103,8 @@ static int64_t write_event(struct step *s, History__HistoryEvent *ev) {
         s->first_event_id = ev->event_id;
     size_t before = s->events.len;
     wire_add_message_field(&s->events, 1, &ev->base);
+    if (ev->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED)
+        note_attached(s->st, ev);
     s->st->history_bytes += (int64_t)(s->events.len - before);
     return ev->event_id;
 }
@@ -132,6 +142,12 @@ int64_t step_event(struct step *s, E__EventType type, void *attributes, const st
     ev.user_metadata = (Sdk__UserMetadata *)(uintptr_t)extra->user_metadata;
     ev.links = extra->links;
     ev.n_links = extra->link_count;
+    if (s->command) {
+        ev.user_metadata = s->command->user_metadata;
+        ev.event_group_markers = s->command->event_group_markers;
+        ev.n_event_group_markers = s->command->n_event_group_markers;
+        s->command = NULL;
+    }
     if (rule->how != DIRECT && task_is_started(s->st)) {
         buffer_event(s, &ev);
         return 0;

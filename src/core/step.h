@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/rng.h"
+#include "command.pb-c.h"
 #include "core/limits.h"
 #include "core/pb.h"
 #include "history.pb-c.h"
@@ -24,6 +25,7 @@ enum effect_kind {
     EFFECT_WORKFLOW_TASK, /* the run's workflow task wants a worker */
     EFFECT_ACTIVITY_TASK, /* the activity `event_id` wants a worker */
     EFFECT_CLOSED, /* the run is closed: whoever waits for it should look */
+    EFFECT_CALLBACK, /* the callback with the number `event_id` wants to be sent */
     EFFECT_LETTER, /* the letter `event_id` of the outbox wants to be delivered */
 };
 
@@ -48,12 +50,20 @@ struct update_offer;
 
 struct cal_zones;
 
+/* The worker versions of a namespace, as far as a step may ask about them. */
+struct version_book {
+    /* Whether workers of this version take workflow tasks from this queue. */
+    bool (*has_queue)(const struct version_book *b, const char *deployment, const char *build_id,
+                      const char *queue);
+};
+
 /* What a step may look up beside the state. */
 struct step_context {
     const State__Namespace *space;
     const char *namespace_name; /* that of space; "" without one */
     const char *identity; /* of the worker whose answer this is */
     const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
+    const struct version_book *versions; /* NULL: there are none */
     /* The run's first event, for steps that may start its next run; NULL when it has no retry and no cron. */
     const History__WorkflowExecutionStartedEventAttributes *origin;
     /* The updates that wait in memory, for a completion, which leaves its verdicts in them (core/update.h).
@@ -94,6 +104,8 @@ struct step {
     int64_t ledger_before_us; /* and those that were considered before; 0: none */
     bool failed; /* memory ran out somewhere */
 
+    /* What the first event that the command makes carries of it: user metadata and group markers. */
+    const Command__Command *command;
     struct notice notices[STEP_NOTICES_MAX];
     size_t notice_count;
 

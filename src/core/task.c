@@ -7,6 +7,7 @@
 #include "core/failure.h"
 #include "core/pause.h"
 #include "core/run.h"
+#include "core/versioning.h"
 
 bool task_is_started(const State__Execution *st) {
     return st->task && st->task->started_event_id != 0;
@@ -47,6 +48,7 @@ static void write_started(struct step *s) {
     a.history_size_bytes = t->history_bytes;
     a.suggest_continue_as_new = t->suggest_continue_as_new;
     a.suggest_continue_as_new_reasons = reasons;
+    a.target_worker_deployment_version_changed = t->is_target_changed;
     if (t->suggest_continue_as_new && t->history_bytes >= step_limit(s, SETTABLE_SUGGEST_BYTES))
         reasons[a.n_suggest_continue_as_new_reasons++] =
             SUGGEST_CONTINUE_AS_NEW_REASON_HISTORY_SIZE_TOO_LARGE;
@@ -154,6 +156,9 @@ int task_start(struct step *s, const struct task_pick *pick) {
         return err_set(s->err, ERR_NOT_FOUND, "Workflow task not found.");
     if (pick->from_sticky && !t->is_sticky)
         return err_set(s->err, ERR_NOT_FOUND, "Workflow task moved to the normal queue.");
+    int rc = versioning_take_task(s, pick);
+    if (rc < 0)
+        return rc;
     if (!pick->from_sticky && t->is_sticky) {
         t->is_sticky = false;
         pb_set_string(&st->sticky_queue, NULL, &s->failed);
@@ -185,13 +190,19 @@ void task_give_back(struct step *s, int64_t scheduled_event_id, int64_t started_
     step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
 }
 
-void task_unstick(struct step *s) {
+void task_offer_again(struct step *s) {
     State__WorkflowTask *t = s->st->task;
-    pb_set_string(&s->st->sticky_queue, NULL, &s->failed);
-    if (!t || t->started_event_id || !t->is_sticky)
+    if (!t || t->started_event_id)
         return;
-    t->is_sticky = false;
+    t->is_sticky = t->is_sticky && !strempty(s->st->sticky_queue);
     step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
+}
+
+void task_unstick(struct step *s) {
+    const State__WorkflowTask *t = s->st->task;
+    pb_set_string(&s->st->sticky_queue, NULL, &s->failed);
+    if (t && t->is_sticky)
+        task_offer_again(s);
 }
 
 void task_hold(struct step *s) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "core/step.h"
+#include "core/version.h"
 #include "taskqueue.pb-c.h"
 #include "workflowservice.pb-c.h"
 
@@ -31,6 +32,11 @@ struct task_pick {
     const char *identity;
     const char *request_id;
     bool from_sticky;
+    struct version version; /* of the worker */
+    bool is_bound; /* it was offered to this version only */
+    bool has_target; /* known where work that is bound to no version goes now: */
+    struct version target;
+    int64_t target_revision;
 };
 /* Hands the pending task to a worker. ERR_NOT_FOUND when it is gone or taken: drop the queue's entry. */
 int task_start(struct step *s, const struct task_pick *pick) must_check;
@@ -40,6 +46,8 @@ void task_give_back(struct step *s, int64_t scheduled_event_id, int64_t started_
 bool task_owes_start(const State__Execution *st);
 /* Writes the events of a started task that are still owed to the history. */
 void task_write_started(struct step *s);
+/* The pending task is in the wrong queue, or in the wrong place there: offer it again. */
+void task_offer_again(struct step *s);
 /* The sticky worker is gone: offer the task on the normal queue. */
 void task_unstick(struct step *s);
 

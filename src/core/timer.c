@@ -17,8 +17,7 @@ static size_t timer_index(const State__Execution *st, const char *timer_id) {
     return i;
 }
 
-int timer_start(struct step *s, int64_t completed_event_id, const Command__StartTimerCommandAttributes *in,
-                const struct event_extra *extra) {
+int timer_start(struct step *s, int64_t completed_event_id, const Command__StartTimerCommandAttributes *in) {
     State__Execution *st = s->st;
     if (strempty(in->timer_id))
         return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
@@ -38,7 +37,7 @@ int timer_start(struct step *s, int64_t completed_event_id, const Command__Start
     a.timer_id = in->timer_id;
     a.start_to_fire_timeout = in->start_to_fire_timeout;
     a.workflow_task_completed_event_id = completed_event_id;
-    int64_t id = step_event(s, EVENT_TYPE_TIMER_STARTED, &a, extra);
+    int64_t id = step_event(s, EVENT_TYPE_TIMER_STARTED, &a, NULL);
     State__Timer *t = pb_new(&state__timer__descriptor, &s->failed);
     if (!t)
         return 0;

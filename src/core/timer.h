@@ -4,8 +4,8 @@
 #include "command.pb-c.h"
 #include "core/step.h"
 
-int timer_start(struct step *s, int64_t completed_event_id, const Command__StartTimerCommandAttributes *in,
-                const struct event_extra *extra) must_check;
+int timer_start(struct step *s, int64_t completed_event_id,
+                const Command__StartTimerCommandAttributes *in) must_check;
 int timer_cancel(struct step *s, int64_t completed_event_id,
                  const Command__CancelTimerCommandAttributes *in) must_check;
 /* The i-th timer is due: writes its event and wakes the workflow. */

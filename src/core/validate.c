@@ -4,6 +4,7 @@
 #include "base/uuid.h"
 #include "core/limits.h"
 
+#define FAIRNESS_KEY_BYTES 64
 #define RESERVED_QUEUE_PREFIX "/_sys/"
 
 int validate_id(const char *value, const char *name, struct err *err) {
@@ -37,5 +38,15 @@ int validate_task_queue(const Taskqueue__TaskQueue *q, struct err *err) {
     if (str_starts(str_of(q->name), STR(RESERVED_QUEUE_PREFIX)))
         return err_set(err, ERR_INVALID, "task queue name cannot start with reserved prefix %s",
                        RESERVED_QUEUE_PREFIX);
+    return 0;
+}
+
+int validate_priority(const Common__Priority *p, struct err *err) {
+    if (p && p->priority_key < 0)
+        return err_set(err, ERR_INVALID, "priority key can't be negative");
+    if (p && strlen(p->fairness_key) > FAIRNESS_KEY_BYTES)
+        return err_set(err, ERR_INVALID, "fairness key length exceeds limit");
+    if (p && !(p->fairness_weight >= 0))
+        return err_set(err, ERR_INVALID, "fairness weight must be greater than zero");
     return 0;
 }

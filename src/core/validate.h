@@ -10,3 +10,4 @@ int validate_required(const char *value, const char *name,
                       struct err *err) must_check; /* "<name> is not set on request." */
 int validate_execution(const Common__WorkflowExecution *e, struct err *err) must_check; /* run id optional */
 int validate_task_queue(const Taskqueue__TaskQueue *q, struct err *err) must_check;
+int validate_priority(const Common__Priority *p, struct err *err) must_check; /* NULL is valid */

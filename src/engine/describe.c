@@ -82,6 +82,10 @@ static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const S
         p->current_retry_interval = response_duration(a, act->scheduled_us - act->last_complete_us);
     }
     p->priority = copy_or_null(a, act->priority);
+    p->last_deployment_version = version_message(a, version_of(act->last_version));
+    if (act->last_version)
+        p->last_worker_deployment_version =
+            version_text(a, version_of(act->last_version), VERSION_OLD_DELIMITER, "");
     p->paused = act->is_paused;
     if (act->is_paused)
         p->pause_info = describe_pause(a, act);
@@ -129,6 +133,55 @@ static Workflow__WorkflowExecutionPauseInfo *describe_run_pause(struct arena *a,
     return info;
 }
 
+static Workflow__CallbackInfo *describe_callback(struct arena *a, const State__Callback *c) {
+    Workflow__CallbackInfo *info = arena_new(a, Workflow__CallbackInfo);
+    Workflow__CallbackInfo__Trigger *trigger = arena_new(a, Workflow__CallbackInfo__Trigger);
+    Workflow__CallbackInfo__WorkflowClosed *closed = arena_new(a, Workflow__CallbackInfo__WorkflowClosed);
+    if (!info || !trigger || !closed)
+        return NULL;
+    workflow__callback_info__init(info);
+    workflow__callback_info__trigger__init(trigger);
+    workflow__callback_info__workflow_closed__init(closed);
+    trigger->variant_case = WORKFLOW__CALLBACK_INFO__TRIGGER__VARIANT_WORKFLOW_CLOSED;
+    trigger->workflow_closed = closed;
+    info->callback = message_copy(a, &c->callback->base);
+    info->trigger = trigger;
+    info->registration_time = response_time(a, c->registered_us);
+    info->state = (E__CallbackState)c->state;
+    info->attempt = c->attempt;
+    info->last_attempt_complete_time = response_time(a, c->last_attempt_us);
+    info->last_attempt_failure = c->last_failure ? message_copy(a, &c->last_failure->base) : NULL;
+    info->next_attempt_schedule_time = response_time(a, c->next_attempt_us);
+    return info;
+}
+
+static void describe_request(struct arena *a, Workflow__WorkflowExecutionExtendedInfo *x, const char *id,
+                             E__EventType type, int64_t event_id) {
+    Workflow__WorkflowExecutionExtendedInfo__RequestIdInfosEntry *entry =
+        arena_new(a, Workflow__WorkflowExecutionExtendedInfo__RequestIdInfosEntry);
+    Workflow__RequestIdInfo *info = arena_new(a, Workflow__RequestIdInfo);
+    if (!entry || !info || !x->request_id_infos)
+        return;
+    workflow__workflow_execution_extended_info__request_id_infos_entry__init(entry);
+    workflow__request_id_info__init(info);
+    info->event_type = type;
+    info->event_id = event_id;
+    info->buffered = event_id == 0;
+    entry->key = arena_strdup(a, id);
+    entry->value = info;
+    x->request_id_infos[x->n_request_id_infos++] = entry;
+}
+
+static void describe_requests(struct arena *a, Workflow__WorkflowExecutionExtendedInfo *x,
+                              const State__Execution *st) {
+    x->request_id_infos = arena_array(a, Workflow__WorkflowExecutionExtendedInfo__RequestIdInfosEntry *,
+                                      st->n_attached_requests + 1);
+    describe_request(a, x, st->start_request_id, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
+    for (size_t i = 0; i < st->n_attached_requests; i++)
+        describe_request(a, x, st->attached_requests[i]->request_id,
+                         EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, st->attached_requests[i]->event_id);
+}
+
 static Workflow__WorkflowExecutionExtendedInfo *describe_extended(struct arena *a,
                                                                   const State__Execution *st) {
     Workflow__WorkflowExecutionExtendedInfo *x = arena_new(a, Workflow__WorkflowExecutionExtendedInfo);
@@ -141,6 +194,7 @@ static Workflow__WorkflowExecutionExtendedInfo *describe_extended(struct arena *
     x->reset_run_id = arena_strdup(a, st->reset_run_id);
     x->original_start_time = response_time(a, st->start_us);
     x->pause_info = describe_run_pause(a, st->pause);
+    describe_requests(a, x, st);
     return x;
 }
 
@@ -159,6 +213,9 @@ static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const St
         r->pending_children[r->n_pending_children++] = describe_child(a, st->children[i]);
     for (size_t i = 0; r->pending_activities && i < st->n_activities; i++)
         r->pending_activities[r->n_pending_activities++] = describe_activity(a, st->activities[i]);
+    r->callbacks = arena_array(a, Workflow__CallbackInfo *, st->n_callbacks);
+    for (size_t i = 0; r->callbacks && i < st->n_callbacks; i++)
+        r->callbacks[r->n_callbacks++] = describe_callback(a, st->callbacks[i]);
     return arena_failed(a) ? NULL : r;
 }
 

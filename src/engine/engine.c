@@ -63,6 +63,7 @@ void engine_advance(struct engine *e, struct now now) {
     queues_advance(e);
     retention_sweep(e);
     spaces_reap(e);
+    drainage_sweep(e);
 }
 
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
@@ -74,6 +75,8 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
         wait = MIN(wait, MAX(deadline->key - now.mono.us, 0));
     if (queues_next_pass_us(e) != CLOCK_NEVER)
         wait = MIN(wait, MAX(queues_next_pass_us(e) - now.mono.us, 0));
+    if (e->next_drainage_us != CLOCK_NEVER)
+        wait = MIN(wait, MAX(e->next_drainage_us - now.mono.us, 0));
     if (!e->is_sweeping)
         wait = MIN(wait, MAX(e->next_sweep_us - now.mono.us, 0));
     if (spaces_next_reap_us(e) != CLOCK_NEVER)
@@ -197,6 +200,24 @@ static void due_done(struct read *r, int rc) {
         recovery_end(e, 0, "");
 }
 
+static void deployment_row(struct read *r, const struct row *row) {
+    struct recovery *rec = r->owner;
+    ensure(deployment_add(rec->e, row->namespace_id, row->body) == 0);
+    drainage_expect(rec->e);
+}
+
+static void deployments_done(struct read *r, int rc) {
+    struct recovery *rec = r->owner;
+    struct engine *e = rec->e;
+    if (rc < 0) {
+        recovery_free(e);
+        recovery_end(e, rc, "The worker deployments cannot be read from the store.");
+        return;
+    }
+    e->start_read = (struct read){.kind = READ_DUE, .row = due_row, .done = due_done, .owner = rec};
+    store_read(e->store, &e->start_read);
+}
+
 static void namespace_row(struct read *r, const struct row *row) {
     struct recovery *rec = r->owner;
     ensure(space_add(rec->e, row->body) == 0);
@@ -216,7 +237,8 @@ static void namespaces_done(struct read *r, int rc) {
         recovery_end(e, rc, "The namespaces cannot be read from the store.");
         return;
     }
-    e->start_read = (struct read){.kind = READ_DUE, .row = due_row, .done = due_done, .owner = rec};
+    e->start_read = (struct read){
+        .kind = READ_DEPLOYMENTS, .row = deployment_row, .done = deployments_done, .owner = rec};
     store_read(e->store, &e->start_read);
 }
 
@@ -238,8 +260,12 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->on_ready = ready;
     e->ready_ctx = ctx;
     e->next_seq = 1;
+    e->next_drainage_us = CLOCK_NEVER;
+    e->routes_seq = 1; /* above what a new queue remembers */
+    list_init(&e->sends);
     rng_init(&e->rng, cfg->seed);
     map_init(&e->spaces, ENGINE_NAMESPACES, rng_u64(&e->rng));
+    map_init(&e->deployments, ENGINE_DEPLOYMENTS, rng_u64(&e->rng));
     map_init(&e->runs, ENGINE_RUNS, rng_u64(&e->rng));
     map_init(&e->currents, ENGINE_RUNS, rng_u64(&e->rng));
     map_init(&e->queues, ENGINE_QUEUES, rng_u64(&e->rng));
@@ -345,6 +371,7 @@ static void free_contents(struct engine *e) {
     struct run *run;
     struct current *c;
     struct space *s;
+    struct deployment *d;
     for (size_t i = 0; (q = map_next(&e->queues, &i));)
         queue_free(q);
     for (size_t i = 0; (c = map_next(&e->currents, &i));)
@@ -354,6 +381,8 @@ static void free_contents(struct engine *e) {
         mem_free(run);
     }
     workers_forget(e, NULL);
+    for (size_t i = 0; (d = map_next(&e->deployments, &i));)
+        deployment_free(d);
     for (size_t i = 0; (s = map_next(&e->spaces, &i));) {
         pb_free(s->st);
         mem_free(s);
@@ -369,6 +398,7 @@ void engine_free(struct engine *e) {
         return;
     e->is_ready = false;
     fail_calls(e);
+    callbacks_free(e);
     heap_done(&e->due); /* while its nodes still exist */
     heap_done(&e->deadlines);
     heap_done(&e->passes);
@@ -378,6 +408,7 @@ void engine_free(struct engine *e) {
     group_free(e->flight);
     group_free(e->spare);
     map_done(&e->spaces);
+    map_done(&e->deployments);
     map_done(&e->runs);
     map_done(&e->currents);
     map_done(&e->queues);

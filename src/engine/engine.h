@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "core/callback_request.h"
 #include "core/limits.h"
 #include "engine/call.h"
 #include "operatorservice.pb-c.h"
@@ -21,6 +22,12 @@
 
 struct engine;
 struct cal_zones;
+
+/* A completion on its way to whoever asked for it. */
+struct callback_send {
+    struct engine *engine;
+    const struct callback_request *request; /* lives until the send is ended */
+};
 
 struct engine_config {
     struct store *store;
@@ -35,6 +42,9 @@ struct engine_config {
     int64_t long_poll_us; /* the longest wait for events or for an update; 0: the default */
     const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
     uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */
+    /* Sends a callback and ends it with engine_callback_sent(), now or later. NULL: none is ever sent. */
+    void (*send_callback)(void *ctx, struct callback_send *send);
+    void *callback_ctx;
     void (*on_fatal)(void *ctx, const char *text); /* the store answered a read with an error */
     void *fatal_ctx;
 };
@@ -60,6 +70,9 @@ bool engine_idle(const struct engine *e); /* nothing uncommitted */
 void engine_cancel(struct engine *e, struct call *c);
 /* An answer that held a task could not be delivered: the task is offered again. */
 void engine_task_lost(struct engine *e, struct str task_token);
+/* What came of a callback: the status of the HTTP answer, or 0 and a text that says why there was none. Not
+ * to be called after engine_free(). */
+void engine_callback_sent(struct callback_send *send, int http_status, const char *text);
 /* Parked polls are answered empty, new ones too: the server is stopping. */
 void engine_drain(struct engine *e);
 

@@ -6,7 +6,9 @@
  *   run      one workflow run that is in use or has a deadline; its body (state, image, tape) may be
  *            dropped when nothing is in flight and read again later
  *   current  which run a workflow id means now; lives while someone needs it
- *   queue    a task queue: tasks without a worker, or workers without a task
+ *   deployment  a worker deployment; all are in memory
+ *   queue    a task queue: tasks without a worker, or workers without a task; each worker version that
+ *            polls it has one of its own beside it
  *   group    one batch on its way to disk, with the replies and effects that wait for it
  *   op       one call being worked on; lives in the call's arena and can be started again at any time
  *            before it has stepped, which is how it waits for a load */
@@ -17,6 +19,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "core/deployment.h"
 #include "core/run.h"
 #include "core/update.h"
 #include "engine/call.h"
@@ -39,6 +42,16 @@ struct space {
     State__Namespace *st;
     uint64_t group_seq; /* the last group that holds a change of it */
     bool is_refreshing; /* its schedules are being told of new holidays (refresh.c) */
+    struct engine *e;
+    struct version_book book; /* its deployments, as core asks about them */
+    size_t deployment_count;
+};
+
+struct deployment {
+    struct str key; /* namespace id, name; allocated behind the struct */
+    struct space *space;
+    State__Deployment *st;
+    uint64_t group_seq; /* the group that holds its last change */
 };
 
 /* Packed events [first_id, next_id) that are still in memory; always holds all that is not durable. */
@@ -182,6 +195,11 @@ struct engine {
     void *ready_ctx;
 
     struct map spaces; /* by name */
+    struct map deployments; /* by namespace id and name */
+    uint64_t deployments_seq; /* the last group that holds a change of a deployment */
+    uint64_t routes_seq; /* moves when a deployment changes: what queues remember of routes is old then */
+    bool has_new_routes; /* tasks may wait in the wrong queue */
+    int64_t next_drainage_us; /* monotonic; when draining versions are looked at, or CLOCK_NEVER */
     struct map runs; /* by run_key */
     struct map currents; /* by namespace id and workflow id */
     struct map queues;
@@ -223,6 +241,7 @@ struct engine {
     size_t doomed_count;
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
+    struct list sends; /* struct sending: callbacks under way */
     int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
 };
 
@@ -258,6 +277,11 @@ void op_drop_carried(struct op *op);
 /* Whether this payload set, or this memo, is small enough to be stored; NULL is. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
 int op_check_memo(struct op *op, const Common__Memo *memo) must_check;
+
+/* callbacks */
+
+void callback_begin(struct engine *e, const struct run_key *key, int64_t index);
+void callbacks_free(struct engine *e); /* those under way */
 
 /* notices */
 
@@ -326,6 +350,39 @@ void run_undo(struct engine *e, struct run *run);
 /* A step of the engine's own that may be lost (nothing is promised by it). */
 void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s, void *arg), void *arg);
 
+/* deployments (deployments.c) */
+
+struct deployment *deployment_find(struct engine *e, const struct space *space, const char *name);
+int deployment_add(struct engine *e, struct uuid namespace_id, struct str body) must_check; /* at start */
+void deployment_free(struct deployment *d);
+bool deployment_has_pollers(struct engine *e, const struct space *space, const char *name,
+                            const State__DeploymentVersion *v);
+struct version_book deployment_book(void);
+
+/* A step on a deployment, on a copy of its state: begin, call core, end. */
+struct deployment_edit {
+    struct deployment_step step;
+    struct space *space;
+    struct deployment *deployment; /* NULL: it is new */
+};
+/* The deployment `name`. ERR_NOT_FOUND when there is none; with may_create it is begun instead. */
+int deployment_edit_begin(struct op *op, struct space *space, const char *name, bool may_create,
+                          struct deployment_edit *ret) must_check;
+/* Lets a version that nobody needs make room for a new one. */
+void deployment_edit_make_room(struct engine *e, struct deployment_edit *ed, const char *build_id);
+/* rc is what core said. Keeps the change and lets op wait for it, or drops it. */
+int deployment_edit_end(struct op *op, struct deployment_edit *ed, int rc) must_check;
+void deployment_edit_drop(struct deployment_edit *ed); /* nothing changed */
+void deployment_remove(struct op *op, struct deployment *d); /* it is gone when op's answer is */
+void deployments_forget(struct engine *e, const struct space *space); /* they go with their namespace */
+/* A worker of this version polls. */
+int op_register_worker(struct op *op, struct space *space, struct version v, const char *queue,
+                       bool is_activity) must_check;
+/* A run was bound to this version; no matter when it is not known. */
+void deployment_pinned(struct op *op, struct space *space, struct version v);
+void drainage_sweep(struct engine *e);
+void drainage_expect(struct engine *e); /* a version may be draining: look after a while */
+
 /* groups */
 
 struct group *group_open(struct engine *e); /* the open group; NULL: no memory */
@@ -370,6 +427,10 @@ enum task_kind { TASK_WORKFLOW, TASK_ACTIVITY, TASK_QUERY };
 struct task {
     struct list link;
     enum task_kind kind;
+    bool is_bound; /* only for workers of the queue's version */
+    bool is_routed; /* for whoever the queue's work goes to now */
+    bool wants_ramp;
+    double ramp_place; /* core/version.h */
     int priority; /* 1 is first */
     int64_t added_us; /* monotonic */
     struct space *space;
@@ -379,8 +440,27 @@ struct task {
     struct query *query; /* TASK_QUERY */
 };
 
+/* Where work goes that is bound to no version. */
+struct route {
+    struct version current; /* points into the deployments' states */
+    int64_t current_revision;
+    int64_t current_us;
+    bool is_ramping;
+    struct version ramping;
+    float percentage;
+    int64_t ramping_revision;
+    int64_t ramping_us;
+};
+
 struct queue {
     struct str key;
+    struct version version; /* of the workers that poll it; points into the key */
+    struct queue *base; /* the one without a version; itself, maybe */
+    struct list versions; /* of the base: queues with a version, by version_link */
+    struct list version_link;
+    struct route route; /* of the base, as it was when routes_seq was: */
+    uint64_t route_seq;
+    int64_t last_add_us; /* monotonic */
     struct space *space;
     char *name;
     bool is_activity;
@@ -404,6 +484,28 @@ struct visitor {
 
 struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name);
 struct queue *queue_find(struct engine *e, struct space *space, bool is_activity, const char *name);
+/* The queue beside it for workers of this version; that one itself when there is none. */
+struct queue *queue_get_version(struct engine *e, struct queue *base, struct version v);
+struct queue *queue_find_version(struct engine *e, const struct queue *base, struct version v);
+Taskqueue__TaskQueueStats *queue_stats(const struct op *op, const struct queue *q); /* NULL q: empty */
+void queue_say_goodbye(struct queue *q, const char *identity); /* this worker polls no more */
+bool queue_has_visitor(const struct engine *e, const struct queue *q); /* in the last minutes */
+
+/* routes (routes.c) */
+
+const struct route *queue_route(struct engine *e, struct queue *base);
+struct version route_target(const struct route *r, double place, bool wants_ramp, int64_t *ret_revision);
+/* Where this run's task of that queue goes, and as what. */
+struct queue *route_task(struct engine *e, const struct run *run, bool is_activity, const char *name,
+                         struct task *t);
+/* Where this run's workflow tasks would go if it were bound to no version. */
+struct version route_of_run(struct engine *e, const struct run *run, int64_t *ret_revision);
+/* Whether the run is pinned to a version that is drained and has no workers: nobody will answer for it. */
+bool route_is_blind(struct engine *e, const struct run *run);
+/* Whether the worker that has this run in its memory may go on with it. */
+bool route_keeps_sticky(struct engine *e, const struct run *run);
+void routes_changed(struct engine *e);
+void routes_settle(struct engine *e); /* moves tasks that wait in the wrong queue */
 bool queue_has_worker(const struct engine *e, const struct queue *q);
 void queue_add(struct engine *e, struct queue *q, struct task *t);
 struct task *queue_pop(struct engine *e, struct queue *q); /* NULL: nothing, or not yet by its rate */

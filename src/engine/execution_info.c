@@ -1,6 +1,7 @@
 /* A run in the words of the API, built from its state. */
 #include "engine/execution_info.h"
 
+#include "core/versioning.h"
 #include "engine/copy.h"
 #include "engine/response.h"
 
@@ -26,6 +27,48 @@ static void *copy_or_empty(struct arena *a, const void *m, const ProtobufCMessag
     if (empty)
         protobuf_c_message_init(d, empty);
     return empty;
+}
+
+/* Older clients read the deprecated fields of an override. */
+static Workflow__VersioningOverride *shown_override(struct arena *a, const Workflow__VersioningOverride *o) {
+    Workflow__VersioningOverride *copy = o ? message_copy(a, &o->base) : NULL;
+    if (!copy)
+        return NULL;
+    if (copy->override_case == WORKFLOW__VERSIONING_OVERRIDE__OVERRIDE_PINNED) {
+        copy->behavior = VERSIONING_BEHAVIOR_PINNED;
+        copy->pinned_version = version_text(a, versioning_override_target(o), VERSION_OLD_DELIMITER, "");
+    } else if (copy->override_case == WORKFLOW__VERSIONING_OVERRIDE__OVERRIDE_AUTO_UPGRADE) {
+        copy->behavior = VERSIONING_BEHAVIOR_AUTO_UPGRADE;
+    }
+    return copy;
+}
+
+static Workflow__DeploymentVersionTransition *shown_move(struct arena *a, const State__Versioning *v) {
+    Workflow__DeploymentVersionTransition *t =
+        v->is_moving ? arena_new(a, Workflow__DeploymentVersionTransition) : NULL;
+    if (!t)
+        return NULL;
+    workflow__deployment_version_transition__init(t);
+    t->version = version_text(a, version_of(v->moving_to), VERSION_OLD_DELIMITER, VERSION_UNVERSIONED_TEXT);
+    t->deployment_version = version_message(a, version_of(v->moving_to));
+    return t;
+}
+
+static Workflow__WorkflowExecutionVersioningInfo *versioning_info(struct arena *a,
+                                                                  const State__Versioning *v) {
+    Workflow__WorkflowExecutionVersioningInfo *i =
+        v ? arena_new(a, Workflow__WorkflowExecutionVersioningInfo) : NULL;
+    if (!i)
+        return NULL;
+    workflow__workflow_execution_versioning_info__init(i);
+    i->behavior = (E__VersioningBehavior)v->behavior;
+    i->version = version_text(a, version_of(v->version), VERSION_OLD_DELIMITER, "");
+    i->deployment_version = version_message(a, version_of(v->version));
+    i->versioning_override = shown_override(a, v->override);
+    i->version_transition = shown_move(a, v);
+    i->revision_number = v->revision;
+    i->continue_as_new_initial_versioning_behavior = (E__ContinueAsNewVersioningBehavior)v->initial_behavior;
+    return i;
 }
 
 Workflow__WorkflowExecutionInfo *execution_info(struct arena *a, const State__Execution *st) {
@@ -55,6 +98,9 @@ Workflow__WorkflowExecutionInfo *execution_info(struct arena *a, const State__Ex
     i->task_queue = arena_strdup(a, st->task_queue);
     i->first_run_id = arena_strdup(a, st->first_run_id);
     i->priority = copy_or_null(a, st->priority);
+    i->most_recent_worker_version_stamp = copy_or_null(a, st->worker_version);
+    i->worker_deployment_name = arena_strdup(a, st->worker_deployment_name);
+    i->versioning_info = versioning_info(a, st->versioning);
     if (st->close_us)
         i->execution_duration = response_duration(a, st->close_us - st->execution_us);
     return i;

@@ -77,6 +77,9 @@ static bool run_is_ready(const State__Execution *st) {
         return true; /* without the task, which is not kept, these would wait for nothing */
     if (st->n_outbox)
         return true;
+    for (size_t i = 0; i < st->n_callbacks; i++)
+        if (st->callbacks[i]->state == CALLBACK_STATE_SCHEDULED)
+            return true;
     for (size_t i = 0; i < st->n_activities; i++)
         if (st->activities[i]->is_offered && !st->activities[i]->started_us)
             return true;
@@ -138,6 +141,7 @@ static void do_soon(struct engine *e) {
 }
 
 void engine_flush(struct engine *e) {
+    routes_settle(e);
     while (e->soon)
         do_soon(e);
     struct group *g = e->open;
@@ -204,6 +208,9 @@ void run_effect(struct engine *e, struct run *run, const struct effect *fx) {
         break;
     case EFFECT_ACTIVITY_TASK:
         offer_activity_task(e, run, fx->event_id);
+        break;
+    case EFFECT_CALLBACK:
+        callback_begin(e, &run->key, fx->event_id);
         break;
     case EFFECT_LETTER:
         letter_begin(e, &run->key, fx->event_id);

@@ -1,16 +1,18 @@
-/* Reading the ledger of a schedule.
+/* Reading the ledger of a schedule: as a list, or for what became of one time.
  *
  * The happy path: the schedule is found by its id, the call waits until all that the schedule shows is on
  * disk, the store is asked for one page, the last entries first, and its rows, which are packed entries of
  * the answer, are handed on as they are. A page token holds the id that the next page lies below, so a page
  * is the same whatever was added meanwhile. */
 #include "base/mem.h"
+#include "core/schedule.h"
 #include "engine/schedule.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 
 #define FIELD_ENTRIES 1
 #define FIELD_NEXT_PAGE_TOKEN 2
+#define FIELD_EXPLAINED_ENTRIES 3
 #define NANOS_PER_SEC 1000000000
 
 /* One call under way, in the call's arena. */
@@ -18,6 +20,10 @@ struct ledger_page {
     struct run_key key;
     struct ledger_filter filter;
     size_t size;
+    const ProtobufCMessage *head; /* the answer without its entries, which come as */
+    uint32_t field;
+    bool is_explanation;
+    bool has_times_between; /* the time asked for may stand between the first and the last of a row */
 
     bool is_read;
     int rc; /* of the read */
@@ -29,10 +35,16 @@ struct ledger_page {
 
 /* rows */
 
+/* A row of several times has one for each time of the schedule between its ends, and for no other second. */
+static bool is_meant(const struct ledger_page *p, const struct ledger_columns *l) {
+    return !p->is_explanation || p->has_times_between || l->nominal_s == p->filter.from_s ||
+           l->last_nominal_s == p->filter.from_s;
+}
+
 static void read_row(struct read *r, const struct row *row) {
     struct op *op = ((struct page_read *)r->owner)->op;
     struct ledger_page *p = op ? op->extra : NULL;
-    if (!p)
+    if (!p || !is_meant(p, &row->ledger))
         return;
     if (p->row_count == p->size) {
         p->has_more = true; /* one more than asked for, so that the last page has no token */
@@ -41,7 +53,7 @@ static void read_row(struct read *r, const struct row *row) {
     p->row_count++;
     p->bytes += row->body.n;
     p->last_id = row->ledger.id;
-    wire_add_bytes_field(&op->page, FIELD_ENTRIES, row->body);
+    wire_add_bytes_field(&op->page, p->field, row->body);
 }
 
 static void read_done(struct read *r, int rc) {
@@ -89,14 +101,13 @@ static int read_page(struct op *op, struct ledger_page *p) {
 }
 
 static void go_read(struct op *op) {
-    static const Rondo__ListScheduleLedgerResponse empty = RONDO__LIST_SCHEDULE_LEDGER_RESPONSE__INIT;
     struct ledger_page *p = op->extra;
     int rc = p->is_read ? 0 : read_page(op, p);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0 && p->rc < 0)
         rc = err_std(&op->err, p->rc);
-    if (rc == 0 && (p->has_more || p->bytes >= ENGINE_LIST_PAGE_BYTES)) {
+    if (rc == 0 && !p->is_explanation && (p->has_more || p->bytes >= ENGINE_LIST_PAGE_BYTES)) {
         State__LedgerToken t = STATE__LEDGER_TOKEN__INIT;
         t.before_id = p->last_id;
         t.run_id = (ProtobufCBinaryData){sizeof(p->key.run_id.b), p->key.run_id.b};
@@ -107,7 +118,7 @@ static void go_read(struct op *op) {
     if (rc < 0)
         op_fail(op);
     else
-        op_reply(op, &empty.base, buf_str(&op->page));
+        op_reply(op, p->head, buf_str(&op->page));
 }
 
 /* questions */
@@ -155,6 +166,7 @@ static int read_fates(struct op *op, const Rondo__ListScheduleLedgerRequest *req
 }
 
 static int prepare(struct op *op, const Rondo__ListScheduleLedgerRequest *req) {
+    static const Rondo__ListScheduleLedgerResponse empty = RONDO__LIST_SCHEDULE_LEDGER_RESPONSE__INIT;
     struct ledger_page *p = arena_new(op->call->arena, struct ledger_page);
     if (!p)
         return op_out_of_memory(op);
@@ -162,6 +174,8 @@ static int prepare(struct op *op, const Rondo__ListScheduleLedgerRequest *req) {
     p->key = op->run->key;
     p->size = is_sized ? (size_t)req->maximum_page_size : ENGINE_LEDGER_PAGE_ROWS;
     p->filter.before_id = INT64_MAX;
+    p->head = &empty.base;
+    p->field = FIELD_ENTRIES;
     op->extra = p;
     int rc = read_times(op, req, &p->filter);
     if (rc == 0)
@@ -188,6 +202,51 @@ static void go_list(struct op *op) {
 void engine_list_schedule_ledger(struct engine *e, struct call *c,
                                  const Rondo__ListScheduleLedgerRequest *req) {
     struct op *op = op_new(e, c, req, go_list);
+    if (op)
+        op_start(op);
+}
+
+/* what became of one time */
+
+static int explain(struct op *op, const struct space *space, const Rondo__ExplainScheduleTimeRequest *req) {
+    Rondo__ExplainScheduleTimeResponse *r;
+    struct ledger_page *p = arena_new(op->call->arena, struct ledger_page);
+    if (!p)
+        return op_out_of_memory(op);
+    int rc =
+        schedule_explain(op->run->body->st, space->st, op->e->cfg.zones, req, op->call->arena, &r, &op->err);
+    if (rc < 0)
+        return rc;
+    p->key = op->run->key;
+    p->filter = (struct ledger_filter){INT64_MAX, req->time->seconds, req->time->seconds, 0};
+    p->size = ENGINE_LEDGER_PAGE_ROWS;
+    p->head = &r->base;
+    p->field = FIELD_EXPLAINED_ENTRIES;
+    p->is_explanation = true;
+    p->has_times_between = streq(r->verdict, "time") || streq(r->verdict, "excluded");
+    op->extra = p;
+    return 0;
+}
+
+static void go_explain(struct op *op) {
+    const Rondo__ExplainScheduleTimeRequest *req = op->req;
+    struct space *space;
+    int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        rc = op_need_schedule(op, space, req->schedule_id);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0)
+        rc = explain(op, space, req);
+    if (rc < 0)
+        op_fail(op);
+    else
+        op_continue_durable(op, go_read);
+}
+
+void engine_explain_schedule_time(struct engine *e, struct call *c,
+                                  const Rondo__ExplainScheduleTimeRequest *req) {
+    struct op *op = op_new(e, c, req, go_explain);
     if (op)
         op_start(op);
 }

@@ -10,7 +10,9 @@
 #include "core/child.h"
 #include "core/external.h"
 #include "core/letter.h"
+#include "core/merge.h"
 #include "core/schedule.h"
+#include "core/versioning.h"
 #include "engine/copy.h"
 #include "engine/start.h"
 
@@ -27,8 +29,10 @@ struct delivery {
     bool is_moot; /* what it asks for is known to have happened */
     int64_t parent_initiated_event_id;
     Common__Priority *priority;
+    Common__Priority child_priority;
     struct action_order order; /* LETTER_START_ACTION */
     struct action_end end; /* LETTER_ACTION_CLOSED */
+    struct version_legacy legacy; /* for a child */
     /* The outcome */
     int cause; /* 0: received */
     struct uuid_text child_run_id;
@@ -70,6 +74,22 @@ static int64_t event_behind(const State__Execution *st, const State__Letter *l) 
     }
 }
 
+/* The sender may change while its child is started: what the child inherits is that of now. */
+static void keep_legacy(struct op *op, const State__Execution *st) {
+    struct delivery *d = op->extra;
+    struct arena *a = op->call->arena;
+    const History__StartChildWorkflowExecutionInitiatedEventAttributes *ev =
+        d->event->start_child_workflow_execution_initiated_event_attributes;
+    State__Execution *kept = arena_new(a, State__Execution);
+    if (!kept)
+        return;
+    state__execution__init(kept);
+    kept->task_queue = arena_strdup(a, st->task_queue);
+    kept->versioning = message_copy(a, &st->versioning->base);
+    if (kept->versioning)
+        versioning_bequeath_child(kept, &op->run->space->book, ev->task_queue->name, &d->legacy);
+}
+
 static struct action_end action_end_of(struct arena *a, const State__Execution *st,
                                        const History__HistoryEvent *close) {
     struct action_end end = {.workflow_id = arena_strdup(a, st->workflow_id),
@@ -107,6 +127,8 @@ static int read_sender(struct op *op, const State__Letter *l) {
         return op_out_of_memory(op);
     if (l->kind == LETTER_ACTION_CLOSED)
         d->end = action_end_of(a, st, d->event);
+    if (l->kind == LETTER_START_CHILD && st->versioning)
+        keep_legacy(op, st);
     return arena_failed(a) ? op_out_of_memory(op) : 0;
 }
 
@@ -155,7 +177,7 @@ void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter
 
 /* The receiver's side */
 
-static Ws__StartWorkflowExecutionRequest child_request(const struct delivery *d) {
+static Ws__StartWorkflowExecutionRequest child_request(struct delivery *d) {
     const History__StartChildWorkflowExecutionInitiatedEventAttributes *a =
         d->event->start_child_workflow_execution_initiated_event_attributes;
     Ws__StartWorkflowExecutionRequest r = WS__START_WORKFLOW_EXECUTION_REQUEST__INIT;
@@ -172,10 +194,18 @@ static Ws__StartWorkflowExecutionRequest child_request(const struct delivery *d)
     r.cron_schedule = a->cron_schedule;
     r.memo = a->memo;
     r.search_attributes = a->search_attributes;
-    r.priority = a->priority ? a->priority : d->priority;
+    r.priority = (Common__Priority *)(uintptr_t)merge_priority(&d->child_priority, d->priority, a->priority);
     r.versioning_override = a->versioning_override;
     r.user_metadata = d->event->user_metadata;
     return r;
+}
+
+static bool is_override_served(struct op *op, const struct space *space,
+                               const History__StartChildWorkflowExecutionInitiatedEventAttributes *a) {
+    struct version v =
+        versioning_override_target(versioning_override(op->call->arena, a->versioning_override));
+    return version_is_none(v) ||
+           space->book.has_queue(&space->book, v.deployment, v.build_id, a->task_queue->name);
 }
 
 static int deliver_child(struct op *op, struct space *space) {
@@ -209,6 +239,12 @@ static int deliver_child(struct op *op, struct space *space) {
                                         .root_workflow_id = d->root_workflow_id,
                                         .root_run_id = d->root_run_id,
                                         .is_held = true}};
+    if (!req.versioning_override) /* what the parent says for this child comes first */
+        versioning_inherit(&plan.birth, &req, &d->legacy);
+    if (verdict != START_SAME && !is_override_served(op, space, a)) {
+        d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_INVALID_VERSIONING_OVERRIDE;
+        return 0;
+    }
     if (verdict != START_SAME)
         rc = op_start_by_verdict(op, space, &plan, verdict);
     if (rc == 0)

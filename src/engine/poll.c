@@ -7,6 +7,7 @@
 #include "core/activity.h"
 #include "core/task.h"
 #include "core/validate.h"
+#include "core/versioning.h"
 #include "engine/engine_int.h"
 #include "engine/response.h"
 #include "wire/guard.h"
@@ -15,6 +16,7 @@ struct poll {
     const char *identity;
     double rate; /* tasks a second that this worker asks for, over the whole queue; 0: no limit */
     bool is_sticky;
+    struct version version;
     enum task_kind kind;
     bool is_started; /* the run says that this worker has it */
     int64_t scheduled_event_id;
@@ -157,7 +159,14 @@ static void go_answer_query(struct op *op) {
 static int start_workflow_task(struct op *op, const char *request_id) {
     struct poll *p = op->extra;
     struct step s;
-    struct task_pick pick = {op->task->event_id, p->identity, request_id, p->is_sticky};
+    struct task_pick pick = {.scheduled_event_id = op->task->event_id,
+                             .identity = p->identity,
+                             .request_id = request_id,
+                             .from_sticky = p->is_sticky,
+                             .version = p->version,
+                             .is_bound = op->task->is_bound,
+                             .has_target = true};
+    pick.target = route_of_run(op->e, op->run, &pick.target_revision);
     op_step_begin(op, &s);
     int rc = op_step_end(op, &s, task_start(&s, &pick), false);
     if (rc < 0)
@@ -171,10 +180,17 @@ static int start_workflow_task(struct op *op, const char *request_id) {
 
 static int start_activity_task(struct op *op, const char *request_id) {
     struct poll *p = op->extra;
+    struct version_pick pick = {.version = p->version, .is_bound = op->task->is_bound};
+    bool is_moved = false;
     struct step s;
+    pick.workflow_target = route_of_run(op->e, op->run, &pick.revision);
     op_step_begin(op, &s);
-    int rc = op_step_end(
-        op, &s, activity_start(&s, op->task->event_id, op->task->stamp, p->identity, request_id), false);
+    int rc = versioning_take_activity(&s, op->task->event_id, &pick, &is_moved);
+    if (rc == 0 && !is_moved)
+        rc = activity_start(&s, op->task->event_id, op->task->stamp, p->identity, request_id);
+    rc = op_step_end(op, &s, rc, is_moved);
+    if (rc == 0 && is_moved)
+        rc = ERR_NOT_FOUND; /* it is offered again when the run has arrived */
     if (rc < 0)
         return rc;
     const State__Activity *a = activity_find(op->run->body->st, op->task->event_id);
@@ -229,6 +245,7 @@ static bool dispatch(struct op *op) {
     }
     p->kind = op->task->kind;
     p->is_started = true;
+    op->wait_seq = MAX(op->wait_seq, op->e->deployments_seq); /* I1: routes brought it here */
     task_free(take(&op->task));
     op->go(op);
     return true;
@@ -278,8 +295,21 @@ static void poll_wait(struct op *op) {
     queue_watch_rate(e, q);
 }
 
+/* A sticky queue belongs to one worker, whatever its version. */
+static int poll_enter(struct op *op, const struct poll *p, struct space *space, const char *name,
+                      bool is_activity) {
+    bool is_versioned = !p->is_sticky && !version_is_none(p->version);
+    int rc = is_versioned ? op_register_worker(op, space, p->version, name, is_activity) : 0;
+    if (rc < 0)
+        return rc;
+    struct queue *base = queue_get(op->e, space, is_activity, name);
+    op->queue = base && is_versioned ? queue_get_version(op->e, base, p->version) : base;
+    return op->queue ? 0 : op_out_of_memory(op);
+}
+
 static void poll_begin(struct op *op, const char *namespace_name, const Taskqueue__TaskQueue *tq,
-                       const char *identity, bool is_activity, double rate) {
+                       const char *identity, const Deployment__WorkerDeploymentOptions *worker,
+                       bool is_activity, double rate) {
     struct poll *p = arena_new(op->call->arena, struct poll);
     struct space *space;
     int rc = p ? op_need_space(op, namespace_name, &space) : op_out_of_memory(op);
@@ -287,14 +317,18 @@ static void poll_begin(struct op *op, const char *namespace_name, const Taskqueu
         rc = validate_task_queue(tq, &op->err);
     if (rc == 0)
         rc = validate_id(identity, "Identity", &op->err);
-    if (rc == 0 && !(op->queue = queue_get(op->e, space, is_activity, tq->name)))
-        rc = op_out_of_memory(op);
+    if (rc == 0)
+        rc = version_validate_options(worker, &op->err);
+    if (rc == 0) {
+        p->is_sticky = !is_activity && tq->kind == TASK_QUEUE_KIND_STICKY;
+        p->version = version_of_options(worker);
+        rc = poll_enter(op, p, space, tq->name, is_activity);
+    }
     if (rc < 0) {
         op_fail(op);
         return;
     }
     p->identity = identity;
-    p->is_sticky = !is_activity && tq->kind == TASK_QUEUE_KIND_STICKY;
     p->rate = rate;
     op->extra = p;
     poll_wait(op);
@@ -307,12 +341,12 @@ static double rate_asked(const Taskqueue__TaskQueueMetadata *m) {
 
 static void go_poll_workflow(struct op *op) {
     const Ws__PollWorkflowTaskQueueRequest *req = op->req;
-    poll_begin(op, req->namespace_, req->task_queue, req->identity, false, 0);
+    poll_begin(op, req->namespace_, req->task_queue, req->identity, req->deployment_options, false, 0);
 }
 
 static void go_poll_activity(struct op *op) {
     const Ws__PollActivityTaskQueueRequest *req = op->req;
-    poll_begin(op, req->namespace_, req->task_queue, req->identity, true,
+    poll_begin(op, req->namespace_, req->task_queue, req->identity, req->deployment_options, true,
                rate_asked(req->task_queue_metadata));
 }
 

@@ -114,7 +114,10 @@ static void query_queue(struct engine *e, struct query *q, bool use_sticky) {
     struct run *run = q->op->run;
     const State__Execution *st = run->body->st;
     struct task *t = mem_zalloc(sizeof(*t));
-    struct queue *queue = queue_get(e, run->space, false, use_sticky ? st->sticky_queue : st->task_queue);
+    struct queue *queue = NULL;
+    if (t)
+        queue = use_sticky ? queue_get(e, run->space, false, st->sticky_queue)
+                           : route_task(e, run, false, st->task_queue, t);
     int64_t until = op_deadline(q->op, ENGINE_QUERY_MS * USEC_PER_MS, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
     if (!t || !queue) {
         mem_free(t);
@@ -145,7 +148,7 @@ static void query_queue(struct engine *e, struct query *q, bool use_sticky) {
 
 static void query_ask_directly(struct engine *e, struct query *q) {
     const State__Execution *st = q->op->run->body->st;
-    bool use_sticky = !strempty(st->sticky_queue) &&
+    bool use_sticky = !strempty(st->sticky_queue) && route_keeps_sticky(e, q->op->run) &&
                       queue_has_worker(e, queue_find(e, q->op->run->space, false, st->sticky_queue));
     query_queue(e, q, use_sticky);
 }
@@ -276,6 +279,11 @@ static int query_check(struct op *op) {
                        "Unable to query workflow due to Workflow Task in failed state.");
     if (run_is_open(st) && st->last_started_event_id == 0 && !st->task && starts_too_late(op, st))
         return err_set(&op->err, ERR_NOT_READY, "Workflow task is not scheduled yet.");
+    if (route_is_blind(op->e, op->run))
+        return err_set(
+            &op->err, ERR_PRECONDITION,
+            "The workflow is pinned to a version that is drained and has no workers: start one, or "
+            "override its version.");
     list_for(&op->run->body->queries, n) waiting++;
     if (waiting >= ENGINE_QUERIES_PER_RUN) {
         int rc = err_set(&op->err, ERR_BUSY,

@@ -5,10 +5,6 @@
 #include "engine/engine_int.h"
 #include "engine/response.h"
 
-#define VISITOR_SHOWN_US                                                                                     \
-    (5 * 60 * USEC_PER_SEC) /* a worker that has not polled for this long is not shown                       \
-                             */
-
 static void unstick(struct step *s, void *arg unused_arg) {
     task_unstick(s);
 }
@@ -41,6 +37,17 @@ static void queue_shut(struct engine *e, struct queue *q) {
     }
 }
 
+/* One that still polls under the same name is there again with its next poll. */
+static void forget_worker(struct engine *e, struct space *space, const char *queue, const char *identity) {
+    for (int is_activity = 0; is_activity < 2; is_activity++) {
+        struct queue *q = queue_find(e, space, is_activity, queue);
+        if (!q)
+            continue;
+        queue_say_goodbye(q, identity);
+        list_for(&q->versions, n) queue_say_goodbye(container_of(n, struct queue, version_link), identity);
+    }
+}
+
 static void go_shutdown(struct op *op) {
     const Ws__ShutdownWorkerRequest *req = op->req;
     static const Ws__ShutdownWorkerResponse resp = WS__SHUTDOWN_WORKER_RESPONSE__INIT;
@@ -59,6 +66,8 @@ static void go_shutdown(struct op *op) {
         strempty(req->sticky_task_queue) ? NULL : queue_find(op->e, space, false, req->sticky_task_queue);
     if (q)
         queue_shut(op->e, q);
+    if (!strempty(req->task_queue))
+        forget_worker(op->e, space, req->task_queue, req->identity);
     op_reply(op, &resp.base, (struct str){NULL, 0});
 }
 
@@ -98,12 +107,29 @@ void engine_reset_sticky(struct engine *e, struct call *c, const Ws__ResetSticky
 
 /* Describe */
 
-static void describe_pollers(struct op *op, const struct queue *q, Ws__DescribeTaskQueueResponse *r) {
+static Deployment__WorkerDeploymentOptions *worker_options(struct arena *a, struct version v) {
+    Deployment__WorkerDeploymentOptions *o =
+        version_is_none(v) ? NULL : arena_new(a, Deployment__WorkerDeploymentOptions);
+    if (!o)
+        return NULL;
+    deployment__worker_deployment_options__init(o);
+    o->deployment_name = arena_strdup(a, v.deployment);
+    o->build_id = arena_strdup(a, v.build_id);
+    o->worker_versioning_mode = WORKER_VERSIONING_MODE_VERSIONED;
+    return o;
+}
+
+static size_t visitor_count(const struct queue *q) {
+    size_t n = q->visitor_count;
+    list_for(&q->versions, v) n += container_of(v, struct queue, version_link)->visitor_count;
+    return n;
+}
+
+static void add_pollers(struct op *op, const struct queue *q, Ws__DescribeTaskQueueResponse *r) {
     struct arena *a = op->call->arena;
-    r->pollers = arena_array(a, Taskqueue__PollerInfo *, q->visitor_count);
     for (size_t i = 0; r->pollers && i < q->visitor_count; i++) {
         const struct visitor *v = &q->visitors[i];
-        if (op->e->now.wall.us - v->last_us > VISITOR_SHOWN_US)
+        if (op->e->now.wall.us - v->last_us > ENGINE_VISITOR_MS * USEC_PER_MS)
             continue;
         Taskqueue__PollerInfo *p = arena_new(a, Taskqueue__PollerInfo);
         if (!p)
@@ -112,8 +138,15 @@ static void describe_pollers(struct op *op, const struct queue *q, Ws__DescribeT
         p->identity = arena_strdup(a, v->identity);
         p->last_access_time = response_time(a, v->last_us);
         p->rate_per_second = v->rate;
+        p->deployment_options = worker_options(a, q->version);
         r->pollers[r->n_pollers++] = p;
     }
+}
+
+static void describe_pollers(struct op *op, const struct queue *q, Ws__DescribeTaskQueueResponse *r) {
+    r->pollers = arena_array(op->call->arena, Taskqueue__PollerInfo *, visitor_count(q));
+    add_pollers(op, q, r);
+    list_for(&q->versions, n) add_pollers(op, container_of(n, struct queue, version_link), r);
 }
 
 static int64_t oldest_age_us(const struct op *op, const struct queue *q) {
@@ -124,20 +157,61 @@ static int64_t oldest_age_us(const struct op *op, const struct queue *q) {
     return op->e->now.mono.us - oldest;
 }
 
-static void describe_backlog(struct op *op, const struct queue *q, Ws__DescribeTaskQueueResponse *r) {
+Taskqueue__TaskQueueStats *queue_stats(const struct op *op, const struct queue *q) {
     struct arena *a = op->call->arena;
     Taskqueue__TaskQueueStats *stats = arena_new(a, Taskqueue__TaskQueueStats);
-    Taskqueue__TaskQueueStatus *status = arena_new(a, Taskqueue__TaskQueueStatus);
-    if (!stats || !status)
-        return;
+    if (!stats)
+        return NULL;
     taskqueue__task_queue_stats__init(stats);
-    taskqueue__task_queue_status__init(status);
-    stats->approximate_backlog_count = status->backlog_count_hint = q ? (int64_t)q->task_count : 0;
+    stats->approximate_backlog_count = q ? (int64_t)q->task_count : 0;
     stats->approximate_backlog_age = response_duration(a, q ? oldest_age_us(op, q) : 0);
     stats->rate_limiting_active = q && q->rate > 0;
+    return stats;
+}
+
+/* The queue and those of all versions beside it. */
+static void describe_backlog(struct op *op, const struct queue *q, Ws__DescribeTaskQueueResponse *r) {
+    struct arena *a = op->call->arena;
+    Taskqueue__TaskQueueStats *stats = queue_stats(op, q);
+    Taskqueue__TaskQueueStatus *status = arena_new(a, Taskqueue__TaskQueueStatus);
+    int64_t age_us = q ? oldest_age_us(op, q) : 0;
+    if (!stats || !status)
+        return;
+    taskqueue__task_queue_status__init(status);
     status->rate_per_second = q ? q->rate : 0;
+    if (q) {
+        list_for(&q->versions, n) {
+            const struct queue *v = container_of(n, struct queue, version_link);
+            stats->approximate_backlog_count += (int64_t)v->task_count;
+            stats->rate_limiting_active |= v->rate > 0;
+            status->rate_per_second = MAX(status->rate_per_second, v->rate);
+            age_us = MAX(age_us, oldest_age_us(op, v));
+        }
+    }
+    stats->approximate_backlog_age = response_duration(a, age_us);
+    status->backlog_count_hint = stats->approximate_backlog_count;
     r->stats = stats;
     r->task_queue_status = status;
+}
+
+static void describe_routes(struct op *op, struct queue *q, Ws__DescribeTaskQueueResponse *r) {
+    struct arena *a = op->call->arena;
+    const struct route *route = queue_route(op->e, q);
+    Taskqueue__TaskQueueVersioningInfo *i = arena_new(a, Taskqueue__TaskQueueVersioningInfo);
+    if (!i)
+        return;
+    taskqueue__task_queue_versioning_info__init(i);
+    i->current_version = version_text(a, route->current, VERSION_OLD_DELIMITER, VERSION_UNVERSIONED_TEXT);
+    i->current_deployment_version = version_message(a, route->current);
+    i->update_time = response_time(a, route->current_us);
+    if (route->is_ramping) {
+        i->ramping_version = version_text(a, route->ramping, VERSION_OLD_DELIMITER, VERSION_UNVERSIONED_TEXT);
+        i->ramping_deployment_version = version_message(a, route->ramping);
+        i->ramping_version_percentage = route->percentage;
+        i->update_time = response_time(a, MAX(route->current_us, route->ramping_us));
+    }
+    r->versioning_info = i;
+    op->wait_seq = MAX(op->wait_seq, op->e->deployments_seq);
 }
 
 static void go_describe(struct op *op) {
@@ -151,18 +225,20 @@ static void go_describe(struct op *op) {
         rc = op_out_of_memory(op);
     if (rc == 0) {
         bool is_activity = req->task_queue_type == TASK_QUEUE_TYPE_ACTIVITY;
-        const struct queue *q = queue_find(op->e, space, is_activity, req->task_queue->name);
+        struct queue *q = queue_find(op->e, space, is_activity, req->task_queue->name);
         ws__describe_task_queue_response__init(r);
         if (q)
             describe_pollers(op, q, r);
         describe_backlog(op, q, r);
+        if (q && req->task_queue->kind != TASK_QUEUE_KIND_STICKY)
+            describe_routes(op, q, r);
         if (arena_failed(op->call->arena))
             rc = op_out_of_memory(op);
     }
     if (rc < 0)
         op_fail(op);
     else
-        op_reply(op, &r->base, (struct str){NULL, 0});
+        op_reply_durable(op, &r->base, (struct str){NULL, 0});
 }
 
 void engine_describe_task_queue(struct engine *e, struct call *c, const Ws__DescribeTaskQueueRequest *req) {

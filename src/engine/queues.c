@@ -27,6 +27,24 @@ struct queue *queue_find(struct engine *e, struct space *space, bool is_activity
     return q;
 }
 
+/* Behind the key of its base, each text as a C string. */
+static void version_key(struct buf *b, const struct queue *base, struct version v) {
+    buf_add_str(b, base->key);
+    buf_add_u8(b, 0);
+    buf_add_cstr(b, v.deployment);
+    buf_add_u8(b, 0);
+    buf_add_cstr(b, v.build_id);
+}
+
+struct queue *queue_find_version(struct engine *e, const struct queue *base, struct version v) {
+    struct buf key;
+    buf_init(&key, 4096);
+    version_key(&key, base, v);
+    struct queue *q = buf_ok(&key) ? map_get(&e->queues, buf_str(&key)) : NULL;
+    buf_done(&key);
+    return q;
+}
+
 static struct task *pop_first(struct queue *q) {
     for (int p = 0; p < QUEUE_PRIORITIES; p++) {
         struct list *n = list_pop(&q->tasks[p]);
@@ -72,19 +90,17 @@ void queues_forget(struct engine *e, const struct space *space) {
     }
 }
 
-struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name) {
-    struct queue *q = NULL;
-    struct buf key;
-    buf_init(&key, 4096);
-    queue_key(&key, space, is_activity, name);
-    if (buf_ok(&key) && (q = map_get(&e->queues, buf_str(&key)))) {
-        buf_done(&key);
+/* Finds the queue with this key, or makes it; takes the key. */
+static struct queue *queue_get_key(struct engine *e, struct space *space, bool is_activity, struct buf *key) {
+    struct queue *q = buf_ok(key) ? map_get(&e->queues, buf_str(key)) : NULL;
+    if (q) {
+        buf_done(key);
         return q;
     }
-    buf_add_u8(&key, 0); /* the name at its end is also a C string */
+    buf_add_u8(key, 0); /* the text at its end is also a C string */
     size_t len = 0;
-    uint8_t *bytes = buf_ok(&key) ? buf_take(&key, &len) : NULL;
-    buf_done(&key);
+    uint8_t *bytes = buf_ok(key) ? buf_take(key, &len) : NULL;
+    buf_done(key);
     q = bytes ? mem_zalloc(sizeof(*q)) : NULL;
     if (!q) {
         mem_free(bytes);
@@ -98,9 +114,35 @@ struct queue *queue_get(struct engine *e, struct space *space, bool is_activity,
     for (int p = 0; p < QUEUE_PRIORITIES; p++)
         list_init(&q->tasks[p]);
     list_init(&q->pollers);
+    list_init(&q->versions);
+    q->base = q;
+    q->last_add_us = INT64_MIN;
     if (map_put(&e->queues, q->key, q) < 0) {
         queue_free(q);
         return NULL;
+    }
+    return q;
+}
+
+struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name) {
+    struct buf key;
+    buf_init(&key, 4096);
+    queue_key(&key, space, is_activity, name);
+    return queue_get_key(e, space, is_activity, &key);
+}
+
+struct queue *queue_get_version(struct engine *e, struct queue *base, struct version v) {
+    struct buf key;
+    if (version_is_none(v))
+        return base;
+    buf_init(&key, 4096);
+    version_key(&key, base, v);
+    struct queue *q = queue_get_key(e, base->space, base->is_activity, &key);
+    if (q && q->base == q) {
+        q->base = base;
+        q->version.deployment = q->name + strlen(q->name) + 1;
+        q->version.build_id = q->version.deployment + strlen(q->version.deployment) + 1;
+        list_append(&base->versions, &q->version_link);
     }
     return q;
 }
@@ -179,7 +221,7 @@ int64_t queues_next_pass_us(const struct engine *e) {
 }
 
 void queue_add(struct engine *e, struct queue *q, struct task *t) {
-    t->added_us = e->now.mono.us;
+    t->added_us = q->last_add_us = e->now.mono.us;
     list_append(lane_of(q, t), &t->link);
     q->task_count++;
     hand_out(e, q);
@@ -230,6 +272,25 @@ void queue_visit(struct engine *e, struct queue *q, const char *identity, double
     v->rate = rate;
 }
 
+void queue_say_goodbye(struct queue *q, const char *identity) {
+    for (size_t i = 0; i < q->visitor_count; i++) {
+        if (!streq(q->visitors[i].identity, identity))
+            continue;
+        mem_free(q->visitors[i].identity);
+        q->visitors[i] = q->visitors[--q->visitor_count];
+        return;
+    }
+}
+
+bool queue_has_visitor(const struct engine *e, const struct queue *q) {
+    if (!list_empty(&q->pollers))
+        return true;
+    for (size_t i = 0; i < q->visitor_count; i++)
+        if (e->now.wall.us - q->visitors[i].last_us < ENGINE_VISITOR_MS * USEC_PER_MS)
+            return true;
+    return false;
+}
+
 /* An activity's own priority, or that of its workflow. */
 static int priority_of(const Common__Priority *run, const Common__Priority *own) {
     if (own && own->priority_key > 0)
@@ -239,18 +300,17 @@ static int priority_of(const Common__Priority *run, const Common__Priority *own)
 
 /* Without memory for the entry the task would be forgotten while its worker waits: the process ends
  * and recovery offers it again. */
-static void offer(struct engine *e, struct run *run, bool is_activity, const char *queue_name,
-                  int64_t event_id, int32_t stamp, int priority) {
-    struct queue *q = queue_get(e, run->space, is_activity, queue_name);
+static struct task *task_new(struct run *run, bool is_activity, int64_t event_id, int32_t stamp,
+                             int priority) {
     struct task *t = mem_zalloc(sizeof(*t));
-    ensure(q && t);
+    ensure(t);
     t->kind = is_activity ? TASK_ACTIVITY : TASK_WORKFLOW;
     t->space = run->space;
     t->run_id = run->key.run_id;
     t->event_id = event_id;
     t->stamp = stamp;
     t->priority = priority;
-    queue_add(e, q, t);
+    return t;
 }
 
 static void unstick(struct step *s, void *arg unused_arg) {
@@ -261,14 +321,13 @@ void offer_workflow_task(struct engine *e, struct run *run) {
     const State__Execution *st = run->body->st;
     if (!st->task || st->task->started_event_id || run_is_paused(st))
         return;
-    if (!st->task->is_sticky) {
-        offer(e, run, false, st->task_queue, st->task->scheduled_event_id, 0,
-              priority_of(st->priority, NULL));
-        return;
-    }
-    if (queue_has_worker(e, queue_find(e, run->space, false, st->sticky_queue))) {
-        offer(e, run, false, st->sticky_queue, st->task->scheduled_event_id, 0,
-              priority_of(st->priority, NULL));
+    struct queue *sticky = st->task->is_sticky ? queue_find(e, run->space, false, st->sticky_queue) : NULL;
+    if (!st->task->is_sticky || (queue_has_worker(e, sticky) && route_keeps_sticky(e, run))) {
+        struct task *t =
+            task_new(run, false, st->task->scheduled_event_id, 0, priority_of(st->priority, NULL));
+        struct queue *q = sticky ? sticky : route_task(e, run, false, st->task_queue, t);
+        ensure(q);
+        queue_add(e, q, t);
         return;
     }
     run_quiet_step(e, run, unstick, NULL); /* its effect comes back here for the normal queue */
@@ -276,9 +335,13 @@ void offer_workflow_task(struct engine *e, struct run *run) {
 
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {
     const State__Activity *a = activity_find(run->body->st, event_id);
-    if (a && a->is_offered && !a->started_us && !run_is_paused(run->body->st))
-        offer(e, run, true, a->task_queue, event_id, a->stamp,
-              priority_of(run->body->st->priority, a->priority));
+    if (!a || !a->is_offered || a->started_us || run_is_paused(run->body->st))
+        return;
+    struct task *t =
+        task_new(run, true, event_id, a->stamp, priority_of(run->body->st->priority, a->priority));
+    struct queue *q = route_task(e, run, true, a->task_queue, t);
+    ensure(q);
+    queue_add(e, q, t);
 }
 
 void offer_all(struct engine *e, struct run *run) {
@@ -286,6 +349,9 @@ void offer_all(struct engine *e, struct run *run) {
     offer_workflow_task(e, run);
     for (size_t i = 0; i < st->n_activities; i++)
         offer_activity_task(e, run, st->activities[i]->scheduled_event_id);
+    for (size_t i = 0; i < st->n_callbacks; i++)
+        if (st->callbacks[i]->state == CALLBACK_STATE_SCHEDULED)
+            callback_begin(e, &run->key, (int64_t)i);
     for (size_t i = 0; i < st->n_outbox; i++)
         letter_begin(e, &run->key, st->outbox[i]->id);
 }

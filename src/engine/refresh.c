@@ -13,7 +13,7 @@
 #include "engine/schedule.h"
 
 struct walk {
-    struct space *space;
+    struct uuid namespace_id; /* the namespace itself may be removed on the way */
     int64_t change; /* what the schedules are told of */
     struct visibility_place after;
     bool has_after;
@@ -70,7 +70,7 @@ static int read_page(struct op *op, struct walk *w) {
     op->page_read = pr;
     list_append(&op->e->page_reads, &pr->link);
     pr->read = (struct read){.kind = READ_VISIBILITY,
-                             .namespace_id = w->space->id,
+                             .namespace_id = w->namespace_id,
                              .where = &where,
                              .after = w->has_after ? &pr->after : NULL,
                              .limit = ENGINE_REFRESH_SCHEDULES,
@@ -115,22 +115,27 @@ static void walk_later(struct op *op, int64_t us) {
     op_park(op, &op->e->retries, usec_add(op->e->now.mono.us, us), go_page);
 }
 
-static void walk_end(struct op *op, struct walk *w) {
-    State__Namespace *st = w->space->st;
+/* NULL: it is gone, or going with everything in it. */
+static struct space *walk_space(struct op *op, const struct walk *w) {
+    struct space *s = space_by_id(op->e, w->namespace_id);
+    return s && !s->st->is_being_removed ? s : NULL;
+}
+
+static void walk_end(struct op *op, struct walk *w, struct space *space) {
+    State__Namespace *st = space->st;
     int64_t before = st->holiday_refreshed;
     st->holiday_refreshed = w->change;
-    w->space->is_refreshing = false;
+    space->is_refreshing = false;
     /* Without memory for it, the next start tells them once more. */
-    if (space_write(op->e, w->space) < 0)
+    if (space_write(op->e, space) < 0)
         st->holiday_refreshed = before;
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
-static void go_walk(struct op *op) {
-    struct walk *w = op->extra;
-    w->change = w->space->st->holiday_change;
+static void walk_begin(struct op *op, struct walk *w, const struct space *space) {
+    w->change = space->st->holiday_change;
     w->has_after = w->is_read = false;
-    op->wait_seq = w->space->group_seq;
+    op->wait_seq = space->group_seq;
     op_continue_durable(op, go_page);
 }
 
@@ -139,13 +144,18 @@ static void go_page(struct op *op) {
     int rc = w->is_read ? 0 : read_page(op, w);
     if (rc == ERR_WAIT)
         return;
+    struct space *space = walk_space(op, w);
+    if (!space) {
+        op_reply(op, NULL, (struct str){NULL, 0});
+        return;
+    }
     if (rc == 0 && w->rc < 0) {
         op->e->cfg.on_fatal(op->e->cfg.fatal_ctx, "schedules cannot be read from the store");
         op_fail(op);
         return;
     }
     while (rc != ERR_NO_MEMORY && w->is_read && w->at < w->count) {
-        rc = refresh_one(op, w->space, w->runs[w->at]);
+        rc = refresh_one(op, space, w->runs[w->at]);
         if (rc == ERR_WAIT)
             return;
         if (rc != ERR_NO_MEMORY)
@@ -158,10 +168,10 @@ static void go_page(struct op *op) {
     } else if (w->count == ENGINE_REFRESH_SCHEDULES) {
         w->is_read = false;
         walk_later(op, 1);
-    } else if (w->space->st->holiday_change != w->change) {
-        go_walk(op);
+    } else if (space->st->holiday_change != w->change) {
+        walk_begin(op, w, space);
     } else {
-        walk_end(op, w);
+        walk_end(op, w, space);
     }
 }
 
@@ -173,9 +183,9 @@ static void go_begin(struct op *op) {
         op_fail(op);
         return;
     }
-    w->space = *space;
+    w->namespace_id = (*space)->id;
     op->extra = w;
-    go_walk(op);
+    walk_begin(op, w, *space);
 }
 
 void schedules_refresh(struct engine *e, struct space *space) {

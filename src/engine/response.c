@@ -3,6 +3,7 @@
 #include "engine/response.h"
 
 #include "core/activity.h"
+#include "core/merge.h"
 #include "engine/copy.h"
 #include "core/task.h"
 #include "wire/encode.h"
@@ -187,7 +188,9 @@ static void fill_activity(struct op *op, Ws__PollActivityTaskQueueResponse *r, c
     r->start_to_close_timeout = response_duration(a, act->start_to_close_us);
     r->heartbeat_timeout = response_duration(a, act->heartbeat_timeout_us);
     r->retry_policy = act->retry_policy ? message_copy(a, &act->retry_policy->base) : NULL;
-    r->priority = act->priority ? message_copy(a, &act->priority->base) : NULL;
+    Common__Priority room;
+    const Common__Priority *priority = merge_priority(&room, st->priority, act->priority);
+    r->priority = priority ? message_copy(a, &priority->base) : NULL;
     r->workflow_execution->workflow_id = arena_strdup(a, st->workflow_id);
     r->workflow_execution->run_id = arena_strdup(a, st->run_id);
     r->workflow_type->name = arena_strdup(a, st->workflow_type);

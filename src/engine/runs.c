@@ -189,8 +189,12 @@ static void body_loaded(struct read *r, const struct row *row) {
     ensure(b);
     b->st = state__execution__unpack(&wire_heap_allocator, row->body.n, (const uint8_t *)row->body.p);
     ensure(b->st);
+    bool is_as_stored = !b->st->task || !b->st->task->is_speculative;
     task_forget_speculative(b->st);
-    wire_encode(&b->image, &b->st->base);
+    if (is_as_stored)
+        buf_add_str(&b->image, row->body);
+    else
+        wire_encode(&b->image, &b->st->base);
     ensure(buf_ok(&b->image));
     b->is_written = true;
     b->tape.first_id = b->tape.next_id = b->st->next_event_id;

@@ -1,8 +1,8 @@
-/* Calls about one schedule: create, describe, update, patch, delete, and our own trigger, explain and
- * backfills.
+/* Calls about one schedule: create, describe, update, patch, delete, and our own trigger and backfills.
  *
  * The happy path is that of every other call: find the schedule's run, let core step it, answer when that is
- * durable. Lists of schedules are in visibility_ops.c; what a schedule starts goes by letters (letters.c). */
+ * durable. Lists of schedules are in visibility_ops.c, what reads the ledger in ledger_ops.c; what a schedule
+ * starts goes by letters (letters.c). */
 #include "engine/schedule.h"
 
 #include "core/attributes.h"
@@ -182,17 +182,6 @@ static void go_matching_times(struct op *op) {
     if (rc == 0)
         rc = schedule_matching_times(op->run->body->st, space->st, op->e->cfg.zones, req, op->call->arena, &r,
                                      &op->err);
-    end_change(op, rc, r ? &r->base : NULL);
-}
-
-static void go_explain(struct op *op) {
-    const Rondo__ExplainScheduleTimeRequest *req = op->req;
-    Rondo__ExplainScheduleTimeResponse *r = NULL;
-    struct space *space;
-    int rc = find(op, req->namespace_, req->schedule_id, &space);
-    if (rc == 0)
-        rc = schedule_explain(op->run->body->st, space->st, op->e->cfg.zones, req, op->call->arena, &r,
-                              &op->err);
     end_change(op, rc, r ? &r->base : NULL);
 }
 
@@ -376,6 +365,5 @@ SCHEDULE_RPC(Ws__, update_schedule, UpdateSchedule, go_update)
 SCHEDULE_RPC(Ws__, patch_schedule, PatchSchedule, go_patch)
 SCHEDULE_RPC(Ws__, delete_schedule, DeleteSchedule, go_delete)
 SCHEDULE_RPC(Rondo__, trigger_schedule, TriggerSchedule, go_trigger)
-SCHEDULE_RPC(Rondo__, explain_schedule_time, ExplainScheduleTime, go_explain)
 SCHEDULE_RPC(Rondo__, list_backfills, ListBackfills, go_list_backfills)
 SCHEDULE_RPC(Rondo__, cancel_backfill, CancelBackfill, go_cancel_backfill)

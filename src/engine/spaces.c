@@ -21,6 +21,8 @@ int space_add(struct engine *e, struct str body) {
     struct space *s = mem_zalloc(sizeof(*s));
     if (!s)
         return ERR_NO_MEMORY;
+    s->e = e;
+    s->book = deployment_book();
     s->st = state__namespace__unpack(&wire_heap_allocator, body.n, (const uint8_t *)body.p);
     if (s->st && s->st->state == NAMESPACE_STATE_UNSPECIFIED)
         s->st->state = NAMESPACE_STATE_REGISTERED; /* it is older than states are */

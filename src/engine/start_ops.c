@@ -7,8 +7,10 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "core/attach.h"
 #include "core/task.h"
 #include "core/validate.h"
+#include "core/versioning.h"
 #include "engine/response.h"
 #include "wire/encode.h"
 
@@ -103,6 +105,18 @@ static int terminate_existing(struct op *op, const char *new_run_id) {
     return op_step_end(op, &s, rc, true);
 }
 
+/* Whether the starter's own worker is the one that would get the first task. */
+static bool is_eager_worker(struct op *op, struct space *space, const Ws__StartWorkflowExecutionRequest *req,
+                            struct version pin) {
+    struct version worker = version_of_options(req->eager_worker_deployment_options);
+    struct queue *base =
+        space->deployment_count ? queue_get(op->e, space, false, req->task_queue->name) : NULL;
+    int64_t revision;
+    if (version_is_none(pin) && base)
+        pin = route_target(queue_route(op->e, base), version_ramp_place(req->workflow_id), false, &revision);
+    return version_eq(worker, pin);
+}
+
 int op_birth(struct op *op, struct space *space, const struct start_plan *plan) {
     struct engine *e = op->e;
     struct step s;
@@ -119,11 +133,24 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
     step_init(&s, st, e->now.wall, &e->rng, op->call->arena, &op->err);
     s.ctx.space = space->st;
     s.ctx.zones = op->e->cfg.zones;
+    s.ctx.versions = &space->book;
     s.ctx.namespace_name = space->st->name;
     s.limits = &e->limits;
-    int rc = run_start(&s, &birth, plan->req);
+    const Workflow__VersioningOverride *override =
+        versioning_override(op->call->arena, plan->req->versioning_override);
+    struct version pin = versioning_override_target(override);
+    birth.is_eager = birth.is_eager && is_eager_worker(op, space, plan->req, pin);
+    int rc = birth.parent ? 0 : versioning_check_served(&s, override, plan->req->task_queue->name);
+    if (rc == 0)
+        rc = run_start(&s, &birth, plan->req);
     if (rc == 0 && birth.is_eager && st->task) {
-        struct task_pick pick = {st->task->scheduled_event_id, plan->req->identity, op->request_id, false};
+        struct task_pick pick = {
+            .scheduled_event_id = st->task->scheduled_event_id,
+            .identity = plan->req->identity,
+            .request_id = op->request_id,
+            .version = version_of_options(plan->req->eager_worker_deployment_options),
+            .is_bound = versioning_is_pinned(st),
+        };
         rc = task_start(&s, &pick);
     }
     if (rc == 0 && step_failed(&s))
@@ -136,8 +163,9 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
     pb_free(s.st);
     step_done(&s);
     if (rc < 0)
-        return err_std(&op->err, rc);
+        return op->err.code == rc ? rc : err_std(&op->err, rc);
     op_pin(op, run);
+    deployment_pinned(op, space, pin);
     return 0;
 }
 
@@ -199,6 +227,19 @@ Common__Link *event_link(struct op *op, E__EventType type, int64_t event_id) {
     return link;
 }
 
+/* The event of a request that was attached may still wait for its id. */
+static void refer_to_request(struct op *op, Common__Link__WorkflowEvent *link) {
+    Common__Link__WorkflowEvent__RequestIdReference *ref =
+        arena_new(op->call->arena, Common__Link__WorkflowEvent__RequestIdReference);
+    if (!ref)
+        return;
+    common__link__workflow_event__request_id_reference__init(ref);
+    ref->request_id = op->request_id;
+    ref->event_type = EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED;
+    link->reference_case = COMMON__LINK__WORKFLOW_EVENT__REFERENCE_REQUEST_ID_REF;
+    link->request_id_ref = ref;
+}
+
 Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started) {
     struct arena *a = op->call->arena;
     const State__Execution *st = op->run->body->st;
@@ -211,6 +252,8 @@ Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started
     r->started = started;
     r->status = (E__WorkflowExecutionStatus)st->status;
     r->link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
+    if (r->link && op->request_id && attach_find(st, op->request_id))
+        refer_to_request(op, r->link->workflow_event);
     return arena_failed(a) ? NULL : r;
 }
 
@@ -255,6 +298,11 @@ static void go_start(struct op *op) {
         rc = op_judge_start(op, space, req, &verdict);
     if (rc == ERR_WAIT)
         return;
+    if (rc == 0 && verdict == START_EXISTING && attach_is_wanted(op->run->body->st, req, op->request_id)) {
+        struct step s;
+        op_step_begin(op, &s);
+        rc = op_step_end(op, &s, attach_start(&s, req, op->request_id), true);
+    }
     if (rc == 0 && (verdict == START_SAME || verdict == START_EXISTING)) {
         reply_started(op, verdict == START_SAME, (struct str){NULL, 0});
         return;

@@ -9,6 +9,7 @@ void op_step_begin(struct op *op, struct step *s) {
     step_init(s, op->run->body->st, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
     s->ctx.space = op->run->space->st;
     s->ctx.zones = op->e->cfg.zones;
+    s->ctx.versions = &op->run->space->book;
     s->ctx.namespace_name = op->run->space->st->name;
     s->ctx.origin = op->origin;
     s->ctx.state_bytes = op->run->body->image.len;
@@ -143,6 +144,7 @@ void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s
     step_init(&s, run->body->st, e->now.wall, &e->rng, &arena, NULL);
     s.ctx.space = run->space->st;
     s.ctx.zones = e->cfg.zones;
+    s.ctx.versions = &run->space->book;
     s.ctx.namespace_name = run->space->st->name;
     s.limits = &e->limits;
     fn(&s, arg);

@@ -206,6 +206,7 @@ int command_start_dev(const struct opt_args *a) {
         .stops_on_signals = true,
         .log = &log,
     };
+    cfg.limits.allows_callbacks = true;
     store_choose(&cfg, opt_is_given(a, DEV_DB_FILENAME) ? opt_text(a, DEV_DB_FILENAME) : ":memory:");
     log_open(&log, opt_text(a, DEV_LOG_LEVEL), opt_text(a, DEV_LOG_FORMAT));
     int code = dev_addresses(a, &cfg);

@@ -32,6 +32,7 @@ int command_server(const struct opt_args *a) {
         .stops_on_signals = true,
         .log = &log,
     };
+    cfg.limits.allows_callbacks = opt_flag(a, SETTING_ALLOW_CALLBACKS);
     store_choose(&cfg, opt_text(a, SETTING_DATA));
     log_open(&log, opt_text(a, SETTING_LOG_LEVEL), opt_text(a, SETTING_LOG_FORMAT));
     if (address_parse(opt_text(a, SETTING_GRPC), &cfg.grpc, &e) < 0)

@@ -20,6 +20,7 @@
 #include "host/zoneinfo.h"
 #include "net/h2.h"
 #include "net/http1.h"
+#include "serve/callbacks.h"
 #include "serve/dispatch.h"
 #include "serve/http.h"
 
@@ -36,6 +37,7 @@ struct server {
     struct http http;
     struct h2_server *h2_server;
     struct http1_server *http_server;
+    struct callbacks callbacks;
     struct address grpc_address;
     atomic_int stop_requests; /* counted by server_stop(), maybe on other threads */
     bool is_recovering; /* the loop runs only to get the engine ready */
@@ -188,6 +190,8 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
         .limits = cfg->limits,
         .long_poll_us = cfg->long_poll_us,
         .zones = &s->zones,
+        .send_callback = callbacks_send,
+        .callback_ctx = &s->callbacks,
         .on_fatal = on_fatal,
         .fatal_ctx = s,
     };
@@ -195,7 +199,10 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
     if (!s->zoneinfo)
         return err_std(reterr, ERR_NO_MEMORY);
     s->zones = zoneinfo_zones(s->zoneinfo);
-    int rc = engine_new(&ec, host_now(), on_ready, s, &s->engine);
+    int rc = http1_client_new(s->loop, &s->callbacks.client);
+    if (rc < 0)
+        return err_std(reterr, rc);
+    rc = engine_new(&ec, host_now(), on_ready, s, &s->engine);
     if (rc < 0)
         return err_set(reterr, rc, "%s", s->start_error.code ? s->start_error.text : err_text(rc));
     s->dispatch.engine = s->engine;
@@ -294,6 +301,8 @@ void server_free(struct server *s) {
     engine_free(s->engine);
     s->zoneinfo = zoneinfo_free(s->zoneinfo);
     s->engine = s->dispatch.engine = NULL;
+    s->callbacks.is_closed = true;
+    http1_client_free(s->callbacks.client);
     h2_server_free(s->h2_server);
     http1_server_free(s->http_server);
     api_sweep(&s->http.api);

@@ -36,6 +36,8 @@ enum write_kind {
     WRITE_VISIBILITY,     /* insert or replace what lists show of one run */
     WRITE_CURRENT,        /* insert or replace which run a workflow id means */
     WRITE_CURRENT_GONE,
+    WRITE_DEPLOYMENT,     /* insert or replace a worker deployment */
+    WRITE_DEPLOYMENT_GONE,
     WRITE_HISTORY, /* append one run of events; first_event_id must be new in this run */
     WRITE_LEDGER,  /* insert or replace one row of a schedule's ledger */
     WRITE_LEDGER_GONE, /* remove a schedule's rows with ids below ledger.id, and those written before ledger.at_us */
@@ -57,8 +59,9 @@ struct write {
     struct uuid namespace_id;
     struct uuid run_id;      /* EXECUTION*, VISIBILITY, CURRENT, HISTORY, LEDGER* */
     struct str workflow_id;  /* EXECUTION, CURRENT* */
-    struct str name;         /* NAMESPACE */
-    struct str body;         /* NAMESPACE, EXECUTION: the state; VISIBILITY, LEDGER: the answer; HISTORY: packed events */
+    struct str name;         /* NAMESPACE, DEPLOYMENT* */
+    struct str body;         /* NAMESPACE, EXECUTION, DEPLOYMENT: the state; VISIBILITY, LEDGER: the answer; HISTORY:
+                                packed events */
     int64_t due_us;          /* EXECUTION: next deadline by the wall clock, or CLOCK_NEVER */
     int64_t close_us;        /* EXECUTION, VISIBILITY: when it closed, or CLOCK_NEVER while open */
     int64_t start_us;        /* VISIBILITY */
@@ -96,6 +99,7 @@ void batch_done(struct batch *b);
 /* The keys of the question are in the row too; what is not named is empty (times: CLOCK_NEVER). */
 enum read_kind {
     READ_NAMESPACES, /* all of them, by id -> namespace_id, name, body */
+    READ_DEPLOYMENTS, /* all of them, by namespace and name -> namespace_id, name, body */
     READ_CURRENT,    /* (namespace_id, workflow_id) -> run_id */
     READ_EXECUTION,  /* (namespace_id, run_id) -> body, workflow_id, due_us, close_us, is_ready */
     READ_HISTORY,    /* (namespace_id, run_id, [first, last] event ids) -> rows, whole batches, oldest first */
@@ -184,4 +188,4 @@ static inline void store_collect(struct store *s) { s->ops->collect(s); }
 /* Waits for batches under way to be durable (their `done` runs), then frees. NULL is fine. */
 void store_close(struct store *s);
 
-#define STORE_SCHEMA_VERSION 2
+#define STORE_SCHEMA_VERSION 3

@@ -16,6 +16,7 @@ import {
   proxyActivities,
   proxySinks,
   setHandler,
+  setWorkflowOptions,
   sleep,
   startChild,
   upsertSearchAttributes,
@@ -320,4 +321,55 @@ export async function relabels(name, ...values) {
 
 export async function same(value) {
   return value;
+}
+
+// Worker versions: runs that stay with theirs, runs that move, and one that moves when it is told to.
+
+setWorkflowOptions({ versioningBehavior: 'PINNED' }, stays);
+export async function stays(...calls) {
+  return await untilStopped(calls);
+}
+
+setWorkflowOptions({ versioningBehavior: 'AUTO_UPGRADE' }, moves);
+export async function moves(...calls) {
+  return await untilStopped(calls);
+}
+
+// Signals are answered one by one; after `stop` each of `calls` runs an activity.
+async function untilStopped(calls) {
+  const items = [];
+  let isStopped = false;
+  setHandler(add, (item) => void items.push(item));
+  setHandler(stop, () => void (isStopped = true));
+  setHandler(seen, () => items);
+  await condition(() => isStopped);
+  for (const call of calls) items.push(await echo(call));
+  return items;
+}
+
+setWorkflowOptions({ versioningBehavior: 'PINNED' }, staysWithChild);
+export async function staysWithChild() {
+  let isStopped = false;
+  setHandler(stop, () => void (isStopped = true));
+  await condition(() => isStopped);
+  return await executeChild('bornOn');
+}
+
+setWorkflowOptions({ versioningBehavior: 'PINNED' }, bornOn);
+export async function bornOn() {
+  await sleep(1);
+  return workflowInfo().currentDeploymentVersion?.buildId ?? 'none';
+}
+
+// Ends with the build that its last run is on: it continues as new when it hears of another version.
+setWorkflowOptions({ versioningBehavior: 'PINNED' }, followsVersions);
+export async function followsVersions(initialVersioningBehavior, hops) {
+  if (hops > 0) return await bornOn();
+  let isStopped = false;
+  setHandler(stop, () => void (isStopped = true));
+  await condition(() => isStopped);
+  const next = makeContinueAsNewFunc({ initialVersioningBehavior });
+  while (initialVersioningBehavior === 'AUTO_UPGRADE' && !workflowInfo().targetWorkerDeploymentVersionChanged)
+    await sleep(20);
+  return await next(initialVersioningBehavior, hops + 1);
 }

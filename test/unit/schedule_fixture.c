@@ -17,25 +17,32 @@ static const struct zone *no_zone(unused_arg void *ctx, unused_arg struct str na
 
 #define MAKE(f, descriptor) pb_arena_new(&(descriptor), &(f)->c.arena)
 
-Schedule__Schedule *sched_new(struct sched *f) {
-    Schedule__Schedule *s = MAKE(f, schedule__schedule__descriptor);
-    Workflow__NewWorkflowExecutionInfo *w = MAKE(f, workflow__new_workflow_execution_info__descriptor);
-    if (!s || !w)
-        return NULL;
-    s->spec = MAKE(f, schedule__schedule_spec__descriptor);
-    s->policies = MAKE(f, schedule__schedule_policies__descriptor);
-    s->state = MAKE(f, schedule__schedule_state__descriptor);
-    s->extras = MAKE(f, rondo__schedule_extras__descriptor);
-    s->action = MAKE(f, schedule__schedule_action__descriptor);
-    if (!s->spec || !s->policies || !s->state || !s->extras || !s->action)
-        return NULL;
-    s->action->action_case = SCHEDULE__SCHEDULE_ACTION__ACTION_START_WORKFLOW;
-    s->action->start_workflow = w;
+static Schedule__Schedule *make_schedule(struct sched *f, struct sched_parts *p) {
+    Workflow__NewWorkflowExecutionInfo *w = &p->workflow;
+    schedule__schedule__init(&p->schedule);
+    schedule__schedule_spec__init(&p->spec);
+    schedule__schedule_policies__init(&p->policies);
+    schedule__schedule_state__init(&p->state);
+    rondo__schedule_extras__init(&p->extras);
+    schedule__schedule_action__init(&p->action);
+    workflow__new_workflow_execution_info__init(w);
+    p->schedule.spec = &p->spec;
+    p->schedule.policies = &p->policies;
+    p->schedule.state = &p->state;
+    p->schedule.extras = &p->extras;
+    p->schedule.action = &p->action;
+    p->action.action_case = SCHEDULE__SCHEDULE_ACTION__ACTION_START_WORKFLOW;
+    p->action.start_workflow = w;
     w->workflow_id = core_text(&f->c, "wf");
     w->workflow_type = f->c.start.workflow_type;
     w->task_queue = f->c.start.task_queue;
     w->input = core_payloads(&f->c, "input");
-    return s;
+    return &p->schedule;
+}
+
+Schedule__Schedule *sched_new(struct sched *f) {
+    struct sched_parts *p = arena_new(&f->c.arena, struct sched_parts);
+    return p ? make_schedule(f, p) : NULL;
 }
 
 void sched_init(struct sched *f) {
@@ -49,7 +56,7 @@ void sched_init(struct sched *f) {
     ws__create_schedule_request__init(&f->create);
     f->create.schedule_id = core_text(&f->c, "myschedule");
     f->create.request_id = core_text(&f->c, "create-request");
-    f->schedule = sched_new(f);
+    f->schedule = make_schedule(f, &f->parts);
     sched_every(f, f->schedule, "5m");
     f->runs = mem_alloc(SCHED_RUNS_MAX * sizeof(*f->runs));
 }
@@ -240,7 +247,7 @@ int sched_create(struct sched *f) {
                                                 "create-request"};
     bool failed = false;
     context(f);
-    if (arena_failed(&f->c.arena) || !f->schedule || !f->runs)
+    if (arena_failed(&f->c.arena) || !f->runs)
         return ERR_NO_MEMORY;
     f->create.schedule = f->schedule;
     int rc =

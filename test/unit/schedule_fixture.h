@@ -32,12 +32,23 @@ struct sched_run {
     Failure__Failure *last_failure;
 };
 
+struct sched_parts {
+    Schedule__Schedule schedule;
+    Schedule__ScheduleSpec spec;
+    Schedule__SchedulePolicies policies;
+    Schedule__ScheduleState state;
+    Rondo__ScheduleExtras extras;
+    Schedule__ScheduleAction action;
+    Workflow__NewWorkflowExecutionInfo workflow;
+};
+
 struct sched {
     struct core c;
+    struct sched_parts parts; /* there also without memory */
     State__Namespace space;
     struct cal_zones zones;
     Ws__CreateScheduleRequest create; /* create.schedule is what the tests change before sched_create() */
-    Schedule__Schedule *schedule; /* the same */
+    Schedule__Schedule *schedule; /* the same; never NULL */
     struct sched_run *runs;
     size_t run_count;
     size_t shown; /* of runs, by sched_begun() */

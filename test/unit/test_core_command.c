@@ -358,8 +358,9 @@ TEST(command_upserts_search_attributes) {
         core_attributes(&f, 5, EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES);
     REQUIRE(ev && f.st && f.st->search_attributes);
     CHECK_INT(ev->workflow_task_completed_event_id, 4);
-    REQUIRE(f.st->search_attributes->n_indexed_fields == 1);
-    CHECK_STR(f.st->search_attributes->indexed_fields[0]->key, "TemporalChangeVersion");
+    REQUIRE(f.st->search_attributes->n_indexed_fields == 2); /* the completed task left the first */
+    CHECK_STR(f.st->search_attributes->indexed_fields[0]->key, "BuildIds");
+    CHECK_STR(f.st->search_attributes->indexed_fields[1]->key, "TemporalChangeVersion");
 }
 
 TEST(command_modifies_the_memo) {
@@ -379,4 +380,72 @@ TEST(command_modifies_the_memo) {
     CHECK_INT(core_complete(&f), 0);
     CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_COMPLETED@4 WORKFLOW_PROPERTIES_MODIFIED@5");
     CHECK(f.st && f.st->memo && f.st->memo->n_fields == 1);
+}
+
+/* what an event carries of its command */
+
+static Command__Command *with_metadata(struct core *f, Command__Command *c) {
+    Sdk__UserMetadata *m = arena_new(&f->arena, Sdk__UserMetadata);
+    Sdk__EventGroupMarker *marker = arena_new(&f->arena, Sdk__EventGroupMarker);
+    Sdk__EventGroupMarker **markers = arena_array(&f->arena, Sdk__EventGroupMarker *, 1);
+    if (!c || !m || !marker || !markers)
+        return NULL;
+    sdk__user_metadata__init(m);
+    sdk__event_group_marker__init(marker);
+    m->summary = core_payload(f, "json/plain", "\"why\"");
+    markers[0] = marker;
+    c->user_metadata = m;
+    c->event_group_markers = markers;
+    c->n_event_group_markers = 1;
+    return c;
+}
+
+static void check_metadata(struct core *f, int64_t event_id, bool has_it) {
+    const History__HistoryEvent *ev = core_event(f, event_id);
+    REQUIRE(ev);
+    CHECK_INT(ev->user_metadata && ev->user_metadata->summary, has_it);
+    CHECK_INT(ev->n_event_group_markers, has_it);
+}
+
+TEST(command_metadata_is_on_the_first_event_that_it_makes) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    core_add_timer(&f, "t", USEC_PER_SEC);
+    core_add_activity(&f, "a");
+    core_add_marker(&f, "m");
+    for (size_t i = 0; i < f.completion.n_commands; i++)
+        (void)with_metadata(&f, f.commands[i]);
+    f.completion.force_create_new_workflow_task = true;
+    CHECK_INT(core_complete(&f), 0);
+    for (int64_t id = 5; id <= 7; id++)
+        check_metadata(&f, id, true);
+    check_metadata(&f, 8, false);
+    CHECK_INT(core_pick(&f), 0);
+    core_add_cancel_timer(&f, "t");
+    core_add_cancel_activity(&f, 6);
+    for (size_t i = 0; i < f.completion.n_commands; i++)
+        (void)with_metadata(&f, f.commands[i]);
+    (void)core_new(&f);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@9 TASK_COMPLETED@10 TIMER_CANCELED@11 "
+                            "ACTIVITY_CANCEL_REQUESTED@12 ACTIVITY_CANCELED@13 TASK_SCHEDULED@14");
+    check_metadata(&f, 10, false);
+    check_metadata(&f, 11, true);
+    check_metadata(&f, 12, true);
+    check_metadata(&f, 13, false);
+}
+
+TEST(command_with_a_bad_priority_is_refused) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    Command__ScheduleActivityTaskCommandAttributes *a = core_add_activity(&f, "a");
+    Common__Priority p = COMMON__PRIORITY__INIT;
+    REQUIRE(a);
+    p.priority_key = -1;
+    a->priority = &p;
+    CHECK_INT(core_complete(&f), ERR_INVALID);
+    CHECK_INT(f.s.task_failed_cause, WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES);
+    CHECK_STR(f.err.text, "priority key can't be negative");
 }

@@ -104,3 +104,23 @@ TEST(merge_of_search_attributes_is_the_same) {
     CHECK_INT(STEP_VOID(&f, merge_search_attributes(&f.s, &in)), 0);
     CHECK(f.st && f.st->search_attributes && f.st->search_attributes->n_indexed_fields == 0);
 }
+
+TEST(merge_of_priorities_goes_field_by_field) {
+    Common__Priority room, from = COMMON__PRIORITY__INIT, own = COMMON__PRIORITY__INIT;
+    char tenant[] = "tenant", other[] = "other";
+    CHECK(!merge_priority(&room, NULL, NULL));
+    CHECK(merge_priority(&room, &from, NULL) == &from);
+    CHECK(merge_priority(&room, NULL, &own) == &own);
+    from.priority_key = 2;
+    from.fairness_key = tenant;
+    from.fairness_weight = 3;
+    const Common__Priority *p = merge_priority(&room, &from, &own);
+    CHECK_INT(p->priority_key, 2);
+    CHECK_STR(p->fairness_key, "tenant");
+    own.priority_key = 5;
+    own.fairness_key = other;
+    p = merge_priority(&room, &from, &own);
+    CHECK_INT(p->priority_key, 5);
+    CHECK_STR(p->fairness_key, "other");
+    CHECK(p->fairness_weight > 2.5F);
+}

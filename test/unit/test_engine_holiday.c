@@ -255,6 +255,22 @@ TEST(schedules_hear_of_new_holidays) {
     CHECK_INT(action_count(&r, "noon"), 1);
 }
 
+static void check_explanation(struct rig *r, int64_t us, const char *want) {
+    cleanup(ask_done) struct ask a = {0};
+    struct arena *arena = ask_begin(r, &a);
+    Rondo__ExplainScheduleTimeRequest *req =
+        MAKE(arena, Rondo__ExplainScheduleTimeRequest, rondo__explain_schedule_time_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->schedule_id = make_text(arena, "noon");
+    req->time = MAKE(arena, Google__Protobuf__Timestamp, google__protobuf__timestamp__init);
+    req->time->seconds = us / USEC_PER_SEC;
+    RIG_SEND(r, &a, explain_schedule_time, req);
+    CHECK_OK(&a);
+    const Rondo__ExplainScheduleTimeResponse *resp = a.response;
+    if (resp)
+        CHECK_STR(resp->explanation, want);
+}
+
 /* The wake-up that was set is too late when a day is no holiday any more. */
 TEST(schedules_hear_that_a_day_is_no_holiday) {
     for (int is_deleted = 0; is_deleted < 2; is_deleted++) {
@@ -270,6 +286,11 @@ TEST(schedules_hear_that_a_day_is_no_holiday) {
         rig_advance(&r, noon_us(15) - r.now.wall.us + 1);
         CHECK_INT(action_count(&r, "noon"), 1);
         CHECK_INT(r.fatal_count, 0);
+        check_explanation(&r, noon_us(20),
+                          is_deleted
+                              ? "2023-11-20T12:00:00Z is a time of this schedule; it is still to come. The "
+                                "holiday calendar \"de\" does not exist: it excludes nothing."
+                              : "2023-11-20T12:00:00Z is a time of this schedule; it is still to come.");
     }
 }
 
@@ -352,5 +373,34 @@ TEST(holidays_pass_by_what_does_not_need_them) {
     put(&r, &a, "fr", "2023-11-16");
     CHECK_OK(&a);
     check_next(&r, "noon", 16);
+    CHECK_INT(r.fatal_count, 0);
+}
+
+/* The walk still waits for the store when its namespace is removed. */
+TEST(a_namespace_may_go_while_its_schedules_are_told) {
+    cleanup(ask_done) struct ask a = {0}, b = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    Rondo__PutHolidayCalendarRequest *put_request = ask_put(&r, &a, "de", "2023-11-15");
+    put_request->namespace_ = make_text(ask_arena(&a), "other");
+    RIG_SEND(&r, &a, put_holiday_calendar, put_request);
+    rig_commit(&r);
+    CHECK_OK(&a);
+    CHECK_INT(mem_store_pending_reads(r.store), 1);
+    struct arena *arena = ask_begin(&r, &b);
+    Ops__DeleteNamespaceRequest *req =
+        MAKE(arena, Ops__DeleteNamespaceRequest, ops__delete_namespace_request__init);
+    req->namespace_ = make_text(arena, "other");
+    RIG_SEND(&r, &b, delete_namespace, req);
+    rig_commit(&r);
+    CHECK_OK(&b);
+    rig_advance(&r, USEC_PER_SEC);
+    if (CHECK_INT(mem_store_pending_reads(r.store), 2)) {
+        mem_store_answer(r.store, 1, 0); /* nothing is in it, so it goes */
+        rig_turn(&r);
+    }
+    rig_settle(&r);
+    list(&r, &a, "other");
+    CHECK_INT(a.err.code, ERR_NO_NAMESPACE);
     CHECK_INT(r.fatal_count, 0);
 }

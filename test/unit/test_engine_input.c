@@ -135,8 +135,7 @@ TEST(input_of_start) {
         {start_malformed_delay, ERR_INVALID, "Invalid WorkflowStartDelay: it must not be negative."},
         {start_bad_policy, ERR_INVALID, "BackoffCoefficient cannot be less than 1 on retry policy."},
         {start_cron_and_delay, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together."},
-        {start_callback, ERR_UNIMPLEMENTED,
-         "completion callbacks are not supported by this version of the server"},
+        {start_callback, ERR_UNIMPLEMENTED, "unknown callback variant"},
         {start_two_terminations, ERR_INVALID,
          "Invalid WorkflowIDReusePolicy: WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING cannot be used "
          "together "

@@ -421,6 +421,66 @@ TEST(ledger_row_and_its_state_are_one_commit) {
     }
 }
 
+static Rondo__ExplainScheduleTimeRequest *ask_explain(struct rig *r, struct ask *a, int64_t seconds) {
+    struct arena *arena = ask_begin(r, a);
+    Rondo__ExplainScheduleTimeRequest *req =
+        MAKE(arena, Rondo__ExplainScheduleTimeRequest, rondo__explain_schedule_time_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->schedule_id = make_text(arena, SCHEDULE);
+    req->time = make_time(a, seconds, 0);
+    return req;
+}
+
+static void check_explained(struct rig *r, int64_t seconds, const char *verdict, const char *fates) {
+    cleanup(ask_done) struct ask a = {0};
+    char got[100] = "";
+    RIG_SEND(r, &a, explain_schedule_time, ask_explain(r, &a, seconds));
+    CHECK_OK(&a);
+    const Rondo__ExplainScheduleTimeResponse *resp = a.response;
+    if (!resp)
+        return;
+    CHECK_STR(resp->verdict, verdict);
+    for (size_t i = 0; i < resp->n_entries; i++) {
+        size_t n = strlen(got);
+        (void)snprintf(got + n, sizeof got - n, "%s%d", n ? " " : "", (int)resp->entries[i]->fate);
+    }
+    CHECK_STR(got, fates);
+}
+
+TEST(a_time_is_explained_with_its_rows) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    create_minutely(&r, &a);
+    rig_advance(&r, 60 * USEC_PER_SEC);
+    rig_advance(&r, 60 * USEC_PER_SEC);
+    check_explained(&r, 1700000040, "time", "2");
+    check_explained(&r, 1700000100, "time", "3");
+    check_explained(&r, 1700000160, "time", ""); /* still to come */
+    check_explained(&r, 1700000101, "not_asked", "");
+    Schedule__SchedulePatch *patch;
+    Ws__PatchScheduleRequest *req =
+        MAKE(ask_begin(&r, &a), Ws__PatchScheduleRequest, ws__patch_schedule_request__init);
+    req->namespace_ = make_text(ask_arena(&a), "default");
+    req->schedule_id = make_text(ask_arena(&a), SCHEDULE);
+    req->patch = patch = MAKE(ask_arena(&a), Schedule__SchedulePatch, schedule__schedule_patch__init);
+    patch->pause = make_text(ask_arena(&a), "a while");
+    RIG_SEND(&r, &a, patch_schedule, req);
+    CHECK_OK(&a);
+    rig_advance(&r, 3600 * USEC_PER_SEC);
+    rig_advance(&r, 3600 * USEC_PER_SEC);
+    check_explained(&r, 1700000160 + 600, "time", "5"); /* one of many in a row */
+    check_explained(&r, 1700000160 + 601, "not_asked", "");
+    Rondo__ExplainScheduleTimeRequest *bad = ask_explain(&r, &a, 0);
+    bad->time = NULL;
+    RIG_SEND(&r, &a, explain_schedule_time, bad);
+    CHECK_INT(a.err.code, ERR_INVALID);
+    bad = ask_explain(&r, &a, 0);
+    bad->schedule_id = make_text(ask_arena(&a), "nobody");
+    RIG_SEND(&r, &a, explain_schedule_time, bad);
+    CHECK_INT(a.err.code, ERR_NOT_FOUND);
+}
+
 struct tally {
     size_t count;
     int64_t first_id;

@@ -403,11 +403,11 @@ TEST(life_end_while_starting) {
     rig_init_manual(&r);
     rig_start(&r, &a, "wf");
     rig_settle(&r);
-    for (int reads = 0; reads < 4; reads++) {
+    for (int reads = 0; reads < 5; reads++) {
         rig_restart(&r);
         for (int i = 0; i < reads && mem_store_pending_reads(r.store); i++)
             rig_read(&r);
-        CHECK_INT(r.is_ready, reads >= 3);
+        CHECK_INT(r.is_ready, reads >= 4);
     }
 }
 

@@ -182,3 +182,15 @@ TEST(a_flood_of_starts_waits_for_its_letters) {
     CHECK_INT(f.run_count, 1200);
     CHECK_INT(sched_state(&f)->buffer_dropped, 0);
 }
+
+TEST(a_hundred_requests_are_known_again) {
+    cleanup(sched_done) struct sched f;
+    Schedule__SchedulePatch nothing = SCHEDULE__SCHEDULE_PATCH__INIT;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    for (int i = 0; i <= LIMIT_SCHEDULE_REQUESTS; i++)
+        CHECK_INT(sched_patch(&f, &nothing, arena_printf(&f.c.arena, "patch-%d", i)), 0);
+    CHECK_INT(sched_state(&f)->n_requests, LIMIT_SCHEDULE_REQUESTS);
+    CHECK(!schedule_request_find(f.c.st, "patch-0"));
+    CHECK(schedule_request_find(f.c.st, "patch-1") && schedule_request_find(f.c.st, "patch-100"));
+}

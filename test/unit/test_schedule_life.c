@@ -62,7 +62,7 @@ static int64_t catchup_of(int64_t window_s) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);
     f.schedule->policies->catchup_window = window_s == INT64_MAX ? NULL : seconds(&f, window_s);
-    if (sched_create(&f) < 0)
+    if (sched_create(&f) < 0 || !f.c.st)
         return -1;
     Schedule__Schedule *shown = schedule_shown(f.c.st, &f.c.arena);
     return shown ? pb_duration_us(shown->policies->catchup_window) / USEC_PER_SEC : -1;
@@ -118,8 +118,7 @@ static void create_jittered(struct sched *f) {
     sched_init(f);
     f->closes_at_once = true;
     sched_every(f, f->schedule, "1h");
-    if (f->schedule)
-        f->schedule->spec->jitter = seconds(f, 3600);
+    f->schedule->spec->jitter = seconds(f, 3600);
     CHECK_INT(sched_create(f), 0);
 }
 
@@ -206,6 +205,19 @@ TEST(update_that_takes_the_jitter_away_starts_at_once) {
     CHECK_STR(sched_begun(&f), "01:00@01:10");
     sched_go(&f, "02:30");
     CHECK_STR(sched_begun(&f), "02:00");
+}
+
+TEST(update_that_takes_the_jitter_away_makes_nothing_late) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    Schedule__Schedule *changed = jittered_again(&f, "1h", 0);
+    if (changed)
+        changed->policies->catchup_window = seconds(&f, 10);
+    CHECK_INT(sched_update(&f, changed), 0);
+    CHECK_STR(sched_begun(&f), "01:00@01:10");
+    CHECK_INT(sched_update(&f, jittered_again(&f, "1h", 0)), 0); /* and only once */
+    CHECK_STR(sched_begun(&f), "");
 }
 
 TEST(update_keeps_a_jittered_time_among_many_new_ones) {
@@ -300,13 +312,6 @@ TEST(a_repeated_request_changes_nothing) {
     CHECK_INT(sched_patch(&f, &patch, "patch-1"), 0);
     CHECK_INT(sched_patch(&f, &patch, "patch-1"), 0);
     CHECK_INT(sched_state(&f)->action_count, 1);
-    for (int i = 0; i < LIMIT_SCHEDULE_REQUESTS; i++) {
-        Schedule__SchedulePatch nothing = SCHEDULE__SCHEDULE_PATCH__INIT;
-        const char *id = arena_printf(&f.c.arena, "patch-x-%d", i);
-        CHECK_INT(id ? sched_patch(&f, &nothing, id) : 0, 0);
-    }
-    CHECK_INT(sched_state(&f)->n_requests, LIMIT_SCHEDULE_REQUESTS);
-    CHECK(!f.c.st || !schedule_request_find(f.c.st, "patch-1"));
 }
 
 TEST(an_update_without_extras_keeps_them) {
@@ -562,4 +567,76 @@ TEST(excluded_times_have_rows_too) {
     CHECK_STR(sched_begun(&f), "00:30 03:00");
     CHECK_STR(sched_ledger(&f), "00:30 STARTED/COMPLETED, 01:00 EXCLUDED, 01:30 EXCLUDED, 02:00 EXCLUDED, "
                                 "02:30 EXCLUDED, 03:00 STARTED/COMPLETED");
+}
+
+/* the rest of its life */
+
+TEST(only_an_action_is_needed) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->spec = NULL;
+    f.schedule->policies = NULL;
+    f.schedule->state = NULL;
+    f.schedule->extras = NULL;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_STR(sched_future(&f), "");
+    CHECK_INT(sched_trigger(&f, POLICY(UNSPECIFIED)), 0);
+    CHECK_STR(sched_begun(&f), "00:00");
+    const Schedule__Schedule *shown = f.c.st ? schedule_shown(f.c.st, &f.c.arena) : NULL;
+    CHECK(shown && shown->policies->overlap_policy == POLICY(SKIP) && !shown->extras);
+}
+
+TEST(it_is_kept_where_no_workflow_can_be) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_STR(f.c.st ? f.c.st->workflow_id : "", SCHEDULE_ID_PREFIX "myschedule");
+    CHECK(!utf8_valid(STR(SCHEDULE_ID_PREFIX)));
+}
+
+static Common__Memo *memo_of(struct sched *f, const char *key) {
+    Common__Memo *memo = pb_arena_new(&common__memo__descriptor, &f->c.arena);
+    Common__Memo__FieldsEntry *e = pb_arena_new(&common__memo__fields_entry__descriptor, &f->c.arena);
+    Common__Memo__FieldsEntry **list = arena_array(&f->c.arena, Common__Memo__FieldsEntry *, 1);
+    if (!memo || !e || !list)
+        return NULL;
+    e->key = core_text(&f->c, key);
+    e->value = core_payload(&f->c, "json/plain", "1");
+    list[0] = e;
+    memo->fields = list;
+    memo->n_fields = 1;
+    return memo;
+}
+
+TEST(an_update_keeps_replaces_or_clears_the_memo) {
+    cleanup(sched_done) struct sched f;
+    Common__Memo empty = COMMON__MEMO__INIT;
+    Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
+    sched_init(&f);
+    f.create.memo = memo_of(&f, "old");
+    CHECK_INT(sched_create(&f), 0);
+    req.schedule = sched_new(&f);
+    if (!req.schedule)
+        return;
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    CHECK(!f.c.st || (f.c.st->memo->n_fields == 1 && streq(f.c.st->memo->fields[0]->key, "old")));
+    req.memo = memo_of(&f, "new");
+    CHECK_INT(req.memo ? SCHED(&f, schedule_update(&f.c.s, &req)) : 0, 0);
+    CHECK(!f.c.st || !req.memo ||
+          (f.c.st->memo->n_fields == 1 && streq(f.c.st->memo->fields[0]->key, "new")));
+    req.memo = &empty;
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    CHECK(!f.c.st || !f.c.st->memo || f.c.st->memo->n_fields == 0);
+}
+
+TEST(deleting_it_takes_its_letters_back) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:05");
+    CHECK(!f.c.st || f.c.st->n_outbox == 1);
+    CHECK_INT(SCHED(&f, schedule_end(&f.c.s, STATUS(TERMINATED))), 0);
+    CHECK(f.c.st && !is_open(&f) && f.c.st->n_outbox == 0 && run_due_us(f.c.st) == CLOCK_NEVER);
+    CHECK_INT(SCHED(&f, schedule_end(&f.c.s, STATUS(TERMINATED))), ERR_NOT_FOUND);
 }

@@ -70,8 +70,7 @@ TEST(up_to_n_at_a_time) {
 
 static void create(struct sched *f, E__ScheduleOverlapPolicy policy) {
     sched_init(f);
-    if (f->schedule)
-        f->schedule->policies->overlap_policy = policy;
+    f->schedule->policies->overlap_policy = policy;
     CHECK_INT(sched_create(f), 0);
 }
 

@@ -98,7 +98,7 @@ static const char *refusal(struct sched *f) {
     do {                                                                                                     \
         cleanup(sched_done) struct sched f;                                                                  \
         sched_init(&f);                                                                                      \
-        if (arena_failed(&f.c.arena) || !f.schedule)                                                         \
+        if (arena_failed(&f.c.arena))                                                                        \
             return;                                                                                          \
         Schedule__Schedule *s = f.schedule;                                                                  \
         Workflow__NewWorkflowExecutionInfo *w = s->action->start_workflow;                                   \

@@ -66,6 +66,23 @@ TEST(sqlite_file_keeps_what_was_committed) {
     fixture_done(&f);
 }
 
+/* SQLite then writes pages to the log, and reads some of them back, before the commit. */
+TEST(sqlite_commit_larger_than_the_cache) {
+    enum { ROWS = 11000 };
+    struct fixture f;
+    size_t count = 0;
+    fixture_init(&f, BACKEND_FILE);
+    if (CHECK(f.store != NULL)) {
+        fill(&f, 1, ROWS, str_bytes(page, sizeof page));
+        CHECK_INT(read_history(f.store, &count), 0);
+        CHECK_INT(count, ROWS);
+        fixture_reopen(&f);
+        CHECK_INT(read_history(f.store, &count), 0);
+        CHECK_INT(count, ROWS);
+    }
+    fixture_done(&f);
+}
+
 TEST(sqlite_files_are_private) {
     static const char *const suffixes[] = {"", "-wal", "-shm", ".lock"};
     struct fixture f;
@@ -267,9 +284,26 @@ TEST(sqlite_refuses_a_newer_schema_and_leaves_it_alone) {
     check_refused(&f, f.path, ERR_STORE_NEWER, "schema 99");
     check_refused(&f, f.path, ERR_STORE_NEWER, "Upgrade rondo");
     CHECK(hash_file(f.path) == before);
-    run_sql(f.path, "PRAGMA user_version = 2");
+    run_sql(f.path, "DROP TABLE deployments; PRAGMA user_version = 2");
     fixture_reopen(&f);
     CHECK(f.store != NULL);
+    fixture_done(&f);
+}
+
+TEST(sqlite_a_file_of_version_2_gets_the_tables_of_3) {
+    struct fixture f;
+    struct question q;
+    struct buf text;
+    fixture_init(&f, BACKEND_FILE);
+    fixture_close(&f);
+    run_sql(f.path, "DROP TABLE deployments; PRAGMA user_version = 2");
+    fixture_reopen(&f);
+    buf_init(&text, FIXTURE_TEXT_MAX);
+    if (CHECK(f.store != NULL)) {
+        question_init(&q, READ_DEPLOYMENTS, &text);
+        CHECK_INT(question_ask(&q, f.store), 0);
+    }
+    buf_done(&text);
     fixture_done(&f);
 }
 

@@ -1,7 +1,7 @@
 /* When the SQLite store syncs: before each announcement, once for a group, and never in memory.
  *
- * A VFS in front of SQLite's own sees every sync of a file: it counts them,
- * holds one back, or lets it fail. */
+ * A VFS in front of SQLite's own sees every sync and write of a file: it counts
+ * them, holds a sync back, or lets one fail. */
 #include "store_fixture.h"
 
 #include <pthread.h>
@@ -17,9 +17,12 @@ struct spy {
     sqlite3_vfs *real;
     sqlite3_io_methods methods[2]; /* the real ones, but for xSync; of other files, of databases */
     int (*real_sync)(sqlite3_file *, int);
+    int (*real_write)(sqlite3_file *, const void *, int, sqlite3_int64);
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int sync_count;
+    int write_count;
+    bool is_write_failing;
     bool is_held; /* syncs wait */
     bool has_caught; /* one does */
     bool is_failing;
@@ -45,6 +48,15 @@ static int spy_sync(sqlite3_file *file, int flags) {
     return is_failing ? SQLITE_IOERR_FSYNC : spy->real_sync(file, flags);
 }
 
+static int spy_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at) {
+    struct spy *spy = spy_registered();
+    pthread_mutex_lock(&spy->lock);
+    spy->write_count++;
+    bool is_failing = spy->is_write_failing;
+    pthread_mutex_unlock(&spy->lock);
+    return is_failing ? SQLITE_IOERR_WRITE : spy->real_write(file, data, len, at);
+}
+
 static int spy_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags) {
     struct spy *spy = container_of(vfs, struct spy, vfs);
     int rc = spy->real->xOpen(vfs, name, file, flags, ret_flags);
@@ -55,6 +67,8 @@ static int spy_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
     *methods = *file->pMethods;
     spy->real_sync = methods->xSync;
     methods->xSync = spy_sync;
+    spy->real_write = methods->xWrite;
+    methods->xWrite = spy_write;
     file->pMethods = methods;
     pthread_mutex_unlock(&spy->lock);
     return rc;
@@ -200,7 +214,7 @@ static void on_fatal(void *ctx unused_arg, const char *text unused_arg) {
     _exit(FATAL_EXIT);
 }
 
-static noreturn_fn void commit_with_failing_sync(struct fixture *f, struct spy *spy) {
+static noreturn_fn void commit_with_failing(struct fixture *f, struct spy *spy, bool is_write) {
     struct err e = {0};
     struct commit c;
     struct sqlite_options o = {.path = f->path, .wake = fixture_wake, .wake_ctx = f, .fatal = on_fatal};
@@ -209,13 +223,14 @@ static noreturn_fn void commit_with_failing_sync(struct fixture *f, struct spy *
     commit_init(&c);
     add_namespace(&c, 1);
     fixture_commit(f, &c);
-    spy_set(spy, false, true);
+    spy->is_write_failing = is_write; /* the writer rests */
+    spy_set(spy, false, !is_write);
     add_namespace(&c, 2);
     fixture_commit(f, &c); /* must not return */
     _exit(0);
 }
 
-TEST(a_failed_sync_ends_the_process) {
+static void check_failure_is_fatal(bool is_write) {
     struct spy spy;
     struct fixture f;
     int status = 0;
@@ -224,10 +239,48 @@ TEST(a_failed_sync_ends_the_process) {
     (void)fflush(stdout);
     pid_t pid = fork();
     if (pid == 0)
-        commit_with_failing_sync(&f, &spy);
+        commit_with_failing(&f, &spy, is_write);
     CHECK_INT(waitpid(pid, &status, 0), pid);
     CHECK(WIFEXITED(status));
     CHECK_INT(WEXITSTATUS(status), FATAL_EXIT);
+    fixture_done(&f);
+    spy_end(&spy);
+}
+
+TEST(a_failed_sync_ends_the_process) {
+    check_failure_is_fatal(false);
+}
+
+/* The log's pages are held back until the sync: that they could not be written is found out there. */
+TEST(a_failed_write_ends_the_process) {
+    check_failure_is_fatal(true);
+}
+
+/* A commit of many pages is a few large writes, not two for each page. */
+TEST(a_commit_is_written_in_large_pieces) {
+    static const char body[2000];
+    struct spy spy;
+    struct fixture f;
+    struct commit c;
+    spy_begin(&spy);
+    fixture_init(&f, BACKEND_FILE);
+    commit_init(&c);
+    if (CHECK(f.store != NULL)) {
+        for (int64_t i = 1; i <= 200; i++) {
+            struct write *w = batch_add(&c.batch, WRITE_HISTORY);
+            if (!w)
+                break;
+            w->namespace_id = id(1);
+            w->run_id = id(2);
+            w->first_event_id = w->last_event_id = i;
+            w->body = str_bytes(body, sizeof body);
+        }
+        spy.write_count = 0;
+        fixture_commit(&f, &c);
+        CHECK(spy.write_count >= 1);
+        CHECK(spy.write_count <= 12); /* more than 200 pages */
+    }
+    batch_done(&c.batch);
     fixture_done(&f);
     spy_end(&spy);
 }

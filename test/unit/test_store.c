@@ -145,6 +145,38 @@ TEST(namespaces_are_inserted_replaced_and_removed) {
     for_each_store(namespaces_body);
 }
 
+static struct write *add_deployment(struct kase *k, enum write_kind kind, uint8_t namespace_id,
+                                    const char *name, const char *body) {
+    struct write *w = add(k, kind, id(namespace_id), id(0));
+    w->name = str_of(name);
+    w->body = str_of(body);
+    return w;
+}
+
+static void deployments_body(struct kase *k) {
+    struct question q;
+    question_init(&q, READ_DEPLOYMENTS, &k->text);
+    check_answer(k, &q, "");
+    add_deployment(k, WRITE_DEPLOYMENT, 2, "web", "1");
+    add_deployment(k, WRITE_DEPLOYMENT, 1, "web", "2");
+    add_deployment(k, WRITE_DEPLOYMENT, 1, "batch", "3");
+    commit(k);
+    check_answer(k, &q,
+                 " 000000000001 - '' 'batch' '3' never never - 0 0\n"
+                 " 000000000001 - '' 'web' '2' never never - 0 0\n"
+                 " 000000000002 - '' 'web' '1' never never - 0 0\n");
+    add_deployment(k, WRITE_DEPLOYMENT, 1, "web", "4");
+    add_deployment(k, WRITE_DEPLOYMENT_GONE, 2, "web", "");
+    add_deployment(k, WRITE_DEPLOYMENT_GONE, 2, "batch", "");
+    commit(k);
+    check_answer(k, &q,
+                 " 000000000001 - '' 'batch' '3' never never - 0 0\n"
+                 " 000000000001 - '' 'web' '4' never never - 0 0\n");
+}
+TEST(deployments_are_inserted_replaced_and_removed) {
+    for_each_store(deployments_body);
+}
+
 static void current_body(struct kase *k) {
     struct question q;
     question_init(&q, READ_CURRENT, &k->text);

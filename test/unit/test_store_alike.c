@@ -290,6 +290,8 @@ static void chance_dump(struct chance *x) {
     chance_settle(x);
     question_init(&q, READ_NAMESPACES, &x->text);
     chance_ask(x, &q);
+    question_init(&q, READ_DEPLOYMENTS, &x->text);
+    chance_ask(x, &q);
     question_init(&q, READ_DUE, &x->text);
     chance_ask(x, &q);
     question_init(&q, READ_CLOSED, &x->text);

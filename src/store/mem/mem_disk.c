@@ -28,6 +28,14 @@ static void remove_namespace(struct mem_disk *d, const struct write *w) {
     mem_table_remove_key(&d->namespaces, &key);
 }
 
+static void write_deployment(struct mem_disk *d, const struct write *w) {
+    struct row r = {.namespace_id = w->namespace_id, .name = w->name, .body = w->body};
+    r.due_us = r.close_us = CLOCK_NEVER;
+    struct mem_row *row = mem_row_new(&r, 0);
+    row->key = mem_key_workflow(w->namespace_id, row->row.name);
+    mem_table_put(&d->deployments, row);
+}
+
 static void write_execution(struct mem_disk *d, const struct write *w) {
     struct row r = {.namespace_id = w->namespace_id,
                     .run_id = w->run_id,
@@ -94,6 +102,14 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w) {
     case WRITE_CURRENT_GONE: {
         struct mem_key key = mem_key_workflow(w->namespace_id, w->workflow_id);
         mem_table_remove_key(&d->currents, &key);
+        return;
+    }
+    case WRITE_DEPLOYMENT:
+        write_deployment(d, w);
+        return;
+    case WRITE_DEPLOYMENT_GONE: {
+        struct mem_key key = mem_key_workflow(w->namespace_id, w->name);
+        mem_table_remove_key(&d->deployments, &key);
         return;
     }
     case WRITE_HISTORY:
@@ -173,6 +189,10 @@ static void find(const struct mem_disk *d, const struct read *r, struct mem_tabl
         for (size_t i = 0; i < d->namespaces.count; i++)
             mem_table_append(found, d->namespaces.rows[i]);
         return;
+    case READ_DEPLOYMENTS:
+        for (size_t i = 0; i < d->deployments.count; i++)
+            mem_table_append(found, d->deployments.rows[i]);
+        return;
     case READ_CURRENT:
         find_key(&d->currents, mem_key_workflow(r->namespace_id, r->workflow_id), found);
         return;
@@ -247,6 +267,7 @@ void mem_disk_free(struct mem_disk *d) {
     if (!d)
         return;
     mem_table_done(&d->namespaces);
+    mem_table_done(&d->deployments);
     mem_table_done(&d->executions);
     mem_table_done(&d->currents);
     mem_table_done(&d->history);
@@ -316,6 +337,7 @@ static uint64_t hash_table(uint64_t h, const struct mem_table *t) {
 
 uint64_t mem_disk_hash(const struct mem_disk *d) {
     uint64_t h = hash_table(FNV_OFFSET, &d->namespaces);
+    h = hash_table(h, &d->deployments);
     h = hash_table(h, &d->executions);
     h = hash_table(h, &d->currents);
     h = hash_table(h, &d->history);

@@ -31,6 +31,7 @@ struct mem_table {
 
 struct mem_disk {
     struct mem_table namespaces;
+    struct mem_table deployments;
     struct mem_table executions;
     struct mem_table currents;
     struct mem_table history;

@@ -4,6 +4,7 @@
  *   sqlite_file     the path, the lock beside it, a first look at the bytes
  *   sqlite_schema   versions and migrations
  *   sqlite_writer   the thread that commits batches in groups
+ *   sqlite_wal      the write-ahead log, written in large pieces
  *   sqlite_reader   reads on the loop thread
  *   sqlite_where    predicates as SQL
  *   sqlite_visibility   what lists show: its rows, and the questions about them
@@ -52,6 +53,8 @@ enum writer_stmt {
     WRITER_HISTORY_GONE,
     WRITER_CURRENT,
     WRITER_CURRENT_GONE,
+    WRITER_DEPLOYMENT,
+    WRITER_DEPLOYMENT_GONE,
     WRITER_HISTORY,
     WRITER_VISIBILITY,
     WRITER_VISIBILITY_GONE,
@@ -91,10 +94,24 @@ void sqlite_writer_add(struct sqlite_writer *w, struct batch *b);
 void sqlite_writer_collect(struct sqlite_writer *w);
 void sqlite_writer_stop(struct sqlite_writer *w); /* writes and announces everything first */
 
+/* the log */
+
+/* Registered with SQLite under its name; open the connection that writes with it. */
+struct sqlite_wal {
+    sqlite3_vfs vfs;
+    sqlite3_vfs *system; /* the one behind it */
+    char name[32];
+    bool is_registered;
+};
+
+int sqlite_wal_register(struct sqlite_wal *w) must_check; /* w must stay in place */
+void sqlite_wal_unregister(struct sqlite_wal *w); /* after its connections are closed */
+
 /* the reader */
 
 enum reader_stmt {
     READER_NAMESPACES,
+    READER_DEPLOYMENTS,
     READER_CURRENT,
     READER_EXECUTION,
     READER_HISTORY,

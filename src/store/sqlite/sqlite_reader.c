@@ -14,6 +14,7 @@
 
 static const char *const reader_sql[READER_STMT_COUNT] = {
     [READER_NAMESPACES] = "SELECT namespace_id, name, body FROM namespaces ORDER BY namespace_id",
+    [READER_DEPLOYMENTS] = "SELECT namespace_id, name, body FROM deployments ORDER BY namespace_id, name",
     [READER_CURRENT] = "SELECT run_id FROM current_runs WHERE namespace_id = ?1 AND workflow_id = ?2",
     [READER_EXECUTION] = "SELECT workflow_id, due_us, close_us, ready, state FROM executions"
                          " WHERE namespace_id = ?1 AND run_id = ?2",
@@ -74,6 +75,7 @@ static bool row_fill(struct row *row, sqlite3_stmt *st, const struct read *r) {
     *row = (struct row){.namespace_id = r->namespace_id, .due_us = CLOCK_NEVER, .close_us = CLOCK_NEVER};
     switch (r->kind) {
     case READ_NAMESPACES:
+    case READ_DEPLOYMENTS:
         row->name = column_bytes(st, 1);
         row->body = column_bytes(st, 2);
         return column_uuid(st, 0, &row->namespace_id);
@@ -124,6 +126,8 @@ static enum reader_stmt statement_for(const struct read *r) {
     switch (r->kind) {
     case READ_NAMESPACES:
         return READER_NAMESPACES;
+    case READ_DEPLOYMENTS:
+        return READER_DEPLOYMENTS;
     case READ_CURRENT:
         return READER_CURRENT;
     case READ_EXECUTION:
@@ -163,6 +167,7 @@ static void bind_ledger(sqlite3_stmt *st, const struct read *r) {
 static void bind_keys(sqlite3_stmt *st, const struct read *r) {
     switch (r->kind) {
     case READ_NAMESPACES:
+    case READ_DEPLOYMENTS:
     case READ_DUE:
         break;
     case READ_CURRENT:

@@ -127,6 +127,12 @@ static const struct migration migrations[] = {
         "  body BLOB NOT NULL,"
         "  PRIMARY KEY (namespace_id, run_id, id)"
         ") WITHOUT ROWID;"},
+    {3, "CREATE TABLE deployments ("
+        "  namespace_id BLOB NOT NULL,"
+        "  name TEXT NOT NULL,"
+        "  body BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, name)"
+        ") WITHOUT ROWID;"},
 };
 
 static int pragma_get(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *reterr) {

@@ -18,6 +18,7 @@ struct sqlite_store {
     struct store base;
     struct sqlite_options options;
     struct sqlite_file file;
+    struct sqlite_wal wal;
     sqlite3 *writer_db;
     sqlite3 *reader_db; /* the same as writer_db in memory */
     struct sqlite_writer writer;
@@ -84,14 +85,15 @@ int sqlite_exec(sqlite3 *db, const char *path, const char *sql, struct err *rete
     return 0;
 }
 
-static int connect_to(const struct sqlite_file *f, int patience_ms, const char *pragmas, sqlite3 **ret,
-                      struct err *reterr) {
+/* vfs: NULL for the system's own. */
+static int connect_to(const struct sqlite_file *f, const char *vfs, int patience_ms, const char *pragmas,
+                      sqlite3 **ret, struct err *reterr) {
     /* In memory the connection is shared by two threads, which need its mutex. */
     int threads = f->is_memory ? SQLITE_OPEN_FULLMUTEX : SQLITE_OPEN_NOMUTEX;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE | threads;
     if (f->is_memory)
         flags |= SQLITE_OPEN_CREATE;
-    if (sqlite3_open_v2(f->path, ret, flags, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(f->path, ret, flags, vfs) != SQLITE_OK)
         return *ret ? sqlite_error(*ret, f->path, reterr) : err_std(reterr, ERR_NO_MEMORY);
     sqlite3_busy_timeout(*ret, patience_ms);
     return sqlite_exec(*ret, f->path, pragmas, reterr);
@@ -104,13 +106,17 @@ static void store_dispose(struct sqlite_store *s) {
     if (s->reader_db != s->writer_db)
         sqlite3_close(s->reader_db);
     sqlite3_close(s->writer_db);
+    sqlite_wal_unregister(&s->wal);
     sqlite_file_close(&s->file);
     mem_free(s);
 }
 
 static int store_connect(struct sqlite_store *s, struct err *reterr) {
     const struct sqlite_file *f = &s->file;
-    int rc = connect_to(f, WRITER_PATIENCE_MS, writer_pragmas, &s->writer_db, reterr);
+    int rc = sqlite_wal_register(&s->wal);
+    if (rc < 0)
+        return err_std(reterr, rc);
+    rc = connect_to(f, s->wal.name, WRITER_PATIENCE_MS, writer_pragmas, &s->writer_db, reterr);
     if (rc == 0)
         rc = sqlite_schema_prepare(s->writer_db, f, reterr);
     if (rc < 0)
@@ -118,7 +124,7 @@ static int store_connect(struct sqlite_store *s, struct err *reterr) {
     if (f->is_memory)
         s->reader_db = s->writer_db;
     else
-        rc = connect_to(f, READER_PATIENCE_MS, reader_pragmas, &s->reader_db, reterr);
+        rc = connect_to(f, NULL, READER_PATIENCE_MS, reader_pragmas, &s->reader_db, reterr);
     if (rc == 0)
         rc = sqlite_reader_start(&s->reader, s->reader_db, f->path, s->options.log, reterr);
     if (rc == 0)
@@ -144,10 +150,17 @@ static void ops_close(struct store *base) {
 
 static const struct store_ops sqlite_ops = {ops_commit, ops_read, ops_collect, ops_close};
 
+/* SQLite counts the bytes of all its connections under one lock, which the loop and the writer then fight
+ * for; nobody reads that count. Refused, harmlessly, when the process has used SQLite before. */
+static void count_no_memory(void) {
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 int sqlite_store_open(const struct sqlite_options *o, struct store **ret, struct err *reterr) {
     struct sqlite_store *s = mem_zalloc(sizeof *s);
     if (!s)
         return err_std(reterr, ERR_NO_MEMORY);
+    count_no_memory();
     s->base.ops = &sqlite_ops;
     s->options = *o;
     s->options.path = NULL; /* the caller's; file.path is ours */

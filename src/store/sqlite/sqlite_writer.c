@@ -50,6 +50,9 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_CURRENT] = "INSERT INTO current_runs (namespace_id, workflow_id, run_id) VALUES (?1, ?2, ?3)"
                        " ON CONFLICT (namespace_id, workflow_id) DO UPDATE SET run_id = ?3",
     [WRITER_CURRENT_GONE] = "DELETE FROM current_runs WHERE namespace_id = ?1 AND workflow_id = ?2",
+    [WRITER_DEPLOYMENT] = "INSERT INTO deployments (namespace_id, name, body) VALUES (?1, ?2, ?3)"
+                          " ON CONFLICT (namespace_id, name) DO UPDATE SET body = ?3",
+    [WRITER_DEPLOYMENT_GONE] = "DELETE FROM deployments WHERE namespace_id = ?1 AND name = ?2",
     [WRITER_HISTORY] = "INSERT INTO history (namespace_id, run_id, first_event_id, last_event_id, events)"
                        " VALUES (?1, ?2, ?3, ?4, ?5)",
     [WRITER_VISIBILITY] = sqlite_visibility_sql,
@@ -149,7 +152,8 @@ static bool trim_ledger(sqlite3_stmt *st, const struct write *x, int64_t limit) 
     return run(st);
 }
 
-static bool write_namespace(sqlite3_stmt *st, const struct write *x) {
+/* A namespace or a deployment. */
+static bool write_named(sqlite3_stmt *st, const struct write *x) {
     bind_uuid(st, 1, &x->namespace_id);
     bind_text(st, 2, x->name);
     bind_blob(st, 3, x->body);
@@ -174,6 +178,12 @@ static bool remove_current(sqlite3_stmt *st, const struct write *x) {
     return run(st);
 }
 
+static bool remove_deployment(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    bind_text(st, 2, x->name);
+    return run(st);
+}
+
 static bool remove_run(sqlite3_stmt *st, const struct write *x) {
     bind_uuid(st, 1, &x->namespace_id);
     bind_uuid(st, 2, &x->run_id);
@@ -193,7 +203,7 @@ static bool remove_all(struct sqlite_writer *w, const struct write *x) {
 static bool write_one(struct sqlite_writer *w, const struct write *x) {
     switch (x->kind) {
     case WRITE_NAMESPACE:
-        return write_namespace(w->stmts[WRITER_NAMESPACE], x);
+        return write_named(w->stmts[WRITER_NAMESPACE], x);
     case WRITE_NAMESPACE_GONE:
         return remove_namespace(w->stmts[WRITER_NAMESPACE_GONE], x);
     case WRITE_EXECUTION:
@@ -207,6 +217,10 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
         return write_current(w->stmts[WRITER_CURRENT], x);
     case WRITE_CURRENT_GONE:
         return remove_current(w->stmts[WRITER_CURRENT_GONE], x);
+    case WRITE_DEPLOYMENT:
+        return write_named(w->stmts[WRITER_DEPLOYMENT], x);
+    case WRITE_DEPLOYMENT_GONE:
+        return remove_deployment(w->stmts[WRITER_DEPLOYMENT_GONE], x);
     case WRITE_HISTORY:
         return write_history(w->stmts[WRITER_HISTORY], x);
     case WRITE_LEDGER:

@@ -1,0 +1,176 @@
+/* Versions that get no new work: when the last open run that is pinned to one has closed, it is drained.
+ *
+ * Lists are never behind, so the answer to "how many?" is the truth; only runs whose first task is on its
+ * way to a worker of the version are not in it yet, and for them the first look waits a while. */
+#include "base/mem.h"
+#include "core/versioning.h"
+#include "engine/engine_int.h"
+
+#define QUESTION_BYTES ((size_t)64 << 10)
+
+/* A version, by value: it may be gone when the answer comes. */
+struct drainage_key {
+    struct uuid namespace_id;
+    int64_t since_us;
+    char deployment[VERSION_PART_BYTES + 1];
+    char build_id[VERSION_PART_BYTES + 1];
+};
+
+struct drainage_answer {
+    bool is_read;
+    int rc;
+    int64_t count;
+};
+
+static void count_row(struct read *r, const struct row *row) {
+    const struct op *op = ((struct page_read *)r->owner)->op;
+    if (op)
+        ((struct drainage_answer *)op->extra)->count += row->count;
+}
+
+static void count_done(struct read *r, int rc) {
+    struct page_read *pr = r->owner;
+    struct op *op = pr->op;
+    if (op) {
+        ((struct drainage_answer *)op->extra)->is_read = true;
+        ((struct drainage_answer *)op->extra)->rc = rc;
+    }
+    if (pr->is_in_read)
+        return;
+    page_read_free(pr);
+    if (!op)
+        return;
+    op->page_read = NULL;
+    op->go(op);
+}
+
+static const struct predicate *is_text(struct arena *a, const char *name, const char *text) {
+    struct predicate *p = arena_new(a, struct predicate);
+    struct value *v = arena_new(a, struct value);
+    char *copy = arena_strdup(a, text);
+    if (!p || !v || !copy)
+        return NULL;
+    *v = value_text(str_of(copy));
+    *p = (struct predicate){.kind = PREDICATE_EQUAL, .name = str_of(name), .values = v, .count = 1};
+    return p;
+}
+
+static const struct predicate *both(struct arena *a, const struct predicate *left,
+                                    const struct predicate *right) {
+    struct predicate *p = arena_new(a, struct predicate);
+    if (!p)
+        return NULL;
+    *p = (struct predicate){.kind = PREDICATE_AND, .left = left, .right = right};
+    return p;
+}
+
+/* Open runs that are pinned to the version. */
+static const struct predicate *question(struct arena *a, const struct drainage_key *k) {
+    struct version v = {k->deployment, k->build_id};
+    const char *text = version_text(a, v, VERSION_DELIMITER, "");
+    const char *pinned = versioning_behavior_name(VERSIONING_BEHAVIOR_PINNED);
+    const struct predicate *where = both(a, is_text(a, "TemporalWorkerDeploymentVersion", text ? text : ""),
+                                         both(a, is_text(a, "TemporalWorkflowVersioningBehavior", pinned),
+                                              is_text(a, "ExecutionStatus", "Running")));
+    return arena_failed(a) ? NULL : where;
+}
+
+/* 0 when the answer is there already, ERR_WAIT when op will be started again. */
+static int ask(struct op *op, const struct drainage_key *k, const struct drainage_answer *answer) {
+    struct page_read *pr = mem_zalloc(sizeof(*pr));
+    if (!pr)
+        return op_out_of_memory(op);
+    arena_init(&pr->arena, QUESTION_BYTES);
+    const struct predicate *where = question(&pr->arena, k);
+    if (!where) {
+        page_read_free(pr);
+        return op_out_of_memory(op);
+    }
+    op->page_read = pr;
+    pr->op = op;
+    list_append(&op->e->page_reads, &pr->link);
+    pr->read = (struct read){.kind = READ_VISIBILITY_COUNT,
+                             .namespace_id = k->namespace_id,
+                             .where = where,
+                             .row = count_row,
+                             .done = count_done,
+                             .owner = pr};
+    pr->is_in_read = true;
+    store_read(op->e->store, &pr->read);
+    pr->is_in_read = false;
+    if (!answer->is_read)
+        return ERR_WAIT;
+    page_read_free(pr);
+    op->page_read = NULL;
+    return 0;
+}
+
+static void settle(struct op *op, const struct drainage_key *k, bool has_runs) {
+    struct space *space = space_by_id(op->e, k->namespace_id);
+    struct deployment *d = space ? deployment_find(op->e, space, k->deployment) : NULL;
+    const State__DeploymentVersion *v = d ? deployment_version(d->st, k->build_id) : NULL;
+    struct deployment_edit ed;
+    if (!v || v->drainage_changed_us != k->since_us)
+        return; /* it was given work meanwhile: it drains anew */
+    if (has_runs) { /* when it was looked at last is not worth a commit */
+        struct deployment_step s = {.st = d->st, .now = op->e->now.wall};
+        deployment_drained(&s, k->build_id, true);
+    } else if (deployment_edit_begin(op, space, k->deployment, false, &ed) == 0) {
+        deployment_drained(&ed.step, k->build_id, false);
+        if (deployment_edit_end(op, &ed, 0) < 0)
+            return; /* no memory: it is looked at again */
+    }
+}
+
+static void go_check(struct op *op) {
+    const struct drainage_key *k = op->req;
+    struct drainage_answer *answer = op->extra;
+    if (!answer)
+        op->extra = answer = arena_new(op->call->arena, struct drainage_answer);
+    int rc = !answer ? op_out_of_memory(op) : answer->is_read ? 0 : ask(op, k, answer);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0 && answer->rc == 0)
+        settle(op, k, answer->count > 0);
+    op_reply(op, NULL, (struct str){NULL, 0});
+}
+
+static void check_version(struct engine *e, const struct deployment *d, const State__DeploymentVersion *v) {
+    struct drainage_key k = {.namespace_id = d->space->id, .since_us = v->drainage_changed_us};
+    if (strlen(d->st->name) >= sizeof(k.deployment) || strlen(v->build_id) >= sizeof(k.build_id))
+        return;
+    memcpy(k.deployment, d->st->name, strlen(d->st->name));
+    memcpy(k.build_id, v->build_id, strlen(v->build_id));
+    errand_start(e, go_check, &k, sizeof(k));
+}
+
+/* An answer that is there at once gives the deployment a new state; each turn looks at the newest. */
+static bool sweep_deployment(struct engine *e, struct deployment *d) {
+    bool is_draining = false;
+    for (size_t i = 0; i < d->st->n_versions; i++) {
+        const State__DeploymentVersion *v = d->st->versions[i];
+        if (v->drainage_status != VERSION_DRAINAGE_STATUS_DRAINING)
+            continue;
+        is_draining = true;
+        if (usec_add(v->drainage_changed_us, ENGINE_DRAINAGE_MS * USEC_PER_MS) <= e->now.wall.us)
+            check_version(e, d, v);
+    }
+    return is_draining;
+}
+
+void drainage_sweep(struct engine *e) {
+    struct deployment *d;
+    bool is_draining = false;
+    if (e->now.mono.us < e->next_drainage_us)
+        return;
+    e->next_drainage_us = CLOCK_NEVER;
+    for (size_t i = 0; (d = map_next(&e->deployments, &i));)
+        is_draining |= sweep_deployment(e, d);
+    if (is_draining)
+        drainage_expect(e);
+}
+
+void drainage_expect(struct engine *e) {
+    int64_t soon = usec_add(e->now.mono.us, ENGINE_DRAINAGE_MS * USEC_PER_MS);
+    e->next_drainage_us = MIN(e->next_drainage_us, soon);
+}

@@ -1,0 +1,13 @@
+/* Callbacks of workflows over HTTP: between the engine, which knows what to send, and net, which can. */
+#pragma once
+
+#include "engine/engine.h"
+#include "net/http1_client.h"
+
+struct callbacks {
+    struct http1_client *client;
+    bool is_closed; /* the engine is gone: what comes back is not wanted any more */
+};
+
+/* For engine_config.send_callback; ctx is a struct callbacks. */
+void callbacks_send(void *ctx, struct callback_send *send);

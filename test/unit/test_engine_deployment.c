@@ -1,0 +1,371 @@
+/* Deployments through the engine: polls make them, tasks find their version, all of it survives. */
+#include "engine_fixture.h"
+
+#define SEC USEC_PER_SEC
+
+static bool has_task(const struct ask *a) {
+    return a->is_done && ask_token(a).n > 0;
+}
+
+static Deployment__WorkerDeploymentOptions *options(struct arena *a, const char *build_id) {
+    Deployment__WorkerDeploymentOptions *o =
+        MAKE(a, Deployment__WorkerDeploymentOptions, deployment__worker_deployment_options__init);
+    o->deployment_name = make_text(a, "web");
+    o->build_id = make_text(a, build_id);
+    o->worker_versioning_mode = WORKER_VERSIONING_MODE_VERSIONED;
+    return o;
+}
+
+static void poll(struct rig *r, struct ask *a, const char *build_id) {
+    Ws__PollWorkflowTaskQueueRequest *req = ask_poll(r, a, "queue");
+    req->deployment_options = options(ask_arena(a), build_id);
+    RIG_SEND(r, a, poll_workflow_task, req);
+}
+
+static void poll_activity(struct rig *r, struct ask *a, const char *build_id) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__PollActivityTaskQueueRequest *req =
+        MAKE(arena, Ws__PollActivityTaskQueueRequest, ws__poll_activity_task_queue_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->task_queue = make_queue(arena, "queue");
+    req->identity = make_text(arena, "worker");
+    if (*build_id)
+        req->deployment_options = options(arena, build_id);
+    RIG_SEND(r, a, poll_activity_task, req);
+}
+
+static void complete(struct rig *r, struct ask *a, const struct ask *task, const char *build_id,
+                     E__VersioningBehavior behavior, bool with_activity) {
+    Ws__RespondWorkflowTaskCompletedRequest *req = ask_completion(r, a, task);
+    req->deployment_options = options(ask_arena(a), build_id);
+    req->versioning_behavior = behavior;
+    if (with_activity)
+        add_command(a, req, make_activity(ask_arena(a), "activity"));
+    RIG_SEND(r, a, complete_workflow_task, req);
+    CHECK_OK(a);
+}
+
+static void set_current(struct rig *r, struct ask *a, const char *build_id) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__SetWorkerDeploymentCurrentVersionRequest *req =
+        MAKE(arena, Ws__SetWorkerDeploymentCurrentVersionRequest,
+             ws__set_worker_deployment_current_version_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->deployment_name = make_text(arena, "web");
+    req->build_id = make_text(arena, build_id);
+    req->identity = make_text(arena, "operator");
+    req->ignore_missing_task_queues = true;
+    RIG_SEND(r, a, set_worker_deployment_current_version, req);
+}
+
+static void set_ramp(struct rig *r, struct ask *a, const char *build_id, float percentage) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__SetWorkerDeploymentRampingVersionRequest *req =
+        MAKE(arena, Ws__SetWorkerDeploymentRampingVersionRequest,
+             ws__set_worker_deployment_ramping_version_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->deployment_name = make_text(arena, "web");
+    req->build_id = make_text(arena, build_id);
+    req->percentage = percentage;
+    RIG_SEND(r, a, set_worker_deployment_ramping_version, req);
+}
+
+static const Deployment__WorkerDeploymentInfo *describe(struct rig *r, struct ask *a) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__DescribeWorkerDeploymentRequest *req =
+        MAKE(arena, Ws__DescribeWorkerDeploymentRequest, ws__describe_worker_deployment_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->deployment_name = make_text(arena, "web");
+    RIG_SEND(r, a, describe_worker_deployment, req);
+    const Ws__DescribeWorkerDeploymentResponse *resp = a->response;
+    return resp ? resp->worker_deployment_info : NULL;
+}
+
+static int32_t status(struct rig *r, const char *build_id) {
+    cleanup(ask_done) struct ask a = {0};
+    const Deployment__WorkerDeploymentInfo *i = describe(r, &a);
+    for (size_t k = 0; i && k < i->n_version_summaries; k++)
+        if (streq(i->version_summaries[k]->deployment_version->build_id, build_id))
+            return (int32_t)i->version_summaries[k]->status;
+    return -1;
+}
+
+TEST(deployment_is_made_by_a_poll_and_survives) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    CHECK(!describe(&r, &a));
+    CHECK_INT(a.err.code, ERR_NOT_FOUND);
+    poll(&r, &p, "1");
+    const Deployment__WorkerDeploymentInfo *i = describe(&r, &a);
+    CHECK(i && i->n_version_summaries == 1);
+    set_current(&r, &a, "1");
+    CHECK_OK(&a);
+    rig_restart(&r);
+    i = describe(&r, &a);
+    CHECK(i && i->n_version_summaries == 1);
+    CHECK_STR(i ? i->routing_config->current_deployment_version->build_id : "", "1");
+    CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_CURRENT);
+}
+
+TEST(deployment_change_is_answered_when_it_is_durable) {
+    cleanup(ask_done) struct ask a = {0}, b = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    poll(&r, &p, "1");
+    (void)describe(&r, &b);
+    CHECK(!b.is_done); /* what it would show is not on disk */
+    rig_settle(&r);
+    CHECK(b.is_done);
+    set_current(&r, &a, "1");
+    CHECK(!a.is_done);
+    rig_settle(&r);
+    CHECK_OK(&a);
+}
+
+TEST(deployment_work_goes_to_the_current_version) {
+    cleanup(ask_done) struct ask a = {0}, plain = {0}, one = {0}, two = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll(&r, &two, "2");
+    rig_poll(&r, &plain, "queue");
+    rig_start(&r, &a, "before");
+    CHECK(has_task(&plain) && !one.is_done && !two.is_done); /* nobody has chosen a version */
+    set_current(&r, &a, "2");
+    rig_start(&r, &a, "after");
+    CHECK(has_task(&two) && !one.is_done);
+}
+
+TEST(deployment_work_that_waits_follows_the_current_version) {
+    cleanup(ask_done) struct ask a = {0}, one = {0}, two = {0}, first = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll(&r, &two, "2");
+    set_current(&r, &a, "2");
+    rig_start(&r, &a, "taken");
+    CHECK(has_task(&two));
+    rig_start(&r, &a, "waits");
+    CHECK(!one.is_done);
+    set_current(&r, &a, "1");
+    CHECK(has_task(&one));
+    complete(&r, &a, &one, "1", VERSIONING_BEHAVIOR_PINNED, false);
+    poll(&r, &first, "1");
+    rig_signal(&r, &a, "waits", "");
+    CHECK(has_task(&first));
+}
+
+TEST(deployment_pinned_runs_stay_and_others_move) {
+    cleanup(ask_done) struct ask a = {0}, one = {0}, two = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll(&r, &two, "2");
+    set_current(&r, &a, "1");
+    rig_start(&r, &a, "pinned");
+    CHECK(has_task(&one));
+    complete(&r, &a, &one, "1", VERSIONING_BEHAVIOR_PINNED, false);
+    poll(&r, &one, "1");
+    rig_start(&r, &a, "moves");
+    CHECK(has_task(&one));
+    complete(&r, &a, &one, "1", VERSIONING_BEHAVIOR_AUTO_UPGRADE, false);
+    set_current(&r, &a, "2");
+    rig_signal(&r, &a, "moves", "");
+    CHECK(has_task(&two));
+    complete(&r, &a, &two, "2", VERSIONING_BEHAVIOR_AUTO_UPGRADE, false);
+    poll(&r, &two, "2");
+    rig_signal(&r, &a, "pinned", "");
+    CHECK(!two.is_done);
+    rig_restart(&r); /* the task waits for its version also after a crash */
+    poll(&r, &two, "2");
+    CHECK(!two.is_done);
+    poll(&r, &one, "1");
+    CHECK(has_task(&one));
+}
+
+TEST(deployment_ramp_takes_its_share) {
+    cleanup(ask_done) struct ask a = {0}, one = {0}, two = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll(&r, &two, "2");
+    set_current(&r, &a, "1");
+    set_ramp(&r, &a, "2", 100);
+    CHECK_OK(&a);
+    rig_start(&r, &a, "wf");
+    CHECK(has_task(&two) && !one.is_done);
+    poll(&r, &two, "2");
+    set_ramp(&r, &a, "2", 0);
+    rig_start(&r, &a, "wf-2");
+    CHECK(has_task(&one) && !two.is_done);
+    set_ramp(&r, &a, "2", 101);
+    CHECK_INT(a.err.code, ERR_INVALID);
+}
+
+TEST(deployment_activities_follow_their_workflow) {
+    cleanup(ask_done) struct ask a = {0}, one = {0}, act_one = {0}, act_two = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll_activity(&r, &act_one, "1");
+    poll_activity(&r, &act_two, "2");
+    set_current(&r, &a, "1");
+    rig_start(&r, &a, "wf");
+    set_current(&r, &a, "2");
+    complete(&r, &a, &one, "1", VERSIONING_BEHAVIOR_PINNED, true);
+    CHECK(has_task(&act_one) && !act_two.is_done);
+}
+
+TEST(deployment_activities_of_other_workers_go_to_those) {
+    cleanup(ask_done) struct ask a = {0}, one = {0}, plain = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll_activity(&r, &plain, ""); /* no version serves the activities of this queue */
+    set_current(&r, &a, "1");
+    rig_start(&r, &a, "wf");
+    complete(&r, &a, &one, "1", VERSIONING_BEHAVIOR_PINNED, true);
+    CHECK(has_task(&plain));
+}
+
+TEST(deployment_version_drains_when_its_runs_are_gone) {
+    cleanup(ask_done) struct ask a = {0}, one = {0}, two = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll(&r, &two, "2");
+    set_current(&r, &a, "1");
+    rig_start(&r, &a, "wf");
+    complete(&r, &a, &one, "1", VERSIONING_BEHAVIOR_PINNED, false);
+    set_current(&r, &a, "2");
+    rig_advance(&r, 11 * SEC);
+    CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_DRAINING);
+    rig_terminate(&r, &a, "wf");
+    rig_advance(&r, 11 * SEC);
+    CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_DRAINED);
+    rig_restart(&r);
+    CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_DRAINED);
+}
+
+TEST(deployment_override_needs_a_version_that_serves_the_queue) {
+    cleanup(ask_done) struct ask a = {0}, one = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    for (int known = 0; known < 2; known++) {
+        Ws__StartWorkflowExecutionRequest *req = ask_start(&r, &a, "wf");
+        struct arena *arena = ask_arena(&a);
+        req->versioning_override =
+            MAKE(arena, Workflow__VersioningOverride, workflow__versioning_override__init);
+        req->versioning_override->behavior = VERSIONING_BEHAVIOR_PINNED;
+        req->versioning_override->pinned_version = make_text(arena, "web.1");
+        RIG_SEND(&r, &a, start_workflow, req);
+        if (known) {
+            CHECK_OK(&a);
+        } else {
+            CHECK_FAILS(&a, ERR_PRECONDITION,
+                        "Pinned version 'web:1' is not present in task queue 'queue' of type 'Workflow'");
+            poll(&r, &one, "1");
+        }
+    }
+    CHECK(has_task(&one)); /* though nobody made it current */
+    CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_DRAINING); /* it has a run to finish */
+}
+
+static void delete_version(struct rig *r, struct ask *a) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__DeleteWorkerDeploymentVersionRequest *req = MAKE(arena, Ws__DeleteWorkerDeploymentVersionRequest,
+                                                         ws__delete_worker_deployment_version_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->version = make_text(arena, "web.1");
+    RIG_SEND(r, a, delete_worker_deployment_version, req);
+}
+
+static void delete_deployment(struct rig *r, struct ask *a) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__DeleteWorkerDeploymentRequest *req =
+        MAKE(arena, Ws__DeleteWorkerDeploymentRequest, ws__delete_worker_deployment_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->deployment_name = make_text(arena, "web");
+    RIG_SEND(r, a, delete_worker_deployment, req);
+}
+
+TEST(deployment_is_deleted_when_nobody_needs_it) {
+    cleanup(ask_done) struct ask a = {0}, one = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    delete_version(&r, &a);
+    CHECK_FAILS(&a, ERR_PRECONDITION, "version 'web:1' has pollers and cannot be deleted");
+    delete_deployment(&r, &a);
+    CHECK_INT(a.err.code, ERR_PRECONDITION);
+    ask_cancel(&r, &one);
+    rig_advance(&r, 6 * 60 * SEC);
+    delete_version(&r, &a);
+    CHECK_OK(&a);
+    delete_deployment(&r, &a);
+    CHECK_OK(&a);
+    rig_restart(&r);
+    CHECK(!describe(&r, &a));
+    delete_deployment(&r, &a); /* it is gone already */
+    CHECK_OK(&a);
+}
+
+static void shut_down(struct rig *r, struct ask *a) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__ShutdownWorkerRequest *req =
+        MAKE(arena, Ws__ShutdownWorkerRequest, ws__shutdown_worker_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->identity = make_text(arena, "worker");
+    req->task_queue = make_text(arena, "queue");
+    RIG_SEND(r, a, shutdown_worker, req);
+}
+
+TEST(deployment_worker_that_said_goodbye_does_not_keep_its_version) {
+    cleanup(ask_done) struct ask a = {0}, one = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    ask_cancel(&r, &one);
+    delete_version(&r, &a);
+    CHECK_INT(a.err.code, ERR_PRECONDITION);
+    shut_down(&r, &a);
+    CHECK_OK(&a);
+    delete_version(&r, &a);
+    CHECK_OK(&a);
+}
+
+TEST(deployment_query_of_a_run_that_nobody_serves_is_refused) {
+    cleanup(ask_done) struct ask a = {0}, one = {0}, two = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll(&r, &two, "2");
+    set_current(&r, &a, "1");
+    rig_start(&r, &a, "wf");
+    complete(&r, &a, &one, "1", VERSIONING_BEHAVIOR_PINNED, false);
+    set_current(&r, &a, "2");
+    rig_terminate(&r, &a, "wf");
+    rig_advance(&r, 11 * SEC);
+    rig_query(&r, &a, "wf");
+    CHECK(!a.is_done); /* its worker was here a moment ago */
+    ask_cancel(&r, &a);
+    rig_advance(&r, 6 * 60 * SEC);
+    rig_query(&r, &a, "wf");
+    CHECK_INT(a.err.code, ERR_PRECONDITION);
+}
+
+TEST(deployment_half_a_version_is_refused) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    Ws__PollWorkflowTaskQueueRequest *req = ask_poll(&r, &a, "queue");
+    req->deployment_options = options(ask_arena(&a), "");
+    RIG_SEND(&r, &a, poll_workflow_task, req);
+    CHECK_INT(a.err.code, ERR_INVALID);
+    req = ask_poll(&r, &a, "queue");
+    req->deployment_options = options(ask_arena(&a), "1");
+    req->deployment_options->deployment_name = make_text(ask_arena(&a), "w.eb");
+    RIG_SEND(&r, &a, poll_workflow_task, req);
+    CHECK_INT(a.err.code, ERR_INVALID);
+}
