@@ -142,6 +142,7 @@ static void settle_orphan(struct step *s, const State__Child *c, const char *run
         break;
     case PARENT_CLOSE_POLICY_REQUEST_CANCEL:
         letter_send(s, LETTER_CANCEL_CHILD, c->workflow_id, run_id, 0);
+        letter_send(s, LETTER_CHILD_GO, c->workflow_id, run_id, 0); /* it can only answer when it may begin */
         break;
     default:
         letter_send(s, LETTER_TERMINATE_CHILD, c->workflow_id, run_id, 0);
@@ -359,10 +360,27 @@ void child_go(struct step *s) {
         task_schedule(s);
 }
 
+void child_hand_over(struct step *s, int64_t until_event_id) {
+    State__Execution *st = s->st;
+    for (size_t i = 0; i < st->n_children;) {
+        const State__Child *c = st->children[i];
+        if (!c->is_started && c->initiated_event_id >= until_event_id) {
+            i++;
+            continue;
+        }
+        for (size_t k = 0; k < st->n_outbox; k++) {
+            const State__Letter *l = st->outbox[k];
+            if (l->kind == LETTER_START_CHILD && l->event_id == c->initiated_event_id) {
+                letter_remove(s, l->id);
+                break;
+            }
+        }
+        pb_remove_message(&st->n_children, st->children, i);
+    }
+}
+
 void child_say_goodbye(struct step *s) {
     State__Execution *st = s->st;
-    if (!strempty(st->reset_run_id))
-        return; /* the run goes on, under another id */
     for (size_t i = 0; i < st->n_children;) {
         State__Child *c = st->children[i];
         if (!c->is_started) {
@@ -375,7 +393,8 @@ void child_say_goodbye(struct step *s) {
             letter_send(s, LETTER_CANCEL_CHILD, c->workflow_id, c->run_id, 0);
         pb_remove_message(&st->n_children, st->children, i);
     }
-    if (st->parent && strempty(st->new_run_id))
+    bool goes_on = !strempty(st->new_run_id) || !strempty(st->reset_run_id);
+    if (st->parent && !goes_on)
         letter_send(s, LETTER_CHILD_CLOSED, st->parent->workflow_id, st->parent->run_id,
                     st->parent->initiated_event_id);
 }

@@ -27,6 +27,10 @@ void child_closed(struct step *s, int64_t initiated_event_id, const Common__Work
 /* LETTER_CHILD_GO arrived: the first task need not wait any longer. */
 void child_go(struct step *s);
 
+/* The run is the base of a reset: its children belong to the copy now, and so does the task to start those
+ * that were initiated before this event. */
+void child_hand_over(struct step *s, int64_t until_event_id);
+
 /* The run closes: tells its children what their parent-close policy says, and its own parent how it ended. */
 /* An event about a child, from the run that this one is a copy of: written here too if the child is pending.
  */

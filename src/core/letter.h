@@ -16,6 +16,8 @@ enum letter_kind {
     LETTER_CANCEL_CHILD = 5,
     LETTER_SIGNAL = 6, /* event_id: the initiated event */
     LETTER_CANCEL = 7,
+    LETTER_ASK_CHILD =
+        8, /* event_id: the initiated event. To a child of the base of a reset: has it ended? */
     /* Between a schedule and its actions; event_id is the id of the start. */
     LETTER_START_ACTION = 20,
     LETTER_CANCEL_ACTION = 21,

@@ -3,6 +3,8 @@
 
 #include "core/attach.h"
 #include "core/child.h"
+#include "core/external.h"
+#include "core/letter.h"
 #include "core/run.h"
 #include "core/update.h"
 
@@ -34,6 +36,31 @@ static int reapply_attached(struct step *s, const History__HistoryEvent *ev) {
     return rc;
 }
 
+static void reapply_external(struct step *s, const History__HistoryEvent *ev) {
+    switch ((int)ev->event_type) {
+    case EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+        external_resolved(s, ev->external_workflow_execution_signaled_event_attributes->initiated_event_id,
+                          0);
+        break;
+    case EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+        external_resolved(s,
+                          ev->signal_external_workflow_execution_failed_event_attributes->initiated_event_id,
+                          (int)ev->signal_external_workflow_execution_failed_event_attributes->cause);
+        break;
+    case EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+        external_resolved(
+            s, ev->external_workflow_execution_cancel_requested_event_attributes->initiated_event_id, 0);
+        break;
+    case EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+        external_resolved(
+            s, ev->request_cancel_external_workflow_execution_failed_event_attributes->initiated_event_id,
+            (int)ev->request_cancel_external_workflow_execution_failed_event_attributes->cause);
+        break;
+    default:
+        break;
+    }
+}
+
 int reapply_event(struct step *s, const History__HistoryEvent *ev, const struct reapply_choice *choice) {
     switch ((int)ev->event_type) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
@@ -50,8 +77,40 @@ int reapply_event(struct step *s, const History__HistoryEvent *ev, const struct 
     case EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED:
         return reapply_attached(s, ev);
     default:
-        if (choice->is_base)
+        if (choice->is_base) {
             child_reapply(s, ev);
+            reapply_external(s, ev);
+        }
         return 0;
+    }
+}
+
+static void letter_again(struct step *s, State__Letter *const *outbox, size_t count,
+                         const State__Letter *what) {
+    State__Execution *st = s->st;
+    letter_send(s, (enum letter_kind)what->kind, what->workflow_id, what->run_id, what->event_id);
+    for (size_t i = 0; i < count && !s->failed; i++)
+        if (outbox[i]->kind == what->kind && outbox[i]->event_id == what->event_id)
+            pb_set_string(&st->outbox[st->n_outbox - 1]->request_id, outbox[i]->request_id, &s->failed);
+}
+
+void reapply_letters(struct step *s, State__Letter *const *outbox, size_t count) {
+    const State__Execution *st = s->st;
+    State__Letter what = STATE__LETTER__INIT;
+    for (size_t i = 0; i < st->n_children; i++) {
+        const State__Child *c = st->children[i];
+        what.kind = c->is_started ? LETTER_ASK_CHILD : LETTER_START_CHILD;
+        what.workflow_id = c->workflow_id;
+        what.run_id = c->run_id;
+        what.event_id = c->initiated_event_id;
+        letter_again(s, outbox, count, &what);
+    }
+    for (size_t i = 0; i < st->n_externals; i++) {
+        const State__External *x = st->externals[i];
+        what.kind = x->is_signal ? LETTER_SIGNAL : LETTER_CANCEL;
+        what.workflow_id = x->workflow_id;
+        what.run_id = x->run_id;
+        what.event_id = x->initiated_event_id;
+        letter_again(s, outbox, count, &what);
     }
 }

@@ -172,7 +172,10 @@ int run_terminate(struct step *s, const char *reason, Common__Payloads *details,
     return 0;
 }
 
-int run_end_by_reset(struct step *s, const char *reason, const char *new_run_id) {
-    pb_set_string(&s->st->reset_run_id, new_run_id, &s->failed);
-    return run_terminate(s, strempty(reason) ? "reset" : reason, NULL, "history-service", NULL, 0);
+int run_end_by_reset(struct step *s, const struct reset_end *end) {
+    if (end->is_same_chain)
+        pb_set_string(&s->st->reset_run_id, end->new_run_id, &s->failed);
+    if (end->is_base)
+        child_hand_over(s, end->event_id);
+    return run_terminate(s, strempty(end->reason) ? "reset" : end->reason, NULL, "history-service", NULL, 0);
 }

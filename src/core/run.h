@@ -90,8 +90,16 @@ void run_wake(struct step *s);
 /* The end of every step: what holds for the run whatever happened. */
 int run_settle(struct step *s) must_check;
 
-/* The end of a run in whose place a reset puts another: its children and its parent do not hear of it. */
-int run_end_by_reset(struct step *s, const char *reason, const char *new_run_id) must_check;
+/* The end of a run in whose place a reset puts another. If that goes on with the same chain, the parent does
+ * not hear of it; if it is the copy of this very run, neither do the children. */
+struct reset_end {
+    const char *reason;
+    const char *new_run_id;
+    bool is_same_chain;
+    bool is_base;
+    int64_t event_id; /* the reset point */
+};
+int run_end_by_reset(struct step *s, const struct reset_end *end) must_check;
 
 /* Time */
 

@@ -115,7 +115,10 @@ void task_schedule_speculative(struct step *s) {
     State__Execution *st = s->st;
     if (st->task || !run_is_open(st) || run_is_paused(st))
         return;
-    ensure(!st->n_buffered);
+    if (st->n_buffered) { /* left by a speculative task that did not survive a restart */
+        task_schedule(s);
+        return;
+    }
     schedule(s, st->task_attempt <= 1); /* a transient task has no events either */
 }
 

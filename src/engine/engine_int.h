@@ -29,7 +29,16 @@
 #include "store/store.h"
 
 /* Bugs that a test may plant (engine_config.planted_bug) to see that it is found. */
-enum { ENGINE_BUG_REPLY_BEFORE_COMMIT = 1, ENGINE_BUG_FORGET_REQUEST_ID = 2 };
+enum {
+    ENGINE_BUG_REPLY_BEFORE_COMMIT = 1,
+    ENGINE_BUG_FORGET_REQUEST_ID = 2,
+    ENGINE_BUG_LOSE_LETTERS = 3, /* those that were under way when the process ended */
+    ENGINE_BUG_LOSE_SUCCESSOR = 4, /* the next run of a chain is not in the same commit */
+    ENGINE_BUG_LOSE_UPDATE = 5, /* an accepted update is answered before it is durable */
+    ENGINE_BUG_RESET_LOSES_SIGNALS = 6,
+    ENGINE_BUG_CHILD_DOES_NOT_WAIT = 7, /* its first task comes before its parent knows it */
+    ENGINE_BUG_IGNORE_CLOSE_POLICY = 8,
+};
 
 struct queue;
 struct task;
@@ -582,6 +591,7 @@ struct update {
 
 void update_free(struct update *u);
 void updates_detach(struct run *run); /* the task is gone: ride on the next */
+bool updates_are_sent(const struct run *run); /* a worker has some: its answer needs to know them */
 void updates_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp);
 /* For the step of a completion: what waits, in the op's arena. */
 int updates_offer(struct op *op, struct step_context *ctx) must_check;

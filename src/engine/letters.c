@@ -25,15 +25,20 @@ struct delivery {
     char *root_workflow_id;
     char *root_run_id;
     char *first_run_id;
+    char *parent_original_run_id; /* set when the run that started it is closed */
     bool is_sender_open;
     bool is_moot; /* what it asks for is known to have happened */
     int64_t parent_initiated_event_id;
     Common__Priority *priority;
     Common__Priority child_priority;
+    struct uuid child_at; /* LETTER_ASK_CHILD: how far its chain was followed */
+    bool is_child_known;
     struct action_order order; /* LETTER_START_ACTION */
     struct action_end end; /* LETTER_ACTION_CLOSED */
     struct version_legacy legacy; /* for a child */
     /* The outcome */
+    Common__WorkflowExecution child;
+    History__HistoryEvent *child_close; /* NULL: it is open */
     int cause; /* 0: received */
     struct uuid_text child_run_id;
     struct action_outcome outcome;
@@ -238,7 +243,7 @@ static int deliver_child(struct op *op, struct space *space) {
                               .birth = {.parent = &parent,
                                         .root_workflow_id = d->root_workflow_id,
                                         .root_run_id = d->root_run_id,
-                                        .is_held = true}};
+                                        .is_held = op->e->cfg.planted_bug != ENGINE_BUG_CHILD_DOES_NOT_WAIT}};
     if (!req.versioning_override) /* what the parent says for this child comes first */
         versioning_inherit(&plan.birth, &req, &d->legacy);
     if (verdict != START_SAME && !is_override_served(op, space, a)) {
@@ -323,7 +328,8 @@ static int deliver_close(struct op *op, struct space *space) {
     int rc = find_receiver(op, space, d->letter->run_id);
     if (rc == ERR_WAIT)
         return rc;
-    if (rc == 0 && run_is_open(op->run->body->st)) {
+    bool obeys = op->e->cfg.planted_bug != ENGINE_BUG_IGNORE_CLOSE_POLICY;
+    if (rc == 0 && run_is_open(op->run->body->st) && obeys) {
         Ws__RequestCancelWorkflowExecutionRequest req = WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_REQUEST__INIT;
         struct run_caller caller = {.execution = &d->from};
         op_step_begin(op, &s);
@@ -347,13 +353,38 @@ static int deliver_go(struct op *op, struct space *space) {
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
-/* A parent that was reset goes on as another run. */
-static int find_parent(struct op *op, struct space *space) {
+static int need_current_parent(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    bool is_known = false;
     struct uuid run_id;
-    int rc = find_receiver(op, space, NULL);
-    while (rc == 0 && uuid_parse(str_of(op->run->body->st->reset_run_id), &run_id) == 0)
-        rc = op_need_run(op, space, run_id);
+    int rc = op_need_current(op, space, d->letter->workflow_id, &is_known, &run_id);
+    if (rc == 0)
+        rc = is_known ? op_need_run(op, space, run_id) : ERR_NOT_FOUND;
+    if (rc == 0 && !streq(op->run->body->st->original_run_id, d->parent_original_run_id))
+        rc = ERR_NOT_FOUND;
     return rc;
+}
+
+/* A parent that was reset goes on as another run. Its first run may have closed long before. */
+static int find_parent(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    if (d->parent_original_run_id)
+        return need_current_parent(op, space);
+    int rc = find_receiver(op, space, NULL);
+    if (rc < 0 || run_is_open(op->run->body->st))
+        return rc;
+    d->parent_original_run_id = arena_strdup(op->call->arena, op->run->body->st->original_run_id);
+    return d->parent_original_run_id ? need_current_parent(op, space) : op_out_of_memory(op);
+}
+
+/* A parent that is the copy of another may have a child of its own under the same event id. */
+static int judge_child(const struct op *op) {
+    const struct delivery *d = op->extra;
+    const State__Child *c = child_find(op->run->body->st, d->parent_initiated_event_id);
+    if (!run_is_open(op->run->body->st) || !c || !streq(c->workflow_id, d->from.workflow_id) ||
+        (c->is_started && !streq(c->run_id, d->first_run_id)))
+        return ERR_NOT_FOUND;
+    return !c->is_started && d->parent_original_run_id ? ERR_BUSY : 0; /* which child it is will be known */
 }
 
 /* A child may end before its parent has recorded that it began: a timeout, or somebody terminated it. */
@@ -379,6 +410,8 @@ static int deliver_closed(struct op *op, struct space *space) {
     struct step s;
     int rc = find_parent(op, space);
     if (rc == 0)
+        rc = judge_child(op);
+    if (rc == 0)
         rc = need_birth(op, space, &birth);
     if (rc == 0) {
         op_step_begin(op, &s);
@@ -388,6 +421,45 @@ static int deliver_closed(struct op *op, struct space *space) {
         rc = op_step_end(op, &s, 0, true);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+/* To the run that the chain of a child has come to. */
+static int find_child(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    if (!d->is_child_known && uuid_parse(str_of(d->letter->run_id), &d->child_at) < 0)
+        return ERR_NOT_FOUND;
+    d->is_child_known = true;
+    for (;;) {
+        int rc = op_need_run(op, space, d->child_at);
+        if (rc < 0)
+            return rc;
+        const State__Execution *st = op->run->body->st;
+        if (uuid_parse(str_of(st->new_run_id), &d->child_at) < 0 &&
+            uuid_parse(str_of(st->reset_run_id), &d->child_at) < 0)
+            return 0;
+    }
+}
+
+static int deliver_question(struct op *op, struct space *space) {
+    struct delivery *d = op->extra;
+    struct arena *a = op->call->arena;
+    int rc = find_child(op, space);
+    common__workflow_execution__init(&d->child);
+    d->child.workflow_id = d->letter->workflow_id;
+    d->child.run_id = d->letter->run_id;
+    if (rc == ERR_NOT_FOUND) { /* it is not even remembered */
+        d->child_close = arena_new(a, History__HistoryEvent);
+        if (!d->child_close)
+            return op_out_of_memory(op);
+        history__history_event__init(d->child_close);
+        d->child_close->event_type = EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED;
+        return 0;
+    }
+    if (rc < 0 || run_is_open(op->run->body->st))
+        return rc;
+    d->child.run_id = arena_strdup(a, op->run->body->st->run_id);
+    return d->child.run_id ? op_need_event(op, op->run->body->st->next_event_id - 1, &d->child_close)
+                           : op_out_of_memory(op);
 }
 
 /* Between a schedule and its actions */
@@ -491,6 +563,8 @@ static int deliver(struct op *op, struct space *space) {
         return deliver_signal(op, space);
     case LETTER_CANCEL:
         return deliver_cancel(op, space);
+    case LETTER_ASK_CHILD:
+        return deliver_question(op, space);
     case LETTER_START_ACTION:
         return deliver_action(op, space);
     case LETTER_CANCEL_ACTION:
@@ -534,6 +608,10 @@ static void report(struct step *s, struct delivery *d, struct space *space) {
     case LETTER_SIGNAL:
     case LETTER_CANCEL:
         external_resolved(s, d->letter->event_id, d->cause);
+        break;
+    case LETTER_ASK_CHILD:
+        if (d->child_close)
+            child_closed(s, d->letter->event_id, &d->child, space->st->name, space->st->id, d->child_close);
         break;
     case LETTER_CHILD_GO:
     case LETTER_CHILD_CLOSED:

@@ -353,5 +353,6 @@ void offer_all(struct engine *e, struct run *run) {
         if (st->callbacks[i]->state == CALLBACK_STATE_SCHEDULED)
             callback_begin(e, &run->key, (int64_t)i);
     for (size_t i = 0; i < st->n_outbox; i++)
-        letter_begin(e, &run->key, st->outbox[i]->id);
+        if (e->cfg.planted_bug != ENGINE_BUG_LOSE_LETTERS)
+            letter_begin(e, &run->key, st->outbox[i]->id);
 }

@@ -31,6 +31,13 @@ struct reset {
     State__ScheduledBy *scheduled_by;
     char *next_run_id; /* still to be read; "" when all are */
     const char *origin_request_id;
+    State__Letter **outbox; /* of the base run */
+    size_t outbox_count;
+    struct uuid last_run; /* of the last part */
+    int64_t transition_count; /* of it, when it was read */
+    bool is_last_open; /* it was, then */
+    struct uuid current_run; /* as the store last said */
+    bool has_current;
 };
 
 /* Reading the base run */
@@ -39,11 +46,13 @@ static int need_whole_history(struct op *op, struct str *ret) {
     const State__Execution *st = op->run->body->st;
     struct events_want want = {
         .from = 1, .until = st->next_event_id, .events_max = INT64_MAX, .bytes_max = SIZE_MAX};
-    int64_t next;
-    int rc = op_need_events(op, &want, ret, &next);
-    if (rc < 0)
-        return rc;
-    ensure_inv(I5, next == st->next_event_id);
+    int64_t next = 0;
+    while (next != st->next_event_id) {
+        op->page_next = next ? 0 : op->page_next; /* more was written while this was read */
+        int rc = op_need_events(op, &want, ret, &next);
+        if (rc < 0)
+            return rc;
+    }
     ret->p = arena_dup(op->call->arena, ret->p, ret->n);
     return ret->p ? 0 : op_out_of_memory(op);
 }
@@ -114,12 +123,15 @@ static int reapply_all(struct op *op, struct step *s, struct str rest, const str
 static int reapply(struct op *op, struct step *s, const struct reset *r, struct str rest) {
     struct reapply_choice choice = reapply_choice(op->req);
     choice.is_base = true;
+    choice.no_signals |= op->e->cfg.planted_bug == ENGINE_BUG_RESET_LOSES_SIGNALS;
     int rc = reapply_all(op, s, rest, &choice);
     choice.is_base = false;
     for (const struct reset_part *p = r->base.next; p && rc == 0; p = p->next)
         rc = reapply_all(op, s, p->events, &choice);
-    for (const struct reset_part *p = &r->base; p && rc == 0; p = p->next)
+    for (const struct reset_part *p = &r->base; p && rc == 0; p = p->next) {
+        choice.is_base = p == &r->base;
         rc = reapply_all(op, s, p->late, &choice);
+    }
     return rc;
 }
 
@@ -159,6 +171,8 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     if (rc == 0)
         rc = post_signals(s, req);
     if (rc == 0)
+        reapply_letters(s, r->outbox, r->outbox_count);
+    if (rc == 0)
         task_schedule(s);
     return rc;
 }
@@ -178,12 +192,20 @@ static void reply_reset(struct op *op) {
 }
 
 /* Terminates what is there, for the sake of the copy. */
-static int end_current(struct op *op, const Ws__ResetWorkflowExecutionRequest *req, const char *new_run_id) {
+static int end_current(struct op *op, const struct reset *r, const State__Execution *copy) {
+    const Ws__ResetWorkflowExecutionRequest *req = op->req;
     struct step s;
     if (!op->run || !run_is_open(op->run->body->st))
         return 0;
+    struct reset_end end = {
+        .reason = req->reason,
+        .new_run_id = copy->run_id,
+        .is_same_chain = streq(op->run->body->st->first_run_id, copy->first_run_id),
+        .is_base = uuid_eq(op->run->key.run_id, r->base_run),
+        .event_id = req->workflow_task_finish_event_id,
+    };
     op_step_begin(op, &s);
-    return op_step_end(op, &s, run_end_by_reset(&s, req->reason, new_run_id), true);
+    return op_step_end(op, &s, run_end_by_reset(&s, &end), true);
 }
 
 /* Everything that can be refused is decided before anything is changed. */
@@ -204,7 +226,7 @@ static int make_copy(struct op *op, struct space *space, const struct reset *r) 
     s.limits = &op->e->limits;
     int rc = copy_run(op, &s, r, run_id.s);
     if (rc == 0)
-        rc = end_current(op, req, run_id.s);
+        rc = end_current(op, r, s.st);
     if (rc == 0)
         ensure(run_keep_copy(op->e, space, &s, head, &run) == 0); /* the old run has ended in this group */
     pb_free(s.st);
@@ -221,6 +243,9 @@ static int read_part(struct op *op, struct reset *r, struct reset_part *p) {
         rc = need_buffered(op, &p->late);
     if (rc < 0)
         return rc;
+    r->last_run = op->run->key.run_id;
+    r->transition_count = st->transition_count;
+    r->is_last_open = run_is_open(st);
     bool goes_on = st->status == WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW;
     r->next_run_id = arena_strdup(op->call->arena, goes_on ? st->new_run_id : "");
     return r->next_run_id ? 0 : op_out_of_memory(op);
@@ -240,9 +265,14 @@ static int read_base(struct op *op, struct space *space, struct reset *r) {
     const State__ScheduledBy *by = op->run->body->st->scheduled_by;
     if (by && !(r->scheduled_by = message_copy(op->call->arena, &by->base)))
         return op_out_of_memory(op);
-    r->origin_request_id = arena_strdup(op->call->arena, op->run->body->st->origin_request_id);
-    if (!r->origin_request_id)
+    const State__Execution *st = op->run->body->st;
+    r->origin_request_id = arena_strdup(op->call->arena, st->origin_request_id);
+    r->outbox = arena_array(op->call->arena, State__Letter *, st->n_outbox);
+    for (r->outbox_count = 0; r->outbox && r->outbox_count < st->n_outbox; r->outbox_count++)
+        r->outbox[r->outbox_count] = message_copy(op->call->arena, &st->outbox[r->outbox_count]->base);
+    if (arena_failed(op->call->arena))
         return op_out_of_memory(op);
+    r->base.next = NULL;
     r->last = &r->base;
     r->base_run = op->run->key.run_id;
     return 0;
@@ -253,8 +283,10 @@ static int read_sequels(struct op *op, struct space *space, struct reset *r) {
     struct uuid run_id;
     while (uuid_parse(str_of(r->next_run_id), &run_id) == 0) {
         int rc = op_need_run(op, space, run_id);
-        if (rc == ERR_NOT_FOUND)
+        if (rc == ERR_NOT_FOUND) {
+            r->next_run_id[0] = '\0'; /* not to be looked for again when the op is */
             return 0;
+        }
         struct reset_part *p = rc == 0 ? arena_new(op->call->arena, struct reset_part) : NULL;
         if (rc == 0 && !p)
             rc = op_out_of_memory(op);
@@ -268,15 +300,21 @@ static int read_sequels(struct op *op, struct space *space, struct reset *r) {
     return 0;
 }
 
-static int need_current_run(struct op *op, struct space *space, const char *workflow_id) {
+/* The run is held while the store is asked which one is current, so that two of these cannot push each other
+ * out of memory for ever. */
+static int need_current_run(struct op *op, struct space *space, const char *workflow_id, struct reset *r) {
     bool is_known = false;
-    struct uuid run_id;
-    int rc = op_need_current(op, space, workflow_id, &is_known, &run_id);
-    if (rc == 0 && is_known)
-        return op_need_run(op, space, run_id);
-    if (rc == 0)
-        op_pin(op, NULL);
-    return rc;
+    int rc = r->has_current ? op_need_run(op, space, r->current_run) : 0;
+    if (rc == ERR_WAIT)
+        return rc;
+    rc = op_need_current(op, space, workflow_id, &is_known, &r->current_run);
+    if (rc < 0)
+        return rc;
+    r->has_current = is_known;
+    if (is_known)
+        return op_need_run(op, space, r->current_run);
+    op_pin(op, NULL);
+    return 0;
 }
 
 static int reset_prepare(struct op *op, struct space **ret) {
@@ -295,16 +333,29 @@ static int reset_prepare(struct op *op, struct space **ret) {
     return rc;
 }
 
-static void go_reset(struct op *op) {
+/* All of them as they are now: what was open when it was read must not have changed since. */
+static int need_runs(struct op *op, struct space *space, struct reset *r) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
+    for (;;) {
+        int rc = read_base(op, space, r);
+        if (rc == 0)
+            rc = read_sequels(op, space, r);
+        if (rc == 0)
+            rc = need_current_run(op, space, req->workflow_execution->workflow_id, r);
+        bool is_fresh = rc < 0 || !r->is_last_open ||
+                        (op->run && uuid_eq(op->run->key.run_id, r->last_run) &&
+                         op->run->body->st->transition_count == r->transition_count);
+        if (is_fresh)
+            return rc;
+        r->last = NULL;
+    }
+}
+
+static void go_reset(struct op *op) {
     struct space *space;
     int rc = reset_prepare(op, &space);
     if (rc == 0)
-        rc = read_base(op, space, op->extra);
-    if (rc == 0)
-        rc = read_sequels(op, space, op->extra);
-    if (rc == 0)
-        rc = need_current_run(op, space, req->workflow_execution->workflow_id);
+        rc = need_runs(op, space, op->extra);
     if (rc == ERR_WAIT)
         return;
     /* The same reset, asked for again, has its run already. */

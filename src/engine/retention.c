@@ -65,6 +65,10 @@ static void go_remove(struct op *op) {
         remove_later(op);
         return;
     }
+    if (run->body->group_seq > op->e->durable_seq) {
+        op_continue_durable(op, go_remove); /* a change that is still on its way would bring the row back */
+        return;
+    }
     int rc = op_need_current(op, run->space, st->workflow_id, &is_known, &current);
     if (rc == ERR_WAIT)
         return;

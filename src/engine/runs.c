@@ -128,7 +128,7 @@ void current_forget(struct engine *e, struct run *run) {
 static bool body_is_droppable(const struct engine *e, const struct run *run) {
     const struct body *b = run->body;
     return !run->pins && !run->is_removed && b->group_seq <= e->durable_seq && !b->is_ahead &&
-           list_empty(&b->readers) && list_empty(&b->queries);
+           list_empty(&b->readers) && list_empty(&b->queries) && !updates_are_sent(run);
 }
 
 static void run_drop_body(struct engine *e, struct run *run) {
@@ -162,10 +162,10 @@ void run_unpin(struct engine *e, struct run *run) {
     ensure(run->pins > 0);
     if (--run->pins > 0)
         return;
-    if (run->is_removed)
-        run_drop_body(e, run);
-    else if (!run->body)
+    if (!run->body)
         run_free_if_unused(e, run);
+    else if (run->is_removed)
+        run_drop_body(e, run);
     else if (e->body_count > e->cfg.resident_runs_max)
         drop_excess(e);
 }
@@ -245,12 +245,14 @@ int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
         run_touch(op->e, run);
         return 0;
     }
+    run_pin(run); /* what the op held may be this very run, removed meanwhile */
     op_pin(op, NULL);
-    if (run->is_loading) {
+    bool is_loading = run->is_loading;
+    if (is_loading)
         list_append(&run->waiters, &op->link);
+    run_unpin(op->e, run);
+    if (is_loading)
         return ERR_WAIT;
-    }
-    run_free_if_unused(op->e, run);
     return err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
 }
 

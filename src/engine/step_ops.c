@@ -108,7 +108,8 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     ensure(keep_effects(e, run, s, is_durable) == 0);
     ensure(keep_ledger(e, run, s) == 0);
     struct run *next = NULL;
-    ensure(!s->next || run_keep_new(e, run->space, s->next, &next) == 0);
+    bool keeps_next = s->next && e->cfg.planted_bug != ENGINE_BUG_LOSE_SUCCESSOR;
+    ensure(!keeps_next || run_keep_new(e, run->space, s->next, &next) == 0);
     return 0;
 }
 

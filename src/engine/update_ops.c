@@ -105,7 +105,10 @@ static void update_reply(struct op *op, E__UpdateWorkflowExecutionLifecycleStage
         update_fail(op);
         return;
     }
-    op_reply_durable(op, m, (struct str){NULL, 0});
+    if (op->e->cfg.planted_bug == ENGINE_BUG_LOSE_UPDATE)
+        op_reply(op, m, (struct str){NULL, 0});
+    else
+        op_reply_durable(op, m, (struct str){NULL, 0});
 }
 
 static void reply_failure(struct op *op, Failure__Failure *failure) {
@@ -291,7 +294,8 @@ static int need_meta(struct op *op, Update__Request *r) {
         if (!r->meta->update_id)
             return op_out_of_memory(op);
     }
-    return validate_id(r->meta->update_id, "UpdateId", &op->err);
+    int rc = validate_id(r->meta->update_id, "UpdateId", &op->err);
+    return rc < 0 ? rc : validate_id(r->meta->identity, "Identity", &op->err);
 }
 
 static int check_request(struct op *op, const Ws__UpdateWorkflowExecutionRequest *req) {

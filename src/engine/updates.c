@@ -141,6 +141,14 @@ int update_admit(struct op *op, Update__Request *request) {
 
 /* riding on a workflow task */
 
+bool updates_are_sent(const struct run *run) {
+    list_for(&run->body->updates, n) {
+        if (container_of(n, struct update, link)->state == UPDATE_SENT)
+            return true;
+    }
+    return false;
+}
+
 void updates_detach(struct run *run) {
     list_for(&run->body->updates, n) {
         struct update *u = container_of(n, struct update, link);

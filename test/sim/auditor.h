@@ -12,5 +12,5 @@
 struct auditor *auditor_new(struct world *w);
 void auditor_free(struct world *w);
 void auditor_begin(struct world *w); /* the calm phase */
-bool auditor_is_done(const struct world *w);
+bool auditor_is_done(struct world *w);
 void auditor_fail_liveness(struct world *w);

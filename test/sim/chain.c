@@ -81,9 +81,12 @@ void chain_note_start(struct world *w, struct run_model *run, const History__His
     run->attempt = a->attempt;
     run->start_wall_us = event_wall_us(e);
     run->backoff_us = duration_us(a->first_workflow_task_backoff);
+    run->is_copy = !streq(a->original_execution_run_id, run->run_id);
+    if (run->is_copy)
+        return;
     if (a->continued_execution_run_id[0])
         chain_link(w, chain_meet(w, run, a->continued_execution_run_id), run);
-    else if (!streq(run->first_run_id, run->run_id) && !run->reset_from)
+    else if (!streq(run->first_run_id, run->run_id))
         world_fail(w, "successor_follows", "run=%s begins a chain whose head is %s", run->run_id,
                    run->first_run_id);
     check_successor_follows(w, run);
@@ -105,12 +108,12 @@ void chain_note_close(struct world *w, struct run_model *run, const History__His
 /* There is no moment without a run, and the first task does not come before its time. */
 static void check_no_gap(struct world *w, const struct run_model *run) {
     const struct run_model *after = run->after;
-    if (!after || after->is_deleted || after->event_count == 0)
+    if (!after || after->is_deleted || run->is_deleted || after->event_count == 0)
         return;
     if (after->start_wall_us != run->close_wall_us)
         world_fail(w, "chain_has_no_gap", "run=%s closed at %" PRId64 ", run=%s began at %" PRId64,
                    run->run_id, run->close_wall_us, after->run_id, after->start_wall_us);
-    bool is_waiting = after->first_task_wall_us && after->backoff_us > 0;
+    bool is_waiting = after->first_task_wall_us && after->backoff_us > 0 && !after->was_woken;
     if (is_waiting && after->first_task_wall_us < after->start_wall_us + after->backoff_us &&
         !after->cancel_recorded)
         world_fail(w, "backoff_kept", "run=%s begins %" PRId64 " us early", after->run_id,
@@ -119,6 +122,9 @@ static void check_no_gap(struct world *w, const struct run_model *run) {
 
 /* G8: who ends a chain by the name of its first run ends the run that it has come to. */
 static void check_chain_ended(struct world *w, const struct run_model *head) {
+    bool is_asked = head->chain_terminated || head->chain_cancelled_wall_us;
+    if (!is_asked || model_was_reset(&w->model, head->workflow_id))
+        return; /* after a reset a copy may have been meant */
     bool is_terminated = false, is_cancelled = false;
     const struct run_model *last = head;
     for (const struct run_model *run = head; run; run = run->after) {
@@ -147,7 +153,7 @@ static void check_no_overlap(struct world *w, struct run_model *latest) {
     struct run_model **runs = NULL;
     size_t count = 0, cap = 0;
     for (struct run_model *run = latest; run; run = run->older) {
-        if (run->is_deleted || run->event_count == 0 || run->reset_from)
+        if (run->is_deleted || run->event_count == 0 || run->is_copy)
             continue; /* a reset repeats the times of its base */
         runs = model_grow(runs, count, &cap, sizeof(*runs));
         runs[count++] = run;

@@ -11,8 +11,9 @@ import shlex
 import subprocess
 import sys
 
-PLANTS = ["reply_before_commit", "forget_request_id"]
-PLANT_SEEDS = "1..50"
+PLANTS = ["reply_before_commit", "forget_request_id", "lose_letters", "lose_successor", "lose_update",
+          "reset_loses_signals", "child_does_not_wait", "ignore_close_policy"]
+PLANT_SEEDS = "1..16"
 PLANT_STEPS = "4000"
 REPEAT_SEEDS = range(1, 4)
 PROFILES = ["calm", "crash", "clock", "network", "worker"]

@@ -7,15 +7,18 @@
 #include "history.h"
 #include "history_rules.h"
 #include "names.h"
+#include "reset.h"
 #include "rpc.h"
 #include "task_checker.h"
+#include "update.h"
 
 #define HISTORY_FIELD 1 /* of GetWorkflowExecutionHistoryResponse */
 
 /* G2: a request id that is sent again gets the same run. */
 static void check_same_run_for_request(struct world *w, struct request_model *request,
                                        struct run_model *run) {
-    if (request->run && request->run != run)
+    if (request->run && request->run != run && !request->run->is_deleted &&
+        !model_was_reset(&w->model, request->workflow_id))
         world_fail(w, "same_run_for_request", "request=%s gave run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);
     request->run = run;
@@ -26,8 +29,11 @@ static void check_same_run_for_request(struct world *w, struct request_model *re
 static void check_id_policy(struct world *w, const struct request_model *request,
                             const struct run_model *run) {
     const struct run_model *before = run->older;
-    if (!before || before->is_deleted || before->after || before->reset_to)
+    if (!before || before->after || before->ended_by_reset)
         return;
+    for (const struct run_model *older = before; older; older = older->older)
+        if (older->is_deleted)
+            return; /* it may have been the one that counts */
     if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
         world_fail(w, "id_policy",
                    "request=%s made run=%s although run=%s exists and duplicates are rejected", request->id,
@@ -38,30 +44,59 @@ static void check_id_policy(struct world *w, const struct request_model *request
                    run->run_id, before->run_id);
 }
 
-static void on_start(struct rpc *r) {
+/* What a start that was answered with OK binds the server to. */
+static void start_acknowledged(struct rpc *r, const char *run_id, bool is_started) {
     struct world *w = r->w;
-    const Ws__StartWorkflowExecutionResponse *m = (const void *)r->response;
-    if (strlen(m->run_id) != UUID_TEXT_LEN) {
-        world_fail(w, "start_names_run", "run id '%s'", m->run_id);
+    struct request_model *request = r->subject.request;
+    if (strlen(run_id) != UUID_TEXT_LEN) {
+        world_fail(w, "start_names_run", "run id '%s'", run_id);
         return;
     }
-    struct run_model *run = model_meet(&w->model, m->run_id, r->subject.workflow_id);
+    struct run_model *run = model_meet(&w->model, run_id, r->subject.workflow_id);
     if (!streq(run->workflow_id, r->subject.workflow_id)) {
-        world_fail(w, "start_names_run", "run=%s belongs to another workflow id", m->run_id);
+        world_fail(w, "start_names_run", "run=%s belongs to another workflow id", run_id);
         return;
     }
     run->start_acked = true;
     run->audit_wanted = true;
-    if (!m->started)
+    if (!is_started)
         return;
-    check_same_run_for_request(w, r->subject.request, run);
-    if (r->subject.request->is_acked)
+    check_same_run_for_request(w, request, run);
+    if (request->is_acked)
         return;
-    r->subject.request->is_acked = true;
+    request->is_acked = true;
     w->tally.starts++;
-    check_id_policy(w, r->subject.request, run);
+    check_id_policy(w, request, run);
+    /* The answer may come late: then runs that were met before may have followed this one. */
     for (struct run_model *older = run->older; older; older = older->older)
-        older->superseded = true;
+        older->superseded |= older->first_run_id[0] && !streq(older->first_run_id, run->run_id);
+}
+
+static void on_start(struct rpc *r) {
+    const Ws__StartWorkflowExecutionResponse *m = (const void *)r->response;
+    start_acknowledged(r, m->run_id, m->started);
+}
+
+/* G9: the signal is in the run that is named, or in one before it that had closed when it was sent again. */
+static void on_signal_with_start(struct rpc *r) {
+    const Ws__SignalWithStartWorkflowExecutionResponse *m = (const void *)r->response;
+    struct request_model *signal = r->subject.request->rider;
+    start_acknowledged(r, m->run_id, m->started);
+    if (!signal->is_acked)
+        r->w->tally.signals++;
+    signal->is_acked = true;
+    signal->acked_us = r->w->now.mono.us;
+}
+
+static void on_update_with_start(struct rpc *r) {
+    const Ws__ExecuteMultiOperationRequest *q = r->request;
+    const Ws__ExecuteMultiOperationResponse *m = (const void *)r->response;
+    if (m->n_responses != 2 || !m->responses[0]->start_workflow || !m->responses[1]->update_workflow) {
+        world_fail(r->w, "update_outcome", "update with start has %zu answers", m->n_responses);
+        return;
+    }
+    start_acknowledged(r, m->responses[0]->start_workflow->run_id, m->responses[0]->start_workflow->started);
+    update_on_answer(r->w, r->subject.request->rider, q->namespace_, m->responses[1]->update_workflow);
 }
 
 static void on_signal(struct rpc *r) {
@@ -161,10 +196,25 @@ static void on_cancel(struct rpc *r) {
     run->cancel_acked_wall_us = r->w->now.wall.us;
 }
 
+/* A task that only carries updates is shown to whoever reads the whole history while a worker has it: the
+ * worker may be the reader. Its two events may vanish again. */
+static int64_t first_provisional(const struct rpc *r) {
+    const Ws__GetWorkflowExecutionHistoryResponse *m = (const void *)r->response;
+    size_t count = m->history ? m->history->n_events : 0;
+    if (r->subject.provisional_id)
+        return r->subject.provisional_id;
+    bool is_end = count > 0 && m->next_page_token.len == 0;
+    if (!is_end || m->history->events[count - 1]->event_type != EVENT_TYPE_WORKFLOW_TASK_STARTED)
+        return HISTORY_ALL_DURABLE;
+    bool has_both =
+        count > 1 && m->history->events[count - 2]->event_type == EVENT_TYPE_WORKFLOW_TASK_SCHEDULED;
+    return m->history->events[count - 1]->event_id - (has_both ? 1 : 0);
+}
+
 static void on_history(struct rpc *r) {
     const Ws__GetWorkflowExecutionHistoryRequest *q = r->request;
     struct run_model *run = r->subject.run;
-    int64_t provisional_id = r->subject.provisional_id ? r->subject.provisional_id : HISTORY_ALL_DURABLE;
+    int64_t provisional_id = first_provisional(r);
     struct glimpse g = history_see(r->w, run, buf_str(&r->reply), HISTORY_FIELD, provisional_id);
     if (q->history_event_filter_type == HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT && g.count > 1)
         world_fail(r->w, "close_event_alone", "run=%s %zu events", run->run_id, g.count);
@@ -172,8 +222,17 @@ static void on_history(struct rpc *r) {
         run->length_told = MAX(run->length_told, g.last_id);
 }
 
+/* Deleted is gone, and stays gone. */
+static void check_deleted_stays_gone(const struct rpc *r) {
+    const struct run_model *run = r->subject.run;
+    if (run && run->delete_acked_us && r->sent_us > run->delete_acked_us && r->kind != RPC_delete_workflow &&
+        !r->subject.by_chain)
+        world_fail(r->w, "deleted_stays_gone", "%s finds run=%s", rpc_name(r->kind), run->run_id);
+}
+
 void checker_on_ok(struct rpc *r) {
     struct run_model *run = r->subject.run;
+    check_deleted_stays_gone(r);
     if (r->subject.is_bad) {
         world_fail(r->w, "bad_request_refused", "%s", rpc_name(r->kind));
         return;
@@ -187,6 +246,24 @@ void checker_on_ok(struct rpc *r) {
         break;
     case RPC_request_cancel:
         on_cancel(r);
+        break;
+    case RPC_delete_workflow:
+        run->delete_acked_us = r->w->now.mono.us;
+        r->w->tally.deletes++;
+        break;
+    case RPC_reset_workflow:
+        reset_on_ok(r);
+        break;
+    case RPC_signal_with_start:
+        on_signal_with_start(r);
+        break;
+    case RPC_update_workflow:
+        update_on_answer(r->w, r->subject.request,
+                         ((const Ws__UpdateWorkflowExecutionRequest *)r->request)->namespace_,
+                         (const void *)r->response);
+        break;
+    case RPC_execute_multi:
+        on_update_with_start(r);
         break;
     case RPC_terminate_workflow:
         if (r->subject.by_chain)
@@ -235,7 +312,10 @@ static void check_error_is_clean(struct rpc *r) {
     bool is_dirty = code == ERR_INTERNAL || code == ERR_WAIT || code == ERR_NO_MEMORY ||
                     code == ERR_NO_NAMESPACE || code == ERR_STORE_IO || code == ERR_STORE_CORRUPT ||
                     code == ERR_FULL || code == ERR_UNIMPLEMENTED;
-    bool is_unjust = !r->subject.is_bad && (code == ERR_INVALID || code == ERR_BAD_TOKEN);
+    /* A process that starts again does not know the updates that the one before had handed to workers. */
+    bool has_forgotten = r->kind == RPC_complete_workflow_task && r->w->server.epoch > 1 &&
+                         ((const Ws__RespondWorkflowTaskCompletedRequest *)r->request)->n_messages > 0;
+    bool is_unjust = !r->subject.is_bad && !has_forgotten && (code == ERR_INVALID || code == ERR_BAD_TOKEN);
     if (is_dirty || is_unjust)
         world_fail(r->w, "error_is_clean", "%s: %s: %s", rpc_name(r->kind), err_name(code), r->err.text);
 }
@@ -245,7 +325,8 @@ static void check_acknowledged_start_kept(struct rpc *r) {
     const struct run_model *run = r->subject.run;
     bool names_run = r->kind == RPC_describe_workflow || r->kind == RPC_get_history ||
                      r->kind == RPC_signal_workflow || r->kind == RPC_request_cancel ||
-                     r->kind == RPC_terminate_workflow || r->kind == RPC_query_workflow;
+                     r->kind == RPC_terminate_workflow || r->kind == RPC_query_workflow ||
+                     r->kind == RPC_reset_workflow;
     if (names_run && run && !r->subject.by_chain && r->err.code == ERR_NOT_FOUND &&
         (run->start_acked || run->event_count > 0) && !run->is_deleted)
         world_fail(r->w, "acknowledged_start_kept",
@@ -267,6 +348,8 @@ static void check_refused_by_other(struct rpc *r) {
 }
 
 void checker_on_error(struct rpc *r) {
+    if (r->kind == RPC_delete_workflow && r->err.code == ERR_NOT_FOUND)
+        r->subject.run->delete_acked_us = r->w->now.mono.us;
     check_error_is_clean(r);
     check_acknowledged_start_kept(r);
     if (r->kind == RPC_start_workflow && r->err.code == ERR_ALREADY_STARTED)
@@ -277,9 +360,9 @@ void checker_on_error(struct rpc *r) {
 static void check_signals_kept(struct world *w, const struct run_model *run, int64_t began_us) {
     for (size_t i = 0; i < run->signal_count; i++) {
         const struct request_model *signal = run->signals[i];
-        if (signal->is_acked && signal->acked_us < began_us && signal->recorded_count != 1)
-            world_fail(w, "signals_kept", "run=%s signal=%s acknowledged, recorded %" PRIu32 " times",
-                       run->run_id, signal->id, signal->recorded_count);
+        if (signal->is_acked && signal->acked_us < began_us && !model_is_holder(signal, run))
+            world_fail(w, "signals_kept", "run=%s signal=%s acknowledged, but not recorded", run->run_id,
+                       signal->id);
     }
     if (run->stale_query_us && run->stale_query_us < began_us)
         world_fail(w, "query_is_fresh", "run=%s a query missed an acknowledged signal", run->run_id);
@@ -320,6 +403,8 @@ static void check_changes_kept(struct world *w, const struct run_model *run, int
 }
 
 void checker_promises(struct world *w, struct run_model *run, int64_t began_us, bool is_settled) {
+    if (run->is_deleted)
+        return;
     check_changes_kept(w, run, began_us, is_settled);
     if ((is_settled || run->close_type) && !run->buffer_dropped) {
         check_signals_kept(w, run, began_us);
@@ -329,7 +414,7 @@ void checker_promises(struct world *w, struct run_model *run, int64_t began_us, 
 
 static bool some_run_dropped_its_buffer(const struct model *m, const char *workflow_id) {
     for (const struct run_model *run = map_get(&m->latest, str_of(workflow_id)); run; run = run->older)
-        if (run->buffer_dropped)
+        if (run->buffer_dropped || run->is_deleted)
             return true;
     return false;
 }
@@ -337,7 +422,7 @@ static bool some_run_dropped_its_buffer(const struct model *m, const char *workf
 void checker_loose_promises(struct world *w) {
     const struct request_model *signal;
     for (size_t i = 0; (signal = map_next(&w->model.requests, &i));) {
-        if (!signal->is_signal || signal->run || !signal->is_acked || signal->recorded_count > 0)
+        if (!signal->is_signal || signal->run || !signal->is_acked || signal->holder_count > 0)
             continue;
         if (!some_run_dropped_its_buffer(&w->model, signal->workflow_id))
             world_fail(w, "signals_kept", "workflow=%s signal=%s acknowledged, but in no run",

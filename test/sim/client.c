@@ -39,7 +39,7 @@ struct client {
 static void client_errand_done(struct errand *e) {
     struct client *c = e->owner;
     c->errand_count--;
-    if (e->kind != ERRAND_START)
+    if (e->kind != ERRAND_START && e->kind != ERRAND_SIGNAL_WITH_START && e->kind != ERRAND_UPDATE_WITH_START)
         return;
     for (size_t i = 0; i < IDS_PER_CLIENT; i++)
         if (c->slots[i].request == e->request)
@@ -77,6 +77,20 @@ static uint32_t client_choose_padding(struct client *c) {
     return rng_chance(&c->w->rng, 40) ? (uint32_t)rng_below(&c->w->rng, PADDING_BYTES_MAX) : 0;
 }
 
+/* Some starts bring a signal or an update with them. */
+static void client_choose_rider(struct client *c, struct request_model *request) {
+    struct rng *r = &c->w->rng;
+    if (!rng_chance(r, 5))
+        return;
+    bool is_update = rng_chance(r, 2);
+    request->rider = model_request(c->w, request->workflow_id, is_update ? "update" : "signal");
+    request->rider->is_rider = true;
+    request->rider->wants_completion = is_update && rng_chance(r, 2);
+    if (is_update && request->conflict_policy == WORKFLOW_ID_CONFLICT_POLICY_UNSPECIFIED &&
+        request->reuse_policy != WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING)
+        request->conflict_policy = WORKFLOW_ID_CONFLICT_POLICY_FAIL; /* it must say which */
+}
+
 /* A new start, or, now and then, the last one of this workflow id once more. */
 static void client_start(struct client *c) {
     struct id_slot *slot = &c->slots[rng_below(&c->w->rng, IDS_PER_CLIENT)];
@@ -84,12 +98,18 @@ static void client_start(struct client *c) {
         return;
     slot->is_busy = true;
     if (!slot->request || !rng_chance(&c->w->rng, 6)) {
-        slot->request = model_request(c->w, slot->workflow_id, false);
+        slot->request = model_request(c->w, slot->workflow_id, "start");
         slot->request->program = rng_u64(&c->w->rng);
         slot->request->padding = client_choose_padding(c);
         client_choose_policies(c, slot->request);
+        client_choose_rider(c, slot->request);
     }
-    struct errand *e = errand_new(c->w, ERRAND_START, TRIES);
+    struct request_model *rider = slot->request->rider;
+    struct errand *e = errand_new(c->w,
+                                  !rider             ? ERRAND_START
+                                  : rider->is_signal ? ERRAND_SIGNAL_WITH_START
+                                                     : ERRAND_UPDATE_WITH_START,
+                                  TRIES);
     e->request = slot->request;
     e->workflow_id = slot->workflow_id;
     client_send(c, e);
@@ -108,7 +128,7 @@ static void client_signal(struct client *c, struct run_model *run) {
     bool by_id_only = rng_chance(&c->w->rng, 6);
     struct errand *e = errand_new(c->w, ERRAND_SIGNAL, TRIES);
     e->workflow_id = run->workflow_id;
-    e->request = model_request(c->w, run->workflow_id, true);
+    e->request = model_request(c->w, run->workflow_id, "signal");
     e->request->padding = client_choose_padding(c);
     e->signal_name = "poke";
     if (!by_id_only) {
@@ -125,6 +145,39 @@ static void client_ask(struct client *c, enum errand_kind kind, struct run_model
     e->by_chain = (kind == ERRAND_CANCEL || kind == ERRAND_TERMINATE) && rng_chance(&c->w->rng, 3);
     e->query_fails = kind == ERRAND_QUERY && rng_chance(&c->w->rng, 10);
     e->only_open = kind == ERRAND_QUERY && !e->query_fails && rng_chance(&c->w->rng, 10);
+    client_send(c, e);
+}
+
+static void client_update(struct client *c, struct run_model *run) {
+    struct errand *e = errand_new(c->w, ERRAND_UPDATE, TRIES);
+    e->workflow_id = run->workflow_id;
+    e->run = run;
+    e->request = model_request(c->w, run->workflow_id, "update");
+    e->request->wants_completion = rng_chance(&c->w->rng, 2);
+    client_send(c, e);
+}
+
+/* It may be gone from now on, and must be once somebody says so. */
+static void client_delete(struct client *c, struct run_model *run) {
+    struct errand *e = errand_new(c->w, ERRAND_DELETE, CALM_TRIES);
+    e->workflow_id = run->workflow_id;
+    e->run = run;
+    run->is_deleted = true;
+    client_send(c, e);
+}
+
+/* To the end of a workflow task that somebody has seen in the history. */
+static void client_reset(struct client *c, struct run_model *run) {
+    size_t known = MIN(run->reset_point_count, MODEL_RESET_POINTS);
+    if (known == 0)
+        return;
+    struct errand *e = errand_new(c->w, ERRAND_RESET, TRIES);
+    e->workflow_id = run->workflow_id;
+    e->run = run;
+    e->request = model_request(c->w, run->workflow_id, "reset");
+    e->request->sent_us = c->w->now.mono.us;
+    e->request->reset_event_id = run->reset_points[rng_below(&c->w->rng, known)];
+    e->request->drops_signals = rng_chance(&c->w->rng, 8);
     client_send(c, e);
 }
 
@@ -149,14 +202,18 @@ static void client_choose(struct client *c) {
             DO_CANCEL,
             DO_TERMINATE,
             DO_QUERY,
+            DO_RESET,
+            DO_DELETE,
+            DO_UPDATE,
             DO_DESCRIBE,
             DO_HISTORY,
             DO_REVERSE,
             DO_TAIL,
             DO_CLOSE
         } what;
-    } choices[] = {{30, DO_START},   {26, DO_SIGNAL},  {3, DO_CANCEL},  {2, DO_TERMINATE}, {10, DO_QUERY},
-                   {8, DO_DESCRIBE}, {10, DO_HISTORY}, {3, DO_REVERSE}, {4, DO_TAIL},      {4, DO_CLOSE}};
+    } choices[] = {{26, DO_START},    {17, DO_SIGNAL}, {10, DO_UPDATE}, {1, DO_DELETE},   {3, DO_CANCEL},
+                   {2, DO_TERMINATE}, {9, DO_QUERY},   {3, DO_RESET},   {8, DO_DESCRIBE}, {10, DO_HISTORY},
+                   {3, DO_REVERSE},   {4, DO_TAIL},    {4, DO_CLOSE}};
     unsigned roll = (unsigned)rng_below(&c->w->rng, 100);
     size_t i = 0;
     while (roll >= choices[i].weight)
@@ -172,6 +229,12 @@ static void client_choose(struct client *c) {
         client_ask(c, ERRAND_TERMINATE, run);
     else if (choices[i].what == DO_QUERY)
         client_ask(c, ERRAND_QUERY, run);
+    else if (choices[i].what == DO_UPDATE)
+        client_update(c, run);
+    else if (choices[i].what == DO_DELETE)
+        client_delete(c, run);
+    else if (choices[i].what == DO_RESET)
+        client_reset(c, run);
     else if (choices[i].what == DO_DESCRIBE)
         client_read(c, run, READING_DESCRIBE);
     else if (choices[i].what == DO_HISTORY)
@@ -242,7 +305,7 @@ void clients_send_end_signal(struct world *w, struct run_model *run) {
     struct errand *e = errand_new(w, ERRAND_SIGNAL, CALM_TRIES);
     e->workflow_id = run->workflow_id;
     e->run = run;
-    e->request = model_request(w, run->workflow_id, true);
+    e->request = model_request(w, run->workflow_id, "signal");
     e->request->run = run;
     e->signal_name = PROGRAM_END_SIGNAL;
     model_add_signal(run, e->request);

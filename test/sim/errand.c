@@ -19,7 +19,7 @@ static void errand_send(struct errand *e, size_t place);
 
 static void errand_again(struct world *w, struct happening *h) {
     struct errand *e = container_of(h, struct errand, again);
-    bool can_repeat = e->kind == ERRAND_START || e->kind == ERRAND_SIGNAL;
+    bool can_repeat = e->request != NULL;
     size_t count = can_repeat && world_fault(w, FAULT_request_twice) ? ERRAND_CALLS_MAX : 1;
     for (size_t i = 0; i < count; i++)
         errand_send(e, i);
@@ -70,17 +70,18 @@ static void errand_ended(struct rpc *r) {
 }
 
 /* Some are tried again when they fail, some run by the clock until their time is over. */
-static void errand_choose_chain(Ws__StartWorkflowExecutionRequest *q, struct rng *r, struct arena *a) {
+static void errand_choose_chain(Ws__StartWorkflowExecutionRequest *q, struct rng *r, struct arena *a,
+                                bool is_simple) {
     if (rng_chance(r, 4))
         q->retry_policy = make_run_retry(a, r);
-    if (!rng_chance(r, 12))
+    if (!rng_chance(r, 12) || is_simple)
         return;
     q->cron_schedule = rng_chance(r, 2) ? make_text(a, "* * * * *")
                                         : make_text(a, "@every %" PRIu64 "s", 5 + rng_below(r, 40));
     q->workflow_execution_timeout = make_duration(a, (30 + (int64_t)rng_below(r, 240)) * USEC_PER_SEC);
 }
 
-static const void *errand_start(struct errand *e, struct arena *a) {
+static const Ws__StartWorkflowExecutionRequest *errand_start(struct errand *e, struct arena *a) {
     struct request_model *request = e->request;
     Ws__StartWorkflowExecutionRequest *q =
         MAKE(a, Ws__StartWorkflowExecutionRequest, ws__start_workflow_execution_request__init);
@@ -97,12 +98,13 @@ static const void *errand_start(struct errand *e, struct arena *a) {
     q->request_id = make_text(a, "%s", request->id);
     q->workflow_id_reuse_policy = (E__WorkflowIdReusePolicy)request->reuse_policy;
     q->workflow_id_conflict_policy = (E__WorkflowIdConflictPolicy)request->conflict_policy;
-    errand_choose_chain(q, &r, a);
+    bool is_simple = request->rider != NULL; /* an update cannot go with a delay */
+    errand_choose_chain(q, &r, a, is_simple);
     if (rng_chance(&r, 8))
         q->workflow_run_timeout = make_duration(a, (20 + (int64_t)rng_below(&r, 600)) * USEC_PER_SEC);
     if (rng_chance(&r, 8) && !q->workflow_execution_timeout)
         q->workflow_execution_timeout = make_duration(a, (20 + (int64_t)rng_below(&r, 600)) * USEC_PER_SEC);
-    if (rng_chance(&r, 10) && !q->cron_schedule[0])
+    if (rng_chance(&r, 10) && !q->cron_schedule[0] && !is_simple)
         q->workflow_start_delay = make_duration(a, (int64_t)rng_below(&r, 20 * USEC_PER_SEC));
     if (rng_chance(&r, 3))
         q->workflow_task_timeout = make_duration(a, (1 + (int64_t)rng_below(&r, 15)) * USEC_PER_SEC);
@@ -143,6 +145,14 @@ static const void *errand_terminate(struct errand *e, struct arena *a) {
     return q;
 }
 
+static const void *errand_delete(struct errand *e, struct arena *a) {
+    Ws__DeleteWorkflowExecutionRequest *q =
+        MAKE(a, Ws__DeleteWorkflowExecutionRequest, ws__delete_workflow_execution_request__init);
+    q->namespace_ = make_namespace(a, e->workflow_id);
+    q->workflow_execution = make_execution(a, e->workflow_id, e->run->run_id);
+    return q;
+}
+
 static const void *errand_query(struct errand *e, struct arena *a) {
     Ws__QueryWorkflowRequest *q = MAKE(a, Ws__QueryWorkflowRequest, ws__query_workflow_request__init);
     q->namespace_ = make_namespace(a, e->workflow_id);
@@ -154,11 +164,98 @@ static const void *errand_query(struct errand *e, struct arena *a) {
     return q;
 }
 
+static const Ws__UpdateWorkflowExecutionRequest *errand_update(struct errand *e, struct request_model *update,
+                                                               struct arena *a) {
+    Ws__UpdateWorkflowExecutionRequest *q =
+        MAKE(a, Ws__UpdateWorkflowExecutionRequest, ws__update_workflow_execution_request__init);
+    q->namespace_ = make_namespace(a, e->workflow_id);
+    q->workflow_execution = make_execution(a, e->workflow_id, e->run ? e->run->run_id : NULL);
+    q->wait_policy = MAKE(a, Update__WaitPolicy, update__wait_policy__init);
+    q->wait_policy->lifecycle_stage = update->wants_completion
+                                          ? UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED
+                                          : UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED;
+    q->request = MAKE(a, Update__Request, update__request__init);
+    q->request->meta = MAKE(a, Update__Meta, update__meta__init);
+    q->request->meta->update_id = make_text(a, "%s", update->id);
+    q->request->input = MAKE(a, Update__Input, update__input__init);
+    q->request->input->name = make_text(a, "change");
+    return q;
+}
+
+static const void *errand_signal_with_start(struct errand *e, struct arena *a) {
+    const Ws__StartWorkflowExecutionRequest *start = errand_start(e, a);
+    Ws__SignalWithStartWorkflowExecutionRequest *q =
+        MAKE(a, Ws__SignalWithStartWorkflowExecutionRequest,
+             ws__signal_with_start_workflow_execution_request__init);
+    q->namespace_ = start->namespace_;
+    q->workflow_id = start->workflow_id;
+    q->workflow_type = start->workflow_type;
+    q->task_queue = start->task_queue;
+    q->input = start->input;
+    q->identity = start->identity;
+    q->request_id = start->request_id;
+    q->workflow_id_reuse_policy = start->workflow_id_reuse_policy;
+    q->workflow_id_conflict_policy = start->workflow_id_conflict_policy;
+    q->retry_policy = start->retry_policy;
+    q->workflow_run_timeout = start->workflow_run_timeout;
+    q->workflow_task_timeout = start->workflow_task_timeout;
+    q->signal_name = make_text(a, "poke");
+    q->signal_input = make_payloads(a, e->request->rider->id);
+    return q;
+}
+
+static const void *errand_update_with_start(struct errand *e, struct arena *a) {
+    Ws__ExecuteMultiOperationRequest *q =
+        MAKE(a, Ws__ExecuteMultiOperationRequest, ws__execute_multi_operation_request__init);
+    Ws__ExecuteMultiOperationRequest__Operation *start = MAKE(
+        a, Ws__ExecuteMultiOperationRequest__Operation, ws__execute_multi_operation_request__operation__init);
+    Ws__ExecuteMultiOperationRequest__Operation *update = MAKE(
+        a, Ws__ExecuteMultiOperationRequest__Operation, ws__execute_multi_operation_request__operation__init);
+    q->namespace_ = make_namespace(a, e->workflow_id);
+    q->operations = arena_array(a, Ws__ExecuteMultiOperationRequest__Operation *, 2);
+    ensure(q->operations);
+    q->operations[q->n_operations++] = start;
+    q->operations[q->n_operations++] = update;
+    start->operation_case = WS__EXECUTE_MULTI_OPERATION_REQUEST__OPERATION__OPERATION_START_WORKFLOW;
+    start->start_workflow = (Ws__StartWorkflowExecutionRequest *)(uintptr_t)errand_start(e, a);
+    update->operation_case = WS__EXECUTE_MULTI_OPERATION_REQUEST__OPERATION__OPERATION_UPDATE_WORKFLOW;
+    update->update_workflow =
+        (Ws__UpdateWorkflowExecutionRequest *)(uintptr_t)errand_update(e, e->request->rider, a);
+    return q;
+}
+
+/* The reason names the request, so that the run that was ended for it can be told. */
+static const void *errand_reset(struct errand *e, struct arena *a) {
+    Ws__ResetWorkflowExecutionRequest *q =
+        MAKE(a, Ws__ResetWorkflowExecutionRequest, ws__reset_workflow_execution_request__init);
+    q->namespace_ = make_namespace(a, e->workflow_id);
+    q->workflow_execution = make_execution(a, e->workflow_id, e->run->run_id);
+    q->reason = make_text(a, "%s", e->request->id);
+    q->request_id = make_text(a, "%s", e->request->id);
+    q->workflow_task_finish_event_id = e->request->reset_event_id;
+    q->reset_reapply_type = RESET_REAPPLY_TYPE_ALL_ELIGIBLE;
+    if (e->request->drops_signals) {
+        q->reset_reapply_exclude_types = arena_array(a, E__ResetReapplyExcludeType, 1);
+        ensure(q->reset_reapply_exclude_types);
+        q->reset_reapply_exclude_types[q->n_reset_reapply_exclude_types++] =
+            RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL;
+    }
+    return q;
+}
+
 static void errand_send(struct errand *e, size_t place) {
     static const enum rpc_kind kinds[] = {
-        [ERRAND_START] = RPC_start_workflow,  [ERRAND_SIGNAL] = RPC_signal_workflow,
-        [ERRAND_CANCEL] = RPC_request_cancel, [ERRAND_TERMINATE] = RPC_terminate_workflow,
-        [ERRAND_QUERY] = RPC_query_workflow,  [ERRAND_BAD] = RPC_complete_activity,
+        [ERRAND_START] = RPC_start_workflow,
+        [ERRAND_SIGNAL] = RPC_signal_workflow,
+        [ERRAND_CANCEL] = RPC_request_cancel,
+        [ERRAND_TERMINATE] = RPC_terminate_workflow,
+        [ERRAND_QUERY] = RPC_query_workflow,
+        [ERRAND_RESET] = RPC_reset_workflow,
+        [ERRAND_BAD] = RPC_complete_activity,
+        [ERRAND_DELETE] = RPC_delete_workflow,
+        [ERRAND_UPDATE] = RPC_update_workflow,
+        [ERRAND_SIGNAL_WITH_START] = RPC_signal_with_start,
+        [ERRAND_UPDATE_WITH_START] = RPC_execute_multi,
     };
     struct rpc *r = rpc_new(e->w, kinds[e->kind], e, errand_ended);
     r->subject = (struct rpc_subject){.run = e->run,
@@ -184,10 +281,25 @@ static void errand_send(struct errand *e, size_t place) {
     case ERRAND_QUERY:
         request = errand_query(e, &r->arena);
         break;
+    case ERRAND_RESET:
+        request = errand_reset(e, &r->arena);
+        break;
+    case ERRAND_DELETE:
+        request = errand_delete(e, &r->arena);
+        break;
+    case ERRAND_UPDATE:
+        request = errand_update(e, e->request, &r->arena);
+        break;
+    case ERRAND_SIGNAL_WITH_START:
+        request = errand_signal_with_start(e, &r->arena);
+        break;
+    case ERRAND_UPDATE_WITH_START:
+        request = errand_update_with_start(e, &r->arena);
+        break;
     case ERRAND_BAD:
         request = bad_request(e->w, &r->arena, &r->kind);
         break;
     }
-    bool may_omit_deadline = e->kind == ERRAND_QUERY;
+    bool may_omit_deadline = e->kind == ERRAND_QUERY || e->kind == ERRAND_UPDATE;
     rpc_send(r, request, may_omit_deadline && rng_chance(&e->w->rng, 3) ? CLOCK_NEVER : ERRAND_TIMEOUT_US);
 }

@@ -114,11 +114,13 @@ static void note_letter_end(struct world *w, const struct run_model *run, int64_
 
 void family_note_letter(struct world *w, struct run_model *run, const char *id, int64_t event_id) {
     struct letter_model *letter = model_letter(&w->model, id);
-    bool is_copy = letter->found && (run->reset_from || letter->found->reset_from);
-    if (letter->found && !is_copy)
+    bool is_copy = letter->found && (run->is_copy || letter->found->is_copy);
+    /* One that names only a workflow id, sent again after a crash, may meet the next run of it. */
+    bool is_next = letter->found != run && w->server.epoch > 1;
+    if (letter->found && !is_copy && !is_next)
         world_fail(w, "letter_once", "letter=%s is in run=%s and in run=%s, event %" PRId64, id,
                    letter->found->run_id, run->run_id, event_id);
-    if (!letter->found || letter->found->reset_from)
+    if (!letter->found || letter->found->is_copy)
         letter->found = run;
 }
 
@@ -160,11 +162,17 @@ void family_apply(struct world *w, struct run_model *run, const History__History
 
 /* later */
 
-/* The run that a chain has come to. */
+/* The run that a chain has come to, resets included. */
 static const struct run_model *last_of_chain(const struct run_model *run) {
-    while (run->after)
-        run = run->after;
-    return run;
+    for (;;) {
+        const struct request_model *reset = run->ended_by_reset;
+        if (run->after)
+            run = run->after;
+        else if (reset && reset->run && reset->run != run && reset->run->reset_from == run)
+            run = reset->run;
+        else
+            return run;
+    }
 }
 
 static bool chain_heard_cancel(const struct run_model *first) {
@@ -178,7 +186,9 @@ static bool chain_heard_cancel(const struct run_model *first) {
 /* A parent that closed left its children to their policy. */
 static void check_close_policy(struct world *w, const struct run_model *parent, const struct child_model *c) {
     const struct run_model *last = last_of_chain(c->run);
-    if (last->is_deleted || c->end_type || parent->reset_to)
+    bool is_handed_over = parent->ended_by_reset && parent->ended_by_reset->run &&
+                          parent->ended_by_reset->run->reset_from == parent;
+    if (last->is_deleted || c->end_type || is_handed_over)
         return;
     if (c->policy == PARENT_CLOSE_POLICY_TERMINATE && !last->close_type)
         world_fail(w, "close_policy", "run=%s is open, its parent=%s closed", last->run_id, parent->run_id);
@@ -188,6 +198,8 @@ static void check_close_policy(struct world *w, const struct run_model *parent, 
 }
 
 void family_check_settled(struct world *w, const struct run_model *run) {
+    if (run->is_deleted)
+        return;
     for (size_t i = 0; i < run->child_count; i++) {
         const struct child_model *c = &run->children[i];
         if (c->run && run->close_type)
@@ -196,7 +208,8 @@ void family_check_settled(struct world *w, const struct run_model *run) {
             world_fail(w, "child_starts", "run=%s child %" PRId64 " neither started nor failed", run->run_id,
                        c->initiated_event_id);
         const struct run_model *last = c->run ? last_of_chain(c->run) : NULL;
-        if (!run->close_type && last && last->close_type && !last->reset_to && !c->end_type)
+        if (!run->close_type && last && (last->close_type || last->delete_acked_us) &&
+            !last->ended_by_reset && !c->end_type)
             world_fail(w, "child_end_told", "run=%s did not hear that its child run=%s ended", run->run_id,
                        last->run_id);
     }
@@ -205,7 +218,7 @@ void family_check_settled(struct world *w, const struct run_model *run) {
 /* No child works before its parent knows that it has started. */
 static void check_parent_knows_first(struct world *w, const struct run_model *run) {
     const struct run_model *parent = run->parent;
-    if (!parent || run->before || run->reset_from || parent->is_deleted || !run->first_task_wall_us ||
+    if (!parent || run->before || run->is_copy || parent->is_deleted || !run->first_task_wall_us ||
         w->tally.faults[FAULT_wall_jump] > 0)
         return;
     const struct child_model *c = model_find_child(parent, run->parent_initiated_event_id);

@@ -9,6 +9,8 @@
 #include "family.h"
 #include "names.h"
 #include "program.h"
+#include "reset.h"
+#include "update.h"
 #include "world.h"
 
 void payload_text(const Common__Payloads *p, char *ret, size_t size) {
@@ -97,9 +99,10 @@ static void check_one_run_per_request(struct world *w, struct run_model *run,
     struct request_model *request = model_find_request(&w->model, str_of(input.request_id));
     if (!request || !streq(request->workflow_id, run->workflow_id))
         world_fail(w, "started_event_kept", "run=%s has the input of %s", run->run_id, input.request_id);
-    else if (run->before)
+    else if (run->before || run->is_copy)
         run->request = request;
-    else if (request->run && request->run != run)
+    else if (request->run && request->run != run && !request->run->is_deleted &&
+             !model_was_reset(&w->model, request->workflow_id))
         world_fail(w, "one_run_per_request", "request=%s made run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);
     else {
@@ -142,6 +145,8 @@ static void note_task(struct run_model *run, const History__HistoryEvent *e) {
             run->completed_task = run->started_task;
         if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_FAILED)
             run->failed_task = run->started_task;
+        if (run->started_task == e->event_id - 1)
+            run->reset_points[run->reset_point_count++ % MODEL_RESET_POINTS] = e->event_id;
         run->started_task = run->scheduled_task = 0;
     }
 }
@@ -245,8 +250,12 @@ static void check_signal_once(struct world *w, struct run_model *run, const Hist
                    id);
         return;
     }
-    if (++signal->recorded_count > 1 && signal->run)
+    /* A reset takes signals along; any other run got it because it was sent there. */
+    bool is_elsewhere = signal->run && signal->run != run && !run->is_copy;
+    if (model_is_holder(signal, run) || is_elsewhere)
         world_fail(w, "signal_once", "run=%s event=%" PRId64 " repeats %s", run->run_id, e->event_id, id);
+    run->was_woken |= signal->is_rider;
+    model_add_holder(signal, run);
 }
 
 static void note_close(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
@@ -315,6 +324,8 @@ void history_apply(struct world *w, struct run_model *run, const History__Histor
         break;
     }
     family_apply(w, run, e);
+    reset_apply(w, run, e);
+    update_apply(w, run, e);
     if (event_closes_run((int32_t)e->event_type))
         note_close(w, run, e);
 }

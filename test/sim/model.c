@@ -27,8 +27,10 @@ void model_done(struct model *m) {
     }
     mem_free(m->in_order);
     struct request_model *request;
-    for (size_t i = 0; (request = map_next(&m->requests, &i));)
+    for (size_t i = 0; (request = map_next(&m->requests, &i));) {
+        mem_free(request->holders);
         mem_free(request);
+    }
     struct letter_model *letter;
     for (size_t i = 0; (letter = map_next(&m->letters, &i));)
         mem_free(letter);
@@ -74,12 +76,13 @@ struct run_model *model_meet_in(struct model *m, const char *namespace_name, con
     return model_meet(m, run_id, id);
 }
 
-struct request_model *model_request(struct world *w, const char *workflow_id, bool is_signal) {
+struct request_model *model_request(struct world *w, const char *workflow_id, const char *kind) {
     struct request_model *request = mem_zalloc(sizeof(*request));
     ensure(request && strlen(workflow_id) < sizeof(request->workflow_id));
-    snprintf(request->id, sizeof(request->id), "%s-%" PRIu64, is_signal ? "signal" : "start", w->next_id++);
+    snprintf(request->id, sizeof(request->id), "%s-%" PRIu64, kind, w->next_id++);
     memcpy(request->workflow_id, workflow_id, strlen(workflow_id));
-    request->is_signal = is_signal;
+    request->is_signal = streq(kind, "signal");
+    request->is_update = streq(kind, "update");
     ensure(map_put(&w->model.requests, str_of(request->id), request) == 0);
     return request;
 }
@@ -110,4 +113,24 @@ struct child_model *model_find_child(const struct run_model *parent, int64_t ini
         if (parent->children[i].initiated_event_id == initiated_event_id)
             return &parent->children[i];
     return NULL;
+}
+
+void model_add_holder(struct request_model *signal, struct run_model *run) {
+    signal->holders = model_grow(signal->holders, signal->holder_count, &signal->holder_cap, sizeof(run));
+    signal->holders[signal->holder_count++] = run;
+}
+
+bool model_is_holder(const struct request_model *signal, const struct run_model *run) {
+    for (size_t i = 0; i < signal->holder_count; i++)
+        if (signal->holders[i] == run)
+            return true;
+    return false;
+}
+
+bool model_was_reset(const struct model *m, const char *workflow_id) {
+    const struct request_model *request;
+    for (size_t i = 0; (request = map_next(&m->requests, &i));)
+        if (request->reset_event_id && streq(request->workflow_id, workflow_id))
+            return true;
+    return false;
 }

@@ -16,6 +16,7 @@ struct world;
 #define MODEL_ACTIVITIES_MAX 32
 #define MODEL_TIMERS_MAX 32
 #define MODEL_ID_MAX 40
+#define MODEL_RESET_POINTS 8
 
 /* A request id that a client sends with a start or a signal, as often as it likes. */
 struct request_model {
@@ -26,8 +27,19 @@ struct request_model {
     uint32_t padding; /* bytes of ballast in its input */
     int reuse_policy;
     int conflict_policy;
-    uint32_t recorded_count; /* signal: events that carry it */
-    bool is_signal;
+    struct run_model **holders; /* signal: runs whose history carries it */
+    size_t holder_count;
+    size_t holder_cap;
+    struct request_model *rider; /* start: the signal or update that goes with it */
+    bool is_update; /* its kind is "update" */
+    bool is_rider; /* signal, update: came with a start */
+    bool wants_completion; /* update: waits for its end, not only for its acceptance */
+    bool is_completed; /* update: acknowledged with a result */
+    struct run_model *completed_in; /* update: the run whose history says so */
+    int64_t sent_us; /* reset: the first time */
+    int64_t reset_event_id; /* reset: the end of a workflow task */
+    bool drops_signals; /* reset: later signals are not wanted in the new run */
+    bool is_signal; /* its kind is "signal" */
     bool is_acked;
     int64_t acked_us;
 };
@@ -98,8 +110,12 @@ struct run_model {
     bool is_audited; /* in the calm phase */
     bool end_sent; /* the signal that lets it pass every wait */
     bool is_deleted; /* somebody asked for that; it may be gone */
-    struct run_model *reset_from; /* the run whose beginning it shares */
-    struct run_model *reset_to; /* the run that took its place */
+    int64_t delete_acked_us; /* it is; 0: not known */
+    bool is_copy; /* made by a reset: its first events are those of another run */
+    struct run_model *reset_from; /* that other run; known once the event that says so was seen */
+    struct request_model *reset_request; /* that made it; known once it was acknowledged */
+    const struct request_model *ended_by_reset; /* the one for which it was terminated */
+    int64_t reset_wall_us; /* when it was made */
     int64_t length_told; /* longest history that a describe spoke of */
     int64_t scheduled_task; /* event id of an open WorkflowTaskScheduled, 0 if none */
     int64_t started_task; /* the same for Started */
@@ -109,6 +125,8 @@ struct run_model {
     int64_t *completed_tasks; /* all of them, in the order of their answers */
     size_t completed_count;
     size_t completed_cap;
+    int64_t reset_points[MODEL_RESET_POINTS]; /* ends of workflow tasks, the last few */
+    size_t reset_point_count; /* of all times */
     int64_t failed_task; /* started event id of the last failed workflow task */
     int64_t failed_task_acked; /* highest whose failure was acknowledged, first attempts only */
     int64_t failed_task_acked_us;
@@ -128,6 +146,7 @@ struct run_model {
     char cron[24];
     int64_t start_wall_us;
     int64_t backoff_us;
+    bool was_woken; /* by a signal that came with a start, which does not wait for the first task's time */
     int64_t first_task_wall_us; /* 0: no workflow task was scheduled yet */
     /* the family */
     struct run_model *parent;
@@ -157,9 +176,14 @@ struct run_model *model_meet(struct model *m, const char *run_id, const char *wo
 /* The same, by the two names that the API has. */
 struct run_model *model_meet_in(struct model *m, const char *namespace_name, const char *run_id,
                                 const char *workflow_id);
-struct request_model *model_request(struct world *w, const char *workflow_id, bool is_signal);
+struct request_model *model_request(struct world *w, const char *workflow_id, const char *kind);
+/* Whether somebody asked for a reset of a run of this workflow id. The run of a start request may then be
+ * replaced by one that does not know that request. */
+bool model_was_reset(const struct model *m, const char *workflow_id);
 struct request_model *model_find_request(const struct model *m, struct str id);
 struct letter_model *model_letter(struct model *m, const char *id); /* finds or adds */
+void model_add_holder(struct request_model *signal, struct run_model *run);
+bool model_is_holder(const struct request_model *signal, const struct run_model *run);
 struct child_model *model_find_child(const struct run_model *parent, int64_t initiated_event_id);
 void model_add_signal(struct run_model *run, struct request_model *signal);
 /* Grows a vector so that it holds one more. */

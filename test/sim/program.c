@@ -63,6 +63,18 @@ int program_input_parse(const char *text, struct program_input *ret) {
     return sscanf(space, " %" SCNx64 " lap=%" SCNu32, &ret->program, &ret->lap) == 2 ? 0 : ERR_INVALID;
 }
 
+bool update_parse(const char *id, uint64_t *ret_number) {
+    return sscanf(id, "update-%" SCNu64, ret_number) == 1;
+}
+
+bool update_is_rejected(uint64_t number) {
+    return number % 4 == 0;
+}
+
+bool update_is_slow(uint64_t number) {
+    return number % 4 == 1;
+}
+
 int activity_plan_parse(const char *text, struct activity_plan *ret) {
     int n = sscanf(text, "fails=%" SCNu32 " work=%" SCNu32 " heartbeat=%" SCNu32, &ret->fails, &ret->work_ms,
                    &ret->heartbeat_ms);
@@ -418,6 +430,28 @@ static const char *program_signalled(struct program *p, const History__HistoryEv
     return NULL;
 }
 
+static const char *program_accept(struct program *p, const char *id) {
+    uint64_t number;
+    if (!update_parse(id, &number) || p->update_count == PROGRAM_UPDATES_MAX)
+        return "an update that nobody sent";
+    for (uint32_t i = 0; i < p->update_count; i++)
+        if (p->updates[i] == number)
+            return "an update that is accepted twice";
+    p->updates[p->update_count++] = number;
+    return NULL;
+}
+
+static const char *program_complete(struct program *p, const Update__Meta *meta) {
+    uint64_t number;
+    for (uint32_t i = 0; i < p->update_count; i++) {
+        if (!meta || !update_parse(meta->update_id, &number) || p->updates[i] != number)
+            continue;
+        p->updates[i] = p->updates[--p->update_count];
+        return NULL;
+    }
+    return "the end of an update that is not open";
+}
+
 /* What other runs did: children, and neighbours that were signalled or cancelled. */
 static const char *program_apply_kin(struct program *p, const History__HistoryEvent *e) {
     switch ((int)e->event_type) {
@@ -503,6 +537,11 @@ const char *program_apply(struct program *p, const History__HistoryEvent *e) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
         p->cancel_requested = true;
         return NULL;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
+        return program_accept(p,
+                              e->workflow_execution_update_accepted_event_attributes->protocol_instance_id);
+    case EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+        return program_complete(p, e->workflow_execution_update_completed_event_attributes->meta);
     default:
         return program_apply_kin(p, e);
     }

@@ -21,6 +21,7 @@ struct arena;
 #define PROGRAM_END_SIGNAL "end" /* lets every wait for signals pass */
 #define PROGRAM_UNKNOWN_QUERY "unknown"
 
+#define PROGRAM_UPDATES_MAX 16 /* open at the same time */
 #define PROGRAM_CHILD "child" /* the request id in the input of a child */
 #define PROGRAM_DEPTH_MAX 2 /* children of children */
 
@@ -98,6 +99,8 @@ struct program {
     uint32_t first_pending; /* of the current stage */
     struct expected expected[PROGRAM_COMMANDS_MAX]; /* events that the last commands must leave */
     uint32_t expected_count;
+    uint64_t updates[PROGRAM_UPDATES_MAX]; /* numbers of those that were accepted and not completed */
+    uint32_t update_count;
     int64_t last_event_id;
     int64_t activated_for; /* started event id of the last workflow task that ran */
 };
@@ -116,6 +119,11 @@ struct intents {
     struct intent items[PROGRAM_COMMANDS_MAX];
     uint32_t count;
 };
+
+/* What becomes of an update, decided by its number. */
+bool update_parse(const char *id, uint64_t *ret_number); /* "update-12" */
+bool update_is_rejected(uint64_t number);
+bool update_is_slow(uint64_t number); /* accepted with one workflow task, completed with the next */
 
 /* What an activity does, decided by program and number, sent as its input. */
 struct activity_plan {

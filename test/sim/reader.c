@@ -141,8 +141,7 @@ static void check_long_poll_wakes(struct reading *g, int64_t sent_us,
         return;
     }
     const History__HistoryEvent *last = m->history->events[m->history->n_events - 1];
-    if (!w->is_calm || (last->event_type != EVENT_TYPE_WORKFLOW_TASK_SCHEDULED &&
-                        !event_closes_run((int32_t)last->event_type)))
+    if (!w->is_calm || !event_closes_run((int32_t)last->event_type))
         return; /* clocks may have jumped; other events may be written later than they happened */
     int64_t wall_ahead_us = w->now.wall.us - w->now.mono.us;
     int64_t happened_us =
@@ -165,7 +164,7 @@ static void reading_got_page(struct rpc *r) {
         reading_count_page(g, m);
     if (m->next_page_token.len == 0)
         reading_finish(g);
-    else if (g->kind == READING_TAIL && g->pages_left-- == 0)
+    else if ((g->kind == READING_TAIL || g->kind == READING_CLOSE) && g->pages_left-- == 0)
         reading_end(g);
     else
         reading_page(g, m->next_page_token);

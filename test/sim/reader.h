@@ -12,7 +12,7 @@ enum reading_kind {
     READING_HISTORY,
     READING_REVERSE, /* the history from its end */
     READING_TAIL, /* the history, waiting for more until the run is closed, or for a few pages */
-    READING_CLOSE, /* waits for the end of the run, 20 s at a time */
+    READING_CLOSE, /* waits for the end of the run, 20 s at a time, a few times */
     READING_AUDIT, /* describe, then the history to its end, then all promises */
 };
 
@@ -25,7 +25,7 @@ struct reading {
     bool is_settled; /* describe saw no started workflow task */
     bool was_superseded; /* when the reading of the history began */
     size_t known_events; /* then */
-    unsigned pages_left; /* READING_TAIL */
+    unsigned pages_left; /* READING_TAIL, READING_CLOSE */
     int64_t empty_sent_us; /* the last long poll that came back empty: sent, answered */
     int64_t empty_back_us;
     int64_t next_id; /* that the next page must begin with */

@@ -32,6 +32,9 @@ void report_add(struct report *total, const struct report *rep) {
     total->tally.signals += rep->tally.signals;
     total->tally.activities += rep->tally.activities;
     total->tally.queries += rep->tally.queries;
+    total->tally.resets += rep->tally.resets;
+    total->tally.updates += rep->tally.updates;
+    total->tally.deletes += rep->tally.deletes;
     for (int f = 0; f < FAULT_COUNT; f++)
         total->tally.faults[f] += rep->tally.faults[f];
 }
@@ -42,9 +45,11 @@ void report_print_tally(const struct report *rep) {
         t->faults[FAULT_crash] + t->faults[FAULT_crash_after_reply] + t->faults[FAULT_crash_unannounced];
     printf("steps=%" PRIu64 " sim_time=%" PRId64 ".%06" PRId64 "s calls=%" PRIu64 " ok=%" PRIu64
            " unknown=%" PRIu64 " starts=%" PRIu64 " completed=%" PRIu64 " signals=%" PRIu64
-           " activities=%" PRIu64 " queries=%" PRIu64 " crashes=%" PRIu64 " faults={",
+           " activities=%" PRIu64 " queries=%" PRIu64 " resets=%" PRIu64 " updates=%" PRIu64
+           " deletes=%" PRIu64 " crashes=%" PRIu64 " faults={",
            rep->steps, rep->sim_us / USEC_PER_SEC, rep->sim_us % USEC_PER_SEC, t->calls, t->oks, t->unknown,
-           t->starts, t->completed, t->signals, t->activities, t->queries, crashes);
+           t->starts, t->completed, t->signals, t->activities, t->queries, t->resets, t->updates, t->deletes,
+           crashes);
     const char *comma = "";
     for (int f = 0; f < FAULT_COUNT; f++) {
         if (t->faults[f] == 0)

@@ -58,6 +58,11 @@ static bool rpc_changes_state(const struct rpc *r) {
     case RPC_request_cancel:
     case RPC_signal_workflow:
     case RPC_terminate_workflow:
+    case RPC_reset_workflow:
+    case RPC_delete_workflow:
+    case RPC_signal_with_start:
+    case RPC_update_workflow:
+    case RPC_execute_multi:
         return true;
     default:
         return false;

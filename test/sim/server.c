@@ -11,7 +11,6 @@
 #include "rpc.h"
 #include "world.h"
 
-#define RETENTION_US (INT64_C(10000) * 24 * 3600 * USEC_PER_SEC) /* longer than any world */
 #define STOP_STEPS_MAX 500
 
 static void server_restart(struct world *w, struct happening *h unused_arg) {
@@ -76,7 +75,7 @@ void server_start(struct world *w) {
         .seed = rng_u64(&w->rng),
         .resident_runs_max = w->profile.resident_runs_max,
         .namespaces = namespaces,
-        .retention_us = RETENTION_US,
+        .retention_us = SERVER_RETENTION_US,
         .planted_bug = w->cfg.planted_bug,
         .on_fatal = server_on_fatal,
         .fatal_ctx = w,

@@ -10,6 +10,8 @@
 #include "engine/engine.h"
 #include "store/mem/mem_store.h"
 
+#define SERVER_RETENTION_US (INT64_C(10000) * 24 * 3600 * USEC_PER_SEC) /* longer than any world */
+
 enum server_state { SERVER_DOWN, SERVER_LOADING, SERVER_UP, SERVER_STOPPING };
 
 struct server {

@@ -17,6 +17,8 @@
 
 /* A closed run has no tasks. */
 static void check_task_of_open_run(struct world *w, const struct run_model *run, const char *what) {
+    if (run->delete_acked_us)
+        world_fail(w, "deleted_stays_gone", "%s task of run=%s", what, run->run_id);
     if (run->close_type)
         world_fail(w, "task_of_open_run", "%s task of run=%s, which closed with type=%" PRId32, what,
                    run->run_id, run->close_type);
@@ -54,7 +56,8 @@ static struct run_model *task_run(struct world *w, const char *namespace_name,
 }
 
 int64_t task_provisional_id(const Ws__PollWorkflowTaskQueueResponse *m) {
-    return m->started_event_id - (m->attempt > 1 ? 1 : 0);
+    /* A transient task has no events yet, and one that only carries updates may never have any. */
+    return m->started_event_id - (m->attempt > 1 || m->n_messages > 0 ? 1 : 0);
 }
 
 static void on_workflow_task(struct world *w, const char *namespace_name,
@@ -68,8 +71,9 @@ static void on_workflow_task(struct world *w, const char *namespace_name,
         history_see(w, run, bytes, TASK_HISTORY_FIELD, HISTORY_ALL_DURABLE);
         return;
     }
-    trace_note(w, "workflow task run=%s previous=%" PRId64 " started=%" PRId64 " attempt=%" PRId32,
-               run->run_id, m->previous_started_event_id, m->started_event_id, m->attempt);
+    trace_note(w,
+               "workflow task run=%s workflow=%s previous=%" PRId64 " started=%" PRId64 " attempt=%" PRId32,
+               run->run_id, run->workflow_id, m->previous_started_event_id, m->started_event_id, m->attempt);
     check_task_of_open_run(w, run, "workflow");
     check_task_is_new(w, run, m->started_event_id);
     struct glimpse g = history_see(w, run, bytes, TASK_HISTORY_FIELD, task_provisional_id(m));
@@ -141,9 +145,10 @@ static void check_completed_once(struct rpc *r) {
 }
 
 static void on_completion(struct rpc *r) {
-    check_completed_once(r);
     const Ws__RespondWorkflowTaskCompletedRequest *q = r->request;
     const Ws__RespondWorkflowTaskCompletedResponse *m = (const void *)r->response;
+    if (!m->reset_history_event_id) /* a discarded task leaves no trace */
+        check_completed_once(r);
     struct str rest = buf_str(&r->reply);
     struct wire_field f;
     bool ok;

@@ -14,6 +14,7 @@
 #include "request.h"
 #include "rpc.h"
 #include "task_checker.h"
+#include "update_answer.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 #include "worker.h"
@@ -271,13 +272,17 @@ static Ws__RespondWorkflowTaskCompletedRequest *slot_completion(struct workflow_
     q->namespace_ = make_text(a, "%s", s->worker->namespace_name);
     q->identity = make_text(a, "%s", worker->name);
     q->task_token = make_bytes(a, s->task->task_token);
-    q->commands = arena_array(a, Command__Command *, PROGRAM_COMMANDS_MAX + 1);
+    q->commands = arena_array(a, Command__Command *,
+                              PROGRAM_COMMANDS_MAX + 1 + PROGRAM_UPDATES_MAX + 2 * s->task->n_messages);
+    q->force_create_new_workflow_task = update_answer(s, a, q) || manner.wants_more;
     if (manner.is_bad)
         q->commands[q->n_commands++] = program_command(&s->program, &senseless, a);
     for (uint32_t i = 0; i < s->intents.count; i++)
         q->commands[q->n_commands++] = program_command(&s->program, &s->intents.items[i], a);
     q->return_new_workflow_task = worker->returns_new;
-    q->force_create_new_workflow_task = manner.wants_more;
+    q->capabilities = MAKE(a, Ws__RespondWorkflowTaskCompletedRequest__Capabilities,
+                           ws__respond_workflow_task_completed_request__capabilities__init);
+    q->capabilities->discard_speculative_workflow_task_with_events = worker->index % 2 == 0;
     if (worker->is_sticky) {
         q->sticky_attributes =
             MAKE(a, Taskqueue__StickyExecutionAttributes, taskqueue__sticky_execution_attributes__init);
@@ -296,9 +301,10 @@ static void slot_completed(struct rpc *r) {
         slot_leave(s);
         return;
     }
-    if (s->worker->is_sticky)
-        worker_remember(s->worker, &s->program);
     const Ws__RespondWorkflowTaskCompletedResponse *m = (const void *)r->response;
+    /* A task that was discarded never was: the worker goes on from where it was before it. */
+    if (s->worker->is_sticky && !m->reset_history_event_id)
+        worker_remember(s->worker, &s->program);
     if (m->workflow_task && m->workflow_task->task_token.len > 0)
         slot_take(s, m->workflow_task);
     else

@@ -15,14 +15,15 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "client.h"
+#include "survey.h"
 #include "worker.h"
 
 #define AGENDA_MAX (1u << 20)
 #define WALL_START_US (INT64_C(1767225600) * USEC_PER_SEC) /* 2026-01-01 */
 #define STORE_PATIENCE_US (20 * USEC_PER_MS)
 #define IDLE_TURNS_MAX 2000
-#define CALM_STEPS_MAX 2000000
-#define CALM_US_MAX (INT64_C(7) * 24 * 3600 * USEC_PER_SEC)
+#define CALM_STEPS_MAX 500000
+#define CALM_US_MAX (INT64_C(6) * 3600 * USEC_PER_SEC)
 
 void world_at(struct world *w, struct happening *h, int64_t delay_us) {
     int64_t due = w->now.mono.us + delay_us;
@@ -80,11 +81,13 @@ int world_new(const struct world_config *cfg, struct world **ret) {
     w->clients = clients_new(w);
     w->workers = workers_new(w);
     w->auditor = auditor_new(w);
+    w->survey = survey_new(w);
     *ret = w;
     return 0;
 }
 
 void world_free(struct world *w) {
+    survey_free(w);
     auditor_free(w);
     workers_free(w);
     clients_free(w);
@@ -213,7 +216,7 @@ bool world_run(struct world *w) {
         world_calm_down(w);
     uint64_t last_step = w->step + CALM_STEPS_MAX;
     int64_t last_us = w->now.mono.us + CALM_US_MAX;
-    while (!w->failure.is_set && !auditor_is_done(w)) {
+    while (!w->failure.is_set && !(auditor_is_done(w) && survey_is_done(w))) {
         world_step(w);
         if (w->step > last_step || w->now.mono.us > last_us)
             auditor_fail_liveness(w);

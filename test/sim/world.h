@@ -16,6 +16,7 @@
 
 struct auditor;
 struct client;
+struct survey;
 struct worker;
 
 struct tally {
@@ -27,6 +28,9 @@ struct tally {
     uint64_t signals;
     uint64_t activities;
     uint64_t queries;
+    uint64_t resets;
+    uint64_t updates;
+    uint64_t deletes;
     uint64_t faults[FAULT_COUNT];
 };
 
@@ -62,6 +66,7 @@ struct world {
     struct client *clients;
     struct worker *workers;
     struct auditor *auditor;
+    struct survey *survey;
     uint64_t next_id;
 };
 

@@ -40,9 +40,19 @@ void bench_connect(struct bench *b) {
             die("%s", err.text);
 }
 
+struct plain_call {
+    struct list link; /* in bench.calls */
+    enum client_method method;
+    void (*on_reply)(void *ctx, const struct client_reply *r);
+    void *ctx;
+};
+
+/* Polls that are still parked end with their connection, and unheard. */
 void bench_disconnect(struct bench *b) {
     for (size_t i = 0; i < b->connection_count; i++)
         client_free(take(&b->clients[i]));
+    for (struct list *n; (n = list_pop(&b->calls));)
+        mem_free(container_of(n, struct plain_call, link));
 }
 
 /* Everything in the directory of this run is ours. */
@@ -85,16 +95,11 @@ void bench_close(struct bench *b) {
 
 /* calls */
 
-struct plain_call {
-    enum client_method method;
-    void (*on_reply)(void *ctx, const struct client_reply *r);
-    void *ctx;
-};
-
 static void on_any_reply(void *ctx, const struct client_reply *r) {
     struct plain_call *call = ctx;
     if (r->code != GRPC_OK)
         die("%s answers %d: %s", client_method_name(call->method), r->code, r->text);
+    list_remove(&call->link);
     call->on_reply(call->ctx, r);
     mem_free(call);
 }
@@ -103,7 +108,8 @@ void bench_call(struct bench *b, enum client_method method, const ProtobufCMessa
                 void (*on_reply)(void *ctx, const struct client_reply *r), void *ctx) {
     struct plain_call *call = mem_alloc(sizeof(*call));
     ensure(call);
-    *call = (struct plain_call){method, on_reply, ctx};
+    *call = (struct plain_call){.method = method, .on_reply = on_reply, .ctx = ctx};
+    list_append(&b->calls, &call->link);
     struct client_ask ask = {.method = method,
                              .request = request,
                              .timeout_us = CALL_TIMEOUT_US,

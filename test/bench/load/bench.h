@@ -16,6 +16,7 @@
 #include <fcntl.h>
 
 #include "base/base.h"
+#include "base/list.h"
 #include "client/client.h"
 #include "host/loop.h"
 #include "samples.h"
@@ -35,6 +36,7 @@ struct bench {
     struct subject subject;
     struct client *clients[CONNECTIONS_MAX];
     size_t next_client;
+    struct list calls; /* under way */
     struct table *table;
 };
 

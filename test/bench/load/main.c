@@ -104,6 +104,7 @@ int main(int argc, char **argv) {
     (void)snprintf(b.file, sizeof(b.file), "%s/load.db", b.directory);
     if (o.json && !(table.json = fopen(o.json, "we")))
         die("cannot write %s", o.json);
+    list_init(&b.calls);
     if (loop_new(&b.loop) < 0)
         die("no event loop");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
