@@ -50,3 +50,44 @@ int validate_priority(const Common__Priority *p, struct err *err) {
         return err_set(err, ERR_INVALID, "fairness weight must be greater than zero");
     return 0;
 }
+
+/* one rule for a name */
+
+static int check_id(const void *member, const ProtobufCFieldDescriptor *f unused_arg, const char *label,
+                    struct err *err) {
+    const char *text = *(const char *const *)member;
+    return text ? validate_id(text, label, err) : 0;
+}
+
+static int check_enum(const void *member, const ProtobufCFieldDescriptor *f, const char *label,
+                      struct err *err) {
+    if (protobuf_c_enum_descriptor_get_value(f->descriptor, *(const int *)member))
+        return 0;
+    return err_set(err, ERR_INVALID, "%s is not known.", label);
+}
+
+static const struct {
+    const char *name;
+    const char *label;
+    ProtobufCType type;
+    int (*check)(const void *member, const ProtobufCFieldDescriptor *f, const char *label, struct err *err);
+} rules[] = {
+#define RULE_ID PROTOBUF_C_TYPE_STRING, check_id
+#define RULE_ENUM PROTOBUF_C_TYPE_ENUM, check_enum
+#define FIELD(name, label, rule) {#name, label, RULE_##rule},
+#include "core/fields.def"
+#undef FIELD
+};
+
+int validate_fields(const ProtobufCMessage *m, struct err *err) {
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        const ProtobufCFieldDescriptor *f =
+            protobuf_c_message_descriptor_get_field_by_name(m->descriptor, rules[i].name);
+        if (!f || f->type != rules[i].type || f->label == PROTOBUF_C_LABEL_REPEATED)
+            continue;
+        int rc = rules[i].check((const char *)m + f->offset, f, rules[i].label, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}

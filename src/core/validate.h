@@ -1,6 +1,8 @@
 /* Field rules that many requests share. Each returns 0 or ERR_INVALID with the text that clients know. */
 #pragma once
 
+#include <protobuf-c/protobuf-c.h>
+
 #include "base/err.h"
 #include "common.pb-c.h"
 #include "taskqueue.pb-c.h"
@@ -11,3 +13,5 @@ int validate_required(const char *value, const char *name,
 int validate_execution(const Common__WorkflowExecution *e, struct err *err) must_check; /* run id optional */
 int validate_task_queue(const Taskqueue__TaskQueue *q, struct err *err) must_check;
 int validate_priority(const Common__Priority *p, struct err *err) must_check; /* NULL is valid */
+/* What fields.def says about the fields of this request. */
+int validate_fields(const ProtobufCMessage *m, struct err *err) must_check;

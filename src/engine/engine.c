@@ -7,6 +7,19 @@
 
 /* time */
 
+static void go_tick(struct op *op);
+
+/* What set the deadline must be on disk, and its effects done: a task is not too late that was never offered.
+ * Once only, or a run that changes all the time would have no deadlines. */
+static bool wait_for_disk(struct op *op) {
+    uint64_t seq = op->run->body->group_seq;
+    if (op->wait_seq || seq <= op->e->durable_seq)
+        return false;
+    op->wait_seq = seq;
+    op_continue_durable(op, go_tick);
+    return true;
+}
+
 static void go_tick(struct op *op) {
     const struct run_key *key = op->req;
     struct space *space = space_by_id(op->e, key->namespace_id);
@@ -14,7 +27,7 @@ static void go_tick(struct op *op) {
     int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
     if (rc == 0)
         rc = op_need_origin(op);
-    if (rc == ERR_WAIT)
+    if (rc == ERR_WAIT || (rc == 0 && wait_for_disk(op)))
         return;
     if (rc == 0) {
         op_step_begin(op, &s);

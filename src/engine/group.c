@@ -178,12 +178,21 @@ static void group_durable(struct batch *b) {
         body->durable_next_id = g->runs[i].next_event_id;
         tape_trim(body);
     }
-    for (struct list *n; (n = list_pop(&g->replies));)
-        answer(container_of(n, struct op, link));
+    struct list going_on;
+    list_init(&going_on);
+    for (struct list *n; (n = list_pop(&g->replies));) {
+        struct op *op = container_of(n, struct op, link);
+        if (op->continues)
+            list_append(&going_on, n); /* they must find the effects done */
+        else
+            answer(op);
+    }
     for (struct pending_effect *p = g->effects; p; p = p->next) {
         run_effect(e, p->run, &p->effect);
         run_unpin(e, p->run);
     }
+    for (struct list *n; (n = list_pop(&going_on));)
+        answer(container_of(n, struct op, link));
     for (size_t i = 0; i < g->run_count; i++) {
         struct run *run = g->runs[i].run;
         queries_settle(e, run);

@@ -16,6 +16,7 @@ struct reader {
     int64_t last; /* 0: until the end */
     int64_t page_size;
     bool is_close_only;
+    bool is_reverse; /* which of the two answers it gets */
     bool waits;
 };
 
@@ -35,9 +36,31 @@ void readers_wake(struct engine *e, struct run *run) {
 
 /* answering */
 
-static void history_reply(struct op *op, struct str events, const ProtobufCBinaryData *token) {
+static const ProtobufCMessage *forward_response(struct op *op, const ProtobufCBinaryData *token) {
     Ws__GetWorkflowExecutionHistoryResponse *r =
         arena_new(op->call->arena, Ws__GetWorkflowExecutionHistoryResponse);
+    if (!r)
+        return NULL;
+    ws__get_workflow_execution_history_response__init(r);
+    if (token)
+        r->next_page_token = *token;
+    return &r->base;
+}
+
+static const ProtobufCMessage *reverse_response(struct op *op, const ProtobufCBinaryData *token) {
+    Ws__GetWorkflowExecutionHistoryReverseResponse *r =
+        arena_new(op->call->arena, Ws__GetWorkflowExecutionHistoryReverseResponse);
+    if (!r)
+        return NULL;
+    ws__get_workflow_execution_history_reverse_response__init(r);
+    if (token)
+        r->next_page_token = *token;
+    return &r->base;
+}
+
+static void history_reply(struct op *op, struct str events, const ProtobufCBinaryData *token) {
+    const struct reader *rd = op->extra;
+    const ProtobufCMessage *r = rd->is_reverse ? reverse_response(op, token) : forward_response(op, token);
     struct buf b;
     struct str tail;
     buf_init(&b, events.n + 16);
@@ -50,10 +73,7 @@ static void history_reply(struct op *op, struct str events, const ProtobufCBinar
         op_fail(op);
         return;
     }
-    ws__get_workflow_execution_history_response__init(r);
-    if (token)
-        r->next_page_token = *token;
-    op_reply_durable(op, &r->base, tail);
+    op_reply_durable(op, r, tail);
 }
 
 static void reply_nothing_yet(struct op *op) {
@@ -280,6 +300,8 @@ static void go_history_reverse(struct op *op) {
     if (rc == 0 && !op->page_next && !req->next_page_token.len)
         rc = write_owed_start(op);
     struct reader *rd = op->extra;
+    if (rc == 0)
+        rd->is_reverse = true;
     if (rc == 0 && !req->next_page_token.len)
         rd->next = op->run->body->st->next_event_id - 1;
     if (rc == 0)

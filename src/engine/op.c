@@ -5,6 +5,7 @@
  * its step. It ends exactly once: answered, failed, or dropped because its
  * caller went away. While it waits it is in exactly one list. */
 #include "base/mem.h"
+#include "core/validate.h"
 #include "engine/engine_int.h"
 
 struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(struct op *op)) {
@@ -27,6 +28,10 @@ struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(
 void op_start(struct op *op) {
     if (!op->e->is_ready) {
         err_set(&op->err, ERR_UNAVAILABLE, "The server is starting, try again.");
+        op_fail(op);
+        return;
+    }
+    if (validate_fields(op->req, &op->err) < 0) {
         op_fail(op);
         return;
     }

@@ -357,6 +357,8 @@ static void go_answer(struct op *op) {
     ProtobufCMessage *m = NULL;
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0 && !req->task_token.len)
+        rc = err_set(&op->err, ERR_INVALID, "Task token not set on request.");
     if (rc == 0 && wire_decode(&state__query_token__descriptor, pb_bytes(&req->task_token), op->call->arena,
                                &m, NULL) < 0)
         rc = err_std(&op->err, ERR_BAD_TOKEN);

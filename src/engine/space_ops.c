@@ -363,6 +363,12 @@ static void go_remove_attributes(struct op *op) {
     const Ops__RemoveSearchAttributesRequest *req = op->req;
     struct space *s;
     int rc = op_need_space(op, req->namespace_, &s);
+    if (rc == 0 && req->n_search_attributes == 0)
+        rc = err_set(&op->err, ERR_INVALID, "SearchAttributes are not set on request.");
+    for (size_t i = 0; rc == 0 && i < req->n_search_attributes; i++)
+        if (attribute_is_built_in(req->search_attributes[i]))
+            rc = err_set(&op->err, ERR_INVALID, "Search attribute %.200s is reserved by system.",
+                         req->search_attributes[i]);
     for (size_t i = 0; rc == 0 && i < req->n_search_attributes; i++)
         if (custom_index(s->st, req->search_attributes[i]) == s->st->n_search_attributes)
             rc = err_set(&op->err, ERR_NOT_FOUND, "Search attribute %.200s doesn't exist.",

@@ -294,7 +294,8 @@ static int need_meta(struct op *op, Update__Request *r) {
         if (!r->meta->update_id)
             return op_out_of_memory(op);
     }
-    return validate_id(r->meta->update_id, "UpdateId", &op->err);
+    int rc = validate_id(r->meta->update_id, "UpdateId", &op->err);
+    return rc < 0 ? rc : validate_id(r->meta->identity, "Identity", &op->err);
 }
 
 static int check_request(struct op *op, const Ws__UpdateWorkflowExecutionRequest *req) {

@@ -329,8 +329,6 @@ static void go_list(struct op *op) {
     const struct predicate *where;
     struct space *space;
     int rc = r ? op_need_space(op, req->namespace_, &space) : op_out_of_memory(op);
-    if (rc == 0 && req->page_size < 0)
-        rc = err_set(&op->err, ERR_INVALID, "PageSize is negative.");
     if (rc == 0)
         rc = parse_query(op, req->query, &where);
     if (rc == 0) {

@@ -85,6 +85,8 @@ static void go_terminate(struct op *op) {
     struct step s;
     int rc = find_for_change(op, req->namespace_, req->workflow_execution, req->first_execution_run_id,
                              req->identity, req->n_links);
+    if (rc == 0)
+        rc = op_check_blob(op, (const ProtobufCMessage *)req->details);
     if (rc == 0) {
         op_step_begin(op, &s);
         rc = op_step_end(

@@ -1,8 +1,9 @@
 /* Paths of the HTTP/1.1 listener.
  *
  * /healthz says that the process lives, /readyz that it takes work,
- * /namespaces is a page for people. Whatever is not there is a JSON error with the number of the gRPC code
- * and a text. Apart from the two probes a request must come under a host that is ours. */
+ * /namespaces is a page for people, and api.c has Temporal's HTTP API. Whatever
+ * is not there is a JSON error with the number of the gRPC code and a text.
+ * Apart from the two probes a request must come under a host that is ours. */
 #include "serve/http.h"
 
 #include "serve/page.h"
@@ -55,7 +56,7 @@ static void on_namespaces(const struct http *h, const struct http1_request *q, s
 }
 
 static void on_request(void *ctx, const struct http1_request *q, struct http1_response *resp) {
-    const struct http *h = ctx;
+    struct http *h = ctx;
     if (str_is(q->path, "/healthz"))
         on_probe(q, resp, 200, "{\"status\":\"ok\"}");
     else if (str_is(q->path, "/readyz") && h->is_draining)
@@ -67,7 +68,7 @@ static void on_request(void *ctx, const struct http1_request *q, struct http1_re
                      "The Host header names neither this address nor localhost.");
     else if (str_is(q->path, "/namespaces"))
         on_namespaces(h, q, resp);
-    else
+    else if (!api_request(&h->api, q, resp))
         answer_error(resp, HTTP_NOT_FOUND, GRPC_NOT_FOUND, "There is nothing at this path.");
 }
 

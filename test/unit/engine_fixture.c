@@ -567,6 +567,8 @@ struct str ask_token(const struct ask *a) {
 static const History__History *history_of(const struct ask *a) {
     if (is_a(a, &ws__poll_workflow_task_queue_response__descriptor))
         return ((const Ws__PollWorkflowTaskQueueResponse *)a->response)->history;
+    if (is_a(a, &ws__get_workflow_execution_history_reverse_response__descriptor))
+        return ((const Ws__GetWorkflowExecutionHistoryReverseResponse *)a->response)->history;
     if (is_a(a, &ws__get_workflow_execution_history_response__descriptor))
         return ((const Ws__GetWorkflowExecutionHistoryResponse *)a->response)->history;
     if (is_a(a, &ws__respond_workflow_task_completed_response__descriptor)) {

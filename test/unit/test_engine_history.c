@@ -4,9 +4,23 @@
 #define SEC USEC_PER_SEC
 #define FIRST_TASK "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3"
 
+static bool is_backwards(const struct ask *a) {
+    const ProtobufCMessage *m = a->response;
+    return m->descriptor == &ws__get_workflow_execution_history_reverse_response__descriptor;
+}
+
 static ProtobufCBinaryData page_token(const struct ask *a) {
-    const Ws__GetWorkflowExecutionHistoryResponse *resp = a->response;
-    return resp ? resp->next_page_token : (ProtobufCBinaryData){0, NULL};
+    if (!a->response)
+        return (ProtobufCBinaryData){0, NULL};
+    if (is_backwards(a))
+        return ((const Ws__GetWorkflowExecutionHistoryReverseResponse *)a->response)->next_page_token;
+    return ((const Ws__GetWorkflowExecutionHistoryResponse *)a->response)->next_page_token;
+}
+
+static const History__History *page_events(const struct ask *a) {
+    if (is_backwards(a))
+        return ((const Ws__GetWorkflowExecutionHistoryReverseResponse *)a->response)->history;
+    return ((const Ws__GetWorkflowExecutionHistoryResponse *)a->response)->history;
 }
 
 /* What a test asks for beyond the workflow id. */
@@ -355,13 +369,13 @@ static int64_t count_pages(struct rig *r, struct ask *page, bool backwards, int6
             read_reverse(r, page, 7, i ? &before : NULL);
         else
             read_history(r, page, &(struct want){.page_size = 7, .after = i ? &before : NULL});
-        const Ws__GetWorkflowExecutionHistoryResponse *resp = page->response;
-        if (!resp)
+        if (!page->response || is_backwards(page) != backwards)
             return -1;
-        for (size_t k = 0; k < resp->history->n_events; k++, seen++, want += backwards ? -1 : 1)
-            if (resp->history->events[k]->event_id != want)
+        const History__History *h = page_events(page);
+        for (size_t k = 0; k < h->n_events; k++, seen++, want += backwards ? -1 : 1)
+            if (h->events[k]->event_id != want)
                 return -2;
-        if (!resp->next_page_token.len)
+        if (!page_token(page).len)
             return seen;
         ask_done(&before);
         before = *page; /* moved */

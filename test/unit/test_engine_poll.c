@@ -550,3 +550,23 @@ TEST(poll_finds_the_task_of_a_lost_eager_start) {
     CHECK(has_task(&p));
     CHECK_STR(ask_events(&p), FIRST_TASK);
 }
+
+TEST(a_sticky_task_is_not_too_late_before_it_was_offered) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    rig_start(&r, &a, "wf");
+    rig_settle(&r);
+    rig_poll(&r, &p, "queue");
+    rig_settle(&r);
+    rig_complete_sticky(&r, &a, &p, "sticky"); /* nobody polls there */
+    rig_settle(&r);
+    CHECK_OK(&a);
+    rig_signal(&r, &a, "wf", "");
+    rig_advance(&r, 6 * SEC); /* longer than its timeout; the disk is slow */
+    rig_settle(&r);
+    CHECK_OK(&a);
+    rig_poll(&r, &p, "queue");
+    rig_settle(&r);
+    CHECK_STR(ask_events(&p), FIRST_TASK " TASK_COMPLETED@4 RUN_SIGNALED@5 TASK_SCHEDULED@6 TASK_STARTED@7");
+}

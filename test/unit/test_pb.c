@@ -159,3 +159,30 @@ TEST(pb_timestamps) {
         CHECK_INT(t.nanos, cases[i].nanos);
     }
 }
+
+TEST(timestamps_are_floored_and_capped) {
+    Google__Protobuf__Timestamp t = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
+    CHECK_INT(pb_timestamp_us(NULL), 0);
+    t.seconds = -1;
+    t.nanos = 999999999;
+    CHECK_INT(pb_timestamp_us(&t), -1);
+    t.seconds = INT64_MAX;
+    CHECK_INT(pb_timestamp_us(&t), CLOCK_NEVER);
+    CHECK(!pb_timestamp_valid(&t) && pb_timestamp_valid(NULL));
+    t.seconds = INT64_C(253402300799); /* the last second of the year 9999 */
+    CHECK(pb_timestamp_valid(&t));
+    t.nanos = -1;
+    CHECK(!pb_timestamp_valid(&t));
+    t = pb_timestamp(-1);
+    CHECK(t.seconds == -1 && t.nanos == 999999000 && pb_timestamp_us(&t) == -1);
+}
+
+TEST(bytes_are_replaced) {
+    ProtobufCBinaryData field = {0};
+    bool failed = false;
+    pb_set_bytes(&field, STR("one"), &failed);
+    pb_set_bytes(&field, STR("three"), &failed);
+    CHECK_SLICE(pb_bytes(&field), STR("three"));
+    pb_set_bytes(&field, STR(""), &failed);
+    CHECK(field.len == 0 && !field.data);
+}

@@ -3,6 +3,7 @@
 
 #include "core/limits.h"
 #include "harness.h"
+#include "workflowservice.pb-c.h"
 
 /* A text of this length, in the caller's room. */
 static char *text_of(char room[LIMIT_ID_BYTES + 2], size_t len) {
@@ -78,4 +79,29 @@ TEST(validate_task_queues) {
         CHECK_INT(validate_task_queue(&q, &err), *cases[i].text ? ERR_INVALID : 0);
         CHECK_STR(err.text, cases[i].text);
     }
+}
+
+TEST(fields_with_a_common_name_have_one_rule) {
+    char too_long[LIMIT_ID_BYTES + 2];
+    memset(too_long, 'x', sizeof too_long - 1);
+    too_long[sizeof too_long - 1] = 0;
+    struct err e = {0};
+    Ws__StartWorkflowExecutionRequest start = WS__START_WORKFLOW_EXECUTION_REQUEST__INIT;
+    CHECK_INT(validate_fields(&start.base, &e), 0);
+    start.identity = too_long + 1; /* as long as it may be */
+    CHECK_INT(validate_fields(&start.base, &e), 0);
+    start.identity = too_long;
+    CHECK_INT(validate_fields(&start.base, &e), ERR_INVALID);
+    CHECK_STR(e.text, "Identity length exceeds limit.");
+    start.identity = too_long + 1;
+    start.workflow_id_reuse_policy = 99;
+    CHECK_INT(validate_fields(&start.base, &e), ERR_INVALID);
+    CHECK_STR(e.text, "WorkflowIdReusePolicy is not known.");
+    Ws__DescribeTaskQueueRequest describe = WS__DESCRIBE_TASK_QUEUE_REQUEST__INIT;
+    CHECK_INT(validate_fields(&describe.base, &e), 0);
+    describe.task_queue_type = -1;
+    CHECK_INT(validate_fields(&describe.base, &e), ERR_INVALID);
+    CHECK_STR(e.text, "TaskQueueType is not known.");
+    Ws__GetSystemInfoRequest none = WS__GET_SYSTEM_INFO_REQUEST__INIT;
+    CHECK_INT(validate_fields(&none.base, &e), 0);
 }

@@ -8,7 +8,7 @@ import { loadSync } from '@grpc/proto-loader';
 const PROTO = fileURLToPath(new URL('../../../proto', import.meta.url));
 const INCLUDE = '/usr/include'; // protobuf-c's options and the well-known types
 
-const definition = loadSync(['rondo.proto', 'workflowservice.proto'], {
+export const definition = loadSync(['rondo.proto', 'workflowservice.proto'], {
   includeDirs: [PROTO, INCLUDE],
   longs: Number,
   enums: String,
