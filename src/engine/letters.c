@@ -25,7 +25,7 @@ struct delivery {
     char *root_workflow_id;
     char *root_run_id;
     char *first_run_id;
-    char *parent_original_run_id; /* set when the run that started it is closed */
+    char *parent_original_run_id; /* set when the run that started it is closed; "" when it is gone */
     bool is_sender_open;
     bool is_moot; /* what it asks for is known to have happened */
     int64_t parent_initiated_event_id;
@@ -360,20 +360,23 @@ static int need_current_parent(struct op *op, struct space *space) {
     int rc = op_need_current(op, space, d->letter->workflow_id, &is_known, &run_id);
     if (rc == 0)
         rc = is_known ? op_need_run(op, space, run_id) : ERR_NOT_FOUND;
-    if (rc == 0 && !streq(op->run->body->st->original_run_id, d->parent_original_run_id))
+    if (rc == 0 && !strempty(d->parent_original_run_id) &&
+        !streq(op->run->body->st->original_run_id, d->parent_original_run_id))
         rc = ERR_NOT_FOUND;
     return rc;
 }
 
-/* A parent that was reset goes on as another run. Its first run may have closed long before. */
+/* A parent that was reset goes on as another run. Its first run may have closed long before, and may even be
+ * gone: then it is the child's run id alone that proves whose child it is. */
 static int find_parent(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     if (d->parent_original_run_id)
         return need_current_parent(op, space);
     int rc = find_receiver(op, space, NULL);
-    if (rc < 0 || run_is_open(op->run->body->st))
+    if ((rc < 0 && rc != ERR_NOT_FOUND) || (rc == 0 && run_is_open(op->run->body->st)))
         return rc;
-    d->parent_original_run_id = arena_strdup(op->call->arena, op->run->body->st->original_run_id);
+    d->parent_original_run_id =
+        arena_strdup(op->call->arena, rc == 0 ? op->run->body->st->original_run_id : "");
     return d->parent_original_run_id ? need_current_parent(op, space) : op_out_of_memory(op);
 }
 

@@ -55,10 +55,12 @@ static void check_successor_follows(struct world *w, const struct run_model *run
 /* G3 for cron: the next time is the next one of the schedule, to the second; none is left out, none comes
  * early. */
 static void check_cron_time(struct world *w, const struct run_model *run) {
-    if (run->initiator != CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE && (run->before || !run->cron[0]))
-        return;
-    int64_t due_us = run->start_wall_us + run->backoff_us;
     const struct run_model *before = run->before;
+    if (run->initiator != CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE && (before || !run->cron[0]))
+        return;
+    if (run->is_copy || run->is_deleted || run->event_count == 0 || (before && before->is_deleted))
+        return; /* a copy repeats the time of its base */
+    int64_t due_us = run->start_wall_us + run->backoff_us;
     if (before && before->start_wall_us + before->backoff_us > run->start_wall_us)
         return; /* it ended before its own time had come, which is then the next one's */
     bool is_every_minute = streq(run->cron, "* * * * *");
@@ -90,7 +92,6 @@ void chain_note_start(struct world *w, struct run_model *run, const History__His
         world_fail(w, "successor_follows", "run=%s begins a chain whose head is %s", run->run_id,
                    run->first_run_id);
     check_successor_follows(w, run);
-    check_cron_time(w, run);
 }
 
 void chain_note_close(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
@@ -173,6 +174,8 @@ void chain_check_all(struct world *w) {
         check_chain_ended(w, w->model.in_order[i]);
     for (size_t i = 0; i < w->model.run_count; i++)
         check_no_gap(w, w->model.in_order[i]);
+    for (size_t i = 0; i < w->model.run_count; i++)
+        check_cron_time(w, w->model.in_order[i]); /* needs the history of the run before */
     if (w->tally.faults[FAULT_wall_jump] > 0)
         return;
     struct run_model *latest;
