@@ -131,6 +131,7 @@ static enum command_exit ask_pages(struct command *c, struct client *client, int
             view_end(c, out);
         if (!flush(out))
             return COMMAND_REFUSED;
+        arena_clear(&c->page);
     } while (q.has_more);
     return COMMAND_DONE;
 }
@@ -171,7 +172,7 @@ static void limit_pages(struct command *c) {
     c->limit = (size_t)n;
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         const ProtobufCFieldDescriptor *f = shape_field(c->request->descriptor, str_of(sizes[i]));
-        if (f)
+        if (f && !flag_named(c->args, "page-size"))
             *(int32_t *)(void *)((char *)c->request + f->offset) = (int32_t)MIN(n, PAGE_ITEMS_MAX);
     }
 }
@@ -181,6 +182,7 @@ enum command_exit command_run(enum command_id id, const struct opt_args *a, enum
     enum command_exit code = COMMAND_MISUSED;
     struct buf out;
     arena_init(&c.arena, COMMAND_MEMORY_MAX);
+    arena_init(&c.page, COMMAND_MEMORY_MAX);
     buf_init(&out, OUTPUT_BYTES_MAX);
     if (id == COMMAND_SCHEDULE_NEXT) {
         code = next_run(&c, &out);
@@ -191,6 +193,7 @@ enum command_exit command_run(enum command_id id, const struct opt_args *a, enum
         code = ask(&c, &out);
     }
     buf_done(&out);
+    arena_done(&c.page);
     arena_done(&c.arena);
     return code;
 }

@@ -41,7 +41,8 @@ struct command {
     const struct command_rule *rule;
     const struct opt_args *args;
     enum command_format format;
-    struct arena arena;
+    struct arena arena; /* the request's */
+    struct arena page; /* for what is shown at once; empty after each page */
     ProtobufCMessage *request;
     size_t shown; /* items so far */
     size_t limit; /* 0: all */

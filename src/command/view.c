@@ -180,19 +180,19 @@ static const char *cell_text(struct command *c, const ProtobufCMessage *m, const
     for (size_t i = 0; i < text.len; i++)
         if (text.data[i] < ' ' || text.data[i] == 0x7f)
             text.data[i] = ' ';
-    const char *cell = text.len ? arena_strndup(&c->arena, (const char *)text.data, text.len) : "";
+    const char *cell = text.len ? arena_strndup(&c->page, (const char *)text.data, text.len) : "";
     bool ok = buf_ok(&text);
     buf_done(&text);
     return ok ? cell : NULL;
 }
 
 static const char *title_text(struct command *c, struct str title) {
-    return arena_strndup(&c->arena, title.p, title.n);
+    return arena_strndup(&c->page, title.p, title.n);
 }
 
 /* One thing: a line for each column that has something to say. */
 static int add_card(struct command *c, const ProtobufCMessage *m, struct buf *out) {
-    struct rows rows = {.arena = &c->arena, .columns = 2};
+    struct rows rows = {.arena = &c->page, .columns = 2};
     struct column col;
     const char *at = c->rule->columns;
     int rc = 0;
@@ -278,7 +278,7 @@ static int add_titles(struct command *c, struct rows *rows) {
 }
 
 static int add_table(struct command *c, const struct items *items, struct buf *out) {
-    struct rows rows = {.arena = &c->arena};
+    struct rows rows = {.arena = &c->page};
     struct column col;
     int rc = add_titles(c, &rows);
     for (size_t i = 0; rc == 0 && i < items->n; i++) {
@@ -326,15 +326,16 @@ void view_begin(struct command *c, struct buf *out) {
 }
 
 int view_page(struct command *c, const ProtobufCMessage *response, struct buf *out) {
-    if (c->format == FORMAT_NONE)
-        return 0;
     if (!*c->rule->items)
-        return view_one(c, response, out);
+        return c->format == FORMAT_NONE ? 0 : view_one(c, response, out);
     struct items items = items_of(response, c->rule->items);
     if (c->limit)
         items.n = MIN(items.n, c->limit - c->shown);
-    int rc = c->format == FORMAT_TABLE ? (items.n || c->shown == 0 ? add_table(c, &items, out) : 0)
-                                       : add_items_json(c, &items, out);
+    int rc = 0;
+    if (c->format == FORMAT_TABLE && (items.n || !c->shown))
+        rc = add_table(c, &items, out);
+    else if (c->format == FORMAT_JSON || c->format == FORMAT_JSONL)
+        rc = add_items_json(c, &items, out);
     c->shown += items.n;
     return rc;
 }

@@ -95,7 +95,16 @@ test('a list goes over all pages, or as far as the limit', async () => {
   const ids = (rows) => rows.map((row) => row.execution.workflowId).sort();
   const all = ids(await lines('workflow', 'list', '-q', query));
   assert.deepEqual(all, [0, 1, 2, 3, 4, 5, 6].map((i) => `page-${i}`));
+  for (const size of ['2', '3', '7']) {
+    assert.deepEqual(ids(await lines('workflow', 'list', '-q', query, '--page-size', size)), all);
+    assert.deepEqual(ids(await json('workflow', 'list', '-q', query, '--page-size', size)), all);
+    const table = (await text('workflow', 'list', '-q', query, '--page-size', size)).trimEnd().split('\n');
+    assert.equal(table.filter((line) => line.startsWith('Status')).length, 1);
+    assert.equal(table.length, 8);
+  }
   assert.equal((await lines('workflow', 'list', '-q', query, '--limit', '3')).length, 3);
+  assert.equal((await lines('workflow', 'list', '-q', query, '--limit', '5', '--page-size', '2')).length, 5);
+  assert.equal(await text('workflow', 'list', '-q', query, '-o', 'none'), '');
   assert.equal((await json('workflow', 'list', '-q', query, '--limit', '5')).length, 5);
   assert.deepEqual(await json('workflow', 'list', '-q', "WorkflowId = 'none'"), []);
   assert.equal((await text('workflow', 'list', '-q', query)).trimEnd().split('\n').length, 8);
@@ -196,6 +205,9 @@ test('namespaces, search attributes, health and task queues', async () => {
   await start('with-attributes', '--search-attribute', 'Customer="acme"', '--search-attribute', 'Size=3');
   const found = await lines('workflow', 'list', '-q', "Customer = 'acme' AND Size = 3");
   assert.deepEqual(found.map((w) => w.execution.workflowId), ['with-attributes']);
+  await text('operator', 'search-attribute', 'remove', '--name', 'Size');
+  assert.deepEqual((await lines('operator', 'search-attribute', 'list')).map((a) => a.key), ['Customer']);
+  await refused(2, /--name is needed/, 'operator', 'search-attribute', 'remove');
   await refused(2, /as many --type as --name/, 'operator', 'search-attribute', 'create', '--name', 'A');
   await refused(2, /Colour/, 'operator', 'search-attribute', 'create', '--name', 'A', '--type', 'Colour');
   assert.deepEqual(await json('operator', 'cluster', 'health'), { status: 'SERVING' });

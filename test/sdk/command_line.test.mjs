@@ -4,15 +4,30 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import proto from '@temporalio/proto';
+import { Worker } from '@temporalio/worker';
+import { workflowBundle } from './lib/bundle.mjs';
 import { BINARY } from './lib/server.mjs';
-import { eventually, openWorld, replayAll } from './lib/world.mjs';
+import { eventually, failure, openWorld, replayAll } from './lib/world.mjs';
 
+const { History } = proto.temporal.api.history.v1;
 const world = openWorld();
 
 async function rondo(...args) {
   const { stdout } = await promisify(execFile)(BINARY, [...args, '--address', world.server.address, '-o', 'json']);
   return JSON.parse(stdout);
 }
+
+// Times and durations as messages: the SDK's own reader of JSON histories needs one copy of protobufjs in the tree,
+// and npm installs two.
+function wellKnown(value) {
+  if (Array.isArray(value)) return value.map(wellKnown);
+  if (value && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, wellKnown(v)]));
+  if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return { seconds: Math.floor(Date.parse(value) / 1000), nanos: nanosOf(value) };
+  if (/^[\d.]+s$/.test(value)) return { seconds: Math.floor(parseFloat(value)), nanos: nanosOf(value) };
+  return value;
+}
+const nanosOf = (text) => Number((/\.(\d+)/.exec(text)?.[1] ?? '').padEnd(9, '0'));
 
 test('a workflow of the command line runs in a worker, and its result is the SDK\'s to read', async () => {
   const args = ['--type', 'hello', '--task-queue', world.taskQueue, '--workflow-id', 'cli-hello', '--input', '"terminal"'];
@@ -28,6 +43,23 @@ test('a workflow of the command line runs in a worker, and its result is the SDK
   assert.equal(events.length, Number(workflowExecutionInfo.historyLength));
   const pollers = await rondo('task-queue', 'describe', '--task-queue', world.taskQueue);
   assert.ok(pollers.length > 0);
+});
+
+test('a workflow of the SDK is signalled, queried and cancelled, and what is shown of it replays', async () => {
+  const handle = await world.start('collect');
+  const of = ['--workflow-id', handle.workflowId];
+  await rondo('workflow', 'signal', ...of, '--name', 'add', '--input', '{"from":"terminal"}');
+  const { queryResult } = await rondo('workflow', 'query', ...of, '--name', 'seen');
+  assert.deepEqual(queryResult, [[{ from: 'terminal' }]]);
+  assert.deepEqual(await handle.query('seen'), [{ from: 'terminal' }]);
+  await rondo('workflow', 'signal', ...of, '--name', 'stop');
+  assert.deepEqual(await handle.result(), [{ from: 'terminal' }]);
+  const history = await rondo('workflow', 'show', ...of);
+  await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, History.fromObject(wellKnown(history)));
+  const other = await world.start('forever');
+  await rondo('workflow', 'cancel', '--workflow-id', other.workflowId);
+  const { cause } = await failure(other.result());
+  assert.equal(cause.name, 'CancelledFailure');
 });
 
 test('a schedule of the command line is one for the SDK', async () => {
