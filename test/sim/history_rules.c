@@ -94,8 +94,8 @@ static void check_one_run_per_request(struct world *w, struct run_model *run,
         world_fail(w, "started_event_kept", "run=%s input='%s' is not what was sent", run->run_id, text);
         return;
     }
-    if (streq(input.request_id, PROGRAM_CHILD))
-        return; /* family.c knows where it comes from */
+    if (streq(input.request_id, PROGRAM_CHILD) || streq(input.request_id, PROGRAM_SCHEDULED))
+        return; /* family.c, or the ledger, knows where it comes from */
     struct request_model *request = model_find_request(&w->model, str_of(input.request_id));
     if (!request || !streq(request->workflow_id, run->workflow_id))
         world_fail(w, "started_event_kept", "run=%s has the input of %s", run->run_id, input.request_id);

@@ -15,7 +15,7 @@ struct world;
 
 #define MODEL_ACTIVITIES_MAX 32
 #define MODEL_TIMERS_MAX 32
-#define MODEL_ID_MAX 40
+#define MODEL_ID_MAX 48
 #define MODEL_RESET_POINTS 8
 
 /* A request id that a client sends with a start or a signal, as often as it likes. */

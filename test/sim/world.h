@@ -16,6 +16,7 @@
 
 struct auditor;
 struct client;
+struct keeper;
 struct survey;
 struct worker;
 
@@ -64,6 +65,7 @@ struct world {
     struct server server;
     struct model model;
     struct client *clients;
+    struct keeper *keepers;
     struct worker *workers;
     struct auditor *auditor;
     struct survey *survey;
