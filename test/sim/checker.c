@@ -17,7 +17,7 @@
 /* G2: a request id that is sent again gets the same run. */
 static void check_same_run_for_request(struct world *w, struct request_model *request,
                                        struct run_model *run) {
-    if (request->run && request->run != run && !request->run->is_deleted &&
+    if (request->run && request->run != run && !model_may_be_forgotten(request->run) &&
         !model_was_reset(&w->model, request->workflow_id))
         world_fail(w, "same_run_for_request", "request=%s gave run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);

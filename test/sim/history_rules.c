@@ -101,7 +101,7 @@ static void check_one_run_per_request(struct world *w, struct run_model *run,
         world_fail(w, "started_event_kept", "run=%s has the input of %s", run->run_id, input.request_id);
     else if (run->before || run->is_copy)
         run->request = request;
-    else if (request->run && request->run != run && !request->run->is_deleted &&
+    else if (request->run && request->run != run && !model_may_be_forgotten(request->run) &&
              !model_was_reset(&w->model, request->workflow_id))
         world_fail(w, "one_run_per_request", "request=%s made run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);

@@ -306,6 +306,9 @@ static void keeper_succeeded(struct keeper *k, const struct rpc *r) {
         k->l->pause_acked_us = k->w->now.wall.us;
         break;
     case KEEP_CREATE:
+        k->w->tally.schedules++;
+        ledger_era_acked(k->l, 0);
+        break;
     case KEEP_CHANGE:
         ledger_era_acked(k->l, k->w->now.wall.us);
         break;

@@ -32,6 +32,8 @@ struct tally {
     uint64_t resets;
     uint64_t updates;
     uint64_t deletes;
+    uint64_t schedules;
+    uint64_t actions; /* rows of their ledgers that say STARTED */
     uint64_t faults[FAULT_COUNT];
 };
 
