@@ -17,7 +17,7 @@
 #define KEEPER_COUNT 2
 #define CALL_TIMEOUT_US (10 * USEC_PER_SEC)
 #define THINK_US (1500 * USEC_PER_MS)
-#define LONE_US (100 * USEC_PER_SEC) /* how long schedules act on their own in the calm phase */
+#define LONE_US (400 * USEC_PER_SEC) /* how long schedules act on their own in the calm phase */
 #define HOLE_TRIES_MAX 60
 #define SCHEDULES_MAX 8 /* of one keeper, one after the other */
 
@@ -348,7 +348,8 @@ static void keeper_ended(struct rpc *r) {
     bool is_gone = r->outcome == RPC_FAILED && r->err.code == ERR_NOT_FOUND;
     bool is_leaving = k->task == KEEP_DELETE || k->task == KEEP_CONFIRM;
     bool is_over = r->outcome == RPC_OK || (is_gone && is_leaving);
-    if (r->outcome == RPC_FAILED && !is_over && r->err.code != ERR_BUSY)
+    bool is_passing = r->err.code == ERR_BUSY || r->err.code == ERR_STORE_IO;
+    if (r->outcome == RPC_FAILED && !is_over && !is_passing)
         world_fail(k->w, "schedule_kept", "%s %s: %s: %s", rpc_name(r->kind), k->l->schedule_id,
                    err_name(r->err.code), r->err.text);
     if (!is_over) { /* again, as it was */
@@ -389,7 +390,7 @@ static enum keeper_task draw_task(struct keeper *k) {
     static const enum keeper_task tasks[] = {
         KEEP_LEDGER, KEEP_LEDGER,  KEEP_DESCRIBE, KEEP_LIST,    KEEP_UPDATE,  KEEP_CHANGE,  KEEP_PAUSE,
         KEEP_PAUSE,  KEEP_UNPAUSE, KEEP_UNPAUSE,  KEEP_UNPAUSE, KEEP_TRIGGER, KEEP_TRIGGER, KEEP_BACKFILL};
-    if (k->ledger_count < SCHEDULES_MAX && rng_chance(&k->w->rng, 40))
+    if (k->ledger_count < SCHEDULES_MAX && rng_chance(&k->w->rng, 80))
         return KEEP_DELETE;
     return tasks[rng_below(&k->w->rng, ARRAY_LEN(tasks))];
 }

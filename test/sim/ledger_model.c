@@ -6,6 +6,7 @@
 
 #include "core/limits.h"
 #include "core/pb.h"
+#include "family.h"
 #include "names.h"
 #include "program.h"
 #include "world.h"
@@ -302,7 +303,22 @@ static bool has_run(const struct ledger_model *l, const char *run_id) {
     return false;
 }
 
+/* A row that says RUNNING was right about its chain when it was last read. */
+static void check_action_end_told(struct world *w, const struct ledger_model *l) {
+    for (size_t i = 0; i < l->row_count && l->is_final; i++) {
+        const struct row_model *r = &l->rows[i];
+        const struct run_model *run = r->is_running ? model_find(&w->model, r->run_id) : NULL;
+        const struct run_model *last = run ? family_last_of_chain(run) : NULL;
+        bool is_known = last && last->close_type && !last->ended_by_reset && !last->is_deleted;
+        if (is_known && last->close_wall_us < l->read_wall_us - LATE_US)
+            world_fail(w, "action_end_told",
+                       "%s row %zu says that run=%s goes on, it closed %" PRId64 " us before", l->schedule_id,
+                       i + 1, last->run_id, l->read_wall_us - last->close_wall_us);
+    }
+}
+
 void ledger_check_runs(struct world *w, const struct ledger_model *l) {
+    check_action_end_told(w, l);
     size_t n = strlen(l->schedule_id);
     for (size_t i = 0; i < w->model.run_count && !l->was_trimmed; i++) {
         const struct run_model *run = w->model.in_order[i];
