@@ -544,7 +544,8 @@ static int deliver_action_closed(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     struct step s;
     int rc = find_receiver(op, space, NULL);
-    if (rc == 0 && run_is_open(op->run->body->st)) {
+    bool is_heard = op->e->cfg.planted_bug != ENGINE_BUG_LOSE_ACTION_END;
+    if (rc == 0 && run_is_open(op->run->body->st) && is_heard) {
         op_step_begin(op, &s);
         schedule_action_closed(&s, d->letter->event_id, &d->end);
         rc = op_step_end(op, &s, 0, true);
