@@ -67,6 +67,7 @@ static int apply_started(struct step *s, const History__HistoryEvent *ev) {
     if (s->st->versioning)
         versioning_show(s, NULL, (struct version){0});
     s->st->start_us = event_us(ev);
+    s->st->execution_us = usec_add(s->st->start_us, pb_duration_us(a->first_workflow_task_backoff));
     s->st->first_task_due_us = 0;
     return callback_attach(s, a->completion_callbacks, a->n_completion_callbacks, "");
 }

@@ -38,6 +38,9 @@ enum {
     ENGINE_BUG_RESET_LOSES_SIGNALS = 6,
     ENGINE_BUG_CHILD_DOES_NOT_WAIT = 7, /* its first task comes before its parent knows it */
     ENGINE_BUG_IGNORE_CLOSE_POLICY = 8,
+    ENGINE_BUG_LOSE_ACTION = 9, /* what a schedule was starting when the process ended */
+    ENGINE_BUG_MARK_RUNS_AHEAD = 10, /* a schedule passes over times that are still to come */
+    ENGINE_BUG_LOSE_ACTION_END = 11, /* a schedule does not hear that its run has ended */
 };
 
 struct queue;

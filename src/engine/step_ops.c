@@ -125,6 +125,9 @@ void run_undo(struct engine *e, struct run *run) {
 int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) {
     if (rc == 0)
         rc = run_settle(s);
+    if (op->e->cfg.planted_bug == ENGINE_BUG_MARK_RUNS_AHEAD && s->st->schedule)
+        s->st->schedule->high_water_us =
+            usec_add(MAX(s->st->schedule->high_water_us, s->now.us), USEC_PER_SEC);
     if (rc == 0) {
         rc = run_keep(op->e, op->run, s, is_durable);
         if (rc < 0)

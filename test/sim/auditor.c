@@ -9,6 +9,7 @@
 #include "checker.h"
 #include "client.h"
 #include "family.h"
+#include "keeper.h"
 #include "program.h"
 #include "reader.h"
 #include "reset.h"
@@ -204,7 +205,8 @@ bool auditor_is_done(struct world *w) {
     struct auditor *a = w->auditor;
     if (a->is_done)
         return true;
-    if (a->audited < w->model.run_count || !clients_are_done(w) || w->server.state != SERVER_UP)
+    if (a->audited < w->model.run_count || !clients_are_done(w) || !keepers_are_done(w) ||
+        w->server.state != SERVER_UP)
         return false;
     if (server_store_work(w) > 0 || w->now.mono.us - a->quiet_since_us < SETTLE_US)
         return false;
@@ -213,6 +215,7 @@ bool auditor_is_done(struct world *w) {
     family_check_all(w);
     reset_check_all(w);
     update_check_all(w);
+    keepers_check_all(w);
     a->is_done = true;
     return true;
 }

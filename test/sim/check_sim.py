@@ -12,9 +12,11 @@ import subprocess
 import sys
 
 PLANTS = ["reply_before_commit", "forget_request_id", "lose_letters", "lose_successor", "lose_update",
-          "reset_loses_signals", "child_does_not_wait", "ignore_close_policy"]
+          "reset_loses_signals", "child_does_not_wait", "ignore_close_policy", "lose_action",
+          "mark_runs_ahead", "lose_action_end"]
 PLANT_SEEDS = "1..16"
-PLANT_STEPS = "4000"
+PLANT_ARGS = ["--steps", "4000"]
+PLANT_ARGS_OF = {"lose_action": ["--profile", "crash", "--steps", "10000"]}  # needs a crash at the right moment
 REPEAT_SEEDS = range(1, 4)
 PROFILES = ["calm", "crash", "clock", "network", "worker"]
 
@@ -52,7 +54,8 @@ class Checks:
         self.expect(f"profile {profile}, seeds {seeds}", result.returncode == 0, result.stdout[-4000:] + result.stderr[-4000:])
 
     def finds(self, plant):
-        result = self.run("--seeds", PLANT_SEEDS, "--steps", PLANT_STEPS, "--jobs", "2", "--plant", plant)
+        args = PLANT_ARGS_OF.get(plant, PLANT_ARGS)
+        result = self.run("--seeds", PLANT_SEEDS, *args, "--jobs", "2", "--plant", plant)
         failures = [line for line in result.stdout.splitlines() if line.startswith("FAIL ")]
         self.expect(f"{plant} is found", result.returncode == 1 and len(failures) > 0, result.stdout[-2000:])
         if not failures:

@@ -17,7 +17,7 @@
 /* G2: a request id that is sent again gets the same run. */
 static void check_same_run_for_request(struct world *w, struct request_model *request,
                                        struct run_model *run) {
-    if (request->run && request->run != run && !request->run->is_deleted &&
+    if (request->run && request->run != run && !model_may_be_forgotten(request->run) &&
         !model_was_reset(&w->model, request->workflow_id))
         world_fail(w, "same_run_for_request", "request=%s gave run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);
@@ -309,9 +309,12 @@ void checker_on_ok(struct rpc *r) {
 /* G11: every refusal has a clean reason; a request that is right is not called wrong. */
 static void check_error_is_clean(struct rpc *r) {
     int code = r->err.code;
+    /* Nobody decides by lists, so the process goes on when one cannot be read. */
+    bool is_failed_list = r->w->tally.faults[FAULT_read_error] > 0 &&
+                          (r->kind == RPC_list_schedules || r->kind == RPC_list_schedule_ledger);
     bool is_dirty = code == ERR_INTERNAL || code == ERR_WAIT || code == ERR_NO_MEMORY ||
-                    code == ERR_NO_NAMESPACE || code == ERR_STORE_IO || code == ERR_STORE_CORRUPT ||
-                    code == ERR_FULL || code == ERR_UNIMPLEMENTED;
+                    code == ERR_NO_NAMESPACE || (code == ERR_STORE_IO && !is_failed_list) ||
+                    code == ERR_STORE_CORRUPT || code == ERR_FULL || code == ERR_UNIMPLEMENTED;
     /* A process that starts again does not know the updates that the one before had handed to workers. */
     bool has_forgotten = r->kind == RPC_complete_workflow_task && r->w->server.epoch > 1 &&
                          ((const Ws__RespondWorkflowTaskCompletedRequest *)r->request)->n_messages > 0;

@@ -162,8 +162,7 @@ void family_apply(struct world *w, struct run_model *run, const History__History
 
 /* later */
 
-/* The run that a chain has come to, resets included. */
-static const struct run_model *last_of_chain(const struct run_model *run) {
+const struct run_model *family_last_of_chain(const struct run_model *run) {
     for (;;) {
         const struct request_model *reset = run->ended_by_reset;
         if (run->after)
@@ -185,7 +184,7 @@ static bool chain_heard_cancel(const struct run_model *first) {
 
 /* A parent that closed left its children to their policy. */
 static void check_close_policy(struct world *w, const struct run_model *parent, const struct child_model *c) {
-    const struct run_model *last = last_of_chain(c->run);
+    const struct run_model *last = family_last_of_chain(c->run);
     bool is_handed_over = parent->ended_by_reset && parent->ended_by_reset->run &&
                           parent->ended_by_reset->run->reset_from == parent;
     if (last->is_deleted || c->end_type || is_handed_over)
@@ -207,7 +206,7 @@ void family_check_settled(struct world *w, const struct run_model *run) {
         if (!run->close_type && !c->run && !c->end_type)
             world_fail(w, "child_starts", "run=%s child %" PRId64 " neither started nor failed", run->run_id,
                        c->initiated_event_id);
-        const struct run_model *last = c->run ? last_of_chain(c->run) : NULL;
+        const struct run_model *last = c->run ? family_last_of_chain(c->run) : NULL;
         if (!run->close_type && last && (last->close_type || last->delete_acked_us) &&
             !last->ended_by_reset && !c->end_type)
             world_fail(w, "child_end_told", "run=%s did not hear that its child run=%s ended", run->run_id,

@@ -17,3 +17,5 @@ void family_note_letter(struct world *w, struct run_model *run, const char *id, 
 void family_check_settled(struct world *w, const struct run_model *run);
 /* What can be said when the whole history of every run is known. */
 void family_check_all(struct world *w);
+/* The run that a chain has come to, resets included. */
+const struct run_model *family_last_of_chain(const struct run_model *run);

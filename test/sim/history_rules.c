@@ -94,14 +94,14 @@ static void check_one_run_per_request(struct world *w, struct run_model *run,
         world_fail(w, "started_event_kept", "run=%s input='%s' is not what was sent", run->run_id, text);
         return;
     }
-    if (streq(input.request_id, PROGRAM_CHILD))
-        return; /* family.c knows where it comes from */
+    if (streq(input.request_id, PROGRAM_CHILD) || streq(input.request_id, PROGRAM_SCHEDULED))
+        return; /* family.c, or the ledger, knows where it comes from */
     struct request_model *request = model_find_request(&w->model, str_of(input.request_id));
     if (!request || !streq(request->workflow_id, run->workflow_id))
         world_fail(w, "started_event_kept", "run=%s has the input of %s", run->run_id, input.request_id);
     else if (run->before || run->is_copy)
         run->request = request;
-    else if (request->run && request->run != run && !request->run->is_deleted &&
+    else if (request->run && request->run != run && !model_may_be_forgotten(request->run) &&
              !model_was_reset(&w->model, request->workflow_id))
         world_fail(w, "one_run_per_request", "request=%s made run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);

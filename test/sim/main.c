@@ -22,15 +22,16 @@ static const char help_text[] =
     "  --profile NAME  " PROFILE_NAMES " (default swarm)\n"
     "  --plant NAME    switch on a known bug: reply_before_commit forget_request_id lose_letters\n"
     "                  lose_successor lose_update reset_loses_signals child_does_not_wait\n"
-    "                  ignore_close_policy\n"
+    "                  ignore_close_policy lose_action mark_runs_ahead lose_action_end\n"
     "  --trace         print every event\n";
 
 static const struct {
     const char *name;
     uint32_t bug;
-} plants[] = {{"reply_before_commit", 1}, {"forget_request_id", 2},  {"lose_letters", 3},
-              {"lose_successor", 4},      {"lose_update", 5},        {"reset_loses_signals", 6},
-              {"child_does_not_wait", 7}, {"ignore_close_policy", 8}};
+} plants[] = {{"reply_before_commit", 1}, {"forget_request_id", 2},   {"lose_letters", 3},
+              {"lose_successor", 4},      {"lose_update", 5},         {"reset_loses_signals", 6},
+              {"child_does_not_wait", 7}, {"ignore_close_policy", 8}, {"lose_action", 9},
+              {"mark_runs_ahead", 10},    {"lose_action_end", 11}};
 
 static noreturn_fn void refuse(const char *what, const char *arg) {
     fprintf(stderr, "sim: %s '%s'; see sim --help\n", what, arg);

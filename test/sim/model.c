@@ -134,3 +134,10 @@ bool model_was_reset(const struct model *m, const char *workflow_id) {
             return true;
     return false;
 }
+
+bool model_may_be_forgotten(const struct run_model *run) {
+    for (; run; run = run->after)
+        if (run->is_deleted)
+            return true;
+    return false;
+}

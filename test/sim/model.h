@@ -15,7 +15,7 @@ struct world;
 
 #define MODEL_ACTIVITIES_MAX 32
 #define MODEL_TIMERS_MAX 32
-#define MODEL_ID_MAX 40
+#define MODEL_ID_MAX 48
 #define MODEL_RESET_POINTS 8
 
 /* A request id that a client sends with a start or a signal, as often as it likes. */
@@ -180,6 +180,9 @@ struct request_model *model_request(struct world *w, const char *workflow_id, co
 /* Whether somebody asked for a reset of a run of this workflow id. The run of a start request may then be
  * replaced by one that does not know that request. */
 bool model_was_reset(const struct model *m, const char *workflow_id);
+/* Whether somebody asked for the end of the run, or of one that follows it: nobody may be left then who knows
+ * the request that made it. */
+bool model_may_be_forgotten(const struct run_model *run);
 struct request_model *model_find_request(const struct model *m, struct str id);
 struct letter_model *model_letter(struct model *m, const char *id); /* finds or adds */
 void model_add_holder(struct request_model *signal, struct run_model *run);

@@ -23,6 +23,7 @@ struct arena;
 
 #define PROGRAM_UPDATES_MAX 16 /* open at the same time */
 #define PROGRAM_CHILD "child" /* the request id in the input of a child */
+#define PROGRAM_SCHEDULED "scheduled" /* and of what a schedule starts */
 #define PROGRAM_DEPTH_MAX 2 /* children of children */
 
 /* What a start request carries as its input. */

@@ -24,6 +24,9 @@ const char *rpc_name(enum rpc_kind k) {
 #define ENGINE_RPC(snake, Name) #snake,
 #include "engine/rpcs.def"
 #undef ENGINE_RPC
+#define ENGINE_SCHEDULE_RPC(snake, Name) #snake,
+#include "engine/schedule_rpcs.def"
+#undef ENGINE_SCHEDULE_RPC
     };
     return names[k];
 }
@@ -36,6 +39,12 @@ static void rpc_dispatch(struct engine *e, struct rpc *r) {
         return;
 #include "engine/rpcs.def"
 #undef ENGINE_RPC
+#define ENGINE_SCHEDULE_RPC(snake, Name)                                                                     \
+    case RPC_##snake:                                                                                        \
+        engine_##snake(e, &r->call, r->request);                                                             \
+        return;
+#include "engine/schedule_rpcs.def"
+#undef ENGINE_SCHEDULE_RPC
     case RPC_KIND_COUNT:
         break;
     }
@@ -63,6 +72,10 @@ static bool rpc_changes_state(const struct rpc *r) {
     case RPC_signal_with_start:
     case RPC_update_workflow:
     case RPC_execute_multi:
+    case RPC_create_schedule:
+    case RPC_update_schedule:
+    case RPC_patch_schedule:
+    case RPC_delete_schedule:
         return true;
     default:
         return false;
@@ -135,6 +148,8 @@ static const ProtobufCMessageDescriptor *rpc_response_type(const struct rpc *r,
                                                            const ProtobufCMessage *message) {
     if (r->kind == RPC_get_history_reverse)
         return &ws__get_workflow_execution_history_reverse_response__descriptor;
+    if (r->kind == RPC_list_schedule_ledger)
+        return &rondo__list_schedule_ledger_response__descriptor;
     return message->descriptor;
 }
 

@@ -13,6 +13,9 @@ enum rpc_kind {
 #define ENGINE_RPC(snake, Name) RPC_##snake,
 #include "engine/rpcs.def"
 #undef ENGINE_RPC
+#define ENGINE_SCHEDULE_RPC(snake, Name) RPC_##snake,
+#include "engine/schedule_rpcs.def"
+#undef ENGINE_SCHEDULE_RPC
     RPC_KIND_COUNT,
 };
 
@@ -38,6 +41,7 @@ struct rpc_subject {
     uint64_t beat; /* number of the heartbeat */
     bool by_chain; /* named by its first run: the current run is meant */
     bool is_bad; /* wrong on purpose */
+    int64_t sent_wall_us;
 };
 
 struct rpc {

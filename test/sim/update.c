@@ -19,8 +19,10 @@ static void expected_result(const struct request_model *update, char *ret, size_
     snprintf(ret, size, "%s done", update->id);
 }
 
-/* The outcome is what the worker said. A failure is a rejection, or the run ended first. */
-static void check_outcome(struct world *w, struct request_model *update, const Update__Outcome *outcome) {
+/* The outcome is what the worker said. A failure is a rejection, or the run ended first. An update that comes
+ * with a start may meet another run when it is sent again, which has an outcome of its own. */
+static void check_outcome(struct world *w, struct request_model *update, const char *run_id,
+                          const Update__Outcome *outcome) {
     char text[64], wanted[64];
     bool is_rejected = update_is_rejected(number_of(update));
     if (outcome->value_case == UPDATE__OUTCOME__VALUE_SUCCESS) {
@@ -32,7 +34,7 @@ static void check_outcome(struct world *w, struct request_model *update, const U
         return;
     }
     const char *message = outcome->failure ? outcome->failure->message : "";
-    if (update->is_completed)
+    if (update->is_completed && streq(update->run->run_id, run_id))
         world_fail(w, "update_outcome", "%s had a result, and now fails: %s", update->id, message);
     if (streq(message, "rejected") && !is_rejected)
         world_fail(w, "update_outcome", "%s is rejected, but the worker accepts it", update->id);
@@ -47,7 +49,7 @@ void update_on_answer(struct world *w, struct request_model *update, const char 
         return;
     }
     if (is_completed)
-        check_outcome(w, update, m->outcome);
+        check_outcome(w, update, m->update_ref->workflow_execution->run_id, m->outcome);
     bool is_accepted = m->stage == UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED || update->is_completed;
     if (!is_accepted || update->is_acked)
         return;

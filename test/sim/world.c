@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "client.h"
+#include "keeper.h"
 #include "survey.h"
 #include "worker.h"
 
@@ -79,6 +80,7 @@ int world_new(const struct world_config *cfg, struct world **ret) {
     model_init(&w->model);
     server_init(w);
     w->clients = clients_new(w);
+    w->keepers = keepers_new(w);
     w->workers = workers_new(w);
     w->auditor = auditor_new(w);
     w->survey = survey_new(w);
@@ -90,6 +92,7 @@ void world_free(struct world *w) {
     survey_free(w);
     auditor_free(w);
     workers_free(w);
+    keepers_free(w);
     clients_free(w);
     server_done(w);
     model_done(&w->model);
@@ -195,6 +198,7 @@ static void world_calm_down(struct world *w) {
     if (w->server.state != SERVER_DOWN && rng_chance(&w->rng, 2))
         server_crash(w, "the last one");
     clients_rest(w);
+    keepers_rest(w);
     workers_revive(w);
     auditor_begin(w);
 }

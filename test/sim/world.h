@@ -16,6 +16,7 @@
 
 struct auditor;
 struct client;
+struct keeper;
 struct survey;
 struct worker;
 
@@ -31,6 +32,8 @@ struct tally {
     uint64_t resets;
     uint64_t updates;
     uint64_t deletes;
+    uint64_t schedules;
+    uint64_t actions; /* rows of their ledgers that say STARTED */
     uint64_t faults[FAULT_COUNT];
 };
 
@@ -64,6 +67,7 @@ struct world {
     struct server server;
     struct model model;
     struct client *clients;
+    struct keeper *keepers;
     struct worker *workers;
     struct auditor *auditor;
     struct survey *survey;
