@@ -15,14 +15,19 @@
 
 #define OUTPUT_BYTES_MAX (256u << 20)
 #define PAGE_ITEMS_MAX 1000
+#define LINE_BYTES_MAX 4096 /* of a line on stderr */
 
 void say(const char *fmt, ...) {
+    char line[LINE_BYTES_MAX];
     va_list args;
     va_start(args, fmt);
-    fputs("rondo: ", stderr);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
+    (void)vsnprintf(line, sizeof(line), fmt, args); /* cut when longer */
     va_end(args);
+    /* A server's words may not move the terminal's cursor. */
+    for (char *at = line; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            *at = ' ';
+    fprintf(stderr, "rondo: %s\n", line);
 }
 
 const char *flag_text(const struct opt_args *a, enum command_flag flag) {
@@ -50,7 +55,7 @@ static const char *hint_of(enum grpc_code code) {
     case GRPC_UNAVAILABLE:
         return "is a server running there? Start one with: rondo server start-dev, or give --address";
     case GRPC_DEADLINE_EXCEEDED:
-        return "it may still be done; look before you repeat it, or allow more with --command-timeout";
+        return "allow more time with --command-timeout; look before you repeat what changes something";
     case GRPC_UNIMPLEMENTED:
         return "this server does not offer that";
     default:

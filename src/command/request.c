@@ -164,7 +164,7 @@ static int set_common(struct command *c, struct err *e) {
     if (rc == 0 && request_has(c->request, "request_id"))
         rc =
             request_set(c->request, "request_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena, e);
-    if (rc == 0 && c->id == COMMAND_WORKFLOW_START)
+    if (rc == 0 && (c->id == COMMAND_WORKFLOW_START || c->id == COMMAND_WORKFLOW_SIGNAL_START))
         rc = request_set(c->request, "workflow_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena,
                          e);
     if (rc < 0)

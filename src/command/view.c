@@ -209,7 +209,21 @@ static int add_card(struct command *c, const ProtobufCMessage *m, struct buf *ou
     return rc;
 }
 
-/* {"workflowId":"...","runId":"..."} */
+/* Whether the path leads to a yes or no, which JSON has words for. */
+static bool is_bool(const ProtobufCMessageDescriptor *d, struct str path) {
+    for (;;) {
+        const char *dot = memchr(path.p, '.', path.n);
+        size_t n = dot ? (size_t)(dot - path.p) : path.n;
+        const ProtobufCFieldDescriptor *f = shape_field(d, str_bytes(path.p, n));
+        ensure(f);
+        if (!dot)
+            return f->type == PROTOBUF_C_TYPE_BOOL;
+        d = f->descriptor;
+        path = str_bytes(dot + 1, path.n - n - 1);
+    }
+}
+
+/* {"workflowId":"...","runId":"...","started":true} */
 static int add_card_json(struct command *c, const ProtobufCMessage *m, struct buf *out) {
     bool is_pretty = c->format == FORMAT_JSON;
     const char *at = c->rule->columns;
@@ -227,7 +241,10 @@ static int add_card_json(struct command *c, const ProtobufCMessage *m, struct bu
         buf_add_cstr(out, is_pretty ? "\n  " : "");
         opt_json_string(out, title);
         buf_add_cstr(out, is_pretty ? ": " : ":");
-        opt_json_string(out, cell);
+        if (is_bool((col.is_asked ? c->request : m)->descriptor, col.path))
+            buf_add_cstr(out, cell);
+        else
+            opt_json_string(out, cell);
         any = true;
     }
     buf_add_cstr(out, is_pretty ? "\n}\n" : "}\n");

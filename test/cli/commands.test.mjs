@@ -127,6 +127,26 @@ test('signals, cancellation and termination are in the history', async () => {
   await refused(1, /not found/, 'workflow', 'describe', '-w', 'steered');
 });
 
+test('a signal starts what does not run', async () => {
+  const args = ['--type', 'cart', '-t', 'cli', '-w', 'cart', '--signal-name', 'add', '--signal-input', '"book"', '--input', '1'];
+  const first = await json('workflow', 'signal-with-start', ...args);
+  const second = await json('workflow', 'signal-with-start', ...args);
+  assert.deepEqual([first.started, second.started], [true, false]);
+  assert.equal(first.runId, second.runId);
+  const { events } = await json('workflow', 'show', '-w', 'cart');
+  assert.equal(events.filter((e) => e.eventType === 'EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED').length, 2);
+});
+
+test('a workflow is paused and goes on', async () => {
+  await start('held');
+  await text('workflow', 'pause', '-w', 'held', '--reason', 'wait');
+  assert.match(await text('workflow', 'describe', '-w', 'held'), /^Status +Paused$/m);
+  await text('workflow', 'unpause', '-w', 'held');
+  assert.match(await text('workflow', 'describe', '-w', 'held'), /^Status +Running$/m);
+  await refused(2, /--reason is needed/, 'workflow', 'reset', '-w', 'held', '--event-id', '3');
+  await refused(1, /./, 'workflow', 'reset', '-w', 'held', '--event-id', '99', '--reason', 'x');
+});
+
 const scheduled = ['--type', 'report', '--task-queue', 'cli', '--workflow-id', 'report'];
 
 test('a schedule has what the flags said', async () => {

@@ -56,6 +56,9 @@ test('a workflow of the SDK is signalled, queried and cancelled, and what is sho
   assert.deepEqual(await handle.result(), [{ from: 'terminal' }]);
   const history = await rondo('workflow', 'show', ...of);
   await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, History.fromObject(wellKnown(history)));
+  const again = await rondo('workflow', 'reset', ...of, '--event-id', '4', '--reason', 'once more');
+  assert.notEqual(again.runId, handle.firstExecutionRunId);
+  assert.deepEqual(await world.client.workflow.getHandle(handle.workflowId, again.runId).result(), [{ from: 'terminal' }]);
   const other = await world.start('forever');
   await rondo('workflow', 'cancel', '--workflow-id', other.workflowId);
   const { cause } = await failure(other.result());
