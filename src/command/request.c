@@ -128,7 +128,9 @@ static int set_message(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, e
                   : err_std(reterr, ERR_NO_MEMORY);
     }
     buf_done(&json);
-    return rc < 0 ? rc : message_store(m, f, item, a);
+    if (rc == 0 && message_store(m, f, item, a) < 0)
+        rc = err_std(reterr, ERR_NO_MEMORY);
+    return rc;
 }
 
 int request_set(ProtobufCMessage *m, const char *path, enum flag_form form, const char *text, struct arena *a,

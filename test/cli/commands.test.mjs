@@ -211,6 +211,13 @@ test('next needs no server, and knows the hour that is missing', async () => {
   await refused(2, /Nowhere\/Land/, 'schedule', 'next', '--cron', '0 9 * * *', '--time-zone', 'Nowhere/Land');
 });
 
+test('the times in the guide are those that are printed', async () => {
+  const guide = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+  const [, line, output] = /^rondo (schedule next .*)\n(UTC[^`]*)/m.exec(guide);
+  const words = line.match(/'[^']*'|\S+/g).map((word) => word.replaceAll("'", ''));
+  assert.equal(await text(...words), output);
+});
+
 test('namespaces, search attributes, health and task queues', async () => {
   await text('operator', 'namespace', 'create', '--namespace', 'orders', '--retention', '48h', '--description', 'ours');
   const names = (await lines('operator', 'namespace', 'list')).map((n) => n.namespaceInfo.name);

@@ -43,6 +43,11 @@ test('a workflow of the command line runs in a worker, and its result is the SDK
   assert.equal(events.length, Number(workflowExecutionInfo.historyLength));
   const pollers = await rondo('task-queue', 'describe', '--task-queue', world.taskQueue);
   assert.ok(pollers.length > 0);
+  const describe = ['task-queue', 'describe', '-t', world.taskQueue, '--address', world.server.address];
+  const { stdout } = await promisify(execFile)(BINARY, describe);
+  const [titles, ...rows] = stdout.trimEnd().split('\n');
+  assert.match(titles, /^Identity +LastAccessTime +RatePerSecond$/);
+  assert.ok(rows.length > 0 && rows.every((row) => pollers.some((p) => row.startsWith(p.identity))));
 });
 
 test('a workflow of the SDK is signalled, queried and cancelled, and what is shown of it replays', async () => {
