@@ -40,15 +40,22 @@ struct lost_task {
 
 /* The answer. */
 
-static void note_end(struct request *q, int code, const char *text) {
+static void note_end(struct request *q, const struct err *e) {
     struct dispatch *d = q->dispatch;
     int64_t us = host_now().mono.us - q->begin.us;
-    traffic_add(&d->traffic, q->method, code, us);
-    enum log_event event = code == ERR_INTERNAL ? LOG_request_failed : LOG_request_done;
+    traffic_add(&d->traffic, q->method, e, us);
+    enum log_event event = e && e->code == ERR_INTERNAL ? LOG_request_failed : LOG_request_done;
     if (event == LOG_request_done && d->log->level > LOG_DEBUG)
         return;
     log_emit(d->log, event, log_str("method", q->method->name),
-             log_str("status", code ? err_name(code) : "OK"), log_str("text", text), log_int("us", us));
+             log_str("status", e ? err_name(e->code) : "OK"), log_str("text", e ? e->text : ""),
+             log_int("us", us));
+}
+
+static void note_left(struct request *q) {
+    struct err e;
+    (void)err_std(&e, ERR_CANCELLED);
+    note_end(q, &e);
 }
 
 static void queue_lost(struct dispatch *d, struct str token) {
@@ -72,7 +79,7 @@ static void request_fail(struct call *c, const struct err *e) {
     queue_carried(q->dispatch, q);
     q->call.carried = NULL;
     q->is_ended = true;
-    note_end(q, e->code, e->text);
+    note_end(q, e);
     reply_error(q->h2, e);
 }
 
@@ -87,7 +94,7 @@ static void request_reply(struct call *c, const ProtobufCMessage *m, struct str 
         return;
     }
     q->is_ended = true;
-    note_end(q, 0, "");
+    note_end(q, NULL);
     reply_message(q->h2, &body);
 }
 
@@ -211,7 +218,7 @@ static void on_cancel(void *ctx, struct h2_request *r) {
     if (!q || q->is_ended || !d->engine)
         return;
     q->is_ended = true;
-    note_end(q, ERR_CANCELLED, "");
+    note_left(q);
     engine_cancel(d->engine, &q->call);
 }
 

@@ -11,8 +11,8 @@ void traffic_init(struct traffic *t) {
         histogram_init(&t->methods[i].us, &scale_seconds);
 }
 
-void traffic_add(struct traffic *t, const struct method *m, int code, int64_t us) {
+void traffic_add(struct traffic *t, const struct method *m, const struct err *e, int64_t us) {
     struct method_traffic *mt = &t->methods[method_index(m)];
-    mt->ends[code ? status_code(&(struct err){.code = code}) : GRPC_OK]++;
+    mt->ends[e ? status_code(e) : GRPC_OK]++;
     histogram_add(&mt->us, us);
 }

@@ -16,5 +16,5 @@ struct traffic {
 };
 
 void traffic_init(struct traffic *t);
-/* code: 0 or ERR_*. A caller that went away is ERR_CANCELLED. */
-void traffic_add(struct traffic *t, const struct method *m, int code, int64_t us);
+/* e: why it failed, or NULL. A caller that went away is ERR_CANCELLED. */
+void traffic_add(struct traffic *t, const struct method *m, const struct err *e, int64_t us);
