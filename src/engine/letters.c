@@ -59,6 +59,7 @@ static void letter_again(struct op *op) {
 /* No memory, or a full group: the letter is still in the outbox. */
 static void letter_retry_later(struct op *op) {
     int64_t until = usec_add(op->e->now.mono.us, ENGINE_LETTER_RETRY_MS * USEC_PER_MS);
+    op->e->counters.letters_retried++;
     op_pin(op, NULL);
     op_park(op, &op->e->retries, until, letter_again);
 }
@@ -647,6 +648,7 @@ static void go_report(struct op *op) {
         op_step_begin(op, &s);
         report(&s, d, space);
         rc = op_step_end(op, &s, 0, true);
+        op->e->counters.letters_delivered += rc == 0;
     }
     if (rc == ERR_NO_MEMORY)
         letter_retry_later(op);

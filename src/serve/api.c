@@ -81,13 +81,21 @@ static void fill_error(struct http1_response *resp, const struct err *e, struct 
     print_status(&resp->body, e, style);
 }
 
-static void log_end(struct api_call *k, int code, const char *text) {
+static void note_end(struct api_call *k, const struct err *e) {
     struct log *log = k->api->dispatch->log;
-    enum log_event event = code == ERR_INTERNAL ? LOG_request_failed : LOG_request_done;
+    int64_t us = host_now().mono.us - k->begin.us;
+    traffic_add(&k->api->dispatch->traffic, k->method, e, us);
+    enum log_event event = e && e->code == ERR_INTERNAL ? LOG_request_failed : LOG_request_done;
     if (event == LOG_request_done && log->level > LOG_DEBUG)
         return;
-    log_emit(log, event, log_str("method", k->method->name), log_str("status", code ? err_name(code) : "OK"),
-             log_str("text", text), log_int("us", host_now().mono.us - k->begin.us));
+    log_emit(log, event, log_str("method", k->method->name), log_str("status", e ? err_name(e->code) : "OK"),
+             log_str("text", e ? e->text : ""), log_int("us", us));
+}
+
+static void note_left(struct api_call *k) {
+    struct err e;
+    (void)err_std(&e, ERR_CANCELLED);
+    note_end(k, &e);
 }
 
 /* Ends the call: `resp` is filled in, and the handler's own or to be sent now. */
@@ -110,7 +118,7 @@ static struct http1_response *begin_answer(struct api_call *k, struct http1_resp
 static void call_failed(struct call *c, const struct err *e) {
     struct api_call *k = container_of(c, struct api_call, call);
     struct http1_response own, *resp = begin_answer(k, &own);
-    log_end(k, e->code, e->text);
+    note_end(k, e);
     fill_error(resp, e, k->style);
     finish(k, resp);
 }
@@ -151,7 +159,7 @@ static void call_replied(struct call *c, const ProtobufCMessage *m, struct str t
     int rc = print_answer(k, &resp->body, m, tail, &e);
     if (rc < 0)
         fill_error(resp, &e, k->style);
-    log_end(k, rc, rc < 0 ? e.text : "");
+    note_end(k, rc < 0 ? &e : NULL);
     finish(k, resp);
 }
 
@@ -256,6 +264,7 @@ static void on_gone(void *ctx) {
     struct engine *e = k->api->dispatch->engine;
     k->later = NULL;
     k->is_ended = true;
+    note_left(k);
     list_remove(&k->link);
     list_append(&k->api->ended, &k->link);
     if (e)

@@ -266,6 +266,7 @@ int server_new(const struct server_config *cfg, struct server **ret, struct err 
     if (!s)
         return err_std(reterr, ERR_NO_MEMORY);
     s->log = cfg->log;
+    s->http.begin = begin;
     api_init(&s->http.api, &s->dispatch);
     int rc = dispatch_init(&s->dispatch, cfg->log, cfg->store_name, host_entropy());
     if (rc < 0) {
