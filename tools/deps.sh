@@ -25,7 +25,9 @@ build libsqlite3-dev         embedded store
 build zlib1g-dev             gzip of gRPC messages
 build tzdata                 time zones, copied into the binary
 test  clang                  second compiler; fuzzing
+test  curl                   runs the examples of docs/http.md
 test  protobuf-compiler      reads proto/ for the contract check
+test  python3-protobuf       Google's JSON mapping, to compare ours with
 test  libclang-rt-14-dev     libFuzzer and the sanitizers for clang
 test  nodejs                 runs the SDK, unless Node 20 or newer is there
 test  npm                    installs the SDK, unless there already

@@ -68,6 +68,10 @@ static bool is_below(const struct opt_command *c, const struct opt_command *abov
 
 static void add_commands(const struct opt_args *a, struct buf *out) {
     bool any = false;
+    size_t width = 0;
+    for (size_t i = 0; i < a->program->command_count; i++)
+        if (is_below(&a->program->commands[i], a->command))
+            width = MAX(width, strlen(a->program->commands[i].path));
     for (size_t i = 0; i < a->program->command_count; i++) {
         const struct opt_command *c = &a->program->commands[i];
         if (!is_below(c, a->command))
@@ -75,7 +79,7 @@ static void add_commands(const struct opt_args *a, struct buf *out) {
         if (!any)
             buf_add_cstr(out, "\nCommands:\n");
         any = true;
-        buf_printf(out, "  %-18s %s\n", c->path, c->summary);
+        buf_printf(out, "  %-*s  %s\n", (int)width, c->path, c->summary);
     }
 }
 

@@ -170,7 +170,8 @@ static int give(struct parser *p, const struct opt *o, const char *text) {
 
 static const struct opt *find_in(const struct opt *opts, size_t count, struct str name, char letter) {
     for (size_t i = 0; i < count; i++)
-        if (letter ? opts[i].letter == letter : str_is(name, opts[i].name))
+        if (letter ? opts[i].letter == letter
+                   : str_is(name, opts[i].name) || (opts[i].alias && str_is(name, opts[i].alias)))
             return &opts[i];
     return NULL;
 }
@@ -226,8 +227,17 @@ static int parse_short(struct parser *p, const char *word) {
 
 /* A variable that is set to nothing counts as not set, as scripts leave them. */
 static const char *env_text(const struct opt_args *a, const struct opt *o) {
-    const char *text = o->env && a->env ? a->env(o->env) : NULL;
-    return strempty(text) ? NULL : text;
+    const char *names = a->env ? o->env : NULL;
+    while (!strempty(names)) {
+        char name[WORD_MAX] = "";
+        size_t n = strcspn(names, "|");
+        strncat(name, names, MIN(n, sizeof(name) - 1));
+        const char *text = a->env(name);
+        if (!strempty(text))
+            return text;
+        names += n + (names[n] == '|');
+    }
+    return NULL;
 }
 
 /* Commands. */

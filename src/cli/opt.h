@@ -30,10 +30,11 @@ struct opt {
     enum opt_type type;
     const char *arg; /* how help calls the value */
     const char *standard; /* the default, or NULL */
-    const char *env; /* environment variable, or NULL */
+    const char *env; /* environment variable, or NULL; of "ONE|OTHER" the first that is set counts */
     const char *choices; /* CHOICE: "debug|info|warn" */
     int64_t min, max; /* INT */
     const char *help; /* sentences; help wraps them */
+    const char *alias; /* another name for it, or NULL */
 };
 
 struct opt_example {

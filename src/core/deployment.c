@@ -384,9 +384,13 @@ int deployment_update_metadata(struct deployment_step *d, const char *build_id,
     }
     for (size_t i = 0; i < req->n_remove_entries; i++)
         put_metadata(d, v, req->remove_entries[i], NULL);
-    if (v->n_metadata > LIMIT_VERSION_METADATA)
-        return err_set(d->err, ERR_INVALID, "a version may have at most %d metadata entries",
-                       LIMIT_VERSION_METADATA);
+    size_t bytes = 0;
+    for (size_t i = 0; i < v->n_metadata; i++)
+        bytes += protobuf_c_message_get_packed_size(&v->metadata[i]->base);
+    if (v->n_metadata > LIMIT_VERSION_METADATA || bytes > LIMIT_VERSION_METADATA_BYTES)
+        return err_set(d->err, ERR_INVALID,
+                       "a version may have at most %d metadata entries, of %d bytes together",
+                       LIMIT_VERSION_METADATA, LIMIT_VERSION_METADATA_BYTES);
     pb_set_string(&v->modifier_identity, req->identity, &d->failed);
     return 0;
 }

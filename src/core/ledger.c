@@ -44,7 +44,8 @@ static void tell_request(struct step *s, int64_t ledger_id, struct str bytes) {
     }
 }
 
-static void put(struct step *s, int64_t nominal_s, const Rondo__LedgerEntry *e) {
+/* NULL without memory. */
+static struct ledger_row *put(struct step *s, int64_t nominal_s, const Rondo__LedgerEntry *e) {
     size_t size = rondo__ledger_entry__get_packed_size(e);
     uint8_t *packed = arena_alloc(s->arena, size);
     struct ledger_row *row = find_row(s, e->id);
@@ -52,21 +53,32 @@ static void put(struct step *s, int64_t nominal_s, const Rondo__LedgerEntry *e) 
         row = new_row(s);
     if (!packed || !row) {
         s->failed = true;
-        return;
+        return NULL;
     }
     rondo__ledger_entry__pack(e, packed);
     *row = (struct ledger_row){.id = e->id,
                                .nominal_s = nominal_s,
                                .fate = (int32_t)e->fate,
                                .bytes = str_bytes(packed, size),
-                               .last_nominal_s = e->last_nominal_time ? e->last_nominal_time->seconds : 0};
+                               .last_nominal_s = e->last_nominal_time ? e->last_nominal_time->seconds : 0,
+                               .new_times = e->count,
+                               .lateness_us = CLOCK_NEVER};
     tell_request(s, e->id, row->bytes);
+    return row;
 }
 
 static Rondo__LedgerOrigin origin_of(const State__Start *start) {
     if (!start->is_manual)
         return LEDGER_ORIGIN_SPEC;
     return start->backfill_id ? LEDGER_ORIGIN_BACKFILL : LEDGER_ORIGIN_TRIGGER;
+}
+
+/* The row of a run is written when it starts and again when it closes; only the first time is news. */
+static void note_start(struct ledger_row *row, const State__Start *start, struct wall now) {
+    if (start->start_us != now.us)
+        row->new_times = 0;
+    else if (!start->is_manual)
+        row->lateness_us = start->start_us - start->actual_us;
 }
 
 void ledger_start(struct step *s, const State__Start *start, Rondo__LedgerFate fate, const char *reason) {
@@ -95,7 +107,9 @@ void ledger_start(struct step *s, const State__Start *start, Rondo__LedgerFate f
     }
     e.close_time = start->close_us ? &closed : NULL;
     e.count = 1;
-    put(s, start->nominal_s, &e);
+    struct ledger_row *row = put(s, start->nominal_s, &e);
+    if (row && start->start_us)
+        note_start(row, start, s->now);
 }
 
 static void write_idle(struct step *s, const struct ledger_idle *idle, struct cal_time at, int64_t count) {
@@ -113,7 +127,7 @@ static void write_idle(struct step *s, const struct ledger_idle *idle, struct ca
     e.considered_time = &considered;
     e.count = count;
     e.last_nominal_time = count > 1 ? &last : NULL;
-    put(s, at.nominal_s, &e);
+    (void)put(s, at.nominal_s, &e); /* without memory the step has failed */
 }
 
 void ledger_idle_flush(struct step *s, struct ledger_idle *idle) {

@@ -5,6 +5,7 @@
  */
 #include "core/schedule.h"
 
+#include "core/attributes.h"
 #include "core/merge.h"
 #include "core/schedule_int.h"
 
@@ -109,6 +110,7 @@ static void adopt(struct step *s, const Schedule__Schedule *in) {
         sch->schedule->policies = pb_new(&schedule__schedule_policies__descriptor, &s->failed);
     if (!sch->schedule->state)
         sch->schedule->state = pb_new(&schedule__schedule_state__descriptor, &s->failed);
+    attributes_add_types(s, sch->schedule->action->start_workflow->search_attributes);
 }
 
 static int add_trigger(struct step *s, E__ScheduleOverlapPolicy policy,

@@ -148,7 +148,9 @@ static void set_identity(struct step *s, const struct run_birth *b,
         merge_search_attributes(s, r->search_attributes);
     pb_set_message(&st->user_metadata, r->user_metadata, &s->failed);
     pb_set_message(&st->priority, r->priority, &s->failed);
-    versioning_begin(s, b, versioning_override(s->arena, r->versioning_override));
+    const Workflow__VersioningOverride *override = versioning_override(s->arena, r->versioning_override);
+    s->failed |= r->versioning_override && !override;
+    versioning_begin(s, b, override);
     st->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
     st->next_event_id = 1;
     st->attempt = b->attempt ? b->attempt : 1;

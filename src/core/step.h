@@ -80,6 +80,8 @@ struct ledger_row {
     int32_t fate; /* Rondo__LedgerFate */
     struct str bytes; /* Rondo__LedgerEntry, packed; in the arena */
     int64_t last_nominal_s; /* of several in one row; 0: there is one */
+    int64_t new_times; /* that came to this fate by this step; 0: the row said so before */
+    int64_t lateness_us; /* of an action of the spec that started by this step, or CLOCK_NEVER */
 };
 
 struct step {

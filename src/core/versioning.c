@@ -115,6 +115,8 @@ static void begin_move(struct step *s, struct version to, int64_t revision) {
     version_set(&v->moving_to, to, &s->failed);
     v->revision = revision;
     pb_set_string(&s->st->sticky_queue, NULL, &s->failed);
+    if (s->st->task)
+        s->st->task->is_sticky = false;
 }
 
 static void put_notice(struct step *s, State__VersionNotice **field, struct version v, int64_t revision) {

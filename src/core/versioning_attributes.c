@@ -187,6 +187,7 @@ void versioning_show(struct step *s, const Common__WorkerVersionStamp *stamp, st
 
 Common__SearchAttributes *versioning_strip(struct step *s, const Common__SearchAttributes *in) {
     Common__SearchAttributes *out = in ? arena_dup(s->arena, in, sizeof(*in)) : NULL;
+    s->failed |= in && !out;
     if (!out)
         return NULL;
     out->n_indexed_fields = 0;
@@ -195,5 +196,6 @@ Common__SearchAttributes *versioning_strip(struct step *s, const Common__SearchA
     for (size_t i = 0; out->indexed_fields && i < in->n_indexed_fields; i++)
         if (!is_shown_here(in->indexed_fields[i]->key))
             out->indexed_fields[out->n_indexed_fields++] = in->indexed_fields[i];
+    s->failed |= arena_failed(s->arena);
     return out;
 }

@@ -1,4 +1,6 @@
 /* Calls about worker deployments: describe, list, create, route, delete. */
+#include <stdlib.h>
+
 #include "core/validate.h"
 #include "engine/deployment_info.h"
 #include "engine/engine_int.h"
@@ -150,37 +152,53 @@ static Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *summary(struc
     return s;
 }
 
-/* They are few, in order of creation: a page begins behind the name that its token holds. */
+static int by_name(const void *a, const void *b) {
+    const struct deployment *const *x = a, *const *y = b;
+    return strcmp((*x)->st->name, (*y)->st->name);
+}
+
+/* Those of the namespace behind the name `after`, in the order of their names: so a page can begin where
+ * one ended that is gone. */
+static struct deployment **listed(struct op *op, const struct space *space, struct str after,
+                                  size_t *ret_count) {
+    struct deployment **all = arena_array(op->call->arena, struct deployment *, space->deployment_count);
+    struct deployment *d;
+    *ret_count = 0;
+    for (size_t i = 0; all && (d = map_next(&op->e->deployments, &i));) {
+        struct str name = str_of(d->st->name);
+        int order = d->space == space && after.n ? memcmp(name.p, after.p, MIN(name.n, after.n)) : 1;
+        if (d->space == space && (order > 0 || (order == 0 && name.n > after.n)))
+            all[(*ret_count)++] = d;
+    }
+    if (*ret_count)
+        qsort(all, *ret_count, sizeof(*all), by_name);
+    return all;
+}
+
 static void go_list(struct op *op) {
     const Ws__ListWorkerDeploymentsRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__ListWorkerDeploymentsResponse *r = arena_new(a, Ws__ListWorkerDeploymentsResponse);
     size_t size = req->page_size > 0 ? MIN((size_t)req->page_size, LIST_PAGE_MAX) : LIST_PAGE_MAX;
-    struct str after = pb_bytes(&req->next_page_token);
-    bool is_begun = after.n == 0;
-    struct deployment *d;
+    struct deployment **found = NULL;
+    size_t count = 0;
     struct space *space = NULL;
     int rc = op_need_space(op, req->namespace_, &space);
+    if (rc == 0)
+        found = listed(op, space, pb_bytes(&req->next_page_token), &count);
     if (r) {
         ws__list_worker_deployments_response__init(r);
         r->worker_deployments =
             arena_array(a, Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *, size);
     }
-    for (size_t i = 0; rc == 0 && !arena_failed(a) && (d = map_next(&op->e->deployments, &i));) {
-        if (d->space != space)
-            continue;
-        if (!is_begun) {
-            is_begun = str_is(after, d->st->name);
-            continue;
-        }
-        if (r->n_worker_deployments == size) {
-            const char *last = r->worker_deployments[size - 1]->name;
-            r->next_page_token.len = strlen(last);
-            r->next_page_token.data = arena_dup(a, last, strlen(last));
-            break;
-        }
-        r->worker_deployments[r->n_worker_deployments++] = summary(a, d->st);
-        wait_for(op, d);
+    for (size_t i = 0; !arena_failed(a) && i < MIN(count, size); i++) {
+        r->worker_deployments[r->n_worker_deployments++] = summary(a, found[i]->st);
+        wait_for(op, found[i]);
+    }
+    if (!arena_failed(a) && count > size) {
+        const char *last = found[size - 1]->st->name;
+        r->next_page_token.len = strlen(last);
+        r->next_page_token.data = arena_dup(a, last, strlen(last));
     }
     end(op, rc, r ? &r->base : NULL);
 }

@@ -107,9 +107,10 @@ int deployment_edit_begin(struct op *op, struct space *space, const char *name, 
         return err_set(&op->err, ERR_NOT_FOUND,
                        "no Worker Deployment found with name '%.200s'; does it have pollers?", name);
     if (!d && space->deployment_count >= LIMIT_DEPLOYMENTS) {
+        int rc = err_set(&op->err, ERR_FULL, "the namespace has its maximum of %d worker deployments",
+                         LIMIT_DEPLOYMENTS);
         op->err.cause = RESOURCE_EXHAUSTED_CAUSE_WORKER_DEPLOYMENT_LIMITS;
-        return err_set(&op->err, ERR_FULL, "the namespace has its maximum of %d worker deployments",
-                       LIMIT_DEPLOYMENTS);
+        return rc;
     }
     ret->step.st = d ? pb_clone(&d->st->base, &ret->step.failed)
                      : pb_new(&state__deployment__descriptor, &ret->step.failed);
@@ -166,6 +167,12 @@ void deployment_edit_drop(struct deployment_edit *ed) {
 int deployment_edit_end(struct op *op, struct deployment_edit *ed, int rc) {
     struct engine *e = op->e;
     struct deployment *d = ed->deployment;
+    if (rc == 0 && protobuf_c_message_get_packed_size(&ed->step.st->base) > LIMIT_DEPLOYMENT_BYTES) {
+        rc = err_set(&op->err, ERR_FULL,
+                     "Worker Deployment '%.200s' has too many versions, queues and metadata",
+                     ed->step.st->name);
+        op->err.cause = RESOURCE_EXHAUSTED_CAUSE_WORKER_DEPLOYMENT_LIMITS;
+    }
     if (rc == 0 && (ed->step.failed || write_deployment(e, ed->space, ed->step.st) < 0))
         rc = op_out_of_memory(op);
     if (rc < 0) {

@@ -22,8 +22,10 @@ static Workflow__WorkflowExecutionConfig *describe_config(struct arena *a, const
     queue->name = arena_strdup(a, st->task_queue);
     queue->kind = TASK_QUEUE_KIND_NORMAL;
     c->task_queue = queue;
-    c->workflow_execution_timeout = response_duration(a, st->execution_timeout_us);
-    c->workflow_run_timeout = response_duration(a, st->run_timeout_us);
+    if (st->execution_timeout_us) /* readers tell "no timeout" from "none of zero" */
+        c->workflow_execution_timeout = response_duration(a, st->execution_timeout_us);
+    if (st->run_timeout_us)
+        c->workflow_run_timeout = response_duration(a, st->run_timeout_us);
     c->default_workflow_task_timeout = response_duration(a, st->task_timeout_us);
     c->user_metadata = copy_or_null(a, st->user_metadata);
     return c;

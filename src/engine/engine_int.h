@@ -23,6 +23,7 @@
 #include "core/run.h"
 #include "core/update.h"
 #include "engine/call.h"
+#include "engine/counters.h"
 #include "engine/engine.h"
 #include "engine/limits.h"
 #include "state.pb-c.h"
@@ -191,6 +192,7 @@ struct group {
     size_t run_count;
     size_t run_cap;
     size_t bytes; /* estimate of what it will write */
+    int64_t handed_over_us; /* monotonic */
 };
 
 struct engine {
@@ -254,6 +256,7 @@ struct engine {
     struct read start_read;
     size_t restoring; /* errands that rebuild queues at start */
     struct list sends; /* struct sending: callbacks under way */
+    struct engine_counters counters;
     int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
 };
 
@@ -294,6 +297,12 @@ int op_check_memo(struct op *op, const Common__Memo *memo) must_check;
 
 void callback_begin(struct engine *e, const struct run_key *key, int64_t index);
 void callbacks_free(struct engine *e); /* those under way */
+
+/* counters */
+
+void counters_init(struct engine_counters *c);
+void counters_group(struct engine_counters *c, const struct group *g); /* it is durable */
+void counters_ledger(struct engine_counters *c, const struct ledger_row *row);
 
 /* notices */
 

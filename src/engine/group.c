@@ -152,6 +152,7 @@ void engine_flush(struct engine *e) {
         seal_run(g, &g->runs[i]);
     e->open = NULL;
     e->flight = g;
+    g->handed_over_us = e->now.mono.us;
     store_commit(e->store, &g->batch);
 }
 
@@ -173,6 +174,7 @@ static void group_durable(struct batch *b) {
     ensure_inv(I2, e->flight == g);
     e->flight = NULL;
     e->durable_seq = g->seq;
+    counters_group(&e->counters, g);
     for (size_t i = 0; i < g->run_count; i++) {
         struct body *body = g->runs[i].run->body;
         body->durable_next_id = g->runs[i].next_event_id;

@@ -59,6 +59,7 @@ static void letter_again(struct op *op) {
 /* No memory, or a full group: the letter is still in the outbox. */
 static void letter_retry_later(struct op *op) {
     int64_t until = usec_add(op->e->now.mono.us, ENGINE_LETTER_RETRY_MS * USEC_PER_MS);
+    op->e->counters.letters_retried++;
     op_pin(op, NULL);
     op_park(op, &op->e->retries, until, letter_again);
 }
@@ -127,9 +128,13 @@ static int read_sender(struct op *op, const State__Letter *l) {
     d->parent_initiated_event_id = st->parent ? st->parent->initiated_event_id : 0;
     d->priority = st->priority ? message_copy(a, &st->priority->base) : NULL;
     d->letter = message_copy(a, &l->base);
-    if (l->kind == LETTER_START_ACTION &&
-        schedule_order(st, l->event_id, op->run->space->st->name, op->e->now.wall, a, &d->order) < 0)
-        return op_out_of_memory(op);
+    if (l->kind == LETTER_START_ACTION) {
+        int rc_order =
+            schedule_order(st, l->event_id, op->run->space->st->name, op->e->now.wall, a, &d->order);
+        d->is_moot = rc_order == ERR_NOT_FOUND; /* its end is known already */
+        if (rc_order == ERR_NO_MEMORY)
+            return op_out_of_memory(op);
+    }
     if (l->kind == LETTER_ACTION_CLOSED)
         d->end = action_end_of(a, st, d->event);
     if (l->kind == LETTER_START_CHILD && st->versioning)
@@ -492,8 +497,6 @@ static int deliver_action(struct op *op, struct space *space) {
                               .birth = {.last_completion_result = d->order.last_completion_result,
                                         .continued_failure = d->order.continued_failure,
                                         .scheduled_by = d->order.scheduled_by}};
-    if (!d->order.request)
-        return 0; /* the start is gone: there is nothing to report either */
     if (run_validate_start(plan.req, space->st, op->e->cfg.zones, &op->e->limits, &op->err) < 0)
         return refuse_action(op); /* the namespace has changed since the schedule was made */
     op->request_id = d->letter->request_id;
@@ -623,7 +626,7 @@ static void report(struct step *s, struct delivery *d, struct space *space) {
     case LETTER_CANCEL_CHILD:
         break;
     case LETTER_START_ACTION:
-        if (d->order.request)
+        if (!d->is_moot)
             schedule_action_started(s, d->letter->event_id, &d->outcome);
         break;
     case LETTER_CANCEL_ACTION:
@@ -645,6 +648,7 @@ static void go_report(struct op *op) {
         op_step_begin(op, &s);
         report(&s, d, space);
         rc = op_step_end(op, &s, 0, true);
+        op->e->counters.letters_delivered += rc == 0;
     }
     if (rc == ERR_NO_MEMORY)
         letter_retry_later(op);

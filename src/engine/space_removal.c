@@ -130,6 +130,7 @@ static void space_forget(struct engine *e, struct space *s) {
     w->namespace_id = s->id;
     log_emit(e->log, LOG_namespace_removed, log_str("namespace", s->st->name));
     queues_forget(e, s);
+    deployments_forget(e, s);
     workers_forget(e, s);
     map_remove(&e->spaces, str_of(s->st->name));
     pb_free(s->st);

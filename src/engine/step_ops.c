@@ -60,6 +60,7 @@ static int keep_ledger(struct engine *e, const struct run *run, const struct ste
         w->ledger = (struct ledger_columns){row->id, row->nominal_s, last_s, s->now.us, row->fate};
         w->body = str_bytes(bytes, row->bytes.n);
         e->open->bytes += row->bytes.n;
+        counters_ledger(&e->counters, row);
     }
     if (is_trimming(s)) {
         struct write *w = ledger_write(e, run, WRITE_LEDGER_GONE);

@@ -13,6 +13,7 @@ struct timer;
 
 struct now host_now(void);
 struct wall host_wall(void);
+int64_t host_resident_bytes(void); /* memory of this process that is in RAM; 0 when it cannot be told */
 uint64_t host_entropy(void); /* a seed from the operating system */
 
 int loop_new(struct loop **ret) must_check;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "command/command.h"
 #include "main/run.h"
 
 #define HELP_BYTES_MAX (64u << 10)
@@ -20,7 +21,7 @@ static const struct opt globals[] = {
                        .type = OPT_CHOICE,
                        .arg = "FORMAT",
                        .standard = "text",
-                       .choices = "text|json|jsonl|none",
+                       .choices = "text|table|json|jsonl|none",
                        .help = "How to print what goes to stdout."},
 };
 
@@ -60,7 +61,7 @@ static const struct opt_example dev_examples[] = {
     {"rondo server start-dev --port 0 --headless -o json", "For a test: any free port, named on stdout"},
 };
 
-enum { COMMAND_ROOT, COMMAND_SERVER, COMMAND_START_DEV, COMMAND_VERSION, COMMAND_HELP };
+enum { COMMAND_ROOT, COMMAND_SERVER, COMMAND_START_DEV, COMMAND_VERSION, COMMAND_HELP, COMMAND_ASKING };
 
 #define ROWS(a) (a), ARRAY_LEN(a)
 static const struct opt_command commands[] = {
@@ -78,6 +79,23 @@ static const struct opt_command commands[] = {
     [COMMAND_VERSION] = {"version", "Show the version", "Shows the version.", NULL, 0, NULL, 0},
     [COMMAND_HELP] = {"help", "Show the help of a command", "Shows the help of a command: rondo help server",
                       NULL, 0, NULL, 0},
+#define GROUP(id, path_, summary_)                                                                           \
+    [COMMAND_ASKING + COMMAND_##id] = {.path = path_, .summary = summary_, .text = summary_ "."},
+#define COMMAND(id, path_, call, items, columns, summary_, text_, example, what)                             \
+    [COMMAND_ASKING + COMMAND_##id] = {path_,                                                                \
+                                       summary_,                                                             \
+                                       text_,                                                                \
+                                       &command_opts[FLAGS_OF_##id],                                         \
+                                       FLAGS_END_##id - FLAGS_OF_##id,                                       \
+                                       &command_examples[COMMAND_##id],                                      \
+                                       1},
+#define FLAG(...)
+#define END(...)
+#include "command/commands.def"
+#undef GROUP
+#undef COMMAND
+#undef FLAG
+#undef END
 };
 
 static const struct opt_program program = {"rondo", ROWS(commands), ROWS(globals)};
@@ -86,7 +104,7 @@ enum output output_of(const struct opt_args *a) {
     const char *text = opt_global_text(a, GLOBAL_OUTPUT);
     if (streq(text, "none"))
         return OUTPUT_NONE;
-    return streq(text, "text") ? OUTPUT_TEXT : OUTPUT_JSON;
+    return streq(text, "text") || streq(text, "table") ? OUTPUT_TEXT : OUTPUT_JSON;
 }
 
 static int print_help(const struct opt_args *a) {
@@ -116,9 +134,20 @@ static int print_version(const struct opt_args *a) {
     return n > 0 && fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
+static enum command_format format_of(const struct opt_args *a) {
+    if (output_of(a) == OUTPUT_NONE)
+        return FORMAT_NONE;
+    if (output_of(a) == OUTPUT_TEXT)
+        return FORMAT_TABLE;
+    return streq(opt_global_text(a, GLOBAL_OUTPUT), "jsonl") ? FORMAT_JSONL : FORMAT_JSON;
+}
+
 static int run(const struct opt_args *a) {
     if (opt_global_flag(a, GLOBAL_HELP))
         return print_help(a);
+    /* A group has no flags of its own, and asks for nothing. */
+    if (a->command >= &commands[COMMAND_ASKING] && a->command->opt_count)
+        return (int)command_run((enum command_id)(a->command - &commands[COMMAND_ASKING]), a, format_of(a));
     switch (a->command - commands) {
     case COMMAND_SERVER:
         return command_server(a);

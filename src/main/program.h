@@ -1,11 +1,12 @@
 /* The command line of the `rondo` program: its tables, and a function for each command.
  *
- * Exit codes: 0 done, 1 it could not start or go on, 2 the command line is wrong. */
+ * Exit codes: 0 done, 1 it could not start or go on or the server said no, 2 the command line is wrong,
+ * 3 no server answered. */
 #pragma once
 
 #include "cli/opt.h"
 
-enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 }; /* and those of command/command.h */
 
 enum { GLOBAL_HELP, GLOBAL_OUTPUT };
 

@@ -3,6 +3,10 @@
  * Happy path: evhttp parses a request within its limits, on_evhttp() shows it
  * to the handler as slices and sends what the handler filled in.
  *
+ * A request that is answered later is kept as evhttp's own until then. evhttp
+ * does not read from its connection meanwhile, and so would not see the peer
+ * go; an event of our own watches for that.
+ *
  * evhttp neither limits the number of its connections nor tells when one
  * ends. So we hold a reference to each connection's bufferevent: evhttp takes
  * its callbacks off when it is done with one, and a sweep finds those. At the
@@ -23,6 +27,7 @@
 #include <event2/listener.h>
 #include <event2/util.h>
 
+#include "base/list.h"
 #include "base/mem.h"
 
 #define HEADER_BYTES_MAX (16 << 10)
@@ -37,10 +42,28 @@ struct http1_server {
     struct evhttp *http;
     struct evconnlistener *listener; /* owned by http */
     struct http1_handler handler;
-    struct timer *sweep_timer; /* runs while the listener is switched off */
+    struct timer *sweep_timer; /* runs while the listener is switched off, and while it drains */
     struct bufferevent *connections[CONNECTIONS_MAX];
     size_t connection_count;
     uint16_t port;
+    struct list waiting; /* http1_later.link */
+    void (*on_idle)(void *ctx); /* while it drains */
+    void *idle_ctx;
+};
+
+/* One request while its handler runs. */
+struct http1_exchange {
+    struct http1_server *server;
+    struct evhttp_request *req;
+    bool is_taken;
+};
+
+struct http1_later {
+    struct list link;
+    struct evhttp_request *req; /* ours to answer, evhttp's to free */
+    struct event *closed;
+    void (*on_gone)(void *ctx);
+    void *ctx;
 };
 
 static struct str method_name(enum evhttp_cmd_type type) {
@@ -70,6 +93,11 @@ static struct str optional(const char *s) {
     return s ? str_of(s) : STR("");
 }
 
+void http1_response_init(struct http1_response *resp) {
+    *resp = (struct http1_response){.status = HTTP_OK, .content_type = "application/json"};
+    buf_init(&resp->body, RESPONSE_BYTES_MAX);
+}
+
 static void send_response(struct evhttp_request *req, struct http1_response *resp) {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
     struct evbuffer *out = evhttp_request_get_output_buffer(req);
@@ -83,11 +111,66 @@ static void send_response(struct evhttp_request *req, struct http1_response *res
     evhttp_send_reply(req, resp->status, NULL, NULL);
 }
 
+struct str http1_header(const struct http1_request *q, const char *name) {
+    const char *value = evhttp_find_header(evhttp_request_get_input_headers(q->exchange->req), name);
+    return value ? str_of(value) : (struct str){NULL, 0};
+}
+
+/* Requests that are answered later. */
+
+static void later_free(struct http1_later *l) {
+    list_remove(&l->link);
+    if (l->closed)
+        event_free(l->closed);
+    mem_free(l);
+}
+
+static void later_gone(struct http1_later *l) {
+    l->on_gone(l->ctx);
+    later_free(l);
+}
+
+static void on_closed(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
+    struct http1_later *l = ctx;
+    struct evhttp_connection *connection = evhttp_request_get_connection(l->req);
+    later_gone(l);
+    evhttp_connection_free(connection); /* and the request */
+}
+
+struct http1_later *http1_take(const struct http1_request *q, void (*on_gone)(void *ctx), void *ctx) {
+    struct http1_exchange *x = q->exchange;
+    struct bufferevent *connection = evhttp_connection_get_bufferevent(evhttp_request_get_connection(x->req));
+    struct http1_later *l = mem_zalloc(sizeof(*l));
+    ensure(!x->is_taken);
+    if (!l)
+        return NULL;
+    *l = (struct http1_later){.req = x->req, .on_gone = on_gone, .ctx = ctx};
+    l->closed =
+        event_new(bufferevent_get_base(connection), bufferevent_getfd(connection), EV_CLOSED, on_closed, l);
+    if (!l->closed || event_add(l->closed, NULL) < 0) {
+        later_free(l);
+        return NULL;
+    }
+    list_append(&x->server->waiting, &l->link);
+    x->is_taken = true;
+    return l;
+}
+
+void http1_answer(struct http1_later *l, struct http1_response *resp) {
+    struct evhttp_request *req = l->req;
+    later_free(l);
+    send_response(req, resp);
+    buf_done(&resp->body);
+}
+
+/* Requests. */
+
 static void on_evhttp(struct evhttp_request *req, void *ctx) {
     struct http1_server *s = ctx;
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     struct evbuffer *in = evhttp_request_get_input_buffer(req);
     size_t len = evbuffer_get_length(in);
+    struct http1_exchange x = {.server = s, .req = req};
     /* The header itself, not the host of an absolute request line, which a proxy may have rewritten. */
     struct http1_request q = {
         .method = method_name(evhttp_request_get_command(req)),
@@ -95,11 +178,15 @@ static void on_evhttp(struct evhttp_request *req, void *ctx) {
         .query = optional(uri ? evhttp_uri_get_query(uri) : NULL),
         .host = optional(evhttp_find_header(evhttp_request_get_input_headers(req), "Host")),
         .body = str_bytes(len ? evbuffer_pullup(in, -1) : NULL, len),
+        .exchange = &x,
     };
-    struct http1_response resp = {.status = HTTP_OK, .content_type = "application/json"};
-    buf_init(&resp.body, RESPONSE_BYTES_MAX);
+    struct http1_response resp;
+    http1_response_init(&resp);
     s->handler.on_request(s->handler.ctx, &q, &resp);
-    send_response(req, &resp);
+    if (x.is_taken)
+        (void)evbuffer_drain(in, len); /* it may wait long; at worst the bytes stay */
+    else
+        send_response(req, &resp);
     buf_done(&resp.body);
 }
 
@@ -121,13 +208,32 @@ static void sweep(struct http1_server *s) {
     s->connection_count = kept;
 }
 
+static bool is_idle(const struct http1_server *s) {
+    for (size_t i = 0; i < s->connection_count; i++)
+        if (evbuffer_get_length(bufferevent_get_output(s->connections[i])) > 0)
+            return false;
+    return list_empty(&s->waiting);
+}
+
 static void on_sweep(void *ctx) {
     struct http1_server *s = ctx;
     sweep(s);
-    if (s->connection_count < CONNECTIONS_MAX)
+    if (s->on_idle && is_idle(s)) {
+        void (*on_idle)(void *) = s->on_idle;
+        s->on_idle = NULL;
+        on_idle(s->idle_ctx);
+    }
+    bool is_full = s->connection_count == CONNECTIONS_MAX;
+    if (!is_full)
         evconnlistener_enable(s->listener);
-    else
+    if (is_full || s->on_idle)
         timer_set(s->sweep_timer, SWEEP_US);
+}
+
+void http1_server_drain(struct http1_server *s, void (*on_idle)(void *ctx), void *ctx) {
+    s->on_idle = on_idle;
+    s->idle_ctx = ctx;
+    timer_set(s->sweep_timer, 0);
 }
 
 /* A connection was accepted; evhttp will use what this returns, or make its own when it is NULL. */
@@ -179,6 +285,7 @@ int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct
     if (!s)
         return err_std(reterr, ERR_NO_MEMORY);
     s->handler = *h;
+    list_init(&s->waiting);
     s->http = evhttp_new(loop_base(l));
     if (!s->http || timer_new(l, on_sweep, s, &s->sweep_timer) < 0) {
         http1_server_free(s);
@@ -203,6 +310,7 @@ uint16_t http1_server_port(const struct http1_server *s) {
 void http1_server_free(struct http1_server *s) {
     if (!s)
         return;
+    list_for_safe(&s->waiting, n) later_gone(container_of(n, struct http1_later, link));
     if (s->http)
         evhttp_free(s->http);
     sweep(s);

@@ -1,8 +1,9 @@
 /* HTTP/1.1 for servers: whole requests in, whole responses out.
  *
  * A thin layer over libevent's HTTP server. The handler answers before it
- * returns. Limits: header and body size, a time for each read and write, and
- * the number of connections; beyond it new ones wait in the kernel's queue. */
+ * returns, or takes the request with http1_take() and answers later. Limits:
+ * header and body size, a time for each read and write, and the number of
+ * connections; beyond it new ones wait in the kernel's queue. */
 #pragma once
 
 #include "base/base.h"
@@ -12,6 +13,7 @@
 #include "host/loop.h"
 
 struct http1_server;
+struct http1_later;
 
 /* What was asked. The slices are valid until the handler returns. */
 struct http1_request {
@@ -20,9 +22,11 @@ struct http1_request {
     struct str query; /* after '?', or empty */
     struct str host; /* the Host header, or empty */
     struct str body;
+    struct http1_exchange *exchange; /* net's own */
 };
+struct str http1_header(const struct http1_request *q, const char *name); /* {NULL,0} when absent */
 
-/* To be filled in by the handler; it starts as 200 with an empty body. */
+/* To be filled in by the handler; it starts as 200, JSON, with an empty body. */
 struct http1_response {
     int status;
     const char *content_type; /* static text */
@@ -30,13 +34,24 @@ struct http1_response {
     struct buf body; /* empty it is; freed by the caller */
 };
 
+void http1_response_init(struct http1_response *resp); /* the same, for one that is answered later */
+
 struct http1_handler {
     void (*on_request)(void *ctx, const struct http1_request *q, struct http1_response *resp);
     void *ctx;
 };
 
+/* For a handler that cannot answer yet: what it leaves in its response is not sent. Ends with http1_answer(),
+ * or with on_gone(ctx) when the peer went away or the server is freed; after either it is gone. NULL when
+ * memory is short; then the response is sent as always. At most once for each request. */
+struct http1_later *http1_take(const struct http1_request *q, void (*on_gone)(void *ctx),
+                               void *ctx) must_check;
+void http1_answer(struct http1_later *l, struct http1_response *resp); /* frees the body */
+
 /* Port 0 picks one. ERR_UNAVAILABLE with a text when it cannot listen there. */
 int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct http1_handler *h,
                      struct http1_server **ret, struct err *reterr) must_check;
 uint16_t http1_server_port(const struct http1_server *s);
+/* Goes on answering; on_idle runs once, when no request waits and all that was answered has been sent. */
+void http1_server_drain(struct http1_server *s, void (*on_idle)(void *ctx), void *ctx);
 void http1_server_free(struct http1_server *s); /* closes all connections; NULL is fine */

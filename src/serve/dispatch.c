@@ -40,14 +40,22 @@ struct lost_task {
 
 /* The answer. */
 
-static void log_end(struct request *q, int code, const char *text) {
+static void note_end(struct request *q, const struct err *e) {
     struct dispatch *d = q->dispatch;
-    enum log_event event = code == ERR_INTERNAL ? LOG_request_failed : LOG_request_done;
+    int64_t us = host_now().mono.us - q->begin.us;
+    traffic_add(&d->traffic, q->method, e, us);
+    enum log_event event = e && e->code == ERR_INTERNAL ? LOG_request_failed : LOG_request_done;
     if (event == LOG_request_done && d->log->level > LOG_DEBUG)
         return;
     log_emit(d->log, event, log_str("method", q->method->name),
-             log_str("status", code ? err_name(code) : "OK"), log_str("text", text),
-             log_int("us", host_now().mono.us - q->begin.us));
+             log_str("status", e ? err_name(e->code) : "OK"), log_str("text", e ? e->text : ""),
+             log_int("us", us));
+}
+
+static void note_left(struct request *q) {
+    struct err e;
+    (void)err_std(&e, ERR_CANCELLED);
+    note_end(q, &e);
 }
 
 static void queue_lost(struct dispatch *d, struct str token) {
@@ -71,7 +79,7 @@ static void request_fail(struct call *c, const struct err *e) {
     queue_carried(q->dispatch, q);
     q->call.carried = NULL;
     q->is_ended = true;
-    log_end(q, e->code, e->text);
+    note_end(q, e);
     reply_error(q->h2, e);
 }
 
@@ -86,7 +94,7 @@ static void request_reply(struct call *c, const ProtobufCMessage *m, struct str 
         return;
     }
     q->is_ended = true;
-    log_end(q, 0, "");
+    note_end(q, NULL);
     reply_message(q->h2, &body);
 }
 
@@ -210,6 +218,7 @@ static void on_cancel(void *ctx, struct h2_request *r) {
     if (!q || q->is_ended || !d->engine)
         return;
     q->is_ended = true;
+    note_left(q);
     engine_cancel(d->engine, &q->call);
 }
 
@@ -240,6 +249,7 @@ void dispatch_return_lost(struct dispatch *d) {
 int dispatch_init(struct dispatch *d, struct log *log, const char *store_name, uint64_t seed) {
     *d = (struct dispatch){.log = log, .store_name = store_name};
     list_init(&d->lost_tasks);
+    traffic_init(&d->traffic);
     return methods_init(&d->methods, seed);
 }
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "net/h2.h"
 #include "serve/methods.h"
+#include "serve/traffic.h"
 
 struct engine;
 
@@ -18,6 +19,7 @@ struct dispatch {
     const char *store_name; /* "sqlite", "memory": what GetClusterInfo says */
     bool is_draining;
     struct list lost_tasks;
+    struct traffic traffic;
 };
 
 int dispatch_init(struct dispatch *d, struct log *log, const char *store_name,

@@ -1,10 +1,15 @@
 /* Paths of the HTTP/1.1 listener.
  *
  * /healthz says that the process lives, /readyz that it takes work,
- * /namespaces is a page for people. Whatever is not there is a JSON error with the number of the gRPC code
- * and a text. Apart from the two probes a request must come under a host that is ours. */
+ * /metrics is for Prometheus, /namespaces is a page for people, and api.c has Temporal's HTTP API. Whatever
+ * is not there is a JSON error with the number of the gRPC code and a text.
+ * Apart from the two probes a request must come under a host that is ours. */
 #include "serve/http.h"
 
+#include "engine/engine.h"
+#include "host/loop.h"
+#include "serve/dispatch.h"
+#include "serve/metrics.h"
 #include "serve/page.h"
 #include "wire/grpc.h"
 
@@ -54,8 +59,26 @@ static void on_namespaces(const struct http *h, const struct http1_request *q, s
     answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "The namespaces cannot be listed now.");
 }
 
+static void on_metrics(const struct http *h, const struct http1_request *q, struct http1_response *resp) {
+    if (!is_read(q)) {
+        refuse_method(resp);
+        return;
+    }
+    struct scrape s = {.traffic = &h->api.dispatch->traffic,
+                       .resident_bytes = host_resident_bytes(),
+                       .uptime_us = host_now().mono.us - h->begin.us};
+    engine_counters(h->engine, &s.engine);
+    resp->content_type = METRICS_CONTENT_TYPE;
+    metrics_print(&s, &resp->body);
+    if (buf_ok(&resp->body))
+        return;
+    resp->content_type = "application/json";
+    buf_clear(&resp->body);
+    answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "There is no memory for the metrics now.");
+}
+
 static void on_request(void *ctx, const struct http1_request *q, struct http1_response *resp) {
-    const struct http *h = ctx;
+    struct http *h = ctx;
     if (str_is(q->path, "/healthz"))
         on_probe(q, resp, 200, "{\"status\":\"ok\"}");
     else if (str_is(q->path, "/readyz") && h->is_draining)
@@ -67,7 +90,9 @@ static void on_request(void *ctx, const struct http1_request *q, struct http1_re
                      "The Host header names neither this address nor localhost.");
     else if (str_is(q->path, "/namespaces"))
         on_namespaces(h, q, resp);
-    else
+    else if (str_is(q->path, "/metrics"))
+        on_metrics(h, q, resp);
+    else if (!api_request(&h->api, q, resp))
         answer_error(resp, HTTP_NOT_FOUND, GRPC_NOT_FOUND, "There is nothing at this path.");
 }
 

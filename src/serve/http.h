@@ -1,16 +1,21 @@
-/* What the HTTP/1.1 listener answers: health for probes, a page for people. */
+/* What the HTTP/1.1 listener answers: health for probes, metrics for Prometheus, a page for people,
+ * Temporal's HTTP API. */
 #pragma once
 
+#include "base/clock.h"
 #include "net/http1.h"
 #include "serve/address.h"
+#include "serve/api.h"
 
 struct engine;
 
 struct http {
     struct address bound;
     struct engine *engine; /* ready before the listener opens */
+    struct api api;
+    struct mono begin; /* when the server was made */
     bool is_draining;
 };
 
-/* h->bound and h->engine are set by whoever opens the listener. */
+/* All but is_draining is set by whoever opens the listener. */
 struct http1_handler http_handler(struct http *h);

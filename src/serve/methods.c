@@ -65,6 +65,10 @@ const struct method *method_at(size_t i) {
     return i < ARRAY_LEN(method_table) ? &method_table[i] : NULL;
 }
 
+size_t method_index(const struct method *m) {
+    return (size_t)(m - method_table);
+}
+
 int methods_init(struct methods *m, uint64_t seed) {
     map_init(&m->by_path, ARRAY_LEN(method_table), seed);
     for (size_t i = 0; i < ARRAY_LEN(method_table); i++) {

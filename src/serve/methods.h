@@ -43,8 +43,16 @@ void methods_done(struct methods *m);
 /* The method that a request names, with a handler; ERR_UNIMPLEMENTED with the text for the client. */
 int methods_find(const struct methods *m, struct str path, const struct method **ret,
                  struct err *reterr) must_check;
-/* The i-th row of the table, NULL past the end. */
+/* The i-th row of the table, NULL past the end; and the way back. */
 const struct method *method_at(size_t i);
+size_t method_index(const struct method *m);
+
+enum {
+#define RPC(service, name, type, kind, access, bytes_max, handler) +1
+    METHOD_COUNT = 0
+#include "../../proto/methods.def"
+#undef RPC
+};
 
 /* What the server answers by itself (svc_system.c); the engine answers the rest. */
 method_fn method_get_system_info;

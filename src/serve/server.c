@@ -44,6 +44,7 @@ struct server {
     bool is_ready; /* the engine takes calls */
     bool is_listening;
     bool is_draining;
+    int draining_listeners; /* that still have something to send */
     int rc; /* 0, or what went wrong below */
     struct err start_error;
 };
@@ -60,6 +61,7 @@ static void on_turn(void *ctx) {
     if (!s->engine)
         return;
     dispatch_return_lost(&s->dispatch);
+    api_sweep(&s->http.api);
     struct now now = host_now();
     engine_advance(s->engine, now);
     engine_flush(s->engine);
@@ -81,11 +83,20 @@ static void on_drained(void *ctx) {
     loop_stop(s->loop);
 }
 
+static void on_idle(void *ctx) {
+    struct server *s = ctx;
+    if (--s->draining_listeners == 0)
+        on_drained(s);
+}
+
 static void drain(struct server *s) {
     s->is_draining = s->dispatch.is_draining = s->http.is_draining = true;
     log_emit(s->log, LOG_server_stopping);
     timer_set(s->grace, SERVER_GRACE_US);
-    h2_server_drain(s->h2_server, on_drained, s);
+    s->draining_listeners = s->http_server ? 2 : 1;
+    h2_server_drain(s->h2_server, on_idle, s);
+    if (s->http_server)
+        http1_server_drain(s->http_server, on_idle, s);
     engine_drain(s->engine);
 }
 
@@ -255,6 +266,8 @@ int server_new(const struct server_config *cfg, struct server **ret, struct err 
     if (!s)
         return err_std(reterr, ERR_NO_MEMORY);
     s->log = cfg->log;
+    s->http.begin = begin;
+    api_init(&s->http.api, &s->dispatch);
     int rc = dispatch_init(&s->dispatch, cfg->log, cfg->store_name, host_entropy());
     if (rc < 0) {
         mem_free(s);
@@ -293,6 +306,7 @@ void server_free(struct server *s) {
     http1_client_free(s->callbacks.client);
     h2_server_free(s->h2_server);
     http1_server_free(s->http_server);
+    api_sweep(&s->http.api);
     dispatch_done(&s->dispatch);
     timer_free(s->wake);
     timer_free(s->grace);

@@ -56,6 +56,29 @@ enum grpc_code status_code(const struct err *e) {
     return row_of(e->code).code;
 }
 
+int status_http(const struct err *e) {
+    static const int statuses[] = {
+        [GRPC_OK] = 200,
+        [GRPC_CANCELLED] = 499,
+        [GRPC_UNKNOWN] = 500,
+        [GRPC_INVALID_ARGUMENT] = 400,
+        [GRPC_DEADLINE_EXCEEDED] = 504,
+        [GRPC_NOT_FOUND] = 404,
+        [GRPC_ALREADY_EXISTS] = 409,
+        [GRPC_PERMISSION_DENIED] = 403,
+        [GRPC_RESOURCE_EXHAUSTED] = 429,
+        [GRPC_FAILED_PRECONDITION] = 400,
+        [GRPC_ABORTED] = 409,
+        [GRPC_OUT_OF_RANGE] = 400,
+        [GRPC_UNIMPLEMENTED] = 501,
+        [GRPC_INTERNAL] = 500,
+        [GRPC_UNAVAILABLE] = 503,
+        [GRPC_DATA_LOSS] = 500,
+        [GRPC_UNAUTHENTICATED] = 401,
+    };
+    return statuses[status_code(e)];
+}
+
 static struct str pack(struct arena *a, const ProtobufCMessage *m) {
     size_t size = protobuf_c_message_get_packed_size(m);
     uint8_t *out = arena_alloc(a, size);

@@ -73,7 +73,7 @@ test('errors are one HEADERS frame', async (t) => {
   const cases = [
     ['/x.Y/Z', 12, 'unknown service x.Y'],
     [`/${workflowService}/Nope`, 12, `unknown method Nope for service ${workflowService}`],
-    [`/${workflowService}/CreateSchedule`, 12, 'method CreateSchedule is not implemented by this server yet'],
+    [`/${workflowService}/DescribeDeployment`, 12, 'method DescribeDeployment is not implemented by this server yet'],
     ['/', 12, 'malformed method name: "/"'],
   ];
   for (const [path, status, message] of cases) {

@@ -1,15 +1,17 @@
-// The contract check: proto/ says what the published API says, and methods.def names every method.
+// The contract check: proto/ says what the published API says, methods.def names every method, routes.def every way
+// to call one over HTTP.
 //
 //   node check.mjs PROTO_DIR NODE_MODULES              compare; exit 1 with a line for each difference
 //   node check.mjs PROTO_DIR NODE_MODULES --self-test  break copies of PROTO_DIR, see each one noticed
 //
-// NODE_MODULES is where @temporalio/proto is installed. protoc must be on the path, or named by PROTOC.
+// NODE_MODULES is where @temporalio/proto and @temporalio/core-bridge are installed. protoc must be on the path, or named by PROTOC.
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
 import { compareContracts } from './compare.mjs';
 import { checkMethods } from './methods.mjs';
 import { loadOurs } from './ours.mjs';
+import { checkRoutes, upstreamRoutes } from './routes.mjs';
 import { selfTest } from './selftest.mjs';
 import { loadTheirs, reachableTypes } from './theirs.mjs';
 
@@ -26,15 +28,18 @@ function load(nodeModules) {
   const requireFrom = createRequire(installed.resolve('@temporalio/proto/protos/json-module.js'));
   const theirs = loadTheirs(requireFrom);
   const details = [...theirs.messages.keys()].filter((name) => name.startsWith(DETAILS_PACKAGE));
-  return { requireFrom, theirs, reachable: reachableTypes(theirs, COMPLETE_SERVICES, details) };
+  const reachable = reachableTypes(theirs, COMPLETE_SERVICES, details);
+  return { requireFrom, theirs, reachable, routes: upstreamRoutes(installed) };
 }
 
-function check(protoDir, { requireFrom, theirs, reachable }) {
+function check(protoDir, { requireFrom, theirs, reachable, routes: upstream }) {
   const ours = loadOurs(protoDir, requireFrom, isOwnPackage);
   const { differences, counts } = compareContracts(ours, theirs, reachable, COMPLETE_SERVICES);
   const methods = checkMethods(join(protoDir, 'methods.def'), ours);
   counts['lines of methods.def'] = methods.count;
-  return { differences: [...differences, ...methods.differences], counts };
+  const routes = checkRoutes(join(protoDir, 'routes.def'), upstream);
+  counts['lines of routes.def'] = routes.count;
+  return { differences: [...differences, ...methods.differences, ...routes.differences], counts };
 }
 
 function main([protoDir, nodeModules, mode]) {

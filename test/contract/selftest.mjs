@@ -8,6 +8,7 @@ const WORKFLOW_ID = /(message WorkflowExecution \{\s+)string workflow_id = 1;/;
 const EMPTY_DETAIL = /message NamespaceAlreadyExistsFailure \{\}/;
 const EVENT_STARTED = /EVENT_TYPE_WORKFLOW_EXECUTION_STARTED = 1;/;
 const SYSTEM_INFO = /rpc GetSystemInfo\(\w+\)/;
+const SYSTEM_INFO_ROUTE = /^ROUTE\(WORKFLOW, GetSystemInfo,.*"\/system-info".*$/m;
 const SYSTEM_INFO_LINE = /^RPC\(WORKFLOW, GetSystemInfo,.*$/m;
 
 // [what, file, from, to, what a line must say]; from is a pattern that must match.
@@ -33,6 +34,10 @@ const CASES = [
   ['table line twice', 'methods.def', SYSTEM_INFO_LINE, '$&\n$&', 'GetSystemInfo is there twice'],
   ['own line gone', 'methods.def', /^RPC\(SCHEDULE, ListBackfills,.*$/m, '', 'ScheduleService.ListBackfills is missing'],
   ['own method gone', 'rondo.proto', /rpc ListBackfills\([^;]*;/, '', 'SCHEDULE ListBackfills is no method of proto/'],
+  ['route gone', 'routes.def', SYSTEM_INFO_ROUTE, '', 'missing: ROUTE(WORKFLOW, GetSystemInfo, GET, "/system-info", NONE)'],
+  ['route twice', 'routes.def', SYSTEM_INFO_ROUTE, '$&\n$&', 'a line is there twice'],
+  ['route verb', 'routes.def', /(ROUTE\(WORKFLOW, RegisterNamespace, +)POST/, '$1GET', 'RegisterNamespace, GET, "/cluster'],
+  ['route body', 'routes.def', /("\/cluster\/namespaces"), ALL/, '$1, NONE', 'POST, "/cluster/namespaces", NONE)'],
   ['table type', 'methods.def', /ws__get_system_info,/, 'ws__get_cluster_info,', 'GetSystemInfo: type is'],
 ];
 // Our own additions, which the check must not mind.

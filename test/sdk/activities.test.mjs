@@ -80,7 +80,8 @@ describe('retries', { concurrency: 16, timeout: 120_000 }, () => {
   });
 
   test('until there is no time left for another', async () => {
-    const options = { scheduleToCloseTimeout: '1s', retry: { initialInterval: 300, backoffCoefficient: 1 } };
+    // Three attempts; the last has a second to end in before the activity's own time is up.
+    const options = { scheduleToCloseTimeout: '4s', retry: { initialInterval: 1500, backoffCoefficient: 1 } };
     const { cause, ran } = await activityFailure('flaky', options, 100);
     assert.equal(cause.retryState, RetryState.TIMEOUT);
     assert.equal(cause.cause.message, `attempt ${ran}`);

@@ -81,6 +81,7 @@ const workflowType = { name: 'Type' };
 const payloads = { payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from('1') }] };
 const tokens = {};
 const runs = {};
+const version = { deploymentName: 'dep', buildId: '1' };
 const lately = { earliestTime: { seconds: 1 }, latestTime: { seconds: 4_000_000_000 } };
 const big = { payloads: [{ data: Buffer.alloc(3 << 20) }] };
 
@@ -107,6 +108,8 @@ async function openRun() {
   tokens.closed = (await good('PollWorkflowTaskQueue', { namespace, taskQueue, identity: 'w' })).taskToken;
   await good('TerminateWorkflowExecution', { namespace, workflowExecution: closed });
   await good('CreateSchedule', { namespace, scheduleId: 'sched', schedule, requestId: 'first' });
+  await good('CreateWorkerDeployment', { namespace, deploymentName: 'dep', requestId: 'first' });
+  await good('CreateWorkerDeploymentVersion', { namespace, deploymentVersion: version, requestId: 'first' });
 }
 
 // What must stay as it is.
@@ -121,6 +124,8 @@ async function look() {
     ask('CountWorkers', { namespace }),
     ask('DescribeSchedule', { namespace, scheduleId: 'sched' }),
     ask('CountSchedules', { namespace }),
+    ask('DescribeWorkerDeployment', { namespace, deploymentName: 'dep' }),
+    ask('ListWorkerDeployments', { namespace }),
     ask('ListHolidayCalendars', { namespace }),
   ]);
 }
@@ -224,6 +229,32 @@ const requests = {
   PutHolidayCalendar: () => ({ namespace, calendar: { name: 'days', dates: ['2026-12-25'] } }),
   ListHolidayCalendars: () => ({ namespace }),
   DeleteHolidayCalendar: () => ({ namespace, name: 'nope' }),
+  ListWorkerDeployments: () => ({ namespace }),
+  DescribeWorkerDeployment: () => ({ namespace, deploymentName: 'dep' }),
+  DescribeWorkerDeploymentVersion: () => ({ namespace, deploymentVersion: version }),
+  CreateWorkerDeployment: () => ({ namespace, deploymentName: 'fresh', identity: 'me', requestId: 'r' }),
+  CreateWorkerDeploymentVersion: () => ({
+    namespace,
+    deploymentVersion: { ...version, buildId: '2' },
+    identity: 'me',
+    requestId: 'r',
+  }),
+  DeleteWorkerDeployment: () => ({ namespace, deploymentName: 'dep', identity: 'me' }),
+  DeleteWorkerDeploymentVersion: () => ({ namespace, deploymentVersion: version, identity: 'me' }),
+  SetWorkerDeploymentCurrentVersion: () => ({ namespace, deploymentName: 'dep', buildId: '1', identity: 'me' }),
+  SetWorkerDeploymentRampingVersion: () => ({
+    namespace,
+    deploymentName: 'dep',
+    buildId: '1',
+    percentage: 5,
+    identity: 'me',
+  }),
+  SetWorkerDeploymentManager: () => ({ namespace, deploymentName: 'dep', managerIdentity: 'boss', identity: 'me' }),
+  UpdateWorkerDeploymentVersionMetadata: () => ({ namespace, deploymentVersion: version, removeEntries: ['x'], identity: 'me' }),
+  UpdateWorkflowExecutionOptions: named({
+    workflowExecutionOptions: { priority: { priorityKey: 2 } },
+    updateMask: { paths: ['priority'] },
+  }),
   AddSearchAttributes: () => ({ namespace, searchAttributes: { Fresh: 1 } }),
   RemoveSearchAttributes: () => ({ namespace, searchAttributes: ['Nope'] }),
   ListSearchAttributes: () => ({ namespace }),
@@ -340,6 +371,30 @@ function scheduleRule(name, fields) {
       ? [{ scheduleId: 'sched' }, ALREADY_EXISTS, /already registered/]
       : [{ scheduleId: 'nobody' }, NOT_FOUND, /not found/],
   ];
+}
+
+function deploymentRule(name, fields) {
+  const isNew = /^Create/.test(name);
+  const missing = /^Delete/.test(name) ? [OK, /^$/] : [NOT_FOUND, /./]; // what is gone already need not be deleted
+  const ofDeployment = [
+    [{ deploymentName: '' }, INVALID_ARGUMENT, /./],
+    [{ deploymentName: LONG }, INVALID_ARGUMENT, /./],
+    isNew ? [{ deploymentName: 'dep' }, ALREADY_EXISTS, /already exists/] : [{ deploymentName: 'nobody' }, ...missing],
+  ];
+  const ofVersion = [
+    [{ deploymentVersion: undefined }, INVALID_ARGUMENT, /not set/],
+    [{ 'deploymentVersion.deploymentName': '' }, INVALID_ARGUMENT, /./],
+    [{ 'deploymentVersion.buildId': '' }, INVALID_ARGUMENT, /./],
+    [{ 'deploymentVersion.buildId': LONG }, INVALID_ARGUMENT, /./],
+    ...(isNew
+      ? [[{ deploymentVersion: version }, ALREADY_EXISTS, /already exists/]]
+      : [
+          [{ 'deploymentVersion.deploymentName': 'nobody' }, NOT_FOUND, /./],
+          [{ 'deploymentVersion.buildId': '9' }, ...missing],
+        ]),
+  ];
+  if (fields.includes('deploymentName')) return ofDeployment;
+  return fields.includes('deploymentVersion') ? ofVersion : [];
 }
 
 const negative = { seconds: -1 };
@@ -534,6 +589,24 @@ const special = {
     [{ searchAttributes: [] }, INVALID_ARGUMENT, /not set/],
     [{ searchAttributes: ['WorkflowId'] }, INVALID_ARGUMENT, /reserved|system/i],
   ],
+  DeleteWorkerDeployment: [[{}, FAILED_PRECONDITION, /has versions/]],
+  SetWorkerDeploymentCurrentVersion: [
+    [{ buildId: '9' }, NOT_FOUND, /build ID '9' not found/],
+    [{ conflictToken: Buffer.from('old') }, FAILED_PRECONDITION, /conflict token/],
+  ],
+  SetWorkerDeploymentRampingVersion: [
+    [{ buildId: '9' }, NOT_FOUND, /build ID '9' not found/],
+    [{ percentage: -1 }, INVALID_ARGUMENT, /Percentage/],
+    [{ percentage: 101 }, INVALID_ARGUMENT, /Percentage/],
+    [{ conflictToken: Buffer.from('old') }, FAILED_PRECONDITION, /conflict token/],
+  ],
+  SetWorkerDeploymentManager: [[{ conflictToken: Buffer.from('old') }, FAILED_PRECONDITION, /conflict token/]],
+  UpdateWorkerDeploymentVersionMetadata: [[{ removeEntries: [] }, INVALID_ARGUMENT, /nothing to upsert/]],
+  UpdateWorkflowExecutionOptions: [
+    [{ workflowExecutionOptions: undefined }, INVALID_ARGUMENT, /WorkflowExecutionOptions is required/],
+    [{ updateMask: undefined }, INVALID_ARGUMENT, /UpdateMask is required/],
+    [{ updateMask: { paths: ['nope'] } }, INVALID_ARGUMENT, /./],
+  ],
   CreateSchedule: scheduling,
   UpdateSchedule: [...scheduling, [{ conflictToken: Buffer.from('old') }, FAILED_PRECONDITION, /conflict token/]],
   PatchSchedule: [
@@ -560,7 +633,7 @@ const special = {
   Check: [[{ service: 'nobody' }, NOT_FOUND, /unknown service/]],
 };
 
-const rules = [namespaceRule, executionRule, tokenRule, lengthRule, idRule, scheduleRule, queueRule, pageRule];
+const rules = [namespaceRule, executionRule, tokenRule, lengthRule, idRule, scheduleRule, deploymentRule, queueRule, pageRule];
 // They take nothing that could be wrong but their bytes.
 const takesNothing = new Set(['ListNamespaces', 'GetClusterInfo', 'GetSystemInfo', 'GetSearchAttributes', 'ListClusters']);
 

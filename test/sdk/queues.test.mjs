@@ -59,16 +59,21 @@ describe('task queues', { concurrency: 4, timeout: 120_000 }, () => {
 
   test('keep to the rate that a worker asks for', async () => {
     const taskQueue = 'slow';
-    const began = Date.now();
     await world.withWorker(
       taskQueue,
-      () => Promise.all([1, 2, 3, 4].map((n) => world.execute('hello', [`${n}`], { taskQueue }))),
+      async () => {
+        const began = Date.now();
+        await Promise.all([1, 2, 3, 4].map((n) => world.execute('hello', [`${n}`], { taskQueue })));
+        // Four activities at two a second: the last leaves a second and a half after the first.
+        assert.ok(Date.now() - began >= 1400, `${Date.now() - began} ms`);
+        const { pollers } = await describeQueue(taskQueue, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY);
+        assert.equal(pollers[0].ratePerSecond, 2);
+      },
       { maxTaskQueueActivitiesPerSecond: 2 }
     );
-    // Four activities at two a second: the last leaves a second and a half after the first.
-    assert.ok(Date.now() - began >= 1400, `${Date.now() - began} ms`);
-    const { pollers } = await eventually(() => describeQueue(taskQueue, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY));
-    assert.equal(pollers[0].ratePerSecond, 2);
+    // A worker that has said goodbye is no poller any more.
+    const { pollers } = await describeQueue(taskQueue, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY);
+    assert.deepEqual(pollers, []);
   });
 });
 

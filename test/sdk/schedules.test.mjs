@@ -50,6 +50,21 @@ async function trigger(handle, overlap) {
 }
 
 describe('a schedule', { timeout: 180_000 }, () => {
+  test('gives back the search attributes of its action with their types', async () => {
+    await world.client.connection.operatorService.addSearchAttributes({
+      namespace: NAMESPACE,
+      searchAttributes: { OfAction: 2 }, // a keyword
+    });
+    const action = startOf('hello', [], { searchAttributes: { OfAction: ['untyped'] } });
+    await withSchedule({ action, spec: NEVER }, async (handle) => {
+      const typed = async () => (await handle.describe()).action.typedSearchAttributes.getAll();
+      const expected = [{ key: { name: 'OfAction', type: 'KEYWORD' }, value: 'untyped' }];
+      assert.deepEqual(await typed(), expected);
+      await handle.update((previous) => ({ ...previous, action }));
+      assert.deepEqual(await typed(), expected);
+    });
+  });
+
   test('is described as it was created', async () => {
     const options = {
       action: startOf('hello', ['Ada'], { memo: { note: 'in the action' } }),

@@ -287,6 +287,16 @@ TEST(deployment_metadata_is_merged) {
     const State__DeploymentVersion *v = deployment_version(r.d.st, "1");
     REQUIRE(v);
     CHECK_INT(v->n_metadata, 2);
+    struct arena big;
+    arena_init(&big, 1 << 20);
+    payload.data =
+        (ProtobufCBinaryData){LIMIT_VERSION_METADATA_BYTES, arena_zalloc(&big, LIMIT_VERSION_METADATA_BYTES)};
+    if (payload.data.data)
+        CHECK_INT(deployment_update_metadata(&r.d, "1", &req),
+                  ERR_INVALID); /* the caller drops the state then */
+    payload.data = (ProtobufCBinaryData){1, (uint8_t *)bytes};
+    CHECK_INT(deployment_update_metadata(&r.d, "1", &req), 0);
+    arena_done(&big);
     req.n_upsert_entries = 0;
     req.remove_entries = removed;
     req.n_remove_entries = 1;

@@ -179,6 +179,22 @@ TEST(versioning_a_move_to_another_version_gets_its_own_task) {
     CHECK_STR(f.st->sticky_queue, "");
 }
 
+TEST(versioning_a_move_leaves_the_sticky_queue) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    core_set_sticky(&f, "sticky", USEC_PER_SEC);
+    CHECK_INT(turn(&f, one, VERSIONING_BEHAVIOR_UNSPECIFIED),
+              0); /* a worker that says nothing of its workflows */
+    CHECK_INT(core_signal(&f, "go"), 0);
+    REQUIRE(f.st && f.st->task);
+    CHECK(f.st->task->is_sticky);
+    CHECK_INT(pick(&f, one, false, one, 1), 0);
+    REQUIRE(f.st && f.st->task);
+    CHECK(versioning_is_moving(f.st) && !f.st->task->is_sticky);
+    CHECK_STR(f.st->sticky_queue, "");
+}
+
 TEST(versioning_a_pinned_run_is_told_of_a_new_version) {
     cleanup(core_done) struct core f;
     core_init(&f);
@@ -262,7 +278,8 @@ TEST(versioning_override_comes_before_what_workers_say) {
     CHECK_INT(update(&f, pin_to(&f, two), "versioning_override", &changed), 0);
     CHECK(changed);
     CHECK_STR(core_new(&f), "RUN_OPTIONS_UPDATED@7");
-    CHECK(core_event(&f, 7) && core_event(&f, 7)->worker_may_ignore);
+    const History__HistoryEvent *ev = core_event(&f, 7);
+    CHECK(ev && ev->worker_may_ignore);
     CHECK_STR(core_effects(&f), "TASK@6"); /* it waits in the wrong queue */
     REQUIRE(f.st);
     CHECK(versioning_is_pinned(f.st));

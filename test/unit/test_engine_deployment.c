@@ -355,6 +355,89 @@ TEST(deployment_query_of_a_run_that_nobody_serves_is_refused) {
     CHECK_INT(a.err.code, ERR_PRECONDITION);
 }
 
+static int create(struct rig *r, struct ask *a, const char *name, const char *request_id) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__CreateWorkerDeploymentRequest *req =
+        MAKE(arena, Ws__CreateWorkerDeploymentRequest, ws__create_worker_deployment_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->deployment_name = make_text(arena, name);
+    req->request_id = make_text(arena, request_id);
+    RIG_SEND(r, a, create_worker_deployment, req);
+    return a->err.code;
+}
+
+static const Ws__ListWorkerDeploymentsResponse *list(struct rig *r, struct ask *a, const struct ask *before) {
+    const Ws__ListWorkerDeploymentsResponse *last = before ? before->response : NULL;
+    struct arena *arena = ask_begin(r, a);
+    Ws__ListWorkerDeploymentsRequest *req =
+        MAKE(arena, Ws__ListWorkerDeploymentsRequest, ws__list_worker_deployments_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->page_size = 2;
+    if (last)
+        req->next_page_token = make_bytes(arena, last->next_page_token);
+    RIG_SEND(r, a, list_worker_deployments, req);
+    return a->response;
+}
+
+TEST(deployment_lists_come_in_pages) {
+    static const char *const names[] = {"c", "a", "b", "d"};
+    cleanup(ask_done) struct ask a = {0}, b = {0}, c = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        CHECK_INT(create(&r, &a, names[i], "request"), 0);
+    const Ws__ListWorkerDeploymentsResponse *first = list(&r, &b, NULL);
+    REQUIRE(first && first->n_worker_deployments == 2);
+    CHECK_STR(first->worker_deployments[0]->name, "a");
+    CHECK_STR(first->worker_deployments[1]->name, "b");
+    const Ws__ListWorkerDeploymentsResponse *second = list(&r, &c, &b);
+    REQUIRE(second && second->n_worker_deployments == 2);
+    CHECK_STR(second->worker_deployments[1]->name, "d");
+    CHECK_INT(second->next_page_token.len, 0);
+}
+
+TEST(deployment_is_created_once) {
+    cleanup(ask_done) struct ask a = {0}, one = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    CHECK_INT(create(&r, &a, "web", "request"), 0);
+    CHECK_INT(create(&r, &a, "web", "request"), 0);
+    CHECK_INT(create(&r, &a, "web", "other"), ERR_EXISTS);
+    CHECK_INT(create(&r, &a, "we.b", "request"), ERR_INVALID);
+    poll(&r, &one, "1");
+    CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_INACTIVE);
+}
+
+TEST(deployment_goes_with_its_namespace) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    struct arena *arena = ask_begin(&r, &a);
+    Ws__RegisterNamespaceRequest *made =
+        MAKE(arena, Ws__RegisterNamespaceRequest, ws__register_namespace_request__init);
+    made->namespace_ = make_text(arena, "doomed");
+    made->workflow_execution_retention_period = make_duration(arena, 86400 * SEC);
+    RIG_SEND(&r, &a, register_namespace, made);
+    CHECK_OK(&a);
+    poll(&r, &p, "1");
+    Ws__PollWorkflowTaskQueueRequest *req = ask_poll(&r, &a, "queue");
+    req->namespace_ = make_text(ask_arena(&a), "doomed");
+    req->deployment_options = options(ask_arena(&a), "1");
+    RIG_SEND(&r, &a, poll_workflow_task, req);
+    ask_cancel(&r, &a);
+    arena = ask_begin(&r, &a);
+    Ops__DeleteNamespaceRequest *gone =
+        MAKE(arena, Ops__DeleteNamespaceRequest, ops__delete_namespace_request__init);
+    gone->namespace_ = make_text(arena, "doomed");
+    RIG_SEND(&r, &a, delete_namespace, gone);
+    CHECK_OK(&a);
+    for (int i = 0; i < 20; i++)
+        rig_advance(&r, SEC);
+    rig_restart(&r);
+    CHECK(r.is_ready);
+    CHECK(describe(&r, &a)); /* that of the other namespace stays */
+}
+
 TEST(deployment_half_a_version_is_refused) {
     cleanup(ask_done) struct ask a = {0};
     cleanup(rig_done) struct rig r;

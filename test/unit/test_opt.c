@@ -16,7 +16,13 @@ static const struct opt alpha_opts[] = {
                     .min = 0,
                     .max = 65535,
                     .help = "The port."},
-    [ALPHA_NAME] = {.name = "name", .letter = 'n', .type = OPT_TEXT, .arg = "NAME", .help = "A name."},
+    [ALPHA_NAME] = {.name = "name",
+                    .letter = 'n',
+                    .type = OPT_TEXT,
+                    .arg = "NAME",
+                    .env = "T_NAME|T_TITLE",
+                    .alias = "title",
+                    .help = "A name."},
     [ALPHA_LEVEL] = {.name = "log-level",
                      .type = OPT_CHOICE,
                      .arg = "LEVEL",
@@ -134,6 +140,33 @@ TEST(opt_last_value_wins_and_lists_keep_order) {
     buf_done(&p.problem);
 }
 
+static const char *env_two(const char *name) {
+    return streq(name, "T_NAME") ? "first" : streq(name, "T_TITLE") ? "second" : NULL;
+}
+static const char *env_second(const char *name) {
+    return streq(name, "T_NAME") ? "" : streq(name, "T_TITLE") ? "second" : NULL;
+}
+
+TEST(opt_the_first_variable_that_is_set_counts) {
+    struct parsed p;
+    PARSE(&p, env_two, "alpha");
+    CHECK_STR(opt_text(&p.args, ALPHA_NAME), "first");
+    buf_done(&p.problem);
+    PARSE(&p, env_second, "alpha");
+    CHECK_STR(opt_text(&p.args, ALPHA_NAME), "second");
+    buf_done(&p.problem);
+}
+
+TEST(opt_an_alias_is_the_same_option) {
+    struct parsed p;
+    PARSE(&p, NULL, "alpha", "--title", "one");
+    CHECK_STR(opt_text(&p.args, ALPHA_NAME), "one");
+    buf_done(&p.problem);
+    PARSE(&p, NULL, "alpha", "--title=one", "--name", "two");
+    CHECK_STR(opt_text(&p.args, ALPHA_NAME), "two");
+    buf_done(&p.problem);
+}
+
 TEST(opt_environment_stands_between_flag_and_default) {
     struct parsed p;
     PARSE(&p, env_good, "alpha");
@@ -206,7 +239,7 @@ static void check_help_text(const char *text) {
     CHECK(strstr(text, "Usage: prog alpha [flags]") != NULL);
     CHECK(strstr(text, "  -p, --port PORT\n") != NULL);
     CHECK(strstr(text, "Default: 7233") && strstr(text, "Environment: T_PORT"));
-    CHECK(strstr(text, "alpha beta         The second") != NULL);
+    CHECK(strstr(text, "  alpha beta  The second\n") != NULL);
     CHECK(strstr(text, "# One\n  prog alpha --port 1\n") != NULL);
 }
 

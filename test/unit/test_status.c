@@ -38,6 +38,27 @@ TEST(codes_follow_the_table) {
                        cases[i].line, "code");
 }
 
+TEST(http_statuses_follow_the_code) {
+    static const struct {
+        int err, status;
+    } cases[] = {{0, 200},
+                 {ERR_INVALID, 400},
+                 {ERR_NOT_READY, 400},
+                 {ERR_DENIED, 403},
+                 {ERR_NOT_FOUND, 404},
+                 {ERR_ALREADY_STARTED, 409},
+                 {ERR_MULTI, 409},
+                 {ERR_TOO_LARGE, 429},
+                 {ERR_CANCELLED, 499},
+                 {ERR_INTERNAL, 500},
+                 {ERR_STORE_CORRUPT, 500},
+                 {ERR_UNIMPLEMENTED, 501},
+                 {ERR_MAYBE, 503},
+                 {ERR_DEADLINE, 504}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        CHECK_INT(status_http(&(struct err){.code = cases[i].err}), cases[i].status);
+}
+
 TEST(code_numbers_are_those_of_grpc) {
     CHECK_INT(GRPC_INVALID_ARGUMENT, 3);
     CHECK_INT(GRPC_RESOURCE_EXHAUSTED, 8);

@@ -1,0 +1,47 @@
+/* Commands that ask a server, from the table commands.def: flags become a request, the response becomes text.
+ *
+ * main hands in what was parsed; stdout gets data and nothing else, stderr one line for what went wrong. */
+#pragma once
+
+#include "cli/opt.h"
+
+enum command_id {
+#define GROUP(id, ...) COMMAND_##id,
+#define COMMAND(id, ...) COMMAND_##id,
+#define FLAG(...)
+#define END(...)
+#include "command/commands.def"
+#undef GROUP
+#undef COMMAND
+#undef FLAG
+#undef END
+    COMMAND_IDS,
+};
+
+/* Rows of command_opts. FLAGS_OF_x is the first one of a command, FLAGS_END_x the first after it. */
+enum command_flag {
+#define GROUP(...)
+#define COMMAND(id, ...) FLAGS_OF_##id, FLAGS_OF_##id##_ = FLAGS_OF_##id - 1,
+#define FLAG(command, id, ...) FLAG_##command##_##id,
+#define END(id) FLAGS_END_##id, FLAGS_END_##id##_ = FLAGS_END_##id - 1,
+#include "command/commands.def"
+#undef GROUP
+#undef COMMAND
+#undef FLAG
+#undef END
+    FLAG_ROWS,
+};
+
+extern const struct opt command_opts[FLAG_ROWS];
+extern const struct opt_example command_examples[COMMAND_IDS];
+
+enum command_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_JSONL, FORMAT_NONE };
+
+enum command_exit {
+    COMMAND_DONE = 0,
+    COMMAND_REFUSED = 1, /* the server said no, or something failed on the way */
+    COMMAND_MISUSED = 2, /* the command line is wrong */
+    COMMAND_UNREACHED = 3, /* no server answered */
+};
+
+enum command_exit command_run(enum command_id id, const struct opt_args *a, enum command_format format);

@@ -1,0 +1,252 @@
+/* From flags to a request.
+ *
+ * Happy path: an empty message of the command's request type; what every
+ * request of its kind carries (namespace, identity, request id); then each flag
+ * that was given, or has a default, goes to the field that the table names. A
+ * flag that does not fit, or is missing, is one line on stderr. */
+#include "base/rng.h"
+#include "base/uuid.h"
+#include "cal/duration.h"
+#include "command/command_int.h"
+#include "host/loop.h"
+#include "json/json.h"
+#include "json/moment.h"
+#include "json/shape.h"
+
+#define IDENTITY "rondo-cli"
+#define FRAGMENT_BYTES_MAX (16u << 20)
+
+static ProtobufCMessage *message_new(const ProtobufCMessageDescriptor *d, struct arena *a) {
+    ProtobufCMessage *m = arena_alloc(a, d->sizeof_message);
+    if (m)
+        protobuf_c_message_init(d, m);
+    return m;
+}
+
+bool request_has(const ProtobufCMessage *m, const char *field) {
+    return shape_field(m->descriptor, str_of(field)) != NULL;
+}
+
+/* Lists of messages. */
+
+static ProtobufCMessage ***list_slot(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
+    return (void *)((char *)m + f->offset);
+}
+
+static size_t *list_count(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
+    return (void *)((char *)m + f->quantifier_offset);
+}
+
+static int list_push(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, ProtobufCMessage *item,
+                     struct arena *a) {
+    size_t n = *list_count(m, f);
+    ProtobufCMessage **items = arena_array(a, ProtobufCMessage *, n + 1);
+    if (!items)
+        return ERR_NO_MEMORY;
+    for (size_t i = 0; i < n; i++)
+        items[i] = (*list_slot(m, f))[i];
+    items[n] = item;
+    *list_slot(m, f) = items;
+    *list_count(m, f) = n + 1;
+    return 0;
+}
+
+static int message_store(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, ProtobufCMessage *item,
+                         struct arena *a) {
+    if (f->label == PROTOBUF_C_LABEL_REPEATED)
+        return list_push(m, f, item, a);
+    if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
+        *(uint32_t *)(void *)((char *)m + f->quantifier_offset) = f->id;
+    *(ProtobufCMessage **)(void *)((char *)m + f->offset) = item;
+    return 0;
+}
+
+/* The message that a step of a path leads to, made if it is not there; of a list, its first. */
+static ProtobufCMessage *descend(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, struct arena *a) {
+    ProtobufCMessage *next = NULL;
+    ensure(f->type == PROTOBUF_C_TYPE_MESSAGE);
+    if (f->label == PROTOBUF_C_LABEL_REPEATED)
+        next = *list_count(m, f) ? (*list_slot(m, f))[0] : NULL;
+    else
+        next = *(ProtobufCMessage **)(void *)((char *)m + f->offset);
+    if (next)
+        return next;
+    next = message_new(f->descriptor, a);
+    return next && message_store(m, f, next, a) == 0 ? next : NULL;
+}
+
+/* The value as JSON text. */
+static int fragment(enum flag_form form, const char *text, struct buf *out, struct err *reterr) {
+    char span[MOMENT_TEXT_MAX];
+    int64_t us;
+    size_t key = strcspn(text, "=");
+    switch (form) {
+    case FORM_DURATION:
+        if (duration_parse_units(str_of(text), &us) < 0 || us < 0 ||
+            span_format(us / USEC_PER_SEC, (int32_t)(us % USEC_PER_SEC) * NSEC_PER_USEC, span) < 0)
+            return err_set(reterr, ERR_INVALID, "\"%s\" is not a duration such as 90s, 1h30m or 2d", text);
+        opt_json_string(out, span);
+        return 0;
+    case FORM_JSON:
+        buf_add_cstr(out, text);
+        return 0;
+    case FORM_PAIR:
+        if (!key || !text[key])
+            return err_set(reterr, ERR_INVALID, "\"%s\" is not KEY=JSON", text);
+        buf_add_cstr(out, "{\"key\":");
+        buf_add_u8(out, '"');
+        for (size_t i = 0; i < key; i++) {
+            if (text[i] == '"' || text[i] == '\\')
+                buf_add_u8(out, '\\');
+            buf_add_u8(out, (uint8_t)text[i]);
+        }
+        buf_add_cstr(out, "\",\"value\":");
+        buf_add_cstr(out, text + key + 1);
+        buf_add_u8(out, '}');
+        return 0;
+    case FORM_NONE:
+    case FORM_PLAIN:
+    case FORM_EVERY:
+        break;
+    }
+    opt_json_string(out, text);
+    return 0;
+}
+
+static int set_message(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, enum flag_form form,
+                       const char *text, struct arena *a, struct err *reterr) {
+    ProtobufCMessage *item;
+    struct buf json;
+    buf_init(&json, FRAGMENT_BYTES_MAX);
+    int rc = fragment(form, text, &json, reterr);
+    if (rc == 0 && !buf_ok(&json))
+        rc = err_set(reterr, ERR_TOO_LARGE, "the value is too large");
+    if (rc == 0) {
+        /* The parser's texts may point into what it read. */
+        const char *kept = arena_strndup(a, (const char *)json.data, json.len);
+        rc = kept ? json_parse(f->descriptor, str_bytes(kept, json.len), true, a, &item, reterr)
+                  : err_std(reterr, ERR_NO_MEMORY);
+    }
+    buf_done(&json);
+    return rc < 0 ? rc : message_store(m, f, item, a);
+}
+
+int request_set(ProtobufCMessage *m, const char *path, enum flag_form form, const char *text, struct arena *a,
+                struct err *reterr) {
+    for (;;) {
+        size_t n = strcspn(path, ".");
+        const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path, n));
+        ensure(f); /* paths are the table's */
+        if (path[n]) {
+            m = descend(m, f, a);
+            if (!m)
+                return err_std(reterr, ERR_NO_MEMORY);
+            path += n + 1;
+            continue;
+        }
+        if (f->type == PROTOBUF_C_TYPE_MESSAGE)
+            return set_message(m, f, form, text, a, reterr);
+        if (form == FORM_EVERY && !(text = arena_printf(a, "@every %s", text)))
+            return err_std(reterr, ERR_NO_MEMORY);
+        return json_set(m, str_of(path), str_of(text), JSON_SET_OVER, a, reterr);
+    }
+}
+
+/* What every request of its kind carries. */
+static int set_common(struct command *c, struct err *e) {
+    struct rng rng;
+    int rc = 0;
+    rng_init(&rng, host_entropy());
+    if (request_has(c->request, "namespace"))
+        rc = request_set(c->request, "namespace", FORM_PLAIN, flag_named(c->args, "namespace"), &c->arena, e);
+    if (rc == 0 && request_has(c->request, "identity"))
+        rc = request_set(c->request, "identity", FORM_PLAIN, IDENTITY, &c->arena, e);
+    if (rc == 0 && request_has(c->request, "request_id"))
+        rc =
+            request_set(c->request, "request_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena, e);
+    if (rc == 0 && (c->id == COMMAND_WORKFLOW_START || c->id == COMMAND_WORKFLOW_SIGNAL_START))
+        rc = request_set(c->request, "workflow_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena,
+                         e);
+    if (rc < 0)
+        say("--namespace: %s", e->text);
+    return rc;
+}
+
+static int set_flag(struct command *c, size_t row) {
+    const struct opt *o = &c->args->command->opts[row];
+    const struct flag_rule *rule = &flag_rules[o - command_opts];
+    const char *text;
+    struct err e;
+    size_t n = 0;
+    for (; (text = o->type == OPT_LIST ? opt_list(c->args, row, n)
+                   : n                 ? NULL
+                                       : opt_text(c->args, row));
+         n++) {
+        if (rule->form == FORM_NONE)
+            return 0;
+        if (request_set(c->request, rule->field, rule->form, text, &c->arena, &e) < 0) {
+            say("--%s: %s; see rondo %s --help", o->name, e.text, c->args->command->path);
+            return ERR_INVALID;
+        }
+    }
+    if (n || !rule->is_needed)
+        return 0;
+    say("--%s is needed: --%s %s; see rondo %s --help", o->name, o->name, o->arg, c->args->command->path);
+    return ERR_INVALID;
+}
+
+/* What single commands need beyond the table. */
+
+static int set_toggle(struct command *c, struct err *e) {
+    size_t row = FLAG_SCHEDULE_TOGGLE_PAUSE - FLAGS_OF_SCHEDULE_TOGGLE;
+    bool pauses = opt_flag(c->args, row);
+    if (pauses == opt_flag(c->args, FLAG_SCHEDULE_TOGGLE_UNPAUSE - FLAGS_OF_SCHEDULE_TOGGLE))
+        return err_set(e, ERR_INVALID, "give either --pause or --unpause");
+    return request_set(c->request, pauses ? "patch.pause" : "patch.unpause", FORM_PLAIN,
+                       flag_text(c->args, FLAG_SCHEDULE_TOGGLE_REASON), &c->arena, e);
+}
+
+static int set_attributes(struct command *c, struct err *e) {
+    const char *name, *type;
+    for (size_t i = 0;; i++) {
+        name = opt_list(c->args, FLAG_ATTRIBUTE_CREATE_NAME - FLAGS_OF_ATTRIBUTE_CREATE, i);
+        type = opt_list(c->args, FLAG_ATTRIBUTE_CREATE_TYPE - FLAGS_OF_ATTRIBUTE_CREATE, i);
+        if (!name && !type && i)
+            return 0;
+        if (!name || !type)
+            return err_set(e, ERR_INVALID, "give as many --type as --name, and at least one");
+        const char *pair = arena_printf(&c->arena, "%s=\"%s\"", name, type);
+        if (!pair)
+            return err_std(e, ERR_NO_MEMORY);
+        int rc = request_set(c->request, "search_attributes", FORM_PAIR, pair, &c->arena, e);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+static int set_special(struct command *c) {
+    struct err e;
+    int rc = 0;
+    if (c->id == COMMAND_SCHEDULE_TOGGLE)
+        rc = set_toggle(c, &e);
+    else if (c->id == COMMAND_ATTRIBUTE_CREATE)
+        rc = set_attributes(c, &e);
+    else if (c->id == COMMAND_SCHEDULE_CREATE && flag_text(c->args, FLAG_SCHEDULE_CREATE_REMAINING))
+        rc = request_set(c->request, "schedule.state.limited_actions", FORM_PLAIN, "true", &c->arena, &e);
+    if (rc < 0)
+        say("%s; see rondo %s --help", e.text, c->args->command->path);
+    return rc;
+}
+
+int request_build(struct command *c) {
+    struct err e;
+    c->request = message_new(command_request(c->id), &c->arena);
+    if (!c->request) {
+        say("out of memory");
+        return ERR_NO_MEMORY;
+    }
+    int rc = set_common(c, &e);
+    for (size_t i = 0; rc == 0 && i < c->args->command->opt_count; i++)
+        rc = set_flag(c, i);
+    return rc < 0 ? rc : set_special(c);
+}

@@ -1,0 +1,45 @@
+/* Cells in columns as wide as their widest, two spaces between them, nothing behind the last. */
+#include "command/command_int.h"
+
+#define ROWS_ROOM_FIRST 256
+#define COLUMNS_MAX 16
+
+int rows_add(struct rows *r, const char *cell) {
+    if (!cell)
+        return ERR_NO_MEMORY;
+    if (r->count == r->room) {
+        size_t room = r->room ? 2 * r->room : ROWS_ROOM_FIRST;
+        const char **cells = arena_array(r->arena, const char *, room);
+        if (!cells)
+            return ERR_NO_MEMORY;
+        for (size_t i = 0; i < r->count; i++)
+            cells[i] = r->cells[i];
+        r->cells = cells;
+        r->room = room;
+    }
+    r->cells[r->count++] = cell;
+    return 0;
+}
+
+/* Characters, where each is taken to be one column wide. */
+static size_t width_of(const char *s) {
+    size_t n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+void rows_print(const struct rows *r, struct buf *out) {
+    size_t widths[COLUMNS_MAX] = {0};
+    ensure(r->columns && r->columns <= COLUMNS_MAX && r->count % r->columns == 0);
+    for (size_t i = 0; i < r->count; i++)
+        widths[i % r->columns] = MAX(widths[i % r->columns], width_of(r->cells[i]));
+    for (size_t i = 0; i < r->count; i++) {
+        bool is_last = i % r->columns == r->columns - 1;
+        buf_add_cstr(out, r->cells[i]);
+        if (is_last)
+            buf_add_u8(out, '\n');
+        else
+            buf_printf(out, "%*s", (int)(widths[i % r->columns] - width_of(r->cells[i]) + 2), "");
+    }
+}

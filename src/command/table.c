@@ -1,0 +1,62 @@
+/* The table as arrays: what the parser reads, and what each flag and command means. */
+#include "command/command_int.h"
+#include "health.pb-c.h"
+#include "operatorservice.pb-c.h"
+#include "rondo.pb-c.h"
+#include "workflowservice.pb-c.h"
+
+#define GROUP(...)
+#define COMMAND(...)
+#define END(...)
+const struct opt command_opts[FLAG_ROWS] = {
+#define FLAG(command, id, name_, letter_, alias_, type_, needed, arg_, standard_, env_, choices_, min_,      \
+             max_, form, field, help_)                                                                       \
+    [FLAG_##command##_##id] = {.name = name_,                                                                \
+                               .letter = letter_,                                                            \
+                               .alias = alias_,                                                              \
+                               .type = OPT_##type_,                                                          \
+                               .arg = arg_,                                                                  \
+                               .standard = standard_,                                                        \
+                               .env = env_,                                                                  \
+                               .choices = choices_,                                                          \
+                               .min = min_,                                                                  \
+                               .max = max_,                                                                  \
+                               .help = help_},
+#include "command/commands.def"
+#undef FLAG
+};
+
+const struct flag_rule flag_rules[FLAG_ROWS] = {
+#define FLAG(command, id, name_, letter_, alias_, type_, needed, arg_, standard_, env_, choices_, min_,      \
+             max_, form, field_, help_)                                                                      \
+    [FLAG_##command##_##id] = {needed, FORM_##form, field_},
+#include "command/commands.def"
+#undef FLAG
+};
+#undef COMMAND
+
+#define FLAG(...)
+const struct opt_example command_examples[COMMAND_IDS] = {
+#define COMMAND(id, path, call, items, columns, summary, text, example, what)                                \
+    [COMMAND_##id] = {example, what},
+#include "command/commands.def"
+#undef COMMAND
+};
+
+static const ProtobufCMessageDescriptor *const requests[CALL_COUNT] = {
+#define RPC(service, name, type, kind, access, bytes_max, handler)                                           \
+    [CALL_##name] = &type##_request__descriptor,
+#include "../../proto/methods.def"
+#undef RPC
+};
+
+const struct command_rule command_rules[COMMAND_IDS] = {
+#define COMMAND(id, path, call_, items_, columns_, summary, text, example, what)                             \
+    [COMMAND_##id] = {CALL_##call_, items_, columns_},
+#include "command/commands.def"
+#undef COMMAND
+};
+
+const ProtobufCMessageDescriptor *command_request(enum command_id id) {
+    return requests[command_rules[id].call];
+}

@@ -1,0 +1,363 @@
+/* From a response to text: a table, or JSON.
+ *
+ * The columns of the table are paths to fields. A path that ends at a list
+ * shows all of it, or with "#0" the first. In JSON a response is shown as it
+ * is, a list as an array of its items; where columns take fields of the request
+ * too, the object has the columns. */
+#include "command/command_int.h"
+#include "json/json.h"
+#include "json/shape.h"
+#include "workflowservice.pb-c.h"
+
+#define CELL_BYTES_MAX (4u << 20)
+#define TITLE_MAX 40
+
+static const struct json_style line_style = {.has_shorthand = true};
+static const struct json_style pretty_style = {.is_pretty = true, .has_shorthand = true};
+
+/* Cells. */
+
+static void add_quoted_off(struct buf *out, const struct buf *json) {
+    struct str s = buf_str(json);
+    if (s.n >= 2 && s.p[0] == '"' && !memchr(s.p + 1, '\\', s.n - 1))
+        s = str_bytes(s.p + 1, s.n - 2);
+    buf_add_str(out, s);
+}
+
+static void add_message(struct buf *out, const ProtobufCMessage *m) {
+    struct buf json;
+    struct err e;
+    buf_init(&json, CELL_BYTES_MAX);
+    bool is_payload = shape_of(m->descriptor) == SHAPE_PAYLOAD || shape_of(m->descriptor) == SHAPE_PAYLOADS;
+    if (json_print(&json, m, line_style, &e) == 0 && buf_ok(&json)) {
+        if (is_payload)
+            buf_add_str(out, buf_str(&json));
+        else
+            add_quoted_off(out, &json);
+    }
+    buf_done(&json);
+}
+
+/* "Running 2": the values that the group has in common, and how many there are. */
+static void add_group(struct buf *out, const Ws__CountWorkflowExecutionsResponse__AggregationGroup *g) {
+    for (size_t i = 0; i < g->n_group_values; i++) {
+        const ProtobufCBinaryData *data = &g->group_values[i]->data;
+        struct str text = str_bytes(data->data, data->len);
+        if (text.n >= 2 && text.p[0] == '"')
+            text = str_bytes(text.p + 1, text.n - 2);
+        buf_add_str(out, text);
+        buf_add_u8(out, ' ');
+    }
+    buf_printf(out, "%lld", (long long)g->count);
+}
+
+/* How long the part is that all names of the type begin with, up to an underscore. */
+static size_t enum_prefix(const ProtobufCEnumDescriptor *d) {
+    const char *first = d->values[0].name;
+    size_t n = strlen(first);
+    for (unsigned i = 1; i < d->n_values; i++) {
+        size_t same = 0;
+        while (same < n && d->values[i].name[same] == first[same])
+            same++;
+        n = same;
+    }
+    while (n && first[n - 1] != '_')
+        n--;
+    return n;
+}
+
+/* WORKFLOW_EXECUTION_STATUS_TIMED_OUT is TimedOut; what stands for nothing is nothing. */
+static void add_enum(struct buf *out, const ProtobufCEnumDescriptor *d, int value) {
+    const char *name = shape_enum_name(d, value);
+    size_t skip = enum_prefix(d);
+    if (!name || streq(name + skip, "UNSPECIFIED"))
+        return;
+    if (!skip) {
+        buf_add_cstr(out, name);
+        return;
+    }
+    bool is_start = true;
+    for (const char *at = name + skip; *at; at++) {
+        if (*at != '_')
+            buf_add_u8(out, (uint8_t)(is_start || *at < 'A' ? *at : *at | 0x20));
+        is_start = *at == '_';
+    }
+}
+
+static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot) {
+    const ProtobufCMessage *m;
+    switch (f->type) {
+    case PROTOBUF_C_TYPE_STRING:
+        buf_add_cstr(out, *(char *const *)slot ? *(char *const *)slot : "");
+        return;
+    case PROTOBUF_C_TYPE_MESSAGE:
+        m = *(const ProtobufCMessage *const *)slot;
+        if (m && m->descriptor == &ws__count_workflow_executions_response__aggregation_group__descriptor)
+            add_group(out, (const void *)m);
+        else if (m)
+            add_message(out, m);
+        return;
+    case PROTOBUF_C_TYPE_ENUM:
+        add_enum(out, f->descriptor, *(const int *)slot);
+        return;
+    case PROTOBUF_C_TYPE_BOOL:
+        buf_add_cstr(out, *(const protobuf_c_boolean *)slot ? "true" : "false");
+        return;
+    case PROTOBUF_C_TYPE_INT64:
+        buf_printf(out, "%lld", (long long)*(const int64_t *)slot);
+        return;
+    case PROTOBUF_C_TYPE_INT32:
+        buf_printf(out, "%d", *(const int32_t *)slot);
+        return;
+    case PROTOBUF_C_TYPE_DOUBLE:
+        buf_printf(out, "%g", *(const double *)slot);
+        return;
+    default:
+        ensure(!"the table shows no fields of this type");
+    }
+}
+
+static void add_list(struct buf *out, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m,
+                     bool is_first_only) {
+    size_t n = *(const size_t *)(const void *)((const char *)m + f->quantifier_offset);
+    const char *items = *(const char *const *)(const void *)((const char *)m + f->offset);
+    for (size_t i = 0; i < (is_first_only ? MIN(n, 1u) : n); i++) {
+        if (i)
+            buf_add_cstr(out, ", ");
+        add_value(out, f, items + i * shape_size(f->type));
+    }
+}
+
+/* What the path leads to; nothing when a message on the way is not there. */
+static void add_field(struct buf *out, const ProtobufCMessage *m, struct str path) {
+    while (m) {
+        size_t n = 0;
+        while (n < path.n && path.p[n] != '.' && path.p[n] != '#')
+            n++;
+        const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path.p, n));
+        ensure(f); /* paths are the table's */
+        if (f->label == PROTOBUF_C_LABEL_REPEATED) {
+            add_list(out, f, m, n < path.n);
+            return;
+        }
+        const void *slot = (const char *)m + f->offset;
+        if (n == path.n) {
+            add_value(out, f, slot);
+            return;
+        }
+        m = *(const ProtobufCMessage *const *)slot;
+        path = str_bytes(path.p + n + 1, path.n - n - 1);
+    }
+}
+
+/* Columns. */
+
+struct column {
+    struct str title;
+    struct str path;
+    bool is_asked; /* of the request */
+};
+
+/* Takes the next column off the text; false at its end. */
+static bool column_next(const char **at, struct column *ret) {
+    if (!**at)
+        return false;
+    size_t title = strcspn(*at, "=");
+    const char *path = *at + title + 1;
+    size_t n = strcspn(path, "|");
+    *ret = (struct column){str_bytes(*at, title), str_bytes(path, n), path[0] == '@'};
+    if (ret->is_asked)
+        ret->path = str_bytes(path + 1, n - 1);
+    *at = path + n + (path[n] == '|');
+    return true;
+}
+
+/* Text for a table: control characters would break its lines, or move the terminal's cursor. */
+static const char *cell_text(struct command *c, const ProtobufCMessage *m, const struct column *col) {
+    struct buf text;
+    buf_init(&text, CELL_BYTES_MAX);
+    add_field(&text, col->is_asked ? c->request : m, col->path);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.data[i] < ' ' || text.data[i] == 0x7f)
+            text.data[i] = ' ';
+    const char *cell = text.len ? arena_strndup(&c->page, (const char *)text.data, text.len) : "";
+    bool ok = buf_ok(&text);
+    buf_done(&text);
+    return ok ? cell : NULL;
+}
+
+static const char *title_text(struct command *c, struct str title) {
+    return arena_strndup(&c->page, title.p, title.n);
+}
+
+/* One thing: a line for each column that has something to say. */
+static int add_card(struct command *c, const ProtobufCMessage *m, struct buf *out) {
+    struct rows rows = {.arena = &c->page, .columns = 2};
+    struct column col;
+    const char *at = c->rule->columns;
+    int rc = 0;
+    while (rc == 0 && column_next(&at, &col)) {
+        const char *cell = cell_text(c, m, &col);
+        if (cell && !*cell)
+            continue;
+        rc = rows_add(&rows, title_text(c, col.title));
+        if (rc == 0)
+            rc = rows_add(&rows, cell);
+    }
+    if (rc == 0)
+        rows_print(&rows, out);
+    return rc;
+}
+
+/* Whether the path leads to a yes or no, which JSON has words for. */
+static bool is_bool(const ProtobufCMessageDescriptor *d, struct str path) {
+    for (;;) {
+        const char *dot = memchr(path.p, '.', path.n);
+        size_t n = dot ? (size_t)(dot - path.p) : path.n;
+        const ProtobufCFieldDescriptor *f = shape_field(d, str_bytes(path.p, n));
+        ensure(f);
+        if (!dot)
+            return f->type == PROTOBUF_C_TYPE_BOOL;
+        d = f->descriptor;
+        path = str_bytes(dot + 1, path.n - n - 1);
+    }
+}
+
+/* {"workflowId":"...","runId":"...","started":true} */
+static int add_card_json(struct command *c, const ProtobufCMessage *m, struct buf *out) {
+    bool is_pretty = c->format == FORMAT_JSON;
+    const char *at = c->rule->columns;
+    struct column col;
+    bool any = false;
+    buf_add_u8(out, '{');
+    while (column_next(&at, &col)) {
+        const char *cell = cell_text(c, m, &col);
+        char title[TITLE_MAX] = "";
+        if (!cell || col.title.n >= sizeof(title))
+            return ERR_NO_MEMORY;
+        memcpy(title, col.title.p, col.title.n);
+        title[0] = (char)(title[0] | 0x20); /* titles are words in ASCII */
+        buf_add_cstr(out, any ? "," : "");
+        buf_add_cstr(out, is_pretty ? "\n  " : "");
+        opt_json_string(out, title);
+        buf_add_cstr(out, is_pretty ? ": " : ":");
+        if (is_bool((col.is_asked ? c->request : m)->descriptor, col.path))
+            buf_add_cstr(out, cell);
+        else
+            opt_json_string(out, cell);
+        any = true;
+    }
+    buf_add_cstr(out, is_pretty ? "\n}\n" : "}\n");
+    return 0;
+}
+
+static int add_json(const ProtobufCMessage *m, struct json_style style, struct buf *out) {
+    struct err e;
+    if (json_print(out, m, style, &e) < 0) {
+        say("the answer cannot be shown: %s", e.text);
+        return ERR_INVALID;
+    }
+    return 0;
+}
+
+/* Lists. */
+
+struct items {
+    const ProtobufCFieldDescriptor *field;
+    ProtobufCMessage *const *v;
+    size_t n;
+};
+
+static struct items items_of(const ProtobufCMessage *m, const char *path) {
+    for (;;) {
+        size_t n = strcspn(path, ".");
+        const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path, n));
+        ensure(f);
+        const void *slot = (const char *)m + f->offset;
+        if (!path[n])
+            return (struct items){f, *(ProtobufCMessage *const *const *)slot,
+                                  *(const size_t *)(const void *)((const char *)m + f->quantifier_offset)};
+        m = *(const ProtobufCMessage *const *)slot;
+        if (!m)
+            return (struct items){0};
+        path += n + 1;
+    }
+}
+
+static int add_titles(struct command *c, struct rows *rows) {
+    const char *at = c->rule->columns;
+    struct column col;
+    int rc = 0;
+    for (rows->columns = 0; column_next(&at, &col); rows->columns++)
+        if (rc == 0 && c->shown == 0)
+            rc = rows_add(rows, title_text(c, col.title));
+    return rc;
+}
+
+static int add_table(struct command *c, const struct items *items, struct buf *out) {
+    struct rows rows = {.arena = &c->page};
+    struct column col;
+    int rc = add_titles(c, &rows);
+    for (size_t i = 0; rc == 0 && i < items->n; i++) {
+        const char *at = c->rule->columns;
+        while (rc == 0 && column_next(&at, &col))
+            rc = rows_add(&rows, cell_text(c, items->v[i], &col));
+    }
+    if (rc == 0)
+        rows_print(&rows, out);
+    return rc;
+}
+
+/* A history is read by SDKs, which know payloads only in full. */
+static struct json_style style_of(const struct command *c) {
+    struct json_style style = c->format == FORMAT_JSON ? pretty_style : line_style;
+    style.has_shorthand = c->id != COMMAND_WORKFLOW_SHOW;
+    return style;
+}
+
+static int add_items_json(struct command *c, const struct items *items, struct buf *out) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < items->n; i++) {
+        if (c->format == FORMAT_JSON)
+            buf_add_cstr(out, c->shown + i ? ",\n" : "\n");
+        rc = add_json(items->v[i], style_of(c), out);
+        if (c->format == FORMAT_JSONL)
+            buf_add_u8(out, '\n');
+    }
+    return rc;
+}
+
+static int view_one(struct command *c, const ProtobufCMessage *m, struct buf *out) {
+    if (c->format == FORMAT_TABLE)
+        return *c->rule->columns ? add_card(c, m, out) : 0;
+    if (strchr(c->rule->columns, '@') && c->id != COMMAND_SCHEDULE_DESCRIBE)
+        return add_card_json(c, m, out);
+    int rc = add_json(m, style_of(c), out);
+    buf_add_u8(out, '\n');
+    return rc;
+}
+
+void view_begin(struct command *c, struct buf *out) {
+    if (*c->rule->items && c->format == FORMAT_JSON)
+        buf_add_cstr(out, c->id == COMMAND_WORKFLOW_SHOW ? "{\"events\": [" : "[");
+}
+
+int view_page(struct command *c, const ProtobufCMessage *response, struct buf *out) {
+    if (!*c->rule->items)
+        return c->format == FORMAT_NONE ? 0 : view_one(c, response, out);
+    struct items items = items_of(response, c->rule->items);
+    if (c->limit)
+        items.n = MIN(items.n, c->limit - c->shown);
+    int rc = 0;
+    if (c->format == FORMAT_TABLE && (items.n || !c->shown))
+        rc = add_table(c, &items, out);
+    else if (c->format == FORMAT_JSON || c->format == FORMAT_JSONL)
+        rc = add_items_json(c, &items, out);
+    c->shown += items.n;
+    return rc;
+}
+
+void view_end(struct command *c, struct buf *out) {
+    if (*c->rule->items && c->format == FORMAT_JSON)
+        buf_add_cstr(out, c->id == COMMAND_WORKFLOW_SHOW ? "\n]}\n" : "\n]\n");
+}

@@ -1,0 +1,48 @@
+/* Counters are kept where things happen; what can be seen by looking is looked up when someone asks. */
+#include "engine/counters.h"
+
+#include "engine/engine_int.h"
+
+static_assert(LEDGER_FATE_CANCELED + 1 == COUNTED_FATES, "each fate of a ledger is counted");
+
+void counters_init(struct engine_counters *c) {
+    *c = (struct engine_counters){0};
+    histogram_init(&c->commit_us, &scale_seconds);
+    histogram_init(&c->commit_runs, &scale_count);
+    histogram_init(&c->commit_bytes, &scale_bytes);
+    histogram_init(&c->lateness_us, &scale_lateness);
+}
+
+void counters_group(struct engine_counters *c, const struct group *g) {
+    size_t bytes = 0;
+    for (const struct write *w = g->batch.first; w; w = w->next)
+        bytes += w->body.n;
+    histogram_add(&c->commit_us, g->e->now.mono.us - g->handed_over_us);
+    histogram_add(&c->commit_runs, (int64_t)g->run_count);
+    histogram_add(&c->commit_bytes, (int64_t)bytes);
+}
+
+void counters_ledger(struct engine_counters *c, const struct ledger_row *row) {
+    ensure(row->fate >= 0 && row->fate < COUNTED_FATES);
+    c->fates[row->fate] += (uint64_t)row->new_times;
+    if (row->lateness_us != CLOCK_NEVER)
+        histogram_add(&c->lateness_us, row->lateness_us);
+}
+
+static size_t list_length(const struct list *l) {
+    size_t length = 0;
+    list_for(l, n) length++;
+    return length;
+}
+
+void engine_counters(const struct engine *e, struct engine_counters *ret) {
+    const struct queue *q;
+    *ret = e->counters;
+    ret->bodies = e->body_count;
+    ret->stubs = map_count(&e->runs) - e->body_count;
+    for (size_t i = 0; (q = map_next(&e->queues, &i));) {
+        ret->waiting_tasks[q->is_activity] += q->task_count;
+        ret->parked_polls[q->is_activity] += list_length(&q->pollers);
+        ret->queues[q->is_activity]++;
+    }
+}

@@ -1,0 +1,185 @@
+/* Names, sizes and special types, from descriptors. The list of types is made
+ * from the generated headers (tools/type_names.py). */
+#include "json/shape.h"
+
+#include <ctype.h>
+
+#include "types.h"
+
+#define MAP_ENTRY_FIELDS 2
+
+static const ProtobufCMessageDescriptor *const types[] = {
+#define PROTO_TYPE(descriptor) &descriptor,
+    PROTO_TYPES(PROTO_TYPE)
+#undef PROTO_TYPE
+};
+
+struct special {
+    const ProtobufCMessageDescriptor *type;
+    enum shape shape;
+};
+
+static const struct special specials[] = {
+    {&google__protobuf__timestamp__descriptor, SHAPE_TIMESTAMP},
+    {&google__protobuf__duration__descriptor, SHAPE_DURATION},
+    {&google__protobuf__field_mask__descriptor, SHAPE_MASK},
+    {&google__protobuf__any__descriptor, SHAPE_ANY},
+    {&google__protobuf__double_value__descriptor, SHAPE_WRAPPER},
+    {&google__protobuf__float_value__descriptor, SHAPE_WRAPPER},
+    {&google__protobuf__int64_value__descriptor, SHAPE_WRAPPER},
+    {&google__protobuf__uint64_value__descriptor, SHAPE_WRAPPER},
+    {&google__protobuf__int32_value__descriptor, SHAPE_WRAPPER},
+    {&google__protobuf__uint32_value__descriptor, SHAPE_WRAPPER},
+    {&google__protobuf__bool_value__descriptor, SHAPE_WRAPPER},
+    {&google__protobuf__string_value__descriptor, SHAPE_WRAPPER},
+    {&google__protobuf__bytes_value__descriptor, SHAPE_WRAPPER},
+    {&common__payload__descriptor, SHAPE_PAYLOAD},
+    {&common__payloads__descriptor, SHAPE_PAYLOADS},
+};
+
+enum shape shape_of(const ProtobufCMessageDescriptor *d) {
+    for (size_t i = 0; i < ARRAY_LEN(specials); i++)
+        if (specials[i].type == d)
+            return specials[i].shape;
+    return SHAPE_OBJECT;
+}
+
+/* protoc names the entry type of `indexed_fields` IndexedFieldsEntry and nests it in the owner. */
+bool shape_is_map(const ProtobufCMessageDescriptor *owner, const ProtobufCFieldDescriptor *f) {
+    if (f->label != PROTOBUF_C_LABEL_REPEATED || f->type != PROTOBUF_C_TYPE_MESSAGE)
+        return false;
+    const ProtobufCMessageDescriptor *entry = f->descriptor;
+    char camel[SHAPE_NAME_MAX];
+    shape_camel(f->name, camel);
+    camel[0] = (char)toupper((unsigned char)camel[0]);
+    struct str name = str_of(entry->name), outer = str_of(owner->name), field = str_of(camel);
+    if (entry->n_fields != MAP_ENTRY_FIELDS || name.n != outer.n + 1 + field.n + strlen("Entry"))
+        return false;
+    return str_starts(name, outer) && str_eq(str_bytes(name.p + outer.n + 1, field.n), field) &&
+           streq(name.p + outer.n + 1 + field.n, "Entry") && streq(entry->fields[0].name, "key") &&
+           streq(entry->fields[1].name, "value");
+}
+
+size_t shape_size(ProtobufCType type) {
+    switch (type) {
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_SINT32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+        return sizeof(uint32_t);
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return sizeof(uint64_t);
+    case PROTOBUF_C_TYPE_BOOL:
+        return sizeof(protobuf_c_boolean);
+    case PROTOBUF_C_TYPE_ENUM:
+        return sizeof(int);
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return sizeof(void *);
+    case PROTOBUF_C_TYPE_BYTES:
+        return sizeof(ProtobufCBinaryData);
+    }
+    return 0;
+}
+
+/* Names. */
+
+void shape_camel(const char *name, char camel[SHAPE_NAME_MAX]) {
+    size_t n = 0;
+    bool is_word = false;
+    for (; *name; name++) {
+        if (*name == '_') {
+            is_word = true;
+            continue;
+        }
+        ensure(n + 1 < SHAPE_NAME_MAX);
+        camel[n++] = is_word ? (char)toupper((unsigned char)*name) : *name;
+        is_word = false;
+    }
+    camel[n] = '\0';
+}
+
+static bool is_camel_of(struct str given, const char *name) {
+    size_t at = 0;
+    bool is_word = false;
+    for (; *name; name++) {
+        if (*name == '_') {
+            is_word = true;
+            continue;
+        }
+        char c = is_word ? (char)toupper((unsigned char)*name) : *name;
+        if (at == given.n || given.p[at++] != c)
+            return false;
+        is_word = false;
+    }
+    return at == given.n;
+}
+
+const ProtobufCFieldDescriptor *shape_field(const ProtobufCMessageDescriptor *d, struct str name) {
+    for (unsigned i = 0; i < d->n_fields; i++)
+        if (str_is(name, d->fields[i].name) || is_camel_of(name, d->fields[i].name))
+            return &d->fields[i];
+    return NULL;
+}
+
+/* Enums. */
+
+/* The letters and digits of a name without case; '\0' at its end. */
+static char next_plain(const char **p, const char *end) {
+    while (*p < end && **p == '_')
+        (*p)++;
+    return *p < end ? (char)toupper((unsigned char)*(*p)++) : '\0';
+}
+
+/* Moves *p past the prefix, if it begins with it. */
+static bool take_plain(const char **p, const char *end, struct str prefix) {
+    const char *at = *p, *q = prefix.p, *q_end = prefix.p + prefix.n;
+    char want;
+    while ((want = next_plain(&q, q_end)))
+        if (next_plain(&at, end) != want)
+            return false;
+    *p = at;
+    return true;
+}
+
+static bool is_short_form(struct str given, const char *value, const char *type) {
+    const char *end = value + strlen(value);
+    if (!take_plain(&value, end, str_of(type)) || !take_plain(&value, end, given))
+        return false;
+    return next_plain(&value, end) == '\0' && given.n > 0;
+}
+
+const ProtobufCEnumValue *shape_enum_value(const ProtobufCEnumDescriptor *d, struct str name) {
+    for (unsigned i = 0; i < d->n_value_names; i++)
+        if (str_is(name, d->values_by_name[i].name))
+            return &d->values[d->values_by_name[i].index];
+    for (unsigned i = 0; i < d->n_value_names; i++)
+        if (is_short_form(name, d->values_by_name[i].name, d->short_name))
+            return &d->values[d->values_by_name[i].index];
+    return NULL;
+}
+
+const char *shape_enum_name(const ProtobufCEnumDescriptor *d, int value) {
+    const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(d, value);
+    return v ? v->name : NULL;
+}
+
+/* Types. */
+
+const ProtobufCMessageDescriptor *shape_type_at(size_t i) {
+    return i < ARRAY_LEN(types) ? types[i] : NULL;
+}
+
+const ProtobufCMessageDescriptor *shape_type(struct str full_name) {
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (str_is(full_name, types[i]->name))
+            return types[i];
+    return NULL;
+}

@@ -1,0 +1,385 @@
+/* From an HTTP request to a call of a method, and from its answer to JSON.
+ *
+ * Happy path: find the row, make the request from the body, the path and the
+ * query, hand it to the method's handler. If that has ended the call when it
+ * returns, the answer goes out at once; otherwise the HTTP request is taken and
+ * answered when the engine ends the call.
+ *
+ * Everything that fails is a google.rpc.Status as JSON with the HTTP status that
+ * fits. A browser on another site must not reach this API: a request that
+ * names an origin must come from a page that we served. A peer that goes away
+ * cancels its call.
+ *
+ * What the engine gave to a call may be in use until it returns to the loop, so
+ * calls are freed at the end of the turn. */
+#include "serve/api.h"
+
+#include "base/mem.h"
+#include "engine/engine.h"
+#include "json/json.h"
+#include "rpc.pb-c.h"
+#include "serve/dispatch.h"
+#include "serve/query.h"
+#include "serve/routes.h"
+#include "wire/encode.h"
+#include "wire/grpc.h"
+#include "wire/guard.h"
+#include "wire/status.h"
+
+#define CALL_BUDGET ((16u << 20) + (256u << 10)) /* as for a gRPC request */
+#define ANSWER_BUDGET ((size_t)256 << 20) /* what an answer of the largest size unfolds to */
+#define STATUS_BUDGET (1u << 20)
+#define HTTP_FORBIDDEN 403
+#define HTTP_NOT_ALLOWED 405
+
+struct api_call {
+    struct call call;
+    struct list link; /* api.waiting or api.ended */
+    struct arena arena;
+    struct api *api;
+    const struct method *method;
+    struct mono begin;
+    struct json_style style;
+    struct http1_response *resp; /* while the HTTP handler runs */
+    struct http1_later *later; /* after it */
+    bool is_ended;
+};
+
+/* Answers. */
+
+static bool can_print(struct buf *out, const ProtobufCMessage *m, struct json_style style) {
+    size_t begin = out->len;
+    if (json_print(out, m, style, NULL) == 0)
+        return true;
+    buf_truncate(out, begin);
+    return false;
+}
+
+/* The status as JSON; when memory is short without its details. */
+static void print_status(struct buf *out, const struct err *e, struct json_style style) {
+    struct arena a cleanup(arena_done);
+    ProtobufCMessage *m = NULL;
+    Rpc__Status plain = RPC__STATUS__INIT;
+    union {
+        const char *text;
+        char *field;
+    } message = {.text = e->text};
+    arena_init(&a, STATUS_BUDGET);
+    plain.code = (int32_t)status_code(e);
+    plain.message = message.field;
+    struct str packed = status_details(&a, e);
+    if (!packed.n || wire_decode(&rpc__status__descriptor, packed, &a, &m, NULL) < 0)
+        m = &plain.base;
+    if (!can_print(out, m, style))
+        (void)can_print(out, &plain.base, style); /* it holds nothing that could fail */
+    buf_add_u8(out, '\n');
+}
+
+static void fill_error(struct http1_response *resp, const struct err *e, struct json_style style) {
+    buf_clear(&resp->body);
+    resp->status = status_http(e);
+    print_status(&resp->body, e, style);
+}
+
+static void note_end(struct api_call *k, const struct err *e) {
+    struct log *log = k->api->dispatch->log;
+    int64_t us = host_now().mono.us - k->begin.us;
+    traffic_add(&k->api->dispatch->traffic, k->method, e, us);
+    enum log_event event = e && e->code == ERR_INTERNAL ? LOG_request_failed : LOG_request_done;
+    if (event == LOG_request_done && log->level > LOG_DEBUG)
+        return;
+    log_emit(log, event, log_str("method", k->method->name), log_str("status", e ? err_name(e->code) : "OK"),
+             log_str("text", e ? e->text : ""), log_int("us", us));
+}
+
+static void note_left(struct api_call *k) {
+    struct err e;
+    (void)err_std(&e, ERR_CANCELLED);
+    note_end(k, &e);
+}
+
+/* Ends the call: `resp` is filled in, and the handler's own or to be sent now. */
+static void finish(struct api_call *k, struct http1_response *resp) {
+    ensure(!k->is_ended);
+    k->is_ended = true;
+    list_remove(&k->link);
+    list_append(&k->api->ended, &k->link);
+    if (k->later)
+        http1_answer(take(&k->later), resp);
+}
+
+static struct http1_response *begin_answer(struct api_call *k, struct http1_response *own) {
+    if (!k->later)
+        return k->resp;
+    http1_response_init(own);
+    return own;
+}
+
+static void call_failed(struct call *c, const struct err *e) {
+    struct api_call *k = container_of(c, struct api_call, call);
+    struct http1_response own, *resp = begin_answer(k, &own);
+    note_end(k, e);
+    fill_error(resp, e, k->style);
+    finish(k, resp);
+}
+
+/* The message and its packed tail as one message, which lives in the arena. */
+static int join(const ProtobufCMessage *m, struct str tail, struct arena *a, ProtobufCMessage **ret,
+                struct err *reterr) {
+    struct buf packed cleanup(buf_done);
+    buf_init(&packed, ANSWER_BUDGET);
+    wire_encode(&packed, m);
+    buf_add_str(&packed, tail);
+    if (!buf_ok(&packed))
+        return err_std(reterr, ERR_NO_MEMORY);
+    return wire_decode(m->descriptor, buf_str(&packed), a, ret, reterr);
+}
+
+static int print_answer(struct api_call *k, struct buf *out, const ProtobufCMessage *m, struct str tail,
+                        struct err *reterr) {
+    struct arena a cleanup(arena_done);
+    ProtobufCMessage *joined;
+    arena_init(&a, ANSWER_BUDGET);
+    if (tail.n) {
+        int rc = join(m, tail, &a, &joined, reterr);
+        if (rc < 0)
+            return rc;
+        m = joined;
+    }
+    int rc = json_print(out, m, k->style, reterr);
+    buf_add_u8(out, '\n');
+    return rc == 0 && !buf_ok(out) ? err_std(reterr, ERR_NO_MEMORY) : rc;
+}
+
+static void call_replied(struct call *c, const ProtobufCMessage *m, struct str tail) {
+    struct api_call *k = container_of(c, struct api_call, call);
+    struct http1_response own, *resp = begin_answer(k, &own);
+    struct err e;
+    ensure(m->descriptor == k->method->response);
+    int rc = print_answer(k, &resp->body, m, tail, &e);
+    if (rc < 0)
+        fill_error(resp, &e, k->style);
+    note_end(k, rc < 0 ? &e : NULL);
+    finish(k, resp);
+}
+
+static const struct call_ops api_ops = {call_replied, call_failed};
+
+/* Requests. */
+
+static int set_path(const struct route *route, struct str url, ProtobufCMessage *m, struct arena *a,
+                    struct err *reterr) {
+    struct str path = str_of(route->path), name, text, value;
+    while (route_next_variable(&path, &url, &name, &text)) {
+        int rc = query_decode(a, text, false, &value, reterr);
+        if (rc == 0)
+            rc = json_set(m, name, value, JSON_SET_OVER, a, reterr);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* These say how the answer should look, and belong to no field. */
+static bool is_style(struct str name) {
+    return str_is(name, "pretty") || str_is(name, "noPayloadShorthand");
+}
+
+static int set_query(const struct route *route, struct str query, ProtobufCMessage *m, struct arena *a,
+                     struct err *reterr) {
+    struct str raw_name, raw_value, name, value;
+    while (query_next(&query, &raw_name, &raw_value)) {
+        int rc = query_decode(a, raw_name, true, &name, reterr);
+        if (rc == 0)
+            rc = query_decode(a, raw_value, true, &value, reterr);
+        if (rc < 0)
+            return rc;
+        if (is_style(name))
+            continue;
+        if (route->has_body)
+            return err_set(reterr, ERR_INVALID,
+                           "%.*s: this call takes its fields in the body, not in the URL",
+                           (int)MIN(name.n, ERR_TEXT_MAX / 4), name.p);
+        rc = json_set(m, name, value, JSON_SET_ONCE, a, reterr);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static bool has_suffix(const struct http1_request *q, const char *header, const char *suffix) {
+    struct str value = http1_header(q, header);
+    return value.n && memmem(value.p, value.n, suffix, strlen(suffix));
+}
+
+static struct json_style style_of(const struct http1_request *q) {
+    return (struct json_style){
+        .is_pretty = query_has(q->query, "pretty") || has_suffix(q, "Accept", "+pretty"),
+        .has_shorthand =
+            !query_has(q->query, "noPayloadShorthand") && !has_suffix(q, "Accept", "+no-payload-shorthand"),
+    };
+}
+
+static int make_request(struct api_call *k, const struct route *route, const struct http1_request *q,
+                        ProtobufCMessage **ret, struct err *reterr) {
+    bool has_text = route->has_body && q->body.n > 0;
+    bool has_shorthand = !has_suffix(q, "Content-Type", "+no-payload-shorthand");
+    int rc =
+        json_parse(k->method->request, has_text ? q->body : STR("{}"), has_shorthand, &k->arena, ret, reterr);
+    if (rc == 0)
+        rc = set_path(route, q->path, *ret, &k->arena, reterr);
+    if (rc == 0)
+        rc = set_query(route, q->query, *ret, &k->arena, reterr);
+    if (rc < 0)
+        return rc;
+    size_t size = protobuf_c_message_get_packed_size(*ret);
+    size_t max = k->method->request_bytes_max;
+    return size > max ? grpc_too_large(reterr, size, max) : 0;
+}
+
+static int read_deadline(struct api_call *k, const struct http1_request *q, struct err *reterr) {
+    struct str timeout = http1_header(q, "Grpc-Timeout");
+    int64_t us;
+    k->call.deadline.us = CLOCK_NEVER;
+    if (!timeout.p)
+        return 0;
+    if (grpc_timeout_parse(timeout, &us) < 0)
+        return err_set(reterr, ERR_INVALID, "malformed Grpc-Timeout");
+    if (us <= 0)
+        return err_std(reterr, ERR_DEADLINE);
+    k->call.deadline.us = usec_add(k->begin.us, us);
+    return 0;
+}
+
+/* Calls. */
+
+static void call_free(struct api_call *k) {
+    list_remove(&k->link);
+    arena_done(&k->arena);
+    mem_free(k);
+}
+
+static void on_gone(void *ctx) {
+    struct api_call *k = ctx;
+    struct engine *e = k->api->dispatch->engine;
+    k->later = NULL;
+    k->is_ended = true;
+    note_left(k);
+    list_remove(&k->link);
+    list_append(&k->api->ended, &k->link);
+    if (e)
+        engine_cancel(e, &k->call);
+}
+
+static struct api_call *call_new(struct api *api, const struct method *method, struct mono begin) {
+    struct api_call *k = mem_zalloc(sizeof(*k));
+    if (!k)
+        return NULL;
+    arena_init(&k->arena, CALL_BUDGET);
+    k->call = (struct call){.ops = &api_ops, .arena = &k->arena};
+    k->api = api;
+    k->method = method;
+    k->begin = begin;
+    list_append(&api->waiting, &k->link);
+    return k;
+}
+
+static void begin_call(struct api_call *k, const struct route *route, const struct http1_request *q) {
+    ProtobufCMessage *message;
+    struct err e;
+    if (read_deadline(k, q, &e) < 0 || make_request(k, route, q, &message, &e) < 0) {
+        call_fail(&k->call, &e);
+        return;
+    }
+    k->method->fn(k->api->dispatch, &k->call, message);
+    if (k->is_ended)
+        return;
+    k->later = http1_take(q, on_gone, k);
+    if (k->later)
+        return;
+    engine_cancel(k->api->dispatch->engine, &k->call);
+    (void)err_std(&e, ERR_NO_MEMORY);
+    call_fail(&k->call, &e);
+}
+
+/* What comes before a method. */
+
+static const char *allowed(unsigned verbs) {
+    static const char *const texts[] = {
+        [ROUTE_GET] = "GET, HEAD",
+        [ROUTE_POST] = "POST",
+        [ROUTE_DELETE] = "DELETE",
+        [ROUTE_GET | ROUTE_POST] = "GET, HEAD, POST",
+        [ROUTE_GET | ROUTE_DELETE] = "GET, HEAD, DELETE",
+        [ROUTE_POST | ROUTE_DELETE] = "POST, DELETE",
+        [ROUTE_GET | ROUTE_POST | ROUTE_DELETE] = "GET, HEAD, POST, DELETE",
+    };
+    return texts[verbs];
+}
+
+/* Pages of other sites can send requests here from a browser that can reach us, but not without saying so. */
+static bool is_foreign(const struct http1_request *q) {
+    static const struct str schemes[] = {{"http://", 7}, {"https://", 8}}; /* the latter through a proxy */
+    struct str origin = http1_header(q, "Origin");
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (str_starts(origin, schemes[i]) &&
+            str_eq(str_bytes(origin.p + schemes[i].n, origin.n - schemes[i].n), q->host))
+            return false;
+    return origin.p != NULL;
+}
+
+static void refuse(struct http1_response *resp, int status, int code, const char *text,
+                   struct json_style style) {
+    struct err e;
+    (void)err_set(&e, code, "%s", text);
+    fill_error(resp, &e, style);
+    resp->status = status;
+}
+
+bool api_request(struct api *api, const struct http1_request *q, struct http1_response *resp) {
+    unsigned verbs;
+    const struct route *route = route_find(q->method, q->path, &verbs);
+    const struct method *method;
+    struct json_style style = style_of(q);
+    struct err e;
+    if (!verbs)
+        return false;
+    if (!route) {
+        resp->allow = allowed(verbs);
+        refuse(resp, HTTP_NOT_ALLOWED, ERR_UNIMPLEMENTED, "This path does not take this method.", style);
+        return true;
+    }
+    if (is_foreign(q)) {
+        refuse(resp, HTTP_FORBIDDEN, ERR_DENIED, "Pages of other sites may not call this server.", style);
+        return true;
+    }
+    struct dispatch *d = api->dispatch;
+    struct now now = host_now();
+    struct api_call *k = NULL;
+    int rc = d->engine && !d->is_draining ? 0 : err_std(&e, ERR_UNAVAILABLE);
+    if (rc == 0)
+        rc = methods_find(&d->methods, str_of(method_at(route->method)->path), &method, &e);
+    if (rc == 0 && !(k = call_new(api, method, now.mono)))
+        rc = err_std(&e, ERR_NO_MEMORY);
+    if (rc < 0) {
+        fill_error(resp, &e, style);
+        return true;
+    }
+    k->style = style;
+    k->resp = resp;
+    /* The engine must not work by the time of the last turn, which may be long ago. */
+    engine_advance(d->engine, now);
+    begin_call(k, route, q);
+    k->resp = NULL;
+    return true;
+}
+
+void api_init(struct api *api, struct dispatch *d) {
+    *api = (struct api){.dispatch = d};
+    list_init(&api->waiting);
+    list_init(&api->ended);
+}
+
+void api_sweep(struct api *api) {
+    list_for_safe(&api->ended, n) call_free(container_of(n, struct api_call, link));
+}

@@ -1,0 +1,168 @@
+/* From counters to text, one function for each row of the table. */
+#include "serve/metrics.h"
+
+#include <ctype.h>
+
+#include "base/clock.h"
+#include "names.h"
+#include "rondo.pb-c.h"
+#include "serve/exposition.h"
+#include "wire/grpc.h"
+
+#define LABEL_MAX 32
+
+static const char *const code_names[TRAFFIC_CODES] = {
+    [GRPC_OK] = "OK",
+    [GRPC_CANCELLED] = "CANCELLED",
+    [GRPC_UNKNOWN] = "UNKNOWN",
+    [GRPC_INVALID_ARGUMENT] = "INVALID_ARGUMENT",
+    [GRPC_DEADLINE_EXCEEDED] = "DEADLINE_EXCEEDED",
+    [GRPC_NOT_FOUND] = "NOT_FOUND",
+    [GRPC_ALREADY_EXISTS] = "ALREADY_EXISTS",
+    [GRPC_PERMISSION_DENIED] = "PERMISSION_DENIED",
+    [GRPC_RESOURCE_EXHAUSTED] = "RESOURCE_EXHAUSTED",
+    [GRPC_FAILED_PRECONDITION] = "FAILED_PRECONDITION",
+    [GRPC_ABORTED] = "ABORTED",
+    [GRPC_OUT_OF_RANGE] = "OUT_OF_RANGE",
+    [GRPC_UNIMPLEMENTED] = "UNIMPLEMENTED",
+    [GRPC_INTERNAL] = "INTERNAL",
+    [GRPC_UNAVAILABLE] = "UNAVAILABLE",
+    [GRPC_DATA_LOSS] = "DATA_LOSS",
+    [GRPC_UNAUTHENTICATED] = "UNAUTHENTICATED",
+};
+
+/* the process */
+
+static void add_rondo_build_info(const struct scrape *s unused_arg, const struct metric *m, struct buf *out) {
+    const char *version = RONDO_VERSION;
+    exposition_count(out, m, &version, 1);
+}
+
+static void add_rondo_uptime_seconds(const struct scrape *s, const struct metric *m, struct buf *out) {
+    exposition_number(out, m, NULL, (double)s->uptime_us / (double)USEC_PER_SEC);
+}
+
+static void add_process_resident_memory_bytes(const struct scrape *s, const struct metric *m,
+                                              struct buf *out) {
+    exposition_count(out, m, NULL, (uint64_t)s->resident_bytes);
+}
+
+/* requests: of methods that were called, and codes that came up */
+
+static void add_rondo_requests_total(const struct scrape *s, const struct metric *m, struct buf *out) {
+    for (size_t i = 0; i < METHOD_COUNT; i++) {
+        for (size_t code = 0; code < TRAFFIC_CODES; code++) {
+            const char *values[] = {method_at(i)->name, code_names[code]};
+            uint64_t n = s->traffic->methods[i].ends[code];
+            if (n)
+                exposition_count(out, m, values, n);
+        }
+    }
+}
+
+static void add_rondo_request_duration_seconds(const struct scrape *s, const struct metric *m,
+                                               struct buf *out) {
+    for (size_t i = 0; i < METHOD_COUNT; i++) {
+        const struct histogram *h = &s->traffic->methods[i].us;
+        if (histogram_count(h))
+            exposition_histogram(out, m, &method_at(i)->name, h);
+    }
+}
+
+/* commits */
+
+static void add_rondo_commit_duration_seconds(const struct scrape *s, const struct metric *m,
+                                              struct buf *out) {
+    exposition_histogram(out, m, NULL, &s->engine.commit_us);
+}
+
+static void add_rondo_commit_runs(const struct scrape *s, const struct metric *m, struct buf *out) {
+    exposition_histogram(out, m, NULL, &s->engine.commit_runs);
+}
+
+static void add_rondo_commit_bytes(const struct scrape *s, const struct metric *m, struct buf *out) {
+    exposition_histogram(out, m, NULL, &s->engine.commit_bytes);
+}
+
+/* queues and runs */
+
+static void add_by_kind(const struct metric *m, struct buf *out, const size_t counts[2]) {
+    static const char *const kinds[] = {"workflow", "activity"};
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        exposition_count(out, m, &kinds[i], counts[i]);
+}
+
+static void add_rondo_tasks_waiting(const struct scrape *s, const struct metric *m, struct buf *out) {
+    add_by_kind(m, out, s->engine.waiting_tasks);
+}
+
+static void add_rondo_polls_parked(const struct scrape *s, const struct metric *m, struct buf *out) {
+    add_by_kind(m, out, s->engine.parked_polls);
+}
+
+static void add_rondo_task_queues(const struct scrape *s, const struct metric *m, struct buf *out) {
+    add_by_kind(m, out, s->engine.queues);
+}
+
+static void add_rondo_runs_in_memory(const struct scrape *s, const struct metric *m, struct buf *out) {
+    static const char *const forms[] = {"body", "stub"};
+    exposition_count(out, m, &forms[0], s->engine.bodies);
+    exposition_count(out, m, &forms[1], s->engine.stubs);
+}
+
+/* schedules */
+
+/* LEDGER_FATE_CATCHUP_MISSED is catchup_missed. */
+static void fate_label(const char *name, char label[LABEL_MAX]) {
+    static const char prefix[] = "LEDGER_FATE_";
+    size_t n = 0;
+    for (name += sizeof(prefix) - 1; *name && n < LABEL_MAX - 1; name++)
+        label[n++] = (char)tolower((unsigned char)*name);
+    label[n] = '\0';
+}
+
+static void add_rondo_schedule_times_total(const struct scrape *s, const struct metric *m, struct buf *out) {
+    const ProtobufCEnumDescriptor *fates = &rondo__ledger_fate__descriptor;
+    for (unsigned i = 0; i < fates->n_values; i++) {
+        char label[LABEL_MAX];
+        const char *value = label;
+        int fate = fates->values[i].value;
+        fate_label(fates->values[i].name, label);
+        if (fate != LEDGER_FATE_UNSPECIFIED)
+            exposition_count(out, m, &value, s->engine.fates[fate]);
+    }
+}
+
+static void add_rondo_schedule_lateness_seconds(const struct scrape *s, const struct metric *m,
+                                                struct buf *out) {
+    exposition_histogram(out, m, NULL, &s->engine.lateness_us);
+}
+
+/* letters */
+
+static void add_rondo_letters_delivered_total(const struct scrape *s, const struct metric *m,
+                                              struct buf *out) {
+    exposition_count(out, m, NULL, s->engine.letters_delivered);
+}
+
+static void add_rondo_letters_retried_total(const struct scrape *s, const struct metric *m, struct buf *out) {
+    exposition_count(out, m, NULL, s->engine.letters_retried);
+}
+
+struct metric_row {
+    struct metric metric;
+    void (*add)(const struct scrape *s, const struct metric *m, struct buf *out);
+};
+
+static const struct metric_row rows[] = {
+#define METRIC(name_, kind_, labels_, help_) {{#name_, METRIC_##kind_, labels_, help_}, add_##name_},
+#include "serve/metrics.def"
+#undef METRIC
+};
+
+void metrics_print(const struct scrape *s, struct buf *out) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        exposition_head(out, &rows[i].metric);
+        rows[i].add(s, &rows[i].metric, out);
+    }
+}

@@ -1,0 +1,23 @@
+/* The paths of Temporal's HTTP API, from proto/routes.def. */
+#pragma once
+
+#include "base/str.h"
+#include "serve/methods.h"
+
+enum route_verb { ROUTE_GET = 1, ROUTE_POST = 2, ROUTE_DELETE = 4 }; /* bits, for sets of them */
+
+struct route {
+    size_t method; /* for method_at() */
+    enum route_verb verb;
+    const char *path; /* "/api/v1/namespaces/{namespace}/workflows/{execution.workflow_id}" */
+    bool has_body;
+};
+
+/* The row that verb and path lead to, or NULL; *ret_verbs is the set of those that the path takes. HEAD is
+ * GET. */
+const struct route *route_find(struct str verb, struct str path, unsigned *ret_verbs);
+const struct route *route_at(size_t i); /* NULL past the end */
+
+/* Steps through the variables of a path that matched: name is the field, value the segment as it stands in
+ * the URL. Both slices start out as the row's path and the request's. False when there is none left. */
+bool route_next_variable(struct str *path, struct str *url, struct str *ret_name, struct str *ret_value);

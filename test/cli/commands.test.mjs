@@ -1,0 +1,268 @@
+// The commands that ask a server, against one: what they print, in each format, and how they end.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { launch, run } from './rondo.mjs';
+
+let server;
+let env;
+
+before(async () => {
+  server = launch(['server', 'start-dev', '--port', '0', '--headless', '-o', 'json']);
+  const line = await new Promise((resolve, reject) => {
+    server.proc.stdout.once('data', resolve);
+    server.ended.then(() => reject(new Error(server.stderr())));
+  });
+  env = { TEMPORAL_ADDRESS: JSON.parse(line).grpc };
+});
+after(async () => {
+  const { code } = await server.stop();
+  assert.equal(code, 0);
+});
+
+const ask = (args, options) => run(args, { env, ...options });
+
+// Must succeed, with nothing on stderr.
+async function text(...args) {
+  const { code, stdout, stderr } = await ask(args);
+  assert.equal(stderr, '', args.join(' '));
+  assert.equal(code, 0, args.join(' '));
+  return stdout;
+}
+const json = async (...args) => JSON.parse(await text(...args, '-o', 'json'));
+const lines = async (...args) => (await text(...args, '-o', 'jsonl')).split('\n').filter(Boolean).map((l) => JSON.parse(l));
+
+// Must fail with this code, nothing on stdout, and one line on stderr that matches.
+async function refused(code, pattern, ...args) {
+  const result = await ask(args);
+  assert.equal(result.code, code, result.stderr);
+  assert.equal(result.stdout, '');
+  assert.match(result.stderr, pattern);
+  assert.equal(result.stderr.trimEnd().split('\n').length, 1);
+}
+
+const start = (id, ...more) =>
+  json('workflow', 'start', '--type', 'order', '--task-queue', 'cli', '--workflow-id', id, ...more);
+
+test('every command has help with an example, and the guide names it and its flags', async () => {
+  const guide = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+  const helpOf = async (words) => JSON.parse((await run([...words, '--help', '-o', 'json'])).stdout);
+  const commands = (await helpOf([])).commands.map((c) => c.name).filter((name) => !/^(server|version|help)/.test(name));
+  assert.ok(commands.length > 25);
+  for (const name of commands) {
+    const help = await helpOf(name.split(' '));
+    assert.equal(help.command, name);
+    if (help.commands.length) continue; // a group
+    assert.equal(help.examples.length, 1, name);
+    assert.ok(help.examples[0].line.startsWith(`rondo ${name}`), name);
+    assert.ok(guide.includes(`\`rondo ${name}`), `docs/cli.md does not mention rondo ${name}`);
+    for (const flag of help.flags) assert.ok(guide.includes(`\`--${flag.name}`), `${name} --${flag.name}`);
+  }
+});
+
+test('a workflow is started, found, described, counted', async () => {
+  const started = await start('found-1', '--input', '{"n":1}', '--input', '"two"', '--memo', 'why="test"');
+  assert.equal(started.workflowId, 'found-1');
+  assert.match(started.runId, /^[0-9a-f-]{36}$/);
+  assert.equal(started.taskQueue, 'cli');
+  const described = await json('workflow', 'describe', '--workflow-id', 'found-1');
+  assert.equal(described.workflowExecutionInfo.execution.runId, started.runId);
+  assert.deepEqual(described.workflowExecutionInfo.memo.fields, { why: 'test' });
+  const card = await text('workflow', 'describe', '-w', 'found-1');
+  assert.match(card, /^Status +Running$/m);
+  assert.match(card, new RegExp(`^RunId +${started.runId}$`, 'm'));
+  const query = "WorkflowId = 'found-1'";
+  const [row] = await json('workflow', 'list', '--query', query);
+  assert.equal(row.execution.workflowId, 'found-1');
+  const table = (await text('workflow', 'list', '--query', query)).trimEnd().split('\n');
+  assert.equal(table.length, 2);
+  assert.match(table[0], /^Status +WorkflowId +Type +StartTime +RunId$/);
+  assert.match(table[1], /^Running +found-1 +order +20/);
+  assert.deepEqual(await json('workflow', 'count', '--query', query), { count: '1' });
+  assert.match(await text('workflow', 'count', '--query', `${query} GROUP BY ExecutionStatus`), /^Groups +Running 1$/m);
+});
+
+test('without an id a workflow gets one', async () => {
+  const a = await json('workflow', 'start', '--workflow-type', 'order', '-t', 'cli');
+  const b = await json('workflow', 'start', '--type', 'order', '-t', 'cli');
+  assert.notEqual(a.workflowId, b.workflowId);
+  assert.equal((await json('workflow', 'describe', '-w', a.workflowId)).workflowExecutionInfo.type.name, 'order');
+});
+
+test('a list goes over all pages, or as far as the limit', async () => {
+  for (let i = 0; i < 7; i++) await start(`page-${i}`);
+  const query = "WorkflowId STARTS_WITH 'page-'";
+  const ids = (rows) => rows.map((row) => row.execution.workflowId).sort();
+  const all = ids(await lines('workflow', 'list', '-q', query));
+  assert.deepEqual(all, [0, 1, 2, 3, 4, 5, 6].map((i) => `page-${i}`));
+  for (const size of ['2', '3', '7']) {
+    assert.deepEqual(ids(await lines('workflow', 'list', '-q', query, '--page-size', size)), all);
+    assert.deepEqual(ids(await json('workflow', 'list', '-q', query, '--page-size', size)), all);
+    const table = (await text('workflow', 'list', '-q', query, '--page-size', size)).trimEnd().split('\n');
+    assert.equal(table.filter((line) => line.startsWith('Status')).length, 1);
+    assert.equal(table.length, 8);
+  }
+  assert.equal((await lines('workflow', 'list', '-q', query, '--limit', '3')).length, 3);
+  assert.equal((await lines('workflow', 'list', '-q', query, '--limit', '5', '--page-size', '2')).length, 5);
+  assert.equal(await text('workflow', 'list', '-q', query, '-o', 'none'), '');
+  assert.equal((await json('workflow', 'list', '-q', query, '--limit', '5')).length, 5);
+  assert.deepEqual(await json('workflow', 'list', '-q', "WorkflowId = 'none'"), []);
+  assert.equal((await text('workflow', 'list', '-q', query)).trimEnd().split('\n').length, 8);
+});
+
+test('signals, cancellation and termination are in the history', async () => {
+  await start('steered');
+  assert.equal(await text('workflow', 'signal', '-w', 'steered', '--name', 'go', '--input', '[1,2]'), '');
+  await text('workflow', 'cancel', '-w', 'steered', '--reason', 'late');
+  await text('workflow', 'terminate', '-w', 'steered', '--reason', 'enough');
+  const { events } = await json('workflow', 'show', '-w', 'steered');
+  const of = (type) => events.find((e) => e.eventType === `EVENT_TYPE_WORKFLOW_EXECUTION_${type}`);
+  const { data } = of('SIGNALED').workflowExecutionSignaledEventAttributes.input.payloads[0];
+  assert.deepEqual(JSON.parse(Buffer.from(data, 'base64')), [1, 2]);
+  assert.equal(of('CANCEL_REQUESTED').workflowExecutionCancelRequestedEventAttributes.cause, 'late');
+  assert.equal(of('TERMINATED').workflowExecutionTerminatedEventAttributes.reason, 'enough');
+  assert.match(await text('workflow', 'show', '-w', 'steered'), /^1 +\S+ +WorkflowExecutionStarted$/m);
+  await refused(1, /already completed/, 'workflow', 'terminate', '-w', 'steered');
+  await text('workflow', 'delete', '-w', 'steered');
+  await refused(1, /not found/, 'workflow', 'describe', '-w', 'steered');
+});
+
+test('a signal starts what does not run', async () => {
+  const args = ['--type', 'cart', '-t', 'cli', '-w', 'cart', '--signal-name', 'add', '--signal-input', '"book"', '--input', '1'];
+  const first = await json('workflow', 'signal-with-start', ...args);
+  const second = await json('workflow', 'signal-with-start', ...args);
+  assert.deepEqual([first.started, second.started], [true, false]);
+  assert.equal(first.runId, second.runId);
+  const { events } = await json('workflow', 'show', '-w', 'cart');
+  assert.equal(events.filter((e) => e.eventType === 'EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED').length, 2);
+});
+
+test('a workflow is paused and goes on', async () => {
+  await start('held');
+  await text('workflow', 'pause', '-w', 'held', '--reason', 'wait');
+  assert.match(await text('workflow', 'describe', '-w', 'held'), /^Status +Paused$/m);
+  await text('workflow', 'unpause', '-w', 'held');
+  assert.match(await text('workflow', 'describe', '-w', 'held'), /^Status +Running$/m);
+  await refused(2, /--reason is needed/, 'workflow', 'reset', '-w', 'held', '--event-id', '3');
+  await refused(1, /./, 'workflow', 'reset', '-w', 'held', '--event-id', '99', '--reason', 'x');
+});
+
+const scheduled = ['--type', 'report', '--task-queue', 'cli', '--workflow-id', 'report'];
+
+test('a schedule has what the flags said', async () => {
+  const flags =
+    '--time-zone Europe/Berlin --interval 2h/15m --overlap-policy BufferOne --catchup-window 1h --jitter 5s ' +
+    '--pause --notes made --remaining-actions 3 --pause-on-failure --start-time 2026-01-01T00:00:00Z --end-time 2099-01-01T00:00:00Z';
+  await text('schedule', 'create', '--schedule-id', 'full', '--cron', '0 9 * * mon-fri', '--calendar',
+    '{"dayOfWeek":"Sat","hour":"17"}', '--input', '{"a":1}', ...flags.split(' '), ...scheduled);
+  const { schedule } = await json('schedule', 'describe', '--schedule-id', 'full');
+  const { spec, state, policies, action } = schedule;
+  assert.deepEqual(spec.interval, [{ interval: '7200s', phase: '900s' }]);
+  assert.deepEqual(spec.structuredCalendar.map((c) => c.hour[0].start).sort(), [17, 9]);
+  assert.equal(spec.timezoneName, 'Europe/Berlin');
+  assert.equal(spec.jitter, '5s');
+  assert.equal(spec.startTime, '2026-01-01T00:00:00Z');
+  assert.equal(spec.endTime, '2099-01-01T00:00:00Z');
+  assert.deepEqual(state, { notes: 'made', paused: true, limitedActions: true, remainingActions: '3' });
+  assert.equal(policies.overlapPolicy, 'SCHEDULE_OVERLAP_POLICY_BUFFER_ONE');
+  assert.equal(policies.catchupWindow, '3600s');
+  assert.equal(policies.pauseOnFailure, true);
+  assert.deepEqual(action.startWorkflow.input, [{ a: 1 }]);
+  assert.equal(action.startWorkflow.workflowId, 'report');
+  assert.match(await text('schedule', 'describe', '-s', 'full'), /^Paused +true$/m);
+});
+
+test('a schedule is toggled, triggered, backfilled, and its ledger tells', async () => {
+  await text('schedule', 'create', '-s', 'steered', '--interval', '1h', ...scheduled);
+  assert.deepEqual((await lines('schedule', 'list')).map((s) => s.scheduleId).sort(), ['full', 'steered']);
+  await text('schedule', 'toggle', '-s', 'steered', '--pause', '--reason', 'holiday');
+  let { state } = (await json('schedule', 'describe', '-s', 'steered')).schedule;
+  assert.deepEqual([state.paused, state.notes], [true, 'holiday']);
+  await text('schedule', 'toggle', '-s', 'steered', '--unpause', '--reason', 'back');
+  ({ state } = (await json('schedule', 'describe', '-s', 'steered')).schedule);
+  assert.deepEqual([state.paused ?? false, state.notes], [false, 'back']);
+  await text('schedule', 'trigger', '-s', 'steered', '--overlap-policy', 'AllowAll');
+  const period = '--start-time 2026-01-01T00:30:00Z --end-time 2026-01-01T02:30:00Z --overlap-policy AllowAll';
+  await text('schedule', 'backfill', '-s', 'steered', ...period.split(' '));
+  let entries = [];
+  for (let i = 0; i < 100 && entries.length < 3; i++) entries = await lines('schedule', 'history', '-s', 'steered');
+  const backfilled = entries.filter((e) => e.origin === 'LEDGER_ORIGIN_BACKFILL').map((e) => e.nominalTime);
+  assert.deepEqual(backfilled.sort(), ['2026-01-01T01:00:00Z', '2026-01-01T02:00:00Z']);
+  assert.equal(entries.filter((e) => e.origin === 'LEDGER_ORIGIN_TRIGGER').length, 1);
+  assert.match(await text('schedule', 'history', '-s', 'steered'), / Started +Trigger +report-/);
+  await text('schedule', 'delete', '-s', 'steered');
+  await refused(1, /not found/i, 'schedule', 'describe', '-s', 'steered');
+});
+
+test('next needs no server, and knows the hour that is missing', async () => {
+  const spec = ['--cron', '30 2 * * *', '--time-zone', 'Europe/Berlin', '--from', '2026-03-27T12:00:00Z', '--limit', '2'];
+  const { code, stdout, stderr } = await run(['schedule', 'next', ...spec, '-o', 'json'], { env: { RONDO_ADDRESS: 'nowhere' } });
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.deepEqual(JSON.parse(stdout), [
+    { time: '2026-03-28T01:30:00Z', local: '2026-03-28T02:30:00+01:00 CET' },
+    { time: '2026-03-30T00:30:00Z', local: '2026-03-30T02:30:00+02:00 CEST' },
+  ]);
+  const every = await lines('schedule', 'next', '--interval', '1d/6h', '--from', '2026-01-01T00:00:00Z', '--limit', '2');
+  assert.deepEqual(every.map((t) => t.time), ['2026-01-01T06:00:00Z', '2026-01-02T06:00:00Z']);
+  assert.match(await text('schedule', 'next', ...spec), /^UTC +Local\n2026-03-28T01:30:00Z {2}2026-03-28T02:30:00\+01:00 CET\n/);
+  await refused(2, /--cron: .*column/, 'schedule', 'next', '--cron', '99 * * * *');
+  await refused(2, /add --cron or --interval/, 'schedule', 'next');
+  await refused(2, /--from/, 'schedule', 'next', '--interval', '1h', '--from', 'soon');
+  await refused(2, /Nowhere\/Land/, 'schedule', 'next', '--cron', '0 9 * * *', '--time-zone', 'Nowhere/Land');
+});
+
+test('namespaces, search attributes, health and task queues', async () => {
+  await text('operator', 'namespace', 'create', '--namespace', 'orders', '--retention', '48h', '--description', 'ours');
+  const names = (await lines('operator', 'namespace', 'list')).map((n) => n.namespaceInfo.name);
+  assert.ok(names.includes('orders') && names.includes('default'));
+  const { namespaceInfo, config } = await json('operator', 'namespace', 'describe', '-n', 'orders');
+  assert.deepEqual([namespaceInfo.description, config.workflowExecutionRetentionTtl], ['ours', '172800s']);
+  await refused(1, /already exists/i, 'operator', 'namespace', 'create', '--namespace', 'orders');
+  await text('operator', 'search-attribute', 'create', '--name', 'Customer', '--type', 'Keyword', '--name', 'Size', '--type', 'Int');
+  const table = await text('operator', 'search-attribute', 'list');
+  assert.match(table, /^Customer +Keyword$/m);
+  assert.match(table, /^Size +Int$/m);
+  await start('with-attributes', '--search-attribute', 'Customer="acme"', '--search-attribute', 'Size=3');
+  const found = await lines('workflow', 'list', '-q', "Customer = 'acme' AND Size = 3");
+  assert.deepEqual(found.map((w) => w.execution.workflowId), ['with-attributes']);
+  await text('operator', 'search-attribute', 'remove', '--name', 'Size');
+  assert.deepEqual((await lines('operator', 'search-attribute', 'list')).map((a) => a.key), ['Customer']);
+  await refused(2, /--name is needed/, 'operator', 'search-attribute', 'remove');
+  await refused(2, /as many --type as --name/, 'operator', 'search-attribute', 'create', '--name', 'A');
+  await refused(2, /Colour/, 'operator', 'search-attribute', 'create', '--name', 'A', '--type', 'Colour');
+  assert.deepEqual(await json('operator', 'cluster', 'health'), { status: 'SERVING' });
+  assert.deepEqual(await json('task-queue', 'describe', '--task-queue', 'cli'), []);
+});
+
+test('the environment chooses the server and the namespace, flags win', async () => {
+  const address = env.TEMPORAL_ADDRESS;
+  const both = { RONDO_ADDRESS: address, TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_NAMESPACE: 'no-such' };
+  const missing = await ask(['workflow', 'list'], { env: both });
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /no-such/);
+  const { code } = await ask(['workflow', 'list', '--namespace', 'default'], { env: both });
+  assert.equal(code, 0);
+});
+
+test('mistakes end with 2, no server with 3, and each says what to do', async () => {
+  await refused(2, /--type is needed.*--help/, 'workflow', 'start');
+  await refused(2, /--input: .*column/, 'workflow', 'start', '--type', 'x', '-t', 'q', '--input', '{bad');
+  await refused(2, /--input/, 'workflow', 'start', '--type', 'x', '-t', 'q', '--input', '1,2');
+  await refused(2, /--run-timeout.*1h30m/, 'workflow', 'start', '--type', 'x', '-t', 'q', '--run-timeout', 'soon');
+  await refused(2, /--id-reuse-policy/, 'workflow', 'start', '--type', 'x', '-t', 'q', '--id-reuse-policy', 'Perhaps');
+  await refused(2, /KEY=JSON/, 'workflow', 'start', '--type', 'x', '-t', 'q', '--memo', 'nothing');
+  await refused(2, /either --pause or --unpause/, 'schedule', 'toggle', '-s', 'x');
+  await refused(2, /did you mean/, 'workflow', 'lst');
+  await refused(2, /--command-timeout/, 'workflow', 'list', '--command-timeout', 'never');
+  await refused(2, /--address/, 'workflow', 'list', '--address', 'nowhere');
+  await refused(3, /cannot reach 127\.0\.0\.1:1.*rondo server start-dev/, 'workflow', 'list', '--address', '127.0.0.1:1');
+  await refused(1, /./, 'workflow', 'list', '--query', 'Nonsense ==');
+});
+
+test('no text from a server moves the cursor of the terminal', async () => {
+  await start('loud', '--memo', 'x="a\\u001b[2Jb"');
+  await text('schedule', 'create', '-s', 'loud', '--interval', '1h', '--notes', 'red\u001b[31m\nline', ...scheduled);
+  const card = await text('schedule', 'describe', '-s', 'loud');
+  assert.match(card, /^Notes +red \[31m line$/m);
+  assert.ok(!card.includes('\u001b'));
+});
