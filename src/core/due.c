@@ -35,7 +35,7 @@ static struct due first_due(const State__Execution *st) {
         consider(&d, st->first_task_due_us, DUE_FIRST_TASK, 0);
     /* The task for whose sake these wait was speculative and did not survive a restart. */
     if (st->n_buffered && !st->task)
-        consider(&d, st->start_us, DUE_FIRST_TASK, 0);
+        consider(&d, 1, DUE_FIRST_TASK, 0); /* long ago, also for a clock that went back */
     if (st->run_expires_us)
         consider(&d, st->run_expires_us, DUE_RUN, 0);
     if (st->execution_expires_us)

@@ -17,6 +17,7 @@ struct reader {
     int64_t page_size;
     bool is_close_only;
     bool is_reverse; /* which of the two answers it gets */
+    int64_t until_us; /* how long it waits, once it does */
     bool waits;
 };
 
@@ -88,8 +89,10 @@ static void wait_for_events(struct op *op) {
         reply_nothing_yet(op);
         return;
     }
-    int64_t until = op_deadline(op, op->e->long_poll_us, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
-    op_park(op, &op->run->body->readers, until, reply_nothing_yet);
+    struct reader *rd = op->extra;
+    if (!rd->until_us) /* events that it does not wait for must not make it wait longer */
+        rd->until_us = op_deadline(op, op->e->long_poll_us, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS);
+    op_park(op, &op->run->body->readers, rd->until_us, reply_nothing_yet);
 }
 
 static int reader_close(struct op *op, struct reader *rd) {
