@@ -2,11 +2,8 @@
  *
  * Lists are never behind, so the answer to "how many?" is the truth; only runs whose first task is on its
  * way to a worker of the version are not in it yet, and for them the first look waits a while. */
-#include "base/mem.h"
 #include "core/versioning.h"
-#include "engine/engine_int.h"
-
-#define QUESTION_BYTES ((size_t)64 << 10)
+#include "engine/question.h"
 
 /* A version, by value: it may be gone when the answer comes. */
 struct drainage_key {
@@ -17,31 +14,12 @@ struct drainage_key {
 };
 
 struct drainage_answer {
-    bool is_read;
-    int rc;
+    struct answer answer;
     int64_t count;
 };
 
-static void count_row(struct read *r, const struct row *row) {
-    const struct op *op = ((struct page_read *)r->owner)->op;
-    if (op)
-        ((struct drainage_answer *)op->extra)->count += row->count;
-}
-
-static void count_done(struct read *r, int rc) {
-    struct page_read *pr = r->owner;
-    struct op *op = pr->op;
-    if (op) {
-        ((struct drainage_answer *)op->extra)->is_read = true;
-        ((struct drainage_answer *)op->extra)->rc = rc;
-    }
-    if (pr->is_in_read)
-        return;
-    page_read_free(pr);
-    if (!op)
-        return;
-    op->page_read = NULL;
-    op->go(op);
+static void count_row(struct op *op, const struct row *row) {
+    ((struct drainage_answer *)op->extra)->count += row->count;
 }
 
 static const struct predicate *is_text(struct arena *a, const char *name, const char *text) {
@@ -75,34 +53,17 @@ static const struct predicate *question(struct arena *a, const struct drainage_k
     return arena_failed(a) ? NULL : where;
 }
 
-/* 0 when the answer is there already, ERR_WAIT when op will be started again. */
-static int ask(struct op *op, const struct drainage_key *k, const struct drainage_answer *answer) {
-    struct page_read *pr = mem_zalloc(sizeof(*pr));
-    if (!pr)
-        return op_out_of_memory(op);
-    arena_init(&pr->arena, QUESTION_BYTES);
-    const struct predicate *where = question(&pr->arena, k);
+static int ask(struct op *op, const struct drainage_key *k, struct drainage_answer *answer) {
+    struct page_read *q = question_new(op);
+    if (!q)
+        return ERR_NO_MEMORY;
+    const struct predicate *where = question(&q->arena, k);
     if (!where) {
-        page_read_free(pr);
+        page_read_free(q);
         return op_out_of_memory(op);
     }
-    op->page_read = pr;
-    pr->op = op;
-    list_append(&op->e->page_reads, &pr->link);
-    pr->read = (struct read){.kind = READ_VISIBILITY_COUNT,
-                             .namespace_id = k->namespace_id,
-                             .where = where,
-                             .row = count_row,
-                             .done = count_done,
-                             .owner = pr};
-    pr->is_in_read = true;
-    store_read(op->e->store, &pr->read);
-    pr->is_in_read = false;
-    if (!answer->is_read)
-        return ERR_WAIT;
-    page_read_free(pr);
-    op->page_read = NULL;
-    return 0;
+    q->read = (struct read){.kind = READ_VISIBILITY_COUNT, .namespace_id = k->namespace_id, .where = where};
+    return op_ask(op, q, &answer->answer, count_row);
 }
 
 static void settle(struct op *op, const struct drainage_key *k, bool has_runs) {
@@ -127,10 +88,10 @@ static void go_check(struct op *op) {
     struct drainage_answer *answer = op->extra;
     if (!answer)
         op->extra = answer = arena_new(op->call->arena, struct drainage_answer);
-    int rc = !answer ? op_out_of_memory(op) : answer->is_read ? 0 : ask(op, k, answer);
+    int rc = !answer ? op_out_of_memory(op) : answer->answer.is_here ? 0 : ask(op, k, answer);
     if (rc == ERR_WAIT)
         return;
-    if (rc == 0 && answer->rc == 0)
+    if (rc == 0 && answer->answer.rc == 0)
         settle(op, k, answer->count > 0);
     op_reply(op, NULL, (struct str){NULL, 0});
 }

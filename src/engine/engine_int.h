@@ -132,6 +132,8 @@ struct page_read {
     bool is_in_read; /* as in struct run */
     bool is_done;
     struct op *op; /* NULL: nobody waits any more */
+    void (*row)(struct op *op, const struct row *row); /* question.c */
+    struct answer *answer;
     struct list link; /* in engine.page_reads */
     struct arena arena; /* what a list asks for: the store may look at it when the call is gone */
     struct visibility_place after;

@@ -4,8 +4,8 @@
  * disk, the store is asked for one page, the last entries first, and its rows, which are packed entries of
  * the answer, are handed on as they are. A page token holds the id that the next page lies below, so a page
  * is the same whatever was added meanwhile. */
-#include "base/mem.h"
 #include "core/schedule.h"
+#include "engine/question.h"
 #include "engine/schedule.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
@@ -25,8 +25,7 @@ struct ledger_page {
     bool is_explanation;
     bool has_times_between; /* the time asked for may stand between the first and the last of a row */
 
-    bool is_read;
-    int rc; /* of the read */
+    struct answer answer;
     size_t row_count;
     size_t bytes; /* of the rows; the store stops at its limit for them */
     int64_t last_id;
@@ -41,10 +40,9 @@ static bool is_meant(const struct ledger_page *p, const struct ledger_columns *l
            l->last_nominal_s == p->filter.from_s;
 }
 
-static void read_row(struct read *r, const struct row *row) {
-    struct op *op = ((struct page_read *)r->owner)->op;
-    struct ledger_page *p = op ? op->extra : NULL;
-    if (!p || !is_meant(p, &row->ledger))
+static void read_row(struct op *op, const struct row *row) {
+    struct ledger_page *p = op->extra;
+    if (!is_meant(p, &row->ledger))
         return;
     if (p->row_count == p->size) {
         p->has_more = true; /* one more than asked for, so that the last page has no token */
@@ -56,57 +54,26 @@ static void read_row(struct read *r, const struct row *row) {
     wire_add_bytes_field(&op->page, p->field, row->body);
 }
 
-static void read_done(struct read *r, int rc) {
-    struct page_read *pr = r->owner;
-    struct op *op = pr->op;
-    if (op) {
-        struct ledger_page *p = op->extra;
-        p->is_read = true;
-        p->rc = rc;
-    }
-    if (pr->is_in_read)
-        return;
-    page_read_free(pr);
-    if (!op)
-        return;
-    op->page_read = NULL;
-    op->go(op);
-}
-
-/* 0 when the answer is there already, ERR_WAIT when op will be started again. */
 static int read_page(struct op *op, struct ledger_page *p) {
-    struct page_read *pr = mem_zalloc(sizeof(*pr));
-    if (!pr)
-        return op_out_of_memory(op);
-    op->page_read = pr;
-    pr->op = op;
-    list_append(&op->e->page_reads, &pr->link);
-    pr->read = (struct read){.kind = READ_LEDGER,
-                             .namespace_id = p->key.namespace_id,
-                             .run_id = p->key.run_id,
-                             .ledger = p->filter,
-                             .limit = p->size + 1,
-                             .bytes_max = ENGINE_LIST_PAGE_BYTES,
-                             .row = read_row,
-                             .done = read_done,
-                             .owner = pr};
-    pr->is_in_read = true;
-    store_read(op->e->store, &pr->read);
-    pr->is_in_read = false;
-    if (!p->is_read)
-        return ERR_WAIT;
-    page_read_free(pr);
-    op->page_read = NULL;
-    return 0;
+    struct page_read *q = question_new(op);
+    if (!q)
+        return ERR_NO_MEMORY;
+    q->read = (struct read){.kind = READ_LEDGER,
+                            .namespace_id = p->key.namespace_id,
+                            .run_id = p->key.run_id,
+                            .ledger = p->filter,
+                            .limit = p->size + 1,
+                            .bytes_max = ENGINE_LIST_PAGE_BYTES};
+    return op_ask(op, q, &p->answer, read_row);
 }
 
 static void go_read(struct op *op) {
     struct ledger_page *p = op->extra;
-    int rc = p->is_read ? 0 : read_page(op, p);
+    int rc = p->answer.is_here ? 0 : read_page(op, p);
     if (rc == ERR_WAIT)
         return;
-    if (rc == 0 && p->rc < 0)
-        rc = err_std(&op->err, p->rc);
+    if (rc == 0 && p->answer.rc < 0)
+        rc = err_std(&op->err, p->answer.rc);
     if (rc == 0 && !p->is_explanation && (p->has_more || p->bytes >= ENGINE_LIST_PAGE_BYTES)) {
         State__LedgerToken t = STATE__LEDGER_TOKEN__INIT;
         t.before_id = p->last_id;

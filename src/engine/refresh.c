@@ -7,9 +7,9 @@
  * The walk begins when the change is on disk: then lists show every schedule that was made before it, and
  * those made later know it already. The namespace's state says which change all schedules have taken in, so
  * a walk that a crash ended is begun again at the next start; to be told twice changes nothing. */
-#include "base/mem.h"
 #include "core/attributes.h"
 #include "core/schedule.h"
+#include "engine/question.h"
 #include "engine/schedule.h"
 
 struct walk {
@@ -18,8 +18,7 @@ struct walk {
     struct visibility_place after;
     bool has_after;
 
-    bool is_read;
-    int rc; /* of the read */
+    struct answer answer;
     struct uuid runs[ENGINE_REFRESH_SCHEDULES];
     size_t count;
     size_t at;
@@ -27,64 +26,32 @@ struct walk {
 
 /* a page of schedules */
 
-static void read_row(struct read *r, const struct row *row) {
-    struct op *op = ((struct page_read *)r->owner)->op;
-    struct walk *w = op ? op->extra : NULL;
-    if (!w || row->close_us != CLOCK_NEVER)
+static void read_row(struct op *op, const struct row *row) {
+    struct walk *w = op->extra;
+    if (row->close_us != CLOCK_NEVER)
         return;
     w->runs[w->count++] = row->run_id;
     w->after = (struct visibility_place){row->close_us, row->start_us, row->run_id};
     w->has_after = true;
 }
 
-static void read_done(struct read *r, int rc) {
-    struct page_read *pr = r->owner;
-    struct op *op = pr->op;
-    if (op) {
-        struct walk *w = op->extra;
-        w->is_read = true;
-        w->rc = rc;
-    }
-    if (pr->is_in_read)
-        return;
-    page_read_free(pr);
-    if (!op)
-        return;
-    op->page_read = NULL;
-    op->go(op);
-}
-
-/* 0 when the answer is there already, ERR_WAIT when op will be started again. */
 static int read_page(struct op *op, struct walk *w) {
     static const struct value division = {.kind = VALUE_TEXT,
                                           .text = {SCHEDULE_DIVISION, sizeof(SCHEDULE_DIVISION) - 1}};
     static const char name[] = "TemporalNamespaceDivision";
     static const struct predicate where = {
         .kind = PREDICATE_EQUAL, .name = {name, sizeof(name) - 1}, .values = &division, .count = 1};
-    struct page_read *pr = mem_zalloc(sizeof(*pr));
-    if (!pr)
-        return op_out_of_memory(op);
+    struct page_read *q = question_new(op);
+    if (!q)
+        return ERR_NO_MEMORY;
     w->count = w->at = 0;
-    pr->after = w->after;
-    pr->op = op;
-    op->page_read = pr;
-    list_append(&op->e->page_reads, &pr->link);
-    pr->read = (struct read){.kind = READ_VISIBILITY,
-                             .namespace_id = w->namespace_id,
-                             .where = &where,
-                             .after = w->has_after ? &pr->after : NULL,
-                             .limit = ENGINE_REFRESH_SCHEDULES,
-                             .row = read_row,
-                             .done = read_done,
-                             .owner = pr};
-    pr->is_in_read = true;
-    store_read(op->e->store, &pr->read);
-    pr->is_in_read = false;
-    if (!w->is_read)
-        return ERR_WAIT;
-    page_read_free(pr);
-    op->page_read = NULL;
-    return 0;
+    q->after = w->after;
+    q->read = (struct read){.kind = READ_VISIBILITY,
+                            .namespace_id = w->namespace_id,
+                            .where = &where,
+                            .after = w->has_after ? &q->after : NULL,
+                            .limit = ENGINE_REFRESH_SCHEDULES};
+    return op_ask(op, q, &w->answer, read_row);
 }
 
 /* a schedule */
@@ -134,14 +101,14 @@ static void walk_end(struct op *op, struct walk *w, struct space *space) {
 
 static void walk_begin(struct op *op, struct walk *w, const struct space *space) {
     w->change = space->st->holiday_change;
-    w->has_after = w->is_read = false;
+    w->has_after = w->answer.is_here = false;
     op->wait_seq = space->group_seq;
     op_continue_durable(op, go_page);
 }
 
 static void go_page(struct op *op) {
     struct walk *w = op->extra;
-    int rc = w->is_read ? 0 : read_page(op, w);
+    int rc = w->answer.is_here ? 0 : read_page(op, w);
     if (rc == ERR_WAIT)
         return;
     struct space *space = walk_space(op, w);
@@ -149,12 +116,12 @@ static void go_page(struct op *op) {
         op_reply(op, NULL, (struct str){NULL, 0});
         return;
     }
-    if (rc == 0 && w->rc < 0) {
+    if (rc == 0 && w->answer.rc < 0) {
         op->e->cfg.on_fatal(op->e->cfg.fatal_ctx, "schedules cannot be read from the store");
         op_fail(op);
         return;
     }
-    while (rc != ERR_NO_MEMORY && w->is_read && w->at < w->count) {
+    while (rc != ERR_NO_MEMORY && w->answer.is_here && w->at < w->count) {
         rc = refresh_one(op, space, w->runs[w->at]);
         if (rc == ERR_WAIT)
             return;
@@ -166,7 +133,7 @@ static void go_page(struct op *op) {
     if (rc == ERR_NO_MEMORY) {
         walk_later(op, ENGINE_TICK_RETRY_MS * USEC_PER_MS);
     } else if (w->count == ENGINE_REFRESH_SCHEDULES) {
-        w->is_read = false;
+        w->answer.is_here = false;
         walk_later(op, 1);
     } else if (space->st->holiday_change != w->change) {
         walk_begin(op, w, space);

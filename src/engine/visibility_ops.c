@@ -9,13 +9,12 @@
 #include "base/mem.h"
 #include "core/filter.h"
 #include "core/filter_value.h"
-#include "engine/engine_int.h"
+#include "engine/question.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 
 #define FIELD_EXECUTIONS 1
 #define FIELD_NEXT_PAGE_TOKEN 2
-#define QUESTION_BYTES ((size_t)16 << 20) /* far above what a query's limits allow */
 
 /* One call under way, in the call's arena. */
 struct listing {
@@ -28,8 +27,7 @@ struct listing {
     bool has_after;
     const ProtobufCMessage *empty; /* an answer without fields */
 
-    bool is_read;
-    int rc; /* of the read */
+    struct answer answer;
     size_t row_count;
     size_t bytes; /* of the rows; the store stops at its limit for them */
     struct visibility_place last;
@@ -111,64 +109,30 @@ static void order_groups(Ws__CountWorkflowExecutionsResponse *r) {
             r->groups[r->n_groups++] = r->groups[i];
 }
 
-static void read_row(struct read *r, const struct row *row) {
-    struct op *op = ((struct page_read *)r->owner)->op;
-    struct listing *l = op ? op->extra : NULL;
-    if (l)
-        (l->is_count ? count_row : list_row)(op, l, row);
+static void read_row(struct op *op, const struct row *row) {
+    struct listing *l = op->extra;
+    (l->is_count ? count_row : list_row)(op, l, row);
 }
 
-static void read_done(struct read *r, int rc) {
-    struct page_read *pr = r->owner;
-    struct op *op = pr->op;
-    if (op) {
-        struct listing *l = op->extra;
-        l->is_read = true;
-        l->rc = rc;
-    }
-    if (pr->is_in_read)
-        return;
-    page_read_free(pr);
-    if (!op)
-        return;
-    op->page_read = NULL;
-    op->go(op);
-}
-
-/* 0 when the answer is there already, ERR_WAIT when op will be started again. */
 static int read_page(struct op *op, struct listing *l) {
-    struct page_read *pr = mem_zalloc(sizeof(*pr));
-    if (!pr)
-        return op_out_of_memory(op);
-    arena_init(&pr->arena, QUESTION_BYTES);
-    pr->after = l->after;
-    const struct predicate *where = predicate_copy(&pr->arena, l->filter.where);
+    struct page_read *q = question_new(op);
+    if (!q)
+        return ERR_NO_MEMORY;
+    q->after = l->after;
+    const struct predicate *where = predicate_copy(&q->arena, l->filter.where);
     if (!where) {
-        page_read_free(pr);
+        page_read_free(q);
         return op_out_of_memory(op);
     }
-    op->page_read = pr;
-    pr->op = op;
-    list_append(&op->e->page_reads, &pr->link);
-    pr->read = (struct read){.kind = l->is_count ? READ_VISIBILITY_COUNT : READ_VISIBILITY,
-                             .namespace_id = l->space->id,
-                             .where = where,
-                             .after = l->has_after ? &pr->after : NULL,
-                             .limit = l->size + 1,
-                             .bytes_max = ENGINE_LIST_PAGE_BYTES,
-                             .row = read_row,
-                             .done = read_done,
-                             .owner = pr};
+    q->read = (struct read){.kind = l->is_count ? READ_VISIBILITY_COUNT : READ_VISIBILITY,
+                            .namespace_id = l->space->id,
+                            .where = where,
+                            .after = l->has_after ? &q->after : NULL,
+                            .limit = l->size + 1,
+                            .bytes_max = ENGINE_LIST_PAGE_BYTES};
     if (l->filter.is_grouped)
-        pr->read.group_by = STR("ExecutionStatus");
-    pr->is_in_read = true;
-    store_read(op->e->store, &pr->read);
-    pr->is_in_read = false;
-    if (!l->is_read)
-        return ERR_WAIT;
-    page_read_free(pr);
-    op->page_read = NULL;
-    return 0;
+        q->read.group_by = STR("ExecutionStatus");
+    return op_ask(op, q, &l->answer, read_row);
 }
 
 /* answers */
@@ -190,11 +154,11 @@ static void reply_count(struct op *op, const struct listing *l) {
 
 static void go_read(struct op *op) {
     struct listing *l = op->extra;
-    int rc = l->is_read ? 0 : read_page(op, l);
+    int rc = l->answer.is_here ? 0 : read_page(op, l);
     if (rc == ERR_WAIT)
         return;
-    if (rc == 0 && l->rc < 0)
-        rc = err_std(&op->err, l->rc);
+    if (rc == 0 && l->answer.rc < 0)
+        rc = err_std(&op->err, l->answer.rc);
     if (rc == 0 && (l->has_more || l->bytes >= ENGINE_LIST_PAGE_BYTES))
         add_token(op, l);
     if (rc == 0 && (!buf_ok(&op->page) || arena_failed(op->call->arena)))
