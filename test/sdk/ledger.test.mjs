@@ -37,11 +37,7 @@ async function withSchedule(options, body, where = world) {
   try {
     return await body(handle);
   } finally {
-    for await (const run of where.client.workflow.list({ query: `TemporalScheduledById = "${scheduleId}"` })) {
-      if (run.status.name === 'RUNNING') await where.client.workflow.getHandle(run.workflowId, run.runId).terminate();
-      where.runs.note(run.workflowId, run.runId);
-    }
-    await handle.delete().catch(() => undefined);
+    await where.endSchedule(handle);
   }
 }
 

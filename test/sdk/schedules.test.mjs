@@ -31,11 +31,7 @@ async function withSchedule(options, body, where = world) {
   try {
     await body(handle, action.workflowId);
   } finally {
-    for await (const run of where.client.workflow.list({ query: `TemporalScheduledById = "${scheduleId}"` })) {
-      if (run.historyLength === 0) await where.client.workflow.getHandle(run.workflowId, run.runId).terminate();
-      where.runs.note(run.workflowId, run.runId);
-    }
-    await handle.delete().catch(() => undefined);
+    await where.endSchedule(handle);
   }
 }
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { Runs } from './history.mjs';
 import { Server } from './server.mjs';
 import { RunningWorker, connect } from './worker.mjs';
@@ -41,6 +42,17 @@ export class World {
 
   async execute(type, args = [], options = {}) {
     return await this.client.workflow.execute(type, this.options(type, args, options));
+  }
+
+  // Deletes the schedule and ends what it left running, unless that ends by itself first; its runs are noted.
+  async endSchedule(handle) {
+    await handle.delete().catch(() => undefined);
+    for await (const run of this.client.workflow.list({ query: `TemporalScheduledById = "${handle.scheduleId}"` })) {
+      const ended = (error) => assert.ok(error instanceof WorkflowNotFoundError, error);
+      if (run.status.name === 'RUNNING')
+        await this.client.workflow.getHandle(run.workflowId, run.runId).terminate().catch(ended);
+      this.runs.note(run.workflowId, run.runId);
+    }
   }
 
   // Runs `body` while a second worker polls `taskQueue`.
