@@ -140,16 +140,20 @@ static void run_drop_body(struct engine *e, struct run *run) {
 }
 
 /* Drops the least recently used bodies above the limit. One whose memory is ahead of the disk is
- * first put into the next group. */
+ * first put into the next group. What cannot be dropped is in use, so it goes to the end of the list; and a
+ * call looks at a few only, since with many runs under way none of them may go. */
 static void drop_excess(struct engine *e) {
-    list_for_safe(&e->recent, n) {
+    for (int looks = 0; looks < ENGINE_DROP_LOOKS && !list_empty(&e->recent); looks++) {
         if (e->body_count <= e->cfg.resident_runs_max)
             return;
-        struct run *run = container_of(n, struct run, recent);
-        if (body_is_droppable(e, run))
+        struct run *run = container_of(e->recent.next, struct run, recent);
+        if (body_is_droppable(e, run)) {
             run_drop_body(e, run);
-        else if (!run->pins && run->body->is_ahead && group_add_run(e, run) < 0)
+            continue;
+        }
+        if (!run->pins && run->body->is_ahead && group_add_run(e, run) < 0)
             return; /* no memory for it: everything stays where it is */
+        run_touch(e, run);
     }
 }
 
