@@ -143,16 +143,6 @@ static void rpc_answered(struct rpc *r) {
     world_at(w, &r->delivery, world_delay(w, 0, 3 * USEC_PER_MS));
 }
 
-/* The engine may answer with a message of another type, as long as the bytes are right. */
-static const ProtobufCMessageDescriptor *rpc_response_type(const struct rpc *r,
-                                                           const ProtobufCMessage *message) {
-    if (r->kind == RPC_get_history_reverse)
-        return &ws__get_workflow_execution_history_reverse_response__descriptor;
-    if (r->kind == RPC_list_schedule_ledger)
-        return &rondo__list_schedule_ledger_response__descriptor;
-    return message->descriptor;
-}
-
 static void rpc_on_reply(struct call *c, const ProtobufCMessage *message, struct str tail) {
     struct rpc *r = container_of(c, struct rpc, call);
     struct world *w = r->w;
@@ -168,7 +158,7 @@ static void rpc_on_reply(struct call *c, const ProtobufCMessage *message, struct
     struct err e;
     r->outcome = RPC_OK;
     w->tally.oks++;
-    if (wire_decode(rpc_response_type(r, message), buf_str(&r->reply), &r->arena, &r->response, &e) < 0)
+    if (wire_decode(message->descriptor, buf_str(&r->reply), &r->arena, &r->response, &e) < 0)
         world_fail(w, "answer_decodes", "%s: %s", rpc_name(r->kind), e.text);
     else
         checker_on_ok(r);
