@@ -1,9 +1,9 @@
 /* Copies a message by its descriptor.
  *
- * The happy path: a fresh message, then every field that has something in it. What packing would leave out (an
- * empty text, a message that is not there) stays as a fresh message has it. Out of memory is sticky: the rest
- * is skipped, and what was copied is freed as a whole, which works at any point because a field is filled only
- * after what it points to. */
+ * The happy path: a fresh message, then every field that has something in it. What packing would leave out
+ * (an empty text, a message that is not there) stays as a fresh message has it. Out of memory is sticky: the
+ * rest is skipped, and what was copied is freed as a whole, which works at any point because a field is
+ * filled only after what it points to. */
 #include "wire/clone.h"
 
 #include <string.h>
@@ -78,7 +78,8 @@ static void clone_item(struct cloner *c, ProtobufCType type, const void *from, v
     }
 }
 
-static void clone_items(struct cloner *c, const ProtobufCFieldDescriptor *f, const uint8_t *from, uint8_t *to) {
+static void clone_items(struct cloner *c, const ProtobufCFieldDescriptor *f, const uint8_t *from,
+                        uint8_t *to) {
     size_t n = *(const size_t *)(const void *)(from + f->quantifier_offset), size = item_size(f->type);
     const uint8_t *items = *(uint8_t *const *)(const void *)(from + f->offset);
     uint8_t *copies = n ? take_room(c, n * size) : NULL;
@@ -91,12 +92,14 @@ static void clone_items(struct cloner *c, const ProtobufCFieldDescriptor *f, con
         clone_item(c, f->type, items + i * size, copies + i * size, true);
 }
 
-static void clone_field(struct cloner *c, const ProtobufCFieldDescriptor *f, const uint8_t *from, uint8_t *to) {
+static void clone_field(struct cloner *c, const ProtobufCFieldDescriptor *f, const uint8_t *from,
+                        uint8_t *to) {
     if (f->label == PROTOBUF_C_LABEL_REPEATED) {
         clone_items(c, f, from, to);
         return;
     }
-    bool is_oneof = f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF, is_optional = f->label == PROTOBUF_C_LABEL_OPTIONAL;
+    bool is_oneof = f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF,
+         is_optional = f->label == PROTOBUF_C_LABEL_OPTIONAL;
     if (is_oneof) {
         uint32_t chosen = *(const uint32_t *)(const void *)(from + f->quantifier_offset);
         if (chosen != f->id)

@@ -3,5 +3,6 @@
 
 #include <protobuf-c/protobuf-c.h>
 
-/* All of it comes from the allocator (wire/guard.h). NULL when there is no memory; then nothing is left of it. */
+/* All of it comes from the allocator (wire/guard.h). NULL when there is no memory; then nothing is left of
+ * it. */
 ProtobufCMessage *wire_clone(const ProtobufCMessage *m, ProtobufCAllocator *allocator);

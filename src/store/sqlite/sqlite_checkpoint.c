@@ -15,11 +15,11 @@
 #include <signal.h>
 
 /* In pages of 4 KiB. */
-#define MOVE_PAGES 4096 /* added to the log: they are moved beside commits */
-#define LONG_PAGES 8192 /* a log of this length should start over */
-#define REST_PAGES_MIN 512 /* not worth a sync of the main file */
-#define REST_PAGES_MAX 2048 /* commits need not wait for more than this */
-#define LOG_PAGES_MAX 65536 /* but a log this long has to be moved */
+#define MOVE_PAGES 2048 /* added to the log: they are moved beside commits */
+#define LONG_PAGES 4096 /* a log of this length should start over */
+#define REST_PAGES_MIN 256 /* not worth a sync of the main file */
+#define REST_PAGES_MAX 1024 /* commits need not wait for more than this */
+#define OVERDUE_PAGES 4096 /* added while the thread is still moving: the writer waits for it */
 
 static void move(struct sqlite_checkpoint *c, sqlite3 *db) {
     int rc = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -74,7 +74,7 @@ void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, in
         c->asked_at = 0;
     c->pages = pages;
     int rest = pages - c->asked_at;
-    bool is_overdue = rest >= LOG_PAGES_MAX;
+    bool is_overdue = rest >= OVERDUE_PAGES;
     if (is_overdue)
         wait_moved(c);
     if (rest < REST_PAGES_MIN || is_moving(c))
