@@ -89,11 +89,7 @@ int op_create_schedule(struct op *op, struct space *space, const Ws__CreateSched
     State__Execution *st = pb_new(&state__execution__descriptor, &failed);
     if (!st)
         return op_out_of_memory(op);
-    step_init(&s, st, e->now.wall, &e->rng, op->call->arena, &op->err);
-    s.ctx.space = space->st;
-    s.ctx.zones = e->cfg.zones;
-    s.ctx.namespace_name = space->st->name;
-    s.limits = &e->limits;
+    step_begin(e, space, st, op->call->arena, &op->err, &s);
     int rc = schedule_create(&s, &birth, req);
     if (rc == 0)
         rc = run_settle(&s);
