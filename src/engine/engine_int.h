@@ -75,6 +75,13 @@ struct tape {
     int64_t next_id;
 };
 
+/* What the store finds an open run by. */
+struct placing {
+    int64_t due_us;
+    int64_t close_us;
+    bool is_ready;
+};
+
 struct body {
     State__Execution *st;
     struct buf image; /* st, packed: what a failed step is undone to */
@@ -85,6 +92,7 @@ struct body {
     uint64_t listed_digest; /* of what lists show of it; 0: not known */
     bool is_dirty; /* changed since it was last put into the open group */
     bool is_written; /* the store has it, or a group that was handed over */
+    struct placing placing; /* what was written then */
     bool is_ahead; /* memory holds a start that no group holds yet */
     struct list readers; /* ops that wait for new events */
     struct list queries; /* struct query, waiting for or riding on a workflow task */
