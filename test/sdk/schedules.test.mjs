@@ -277,15 +277,81 @@ describe('a schedule', { timeout: 180_000 }, () => {
   });
 
   test('what calendars cannot say survives a describe and an update by the SDK', async () => {
-    const texts = ['0 9 L * *', '0 9 LW * *', '30 8 * * 5#2', 'CRON_TZ=Europe/Berlin;missing=shift 30 2 * * *'];
+    const year = new Date().getUTCFullYear() + 1;
+    const texts = [
+      '0 9 L * *',
+      '0 9 L-3 * *',
+      '0 9 15W * *',
+      '0 9 LW * *',
+      '30 8 * * 5#2',
+      '30 8 * * 5L',
+      '0 9 ? * 1',
+      'H H * * *',
+      'CRON_TZ=Europe/Berlin;missing=shift 30 2 * * *',
+      'CRON_TZ=Europe/Berlin;missing=skip;repeated=first 30 2 * * *',
+      'CRON_TZ=Europe/Berlin;repeated=last 30 2 * * *',
+      '@every 2 weeks from 2026-01-05T09:00',
+      '@every 3 months from 2026-01-31T09:00',
+      '@every PT15M',
+      `R20/${year}-01-05T09:00/P1D`,
+      'DTSTART:20260105T090000 RRULE:FREQ=WEEKLY;BYDAY=MO,WE EXDATE:20260112T090000',
+      '@dbos 0 11-19/5 * * *',
+      '@dbos 0 */10 * * * *',
+      `@at ${year}-03-01T09:00`,
+    ];
     for (const text of texts) {
       await withSchedule({ spec: { cronExpressions: [text] }, action: startOf('hello', ['x']) }, async (handle) => {
-        const before = (await handle.describe()).info.nextActionTimes;
-        assert.equal(before.length, 10, text);
-        await handle.update((previous) => previous);
-        assert.deepEqual((await handle.describe()).info.nextActionTimes, before, text);
+        const times = async () => (await handle.describe()).info.nextActionTimes;
+        const before = await times();
+        assert.equal(before.length, text.startsWith('@at') ? 1 : 10, text);
+        for (let i = 0; i < 2; i++) {
+          const { spec } = await handle.describe();
+          await handle.update((previous) => previous);
+          assert.deepEqual((await handle.describe()).spec, spec, text);
+        }
+        const behind = (time) => time > Math.max(before[0], Date.now());
+        assert.deepEqual((await times()).filter(behind).slice(0, 8), before.filter(behind).slice(0, 8), text);
       });
     }
+  });
+
+  test('keeps, replaces and clears memo and search attributes by updates', async () => {
+    await world.client.connection.operatorService.addSearchAttributes({
+      namespace: NAMESPACE,
+      searchAttributes: { OfSchedule: 2 }, // a keyword
+    });
+    const found = async (value) => {
+      const ids = [];
+      for await (const each of world.client.schedule.list({ query: `OfSchedule = "${value}"` })) ids.push(each.scheduleId);
+      return ids;
+    };
+    const payload = (value) => ({
+      metadata: { encoding: Buffer.from('json/plain') },
+      data: Buffer.from(JSON.stringify(value)),
+    });
+    const options = { spec: NEVER, action: startOf('hello', ['x']), memo: { owner: 'ops' }, searchAttributes: { OfSchedule: ['one'] } };
+    await withSchedule(options, async (handle) => {
+      const { scheduleId } = handle;
+      const shown = async () => {
+        const { memo, searchAttributes } = await handle.describe();
+        return [memo ?? {}, searchAttributes];
+      };
+      const update = async (more) => {
+        const { schedule } = await world.service.describeSchedule({ namespace: NAMESPACE, scheduleId });
+        await world.service.updateSchedule({ namespace: NAMESPACE, scheduleId, schedule, requestId: randomUUID(), ...more });
+      };
+      assert.deepEqual([await shown(), await found('one')], [[{ owner: 'ops' }, { OfSchedule: ['one'] }], [scheduleId]]);
+      await update({}); // left out: they stay
+      assert.deepEqual(await shown(), [{ owner: 'ops' }, { OfSchedule: ['one'] }]);
+      await update({
+        memo: { fields: { team: payload('db') } },
+        searchAttributes: { indexedFields: { OfSchedule: payload('two') } },
+      });
+      assert.deepEqual(await shown(), [{ team: 'db' }, { OfSchedule: ['two'] }]);
+      assert.deepEqual([await found('one'), await found('two')], [[], [scheduleId]]);
+      await update({ memo: { fields: {} }, searchAttributes: { indexedFields: {} } });
+      assert.deepEqual([await shown(), await found('two')], [[{}, {}], []]);
+    });
   });
 });
 
