@@ -16,6 +16,12 @@ int op_need_past_schedule(struct op *op, struct space *space, const char *schedu
 int op_last_schedule_run(struct op *op, struct space *space, const char *schedule_id,
                          const char **ret) must_check;
 
+/* The rules that a new and a changed schedule share. The copy that *ret gets is checked and canonical. */
+int op_prepare_schedule(struct op *op, struct space *space, const char *schedule_id,
+                        const Schedule__Schedule *given, Schedule__Schedule **ret) must_check;
+/* Makes the schedule, which is prepared, and pins its run. */
+int op_create_schedule(struct op *op, struct space *space, const Ws__CreateScheduleRequest *req) must_check;
+
 /* The holiday calendars of this namespace have changed, and that is in the open group: every schedule that
  * names one computes its times anew, a few at a time (refresh.c). */
 void schedules_refresh(struct engine *e, struct space *space);

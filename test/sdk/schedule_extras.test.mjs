@@ -19,12 +19,14 @@ let connection;
 const own = () => (connection ??= connectOwn(world.server));
 after(() => connection?.close());
 
-async function withSchedule({ type = 'hello', extras, policies, spec = NEVER }, body) {
+async function withSchedule({ type = 'hello', extras, policies, spec = NEVER, retryPolicy, args = [] }, body) {
   const scheduleId = `x-${randomUUID()}`;
   const startWorkflow = {
     workflowId: `${scheduleId}-w`,
     workflowType: { name: type },
     taskQueue: { name: world.taskQueue },
+    retryPolicy,
+    input: { payloads: args.map((each) => defaultPayloadConverter.toPayload(each)) },
   };
   const schedule = { spec, action: { startWorkflow }, policies, extras };
   await own().workflows.createSchedule({ namespace: NAMESPACE, scheduleId, schedule, requestId: randomUUID() });
@@ -180,6 +182,59 @@ describe('our own fields', { timeout: 120_000 }, () => {
       assert.deepEqual(users.schedules[0].info.holidayCalendars, [calendar.name]);
       await own().schedules.deleteHolidayCalendar({ namespace: NAMESPACE, name: calendar.name });
       assert.deepEqual((await described(handle)).info.missingHolidayCalendars, [calendar.name]);
+    });
+  });
+});
+
+describe('an action', { timeout: 120_000 }, () => {
+  const rowOf = async (handle, { id }) => (await ledger(handle)).find((each) => each.id === id);
+  const endOf = async (handle, entry) =>
+    (await eventually(async () => {
+      const row = await rowOf(handle, entry);
+      return row.closeTime && row;
+    })).status.replace('WORKFLOW_EXECUTION_STATUS_', '');
+
+  test('runs until its chain ends, also when it continues as new', async () => {
+    await withSchedule({ type: 'collectTwice', policies: { overlapPolicy: SKIP } }, async (handle) => {
+      const entry = await trigger(handle);
+      const action = world.client.workflow.getHandle(entry.workflowId);
+      await stop(entry.workflowId);
+      await eventually(async () => (await action.describe()).runId !== entry.runId);
+      assert.equal(fateOf(await trigger(handle)), 'OVERLAP_SKIPPED');
+      assert.ok(!(await rowOf(handle, entry)).closeTime);
+      await stop(entry.workflowId);
+      assert.equal(await endOf(handle, entry), 'COMPLETED');
+      assert.equal(fateOf(await trigger(handle)), 'STARTED');
+    });
+  });
+
+  test('runs until its chain ends, also when it was reset', async () => {
+    await withSchedule({ type: 'collect', policies: { overlapPolicy: SKIP } }, async (handle) => {
+      const entry = await trigger(handle);
+      const action = world.client.workflow.getHandle(entry.workflowId);
+      await eventually(async () => (await action.fetchHistory()).events.length >= 4);
+      await world.service.resetWorkflowExecution({
+        namespace: NAMESPACE,
+        workflowExecution: { workflowId: entry.workflowId },
+        workflowTaskFinishEventId: 4,
+        requestId: randomUUID(),
+      });
+      assert.equal(fateOf(await trigger(handle)), 'OVERLAP_SKIPPED');
+      assert.ok(!(await rowOf(handle, entry)).closeTime);
+      await stop(entry.workflowId);
+      assert.equal(await endOf(handle, entry), 'COMPLETED');
+    });
+  });
+
+  test('has failed when its last attempt has, and only then it pauses the schedule', async () => {
+    const retryPolicy = { initialInterval: { nanos: 1e8 }, maximumAttempts: 3 };
+    await withSchedule({ type: 'failsUntilAttempt', args: [9], policies: { pauseOnFailure: true }, retryPolicy }, async (handle) => {
+      const entry = await trigger(handle);
+      assert.equal(await endOf(handle, entry), 'FAILED');
+      const runs = [];
+      for await (const run of world.client.workflow.list({ query: `WorkflowId = "${entry.workflowId}"` })) runs.push(run);
+      assert.equal(runs.length, 3);
+      assert.equal((await described(handle)).schedule.state.paused, true);
     });
   });
 });

@@ -126,6 +126,38 @@ describe('a schedule', { timeout: 180_000 }, () => {
     });
   });
 
+  test('is created once by a request that comes twice, also after a restart', async () => {
+    await inNewWorld(async (own) => {
+      const workflow = { workflowId: 'w', workflowType: { name: 'hello' }, taskQueue: { name: own.taskQueue } };
+      const schedule = { spec: { interval: [{ interval: { seconds: 3600 } }] }, action: { startWorkflow: workflow } };
+      const request = { namespace: NAMESPACE, scheduleId: 'twice', schedule, requestId: randomUUID() };
+      const { conflictToken } = await own.service.createSchedule(request);
+      assert.deepEqual((await own.service.createSchedule(request)).conflictToken, conflictToken);
+      await own.server.kill();
+      await own.server.launch();
+      assert.deepEqual((await own.service.createSchedule(request)).conflictToken, conflictToken);
+      const error = await failure(own.service.createSchedule({ ...request, requestId: randomUUID() }));
+      assert.equal(error.code, status.ALREADY_EXISTS);
+    });
+  });
+
+  test('that can never act is answered at once, and says so', async () => {
+    const always = { second: '*', minute: '*', hour: '*' };
+    for (const spec of [
+      { cronExpressions: ['0 0 31 2 *'] },
+      { calendars: [{ month: 'FEBRUARY', dayOfMonth: 30 }] },
+      { intervals: [{ every: '1s' }], skip: [always] },
+      { cronExpressions: ['0 0 30 2 *'], timezone: 'Europe/Berlin' },
+      {},
+    ]) {
+      await withSchedule({ spec, action: startOf('hello', ['x']) }, async (handle) => {
+        assert.deepEqual((await handle.describe()).info.nextActionTimes, []);
+        await handle.update((previous) => previous);
+        assert.deepEqual((await handle.describe()).info.nextActionTimes, []);
+      });
+    }
+  });
+
   test('that is deleted is not found, and its id is free', async () => {
     const scheduleId = `gone-${randomUUID()}`;
     for (const name of ['one', 'two']) {
@@ -482,6 +514,42 @@ describe('lists of schedules', { timeout: 120_000 }, () => {
     const error = await failure(world.service.listSchedules({ namespace: NAMESPACE, query: 'WorkflowId = "x"' }));
     assert.deepEqual([error.code, /cannot filter on/.test(error.details)], [status.INVALID_ARGUMENT, true]);
     for (const each of handles.slice(0, 2)) await each.delete();
+  });
+});
+
+describe('a list of schedules', { timeout: 180_000 }, () => {
+  test('is asked for what schedules are doing', async () => {
+    const found = async (handle, query) => {
+      const ids = [];
+      for await (const each of world.client.schedule.list({ query: `ScheduleId = "${handle.scheduleId}" AND ${query}` }))
+        ids.push(each.scheduleId);
+      return ids.length === 1;
+    };
+    const overlap = ScheduleOverlapPolicy.BUFFER_ALL;
+    await withSchedule({ spec: NEVER, action: startOf('collect'), policies: { overlap } }, async (handle) => {
+      assert.ok(await found(handle, 'ScheduleNextActionTime > "2098-06-01T00:00:00Z"'));
+      assert.ok(!(await found(handle, 'ScheduleNextActionTime < "2098-06-01T00:00:00Z"')));
+      assert.ok(!(await found(handle, 'ScheduleIdleCloseTime > "2020-01-01T00:00:00Z"')));
+      assert.ok(await found(handle, 'ScheduleRunningWorkflowCount = 0'));
+      await trigger(handle, overlap);
+      await trigger(handle, overlap);
+      await eventually(async () => found(handle, 'ScheduleRunningWorkflowCount = 1 AND ScheduleBufferedStartsCount = 1'));
+    });
+    await withSchedule({ spec: {}, action: startOf('hello', ['x']) }, async (handle) => {
+      assert.ok(await found(handle, `ScheduleIdleCloseTime > "${new Date(Date.now() + 6 * 86_400_000).toISOString()}"`));
+      assert.ok(!(await found(handle, 'ScheduleNextActionTime > "2020-01-01T00:00:00Z"')));
+    });
+  });
+
+  test('has ten entries of each kind of a spec, the description has all', async () => {
+    const calendars = Array.from({ length: 12 }, (_, i) => ({ year: 2099, hour: i }));
+    const spec = { calendars, skip: calendars, intervals: Array.from({ length: 12 }, (_, i) => ({ every: `${i + 9000}h` })) };
+    await withSchedule({ spec, action: startOf('hello', ['x']), state: { paused: true } }, async (handle) => {
+      const counts = (of) => [of.calendars.length, of.skip.length, of.intervals.length];
+      assert.deepEqual(counts((await handle.describe()).spec), [12, 12, 12]);
+      for await (const each of world.client.schedule.list({ query: `ScheduleId = "${handle.scheduleId}"` }))
+        assert.deepEqual(counts(each.spec), [10, 10, 10]);
+    });
   });
 });
 
