@@ -561,8 +561,6 @@ void offer_workflow_task(struct engine *e, struct run *run);
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
 /* Removes closed runs whose time is up, a few at a time. */
 void retention_sweep(struct engine *e);
-/* Removes op->run, which is closed, with everything that is kept of it, and answers when that is durable. */
-void op_remove_run(struct op *op, const ProtobufCMessage *resp);
 /* Removes this run, which is terminated first when it is open. */
 void run_doom(struct engine *e, const struct run_key *key);
 /* The workflow id means no run any more. */
