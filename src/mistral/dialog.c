@@ -77,7 +77,7 @@ static void ask(struct dialog *x, struct arena *a, const ProtobufCMessage *reque
                 dialog_step *failed) {
     ensure(!x->is_asking && !x->is_ended);
     const struct mistral_server *s = &x->m->server;
-    x->call = (struct call){.ops = &dialog_ops, .arena = a, .deadline = {CLOCK_NEVER}};
+    x->call = (struct call){.ops = &dialog_ops, .arena = a, .deadline = x->deadline};
     x->question = request;
     x->asked = host_now().mono;
     x->is_asking = true;
@@ -89,12 +89,16 @@ static void ask(struct dialog *x, struct arena *a, const ProtobufCMessage *reque
     s->start(s->ctx, &x->call, request);
 }
 
+struct arena *dialog_scratch(struct dialog *x) {
+    return x->turns[x->turn].budget ? &x->turns[x->turn] : &x->arena;
+}
+
 void dialog_try(struct dialog *x, const ProtobufCMessage *request, dialog_step *next, dialog_step *failed) {
-    if (!request || arena_failed(&x->arena)) {
+    struct arena *a = dialog_scratch(x);
+    if (!request || arena_failed(&x->arena) || arena_failed(a))
         dialog_out_of_memory(x);
-        return;
-    }
-    ask(x, x->turns[x->turn].budget ? &x->turns[x->turn] : &x->arena, request, next, failed);
+    else
+        ask(x, a, request, next, failed);
 }
 
 void dialog_ask(struct dialog *x, const ProtobufCMessage *request, dialog_step *next) {
@@ -190,7 +194,10 @@ void dialog_refuse(struct dialog *x, int status, const char *fmt, ...) {
 /* What the server finds wrong with a request was wrong in the body. */
 void dialog_fail(struct dialog *x, const struct err *e) {
     int status = status_http(e);
-    struct place body = {.name = x->route->body->count ? STR("body") : STR("path")};
+    bool has_query = x->route->query->count > 1;
+    struct place body = {.name = x->route->body->count ? STR("body")
+                                 : has_query           ? STR("query")
+                                                       : STR("path")};
     if (status != HTTP_BAD_REQUEST || e->code != ERR_INVALID || x->is_streaming) {
         refuse(x, status, e->text);
         return;
@@ -249,7 +256,9 @@ struct dialog *dialog_new(struct mistral *m, const struct dialog_route *route) {
         return NULL;
     x->m = m;
     x->route = route;
+    x->deadline.us = CLOCK_NEVER;
     arena_init(&x->arena, REQUEST_BUDGET + ANSWER_BUDGET);
+    arena_init(&x->kept, REQUEST_BUDGET);
     complaints_init(&x->complaints, &x->arena);
     buf_init(&x->out, BODY_BYTES_MAX);
     writer_init(&x->w, &x->out, false);
@@ -264,6 +273,7 @@ void dialog_free(struct dialog *x) {
     for (size_t i = 0; i < DIALOG_ARENAS; i++)
         if (x->turns[i].budget)
             arena_done(&x->turns[i]);
+    arena_done(&x->kept);
     arena_done(&x->arena);
     mem_free(x);
 }

@@ -27,6 +27,7 @@
 struct dialog;
 struct routing;
 struct search;
+struct outcome;
 typedef void dialog_step(struct dialog *x);
 
 enum dialog_verb {
@@ -62,10 +63,13 @@ struct dialog {
     void *state; /* of the handler; in the arena */
     struct routing *routing; /* these two of routing.c */
     struct search *search;
+    struct outcome *outcome; /* of execution.c */
+    void (*run_found)(struct dialog *x, const char *workflow_id, const char *run_id); /* of runs.c */
 
     struct call call; /* the question under way */
     const ProtobufCMessage *question;
     struct mono asked;
+    struct mono deadline; /* of questions that wait; CLOCK_NEVER: as long as the server does */
     bool is_asking;
     bool is_streaming; /* http1_begin was called */
     bool is_ended;
@@ -76,6 +80,7 @@ struct dialog {
 
     struct arena turns[DIALOG_ARENAS];
     size_t turn;
+    struct arena kept; /* for a stream: what it keeps of the run that it is in */
 
     struct buf out; /* the body of the answer, by w */
     struct json_writer w;
@@ -87,6 +92,8 @@ struct dialog {
 void dialog_ask(struct dialog *x, const ProtobufCMessage *request, dialog_step *next);
 /* The same; failed() may look at x->err, and goes on or ends. */
 void dialog_try(struct dialog *x, const ProtobufCMessage *request, dialog_step *next, dialog_step *failed);
+/* Memory until the next round. */
+struct arena *dialog_scratch(struct dialog *x);
 /* For loops: the arena of this round. The one of the round before still holds what it held. */
 struct arena *dialog_turn(struct dialog *x);
 /* What the server answered; of the type that belongs to the request. */

@@ -166,6 +166,31 @@ void write_bool(struct json_writer *w, const char *key, bool is_true) {
     write_raw(w, key, is_true ? "true" : "false");
 }
 
+void write_token(struct json_writer *w, const char *key, struct str token) {
+    struct buf text cleanup(buf_done);
+    buf_init(&text, UINT16_MAX);
+    base64_add(&text, token);
+    writer_key(w, str_of(key));
+    if (text.len)
+        writer_string(w, buf_str(&text));
+    else
+        writer_token(w, STR("null"));
+}
+
+bool read_token(struct dialog *x, const char *place, const struct given *given, ProtobufCBinaryData *ret) {
+    struct place query = {.name = STR("query")}, at = {.up = &query, .name = str_of(place)};
+    struct str token;
+    if (!given->is_given)
+        return true;
+    if (base64_read(&x->arena, given->text, &token) < 0) {
+        complaints_add(&x->complaints, &at, "value_error", "Value error, this is no token of a page");
+        return false;
+    }
+    ret->len = token.n;
+    ret->data = arena_dup(&x->arena, token.n ? token.p : "", token.n);
+    return true;
+}
+
 void write_time(struct json_writer *w, const char *key, const Google__Protobuf__Timestamp *t) {
     char text[MOMENT_TEXT_MAX];
     if (!t || moment_format(t->seconds, t->nanos, text) < 0)

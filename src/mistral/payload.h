@@ -15,6 +15,9 @@ bool payload_message(struct dialog *x, const char *place, struct given input, Co
 void payload_write(struct json_writer *w, const Common__Payloads *p);
 void payload_write_one(struct json_writer *w, const Common__Payload *p);
 
+/* A token of a page from a query; false with a complaint when it is none. */
+bool read_token(struct dialog *x, const char *place, const struct given *given, ProtobufCBinaryData *ret);
+
 /* Members of objects. An empty text is null. */
 void write_text(struct json_writer *w, const char *key, const char *text);
 void write_whole(struct json_writer *w, const char *key, int64_t n);
@@ -23,4 +26,5 @@ void write_null(struct json_writer *w, const char *key);
 void write_time(struct json_writer *w, const char *key,
                 const Google__Protobuf__Timestamp *t); /* NULL: null */
 void write_span(struct json_writer *w, const char *key, int64_t us); /* PT1H30M */
+void write_token(struct json_writer *w, const char *key, struct str token); /* of a next page; empty: null */
 void write_raw(struct json_writer *w, const char *key, const char *json);

@@ -32,6 +32,17 @@ void query_equal(struct buf *q, const char *name, struct str value) {
     query_compare(q, name, "=", value);
 }
 
+void query_either(struct buf *q, const char *const *names, size_t n, const char *operator_,
+                  struct str value) {
+    join(q);
+    buf_add_cstr(q, "(");
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(q, "%s%s %s ", i ? " OR " : "", names[i], operator_);
+        add_value(q, value);
+    }
+    buf_add_cstr(q, ")");
+}
+
 void query_any(struct buf *q, const char *name, const struct str *values, size_t n) {
     join(q);
     buf_printf(q, "%s IN (", name);

@@ -1,28 +1,13 @@
 /* The calls for schedules. A schedule of the dialect is a schedule like any other. */
-#include "base/uuid.h"
 #include "core/pb.h"
-#include "json/base64.h"
 #include "mistral/definition.h"
+#include "mistral/execution.h"
 #include "mistral/handlers.h"
 #include "mistral/payload.h"
 #include "mistral/query_text.h"
 #include "mistral/routing.h"
 
 #define PAGE_MAX 1000
-#define IDENTITY "mistral-api"
-
-static char *text_of(struct dialog *x, struct str text) {
-    return message_text(&x->arena, text);
-}
-
-static char *own_namespace(struct dialog *x) {
-    return text_of(x, str_of(x->namespace));
-}
-
-static char *new_id(struct dialog *x) {
-    struct uuid_text id = uuid_format(uuid_random(&x->m->rng));
-    return arena_strdup(&x->arena, id.s);
-}
 
 static void on_done(struct dialog *x) {
     dialog_reply(x);
@@ -53,9 +38,9 @@ static void fill_action(struct dialog *x, Workflow__NewWorkflowExecutionInfo *a,
     struct arena *arena = &x->arena;
     a->workflow_id = c->id;
     if ((a->workflow_type = message_new(arena, &common__workflow_type__descriptor)))
-        a->workflow_type->name = text_of(x, c->routing.workflow);
+        a->workflow_type->name = own_text(x, c->routing.workflow);
     if ((a->task_queue = message_new(arena, &taskqueue__task_queue__descriptor)))
-        a->task_queue->name = text_of(x, c->routing.queue);
+        a->task_queue->name = own_text(x, c->routing.queue);
 }
 
 static void on_routed(struct dialog *x) {
@@ -66,7 +51,7 @@ static void on_routed(struct dialog *x) {
         q->namespace_ = own_namespace(x);
         q->schedule_id = c->id;
         q->schedule = c->schedule;
-        q->identity = arena_strdup(&x->arena, IDENTITY);
+        q->identity = own_identity(x);
         q->request_id = new_id(x);
     }
     dialog_ask(x, q ? &q->base : NULL, on_created);
@@ -113,7 +98,7 @@ void begin_create_schedule(struct dialog *x) {
                               "workflow_task_queue");
     struct str id =
         one_of(x, v[schedule_request_schedule_id], definition->v[definition_schedule_id], "schedule_id");
-    c->id = id.n ? text_of(x, id) : new_id(x);
+    c->id = id.n ? own_text(x, id) : new_id(x);
     check_workflow(x, c);
     definition_read(x, definition, c->schedule);
     if (arena_failed(&x->arena))
@@ -136,16 +121,16 @@ static void describe(struct dialog *x, const char *id, dialog_step *next) {
 }
 
 static void on_described(struct dialog *x) {
-    definition_write(x, text_of(x, x->id), dialog_answer(x));
+    definition_write(x, own_text(x, x->id), dialog_answer(x));
     dialog_reply(x);
 }
 
 void begin_get_schedule(struct dialog *x) {
-    describe(x, text_of(x, x->id), on_described);
+    describe(x, own_text(x, x->id), on_described);
 }
 
 static void on_updated(struct dialog *x) {
-    reply_id(x, text_of(x, x->id));
+    reply_id(x, own_text(x, x->id));
 }
 
 /* What was described is sent back with the changes, and its token: if someone else was faster, nothing is
@@ -164,24 +149,24 @@ static void on_to_be_updated(struct dialog *x) {
         return;
     }
     q->namespace_ = own_namespace(x);
-    q->schedule_id = text_of(x, x->id);
+    q->schedule_id = own_text(x, x->id);
     q->schedule = r->schedule;
     q->conflict_token = r->conflict_token;
-    q->identity = arena_strdup(&x->arena, IDENTITY);
+    q->identity = own_identity(x);
     q->request_id = new_id(x);
     dialog_ask(x, &q->base, on_updated);
 }
 
 void begin_patch_schedule(struct dialog *x) {
-    describe(x, text_of(x, x->id), on_to_be_updated);
+    describe(x, own_text(x, x->id), on_to_be_updated);
 }
 
 void begin_delete_schedule(struct dialog *x) {
     Ws__DeleteScheduleRequest *q = message_new(&x->arena, &ws__delete_schedule_request__descriptor);
     if (q) {
         q->namespace_ = own_namespace(x);
-        q->schedule_id = text_of(x, x->id);
-        q->identity = arena_strdup(&x->arena, IDENTITY);
+        q->schedule_id = own_text(x, x->id);
+        q->identity = own_identity(x);
     }
     dialog_ask(x, q ? &q->base : NULL, on_done);
 }
@@ -192,13 +177,13 @@ static void patch(struct dialog *x, bool is_pause) {
     Ws__PatchScheduleRequest *q = message_new(&x->arena, &ws__patch_schedule_request__descriptor);
     if (q && (q->patch = message_new(&x->arena, &schedule__schedule_patch__descriptor))) {
         q->namespace_ = own_namespace(x);
-        q->schedule_id = text_of(x, x->id);
-        q->identity = arena_strdup(&x->arena, IDENTITY);
+        q->schedule_id = own_text(x, x->id);
+        q->identity = own_identity(x);
         q->request_id = new_id(x);
         *(is_pause ? &q->patch->pause : &q->patch->unpause) =
-            text_of(x, note.n     ? note
-                       : is_pause ? STR("Paused over HTTP")
-                                  : STR("Resumed over HTTP"));
+            own_text(x, note.n     ? note
+                        : is_pause ? STR("Paused over HTTP")
+                                   : STR("Resumed over HTTP"));
     }
     dialog_ask(x, q ? &q->base : NULL, on_done);
 }
@@ -217,8 +202,8 @@ void begin_trigger_schedule(struct dialog *x) {
         (q->patch->trigger_immediately =
              message_new(&x->arena, &schedule__trigger_immediately_request__descriptor))) {
         q->namespace_ = own_namespace(x);
-        q->schedule_id = text_of(x, x->id);
-        q->identity = arena_strdup(&x->arena, IDENTITY);
+        q->schedule_id = own_text(x, x->id);
+        q->identity = own_identity(x);
         q->request_id = new_id(x);
         q->patch->trigger_immediately->overlap_policy =
             (E__ScheduleOverlapPolicy)x->body->v[trigger_request_overlap].whole;
@@ -239,15 +224,8 @@ struct listing {
 static void read_more(struct dialog *x);
 
 static void end_list(struct dialog *x, const struct listing *l) {
-    struct buf token cleanup(buf_done);
     writer_close(&x->w, ']');
-    writer_key(&x->w, STR("next_page_token"));
-    buf_init(&token, UINT16_MAX);
-    base64_add(&token, pb_bytes(&l->token));
-    if (token.len)
-        writer_string(&x->w, buf_str(&token));
-    else
-        writer_token(&x->w, STR("null"));
+    write_token(&x->w, "next_page_token", pb_bytes(&l->token));
     writer_close(&x->w, '}');
     dialog_reply(x);
 }
@@ -323,20 +301,15 @@ static void read_more(struct dialog *x) {
 
 void begin_list_schedules(struct dialog *x) {
     const struct given *v = x->query->v;
-    struct place query = {.name = STR("query")}, at = {.up = &query, .name = STR("next_page_token")};
     struct listing *l = x->state = arena_new(&x->arena, struct listing);
-    struct str token = STR("");
     if (!l) {
         dialog_out_of_memory(x);
         return;
     }
-    if (v[schedules_query_next_page_token].is_given &&
-        base64_read(&x->arena, v[schedules_query_next_page_token].text, &token) < 0) {
-        complaints_add(&x->complaints, &at, "value_error", "Value error, this is no token of a page");
+    if (!read_token(x, "next_page_token", &v[schedules_query_next_page_token], &l->token)) {
         dialog_complain(x);
         return;
     }
-    l->token = (ProtobufCBinaryData){token.n, (uint8_t *)(uintptr_t)token.p};
     l->wanted = v[schedules_query_page_size].is_given ? (size_t)v[schedules_query_page_size].whole : SIZE_MAX;
     writer_open(&x->w, '{');
     writer_key(&x->w, STR("schedules"));

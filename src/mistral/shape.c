@@ -19,6 +19,14 @@
 #define USEC_PER_DAY (24 * 3600 * USEC_PER_SEC)
 
 static const char *const schedule_statuses[] = {"active", "paused", NULL};
+static const char *const activities[] = {"active", "inactive", NULL};
+static const char *const orders[] = {"asc", "desc", NULL};
+static const char *const run_orders[] = {"start_time", "end_time", NULL};
+static const char *const workflow_orders[] = {"display_name", NULL};
+static const char *const deployment_orders[] = {"updated_at", "created_at", NULL};
+static const char *const sources[] = {"DATABASE", "LIVE", "HYBRID", NULL};
+static const char *const statuses[] = {"RUNNING",    "COMPLETED",        "FAILED",    "CANCELED",
+                                       "TERMINATED", "CONTINUED_AS_NEW", "TIMED_OUT", NULL};
 
 #define SHAPE(name) static const struct field name##_fields[] = {
 #define FIELD(shape, name, kind, need, of, min, max) {#name, FIELD_##kind, FIELD_##need, of, min, max},
@@ -218,6 +226,27 @@ static bool take_number(struct reading *in, const struct place *at, const struct
     return read_whole(in->c, at, f, text, "int_from_float", v);
 }
 
+static bool take_seconds(struct reading *in, const struct place *at, const struct field *f, struct given *v) {
+    struct str text;
+    double seconds;
+    if (reader_kind(&in->r) != JSON_NUMBER) {
+        if (skip(in, at, NULL))
+            complaints_add(in->c, at, "float_type", "Input should be a valid number");
+        return false;
+    }
+    if (reader_number(&in->r, &text) < 0) {
+        broken(in, at);
+        return false;
+    }
+    if (number_real(text, &seconds) < 0 || seconds < (double)f->min || seconds > (double)f->max) {
+        complaints_add(in->c, at, "less_than_equal", "Input should be between %lld and %lld seconds",
+                       (long long)f->min, (long long)f->max);
+        return false;
+    }
+    v->whole = (int64_t)(seconds * (double)USEC_PER_SEC);
+    return true;
+}
+
 static bool take_bool(struct reading *in, const struct place *at, struct given *v) {
     if (reader_kind(&in->r) != JSON_BOOL) {
         if (skip(in, at, NULL))
@@ -314,6 +343,8 @@ static bool take_value(struct reading *in, const struct place *at, const struct 
         return take_string(in, at, &text) && read_time(in->c, at, text, v);
     case FIELD_SPAN:
         return take_string(in, at, &text) && read_span(in->c, at, f, text, v);
+    case FIELD_SECONDS:
+        return take_seconds(in, at, f, v);
     case FIELD_ANY:
         return skip(in, at, &v->text);
     case FIELD_WORD:
@@ -479,6 +510,7 @@ static bool take_parameter(struct complaints *c, const struct place *at, const s
     case FIELD_TEXTS:
         return add_text(c, at, f, text, v);
     case FIELD_SPAN:
+    case FIELD_SECONDS:
     case FIELD_ANY:
     case FIELD_RECORD:
     case FIELD_RECORDS:

@@ -23,6 +23,7 @@ enum field_kind {
     FIELD_BOOL,
     FIELD_TIME, /* RFC 3339 */
     FIELD_SPAN, /* ISO 8601, of exact units and days */
+    FIELD_SECONDS, /* a number, maybe with a fraction */
     FIELD_ANY, /* any JSON, as written */
     FIELD_WORD, /* one of a list */
     FIELD_WORDS, /* several of them; in a query, the parameter repeated */
@@ -60,7 +61,7 @@ struct given {
     bool is_given;
     bool is_null;
     struct str text; /* TEXT; ANY: its JSON; WORD: as in the list */
-    int64_t whole; /* WHOLE; SPAN, in us; TIME: seconds; WORD: its index */
+    int64_t whole; /* WHOLE; SPAN and SECONDS, in us; TIME: seconds; WORD: its index */
     int32_t nanos; /* TIME */
     bool truth;
     struct record **records; /* RECORD: one */

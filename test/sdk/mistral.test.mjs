@@ -356,4 +356,413 @@ describe('schedules', { timeout: 240_000 }, () => {
   });
 });
 
+const executions = () => mistral().executions;
+const execute = (workflowIdentifier, request) =>
+  mistral().executeWorkflow({ workflowIdentifier, workflowExecutionRequest: { deploymentName: world.taskQueue, ...request } });
+const id = () => `exec-${randomUUID()}`;
+const encoded = (value) => ({ b64payload: Buffer.from(JSON.stringify(value)).toString('base64') });
+
+// Starts an execution and notes it, for the replay at the end.
+async function started(type, input, request = {}) {
+  const run = await execute(type, { executionId: id(), input, ...request });
+  world.runs.note(run.executionId, run.runId);
+  return run;
+}
+
+const got = (executionId, request) => executions().getWorkflowExecution({ executionId, ...request });
+const ended = (executionId) => eventually(async () => {
+  const execution = await got(executionId);
+  return execution.endTime && execution;
+});
+const say = (what, executionId, name, input) => {
+  const body = { name, input };
+  if (what === 'signal') return executions().signalWorkflowExecution({ executionId, signalInvocationBody: body });
+  if (what === 'query') return executions().queryWorkflowExecution({ executionId, queryInvocationBody: body });
+  return executions().updateWorkflowExecution({ executionId, updateInvocationBody: body });
+};
+
+describe('executions', { timeout: 240_000 }, () => {
+  test('start without waiting, then look', async () => {
+    const executionId = `own id/${randomUUID()}`;
+    const before = Date.now();
+    const run = await execute('collect', { executionId });
+    world.runs.note(executionId, run.runId);
+    const { startTime, ...rest } = run;
+    assert.ok(Math.abs(startTime - before) < 60_000);
+    assert.deepEqual(rest, {
+      workflowName: 'collect', workflowId: 'collect', deploymentName: 'main', executionId, parentExecutionId: null,
+      rootExecutionId: executionId, runId: run.runId, userId: null, status: 'RUNNING', endTime: null, totalDurationMs: null,
+      result: null,
+    });
+    assert.deepEqual(await got(executionId), run);
+    const own = await world.client.workflow.getHandle(executionId).describe();
+    assert.equal(own.runId, run.runId);
+    assert.equal(own.type, 'collect');
+    await refused(execute('collect', { executionId }), 409, /./);
+    await say('signal', executionId, 'stop');
+    const over = await ended(executionId);
+    assert.deepEqual([over.status, over.result, over.runId], ['COMPLETED', [], run.runId]);
+    assert.equal(over.totalDurationMs, over.endTime - over.startTime);
+  });
+
+  test('start and wait for the result', async () => {
+    const input = { deep: [1.5, { é: null }], big: 'x'.repeat(1000) };
+    const executionId = id();
+    const answer = await execute('same', { executionId, input, waitForResult: true, timeoutSeconds: 30.5 });
+    world.runs.note(executionId);
+    assert.deepEqual(answer, { workflowName: 'same', executionId, result: input });
+    const none = await execute('same', { waitForResult: true });
+    world.runs.note(none.executionId);
+    assert.equal(none.result ?? null, null);
+    const chained = await execute('countdown', { input: 3, waitForResult: true });
+    assert.equal(chained.result, 4);
+    world.runs.note(chained.executionId);
+  });
+
+  test('a result that does not come in time, or not at all', async () => {
+    const executionId = id();
+    await refused(execute('collect', { executionId, waitForResult: true, timeoutSeconds: 0.5 }), 408, /has not ended/);
+    await executions().terminateWorkflowExecution({ executionId });
+    const failing = id();
+    await refused(execute('fails', { executionId: failing, waitForResult: true }), 424, /failed: no such order/);
+    assert.deepEqual([(await got(failing)).status, (await got(failing)).result], ['FAILED', null]);
+    world.runs.note(executionId);
+    world.runs.note(failing);
+  });
+
+  test('signals, queries and updates', async () => {
+    const { executionId } = await started('account', 10);
+    assert.deepEqual(await say('query', executionId, 'seen'), { queryName: 'seen', result: 10 });
+    assert.deepEqual(await say('update', executionId, 'deposit', encoded(5)), { updateName: 'deposit', result: 15 });
+    await refused(say('update', executionId, 'deposit', encoded(-5)), 424, /nothing to deposit/);
+    const held = say('update', executionId, 'hold', { name: 'x' });
+    assert.deepEqual(await say('signal', executionId, 'add', {}), { message: 'Signal accepted' });
+    assert.deepEqual((await held).result, { name: 'x' });
+    assert.equal((await say('update', executionId, 'close')).result, 15);
+    assert.equal((await ended(executionId)).result, 15);
+    assert.equal((await say('query', executionId, 'seen')).result, 15);
+    await refused(say('query', executionId, 'nope'), 400, /nope/);
+    await refused(say('signal', executionId, 'add', {}), 404, /./);
+  });
+
+  test('encoded inputs', async () => {
+    const { executionId } = await started('collect');
+    await say('signal', executionId, 'add', encoded('plain'));
+    await say('signal', executionId, 'add', { some: 'object' });
+    await say('signal', executionId, 'add', { b64payload: '', empty: true });
+    const bad = await complaints(say('signal', executionId, 'add', { b64payload: '!' }));
+    assert.deepEqual(bad, [['body.input.b64payload', 'value_error']]);
+    await eventually(async () => (await say('query', executionId, 'seen')).result.length === 3);
+    assert.deepEqual((await say('query', executionId, 'seen')).result.slice(0, 2), ['plain', { some: 'object' }]);
+    await say('signal', executionId, 'stop');
+    await ended(executionId);
+  });
+
+  test('cancel, terminate, and many at once', async () => {
+    const [a, b, c, d] = await Promise.all([1, 2, 3, 4].map(() => started('forever')));
+    await executions().cancelWorkflowExecution({ executionId: a.executionId });
+    assert.equal((await ended(a.executionId)).status, 'CANCELED');
+    await executions().terminateWorkflowExecution({ executionId: b.executionId });
+    assert.equal((await ended(b.executionId)).status, 'TERMINATED');
+    await refused(executions().terminateWorkflowExecution({ executionId: b.executionId }), 404, /./);
+    const cancelled = await executions().batchCancelWorkflowExecutions({ executionIds: [c.executionId, 'nobody', c.executionId] });
+    assert.deepEqual(Object.keys(cancelled.results).sort(), [c.executionId, 'nobody'].sort());
+    assert.deepEqual(cancelled.results[c.executionId], { status: 'success', error: null });
+    assert.equal(cancelled.results.nobody.status, 'failure');
+    assert.match(cancelled.results.nobody.error, /./);
+    assert.equal((await ended(c.executionId)).status, 'CANCELED');
+    await executions().batchTerminateWorkflowExecutions({ executionIds: [d.executionId] });
+    assert.equal((await ended(d.executionId)).status, 'TERMINATED');
+    assert.deepEqual(await complaints(executions().batchCancelWorkflowExecutions({ executionIds: [] })),
+                     [['body.execution_ids', 'too_short']]);
+  });
+
+  test('reset', async () => {
+    const { executionId, runId } = await started('collect');
+    await say('signal', executionId, 'add', encoded(1));
+    await eventually(async () => (await say('query', executionId, 'seen')).result.length === 1);
+    const { events } = await executions().getWorkflowExecutionHistory({ executionId });
+    const eventId = Number(events.find((each) => each.eventType === 'EVENT_TYPE_WORKFLOW_TASK_COMPLETED').eventId);
+    await executions().resetWorkflow({ executionId, resetInvocationBody: { eventId, reason: 'again', excludeSignals: true } });
+    const now = await got(executionId);
+    assert.notEqual(now.runId, runId);
+    world.runs.note(executionId, now.runId);
+    assert.deepEqual((await say('query', executionId, 'seen')).result, []);
+    await say('signal', executionId, 'stop');
+    await ended(executionId);
+    await refused(executions().resetWorkflow({ executionId: 'nobody', resetInvocationBody: { eventId: 4 } }), 404, /./);
+    assert.deepEqual(await complaints(executions().resetWorkflow({ executionId, resetInvocationBody: { eventId: 0 } })),
+                     [['body.event_id', 'greater_than_equal']]);
+  });
+
+  test('histories, with payloads decoded and not', async () => {
+    const { executionId, runId } = await started('hello', 'Ada');
+    await ended(executionId);
+    const { events } = await executions().getWorkflowExecutionHistory({ executionId });
+    assert.deepEqual(events[0].workflowExecutionStartedEventAttributes.input, ['Ada']);
+    assert.equal(events.at(-1).eventType, 'EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED');
+    const raw = (await executions().getWorkflowExecutionHistory({ executionId, decodePayloads: false })).events;
+    assert.equal(raw[0].workflowExecutionStartedEventAttributes.input.payloads[0].data, btoa('"Ada"'));
+    assert.deepEqual(await mistral().runs.getRunHistory({ runId }), { events });
+    await refused(executions().getWorkflowExecutionHistory({ executionId: 'nobody' }), 404, /./);
+    const long = await started('timers', Array.from({ length: 200 }, () => 1));
+    await ended(long.executionId);
+    const { length } = (await executions().getWorkflowExecutionHistory({ executionId: long.executionId })).events;
+    assert.ok(length > 400, length);
+  });
+
+  test('search keys', async () => {
+    const { executionId } = await started('same', 1);
+    await ended(executionId);
+    const { searchKeys } = await got(executionId, { includeSearchKeys: true });
+    assert.deepEqual(Object.keys(searchKeys), ['BuildIds']);
+    assert.match(searchKeys.BuildIds, /^\["unversioned"/);
+    assert.equal((await got(executionId)).searchKeys, undefined);
+    await refused(got('nobody'), 404, /./);
+  });
+
+  test('where it runs, when no deployment is named', async () => {
+    const free = (type, request) =>
+      mistral().executeWorkflow({ workflowIdentifier: type, workflowExecutionRequest: { input: 1, waitForResult: true, ...request } });
+    const unknown = await free('echoes');
+    world.runs.note(unknown.executionId);
+    assert.equal(unknown.result, 1);
+    await world.withWorker('second', async () => {
+      const known = await free('echoes');
+      world.runs.note(known.executionId);
+      await refused(free('neverRun'), 409, /main, second/);
+      const other = await free('echoes', { deploymentName: 'second' });
+      world.runs.note(other.executionId);
+      await refused(free('echoes'), 409, /more than one deployment.*(main, second|second, main)/);
+      const old = await free('echoes', { deploymentName: undefined, taskQueue: 'second' });
+      world.runs.note(old.executionId);
+      assert.equal((await got(old.executionId)).deploymentName, 'second');
+      const chosen = await mistral().executeWorkflowRegistration({
+        workflowRegistrationId: 'echoes@second', workflowExecutionRequest: { input: 2, waitForResult: true } });
+      world.runs.note(chosen.executionId);
+      assert.equal(chosen.result, 2);
+      const both = free('echoes', { deploymentName: 'main', taskQueue: 'second' });
+      assert.deepEqual(await complaints(both), [['body.task_queue', 'value_error']]);
+      await refused(mistral().executeWorkflowRegistration({ workflowRegistrationId: 'x@y', workflowExecutionRequest: {} }), 404, /x@y/);
+    });
+    const request = { workflowRegistrationId: 'echoes@second', schedule: { input: 1, ...NEVER } };
+    const { scheduleId } = await schedules().scheduleWorkflow(request);
+    assert.equal((await shown(scheduleId)).deploymentName, 'second');
+    await schedules().unscheduleWorkflow({ scheduleId });
+  });
+});
+
+describe('runs', { timeout: 240_000 }, () => {
+  const list = async (request) => {
+    const all = [];
+    for await (const { result } of await mistral().runs.listRuns(request)) all.push(...result.executions);
+    return all;
+  };
+  const ids = async (request) => (await list(request)).map((each) => each.executionId);
+
+  test('lists by what they have', async () => {
+    const made = [];
+    for (let i = 0; i < 5; i++) {
+      made.push(await started('impatient', i === 4 ? 3_600_000 : 1, { executionId: `run-${i}-${randomUUID()}` }));
+      if (i < 4) await ended(made[i].executionId);
+    }
+    const names = made.map((each) => each.executionId);
+    const workflowIdentifier = 'impatient';
+    assert.deepEqual((await ids({ workflowIdentifier })).sort(), [...names].sort());
+    assert.deepEqual((await ids({ workflowIdentifier }))[0], names[4]);
+    assert.deepEqual(await ids({ workflowIdentifier, status: 'RUNNING' }), [names[4]]);
+    assert.deepEqual((await ids({ workflowIdentifier, status: ['COMPLETED', 'FAILED'] })).sort(), names.slice(0, 4));
+    assert.deepEqual(await ids({ workflowIdentifier, sortBy: 'start_time', order: 'asc' }), names);
+    assert.deepEqual(await ids({ workflowIdentifier, sortBy: 'start_time', order: 'asc', pageSize: 2 }), names);
+    assert.deepEqual(await ids({ workflowIdentifier, sortBy: 'start_time' }), [...names].reverse());
+    assert.deepEqual(await ids({ workflowIdentifier, sortBy: 'end_time', order: 'asc' }), names);
+    assert.equal((await ids({ workflowIdentifier, pageSize: 2 })).length, 5);
+    assert.deepEqual(await ids({ search: names[2] }), [names[2]]);
+    assert.equal((await ids({ search: 'impati' })).length, 5);
+    assert.deepEqual(await ids({ rootExecutionId: names[1] }), [names[1]]);
+    assert.deepEqual(await ids({ workflowIdentifier, deploymentName: 'elsewhere' }), []);
+    const between = { startTimeAfter: made[1].startTime, startTimeBefore: made[2].startTime };
+    assert.deepEqual((await ids({ workflowIdentifier, ...between })).sort(), names.slice(1, 3));
+    const first = await got(names[0]);
+    assert.deepEqual(await ids({ workflowIdentifier, endTimeBefore: first.endTime }), [names[0]]);
+    assert.deepEqual((await ids({ workflowIdentifier, endTimeAfter: first.endTime })).sort(), names.slice(0, 4));
+    assert.deepEqual(await ids({ searchKey: [`WorkflowId:${names[3]}`] }), [names[3]]);
+    assert.deepEqual(await ids({ search: `it's "odd" \\` }), []);
+    assert.deepEqual(await complaints(list({ searchKey: ['no colon'] })), [['query.search_key.0', 'value_error']]);
+    assert.deepEqual(await complaints(list({ searchKey: ['Unknown:x'] })), [['query', 'value_error']]);
+    assert.deepEqual(await complaints(list({ workflowTags: ['a'] })), [['query.workflow_tags', 'unsupported']]);
+    assert.deepEqual(await complaints(list({ nextPageToken: '!' })), [['query.next_page_token', 'value_error']]);
+    const { searchKeys, result, ...listed } = await mistral().runs.getRun({ runId: made[4].runId });
+    assert.deepEqual((await list({ workflowIdentifier, status: 'RUNNING' }))[0], listed);
+    await executions().terminateWorkflowExecution({ executionId: names[4] });
+    assert.equal((await mistral().runs.getRun({ runId: made[0].runId })).result, 'cancelled');
+    await refused(mistral().runs.getRun({ runId: randomUUID() }), 404, /no run/);
+    await refused(mistral().runs.getRunHistory({ runId: 'x' }), 404, /no run/);
+  });
+
+  test('each run of a chain is one', async () => {
+    const { executionId } = await execute('countdown', { input: 2, executionId: id() });
+    await eventually(async () => (await ids({ search: executionId, status: 'COMPLETED' })).length === 1);
+    const all = await list({ search: executionId });
+    assert.equal(all.length, 3);
+    assert.equal(new Set(all.map((each) => each.runId)).size, 3);
+    assert.equal(all.filter((each) => each.status === 'CONTINUED_AS_NEW').length, 2);
+    for (const { runId } of all) world.runs.note(executionId, runId);
+  });
+});
+
+describe('workflows and deployments', { timeout: 240_000 }, () => {
+  test('workflows are the types that ran', async () => {
+    await ended((await started('same', 1)).executionId);
+    const list = async (request) => {
+      const all = [];
+      for await (const { result } of await mistral().getWorkflows(request)) all.push(...result.workflows);
+      return all.map((each) => each.name);
+    };
+    const names = await list();
+    assert.ok(names.includes('same') && names.includes('echoes'));
+    assert.deepEqual(names, [...names].sort());
+    assert.deepEqual(await list({ limit: 2 }), names);
+    assert.deepEqual(await list({ order: 'desc', limit: 3 }), [...names].reverse());
+    assert.deepEqual(await list({ search: 'choe' }), ['echoes']);
+    assert.deepEqual(await list({ deploymentName: ['second'] }), ['echoes']);
+    assert.deepEqual(await list({ archived: true }), []);
+    assert.ok((await list({ activeOnly: true })).includes('same'));
+    assert.ok(!(await list({ deploymentStatus: 'inactive' })).includes('same'));
+    const { workflow } = await mistral().getWorkflow({ workflowIdentifier: 'same' });
+    assert.deepEqual(workflow, {
+      id: 'same', name: 'same', displayName: 'same', type: 'code', description: null, customerId: 'default',
+      workspaceId: 'default', sharedNamespace: null, availableInChatAssistant: false, isTechnical: false, archived: false,
+      tags: [], active: true,
+    });
+    await refused(mistral().getWorkflow({ workflowIdentifier: 'nothing' }), 404, /nothing/);
+  });
+
+  test('registrations are types on queues', async () => {
+    const { workflowRegistrations, nextCursor } = await mistral().getWorkflowRegistrations({ workflowId: 'echoes', withWorkflow: true });
+    assert.deepEqual(workflowRegistrations.map((each) => each.id), ['echoes@main', 'echoes@second']);
+    assert.equal(nextCursor, null);
+    assert.equal(workflowRegistrations[0].workflow.name, 'echoes');
+    const page = await mistral().getWorkflowRegistrations({ workflowId: 'echoes', limit: 1 });
+    const next = await mistral().getWorkflowRegistrations({ workflowId: 'echoes', limit: 1, cursor: page.nextCursor });
+    assert.deepEqual([page, next].map((each) => each.workflowRegistrations[0].deploymentName), ['main', 'second']);
+    const { workflowRegistration } = await mistral().getWorkflowRegistration({ workflowRegistrationId: 'echoes@main' });
+    assert.deepEqual([workflowRegistration.taskQueue, workflowRegistration.active], ['main', true]);
+    await refused(mistral().getWorkflowRegistration({ workflowRegistrationId: 'a@b' }), 404, /a@b/);
+  });
+
+  test('deployments are task queues, and workers who polls them', async () => {
+    const list = async (request) => (await mistral().deployments.listDeployments(request)).deployments;
+    const [main] = await list({ search: 'main' });
+    assert.equal(main.isActive, true);
+    assert.equal(main.activeWorkerCount, 1);
+    assert.ok(main.updatedAt >= main.createdAt);
+    assert.deepEqual((await list({ activeOnly: false, workflowName: 'echoes' })).map((each) => each.name), ['main', 'second']);
+    assert.deepEqual((await list({ activeOnly: false, orderBy: 'created_at', order: 'asc' }))[0].name, 'main');
+    assert.deepEqual(await list({ workspaceId: 'other' }), []);
+    const detail = await mistral().deployments.getDeployment({ name: 'main' });
+    assert.equal(detail.workers.length, 1);
+    const { workers, nextCursor } = await mistral().deployments.listDeploymentWorkers({ name: 'main' });
+    assert.deepEqual(workers, detail.workers);
+    assert.equal(nextCursor, null);
+    assert.deepEqual((await mistral().deployments.listDeploymentWorkers({ name: 'main', workerStatus: 'inactive' })).workers, []);
+    await refused(mistral().deployments.getDeployment({ name: 'none' }), 404, /none/);
+    await refused(mistral().deployments.getDeployment({ name: 'main', workflowName: 'nope' }), 404, /nope/);
+    await refused(mistral().deployments.listDeploymentWorkers({ name: 'none' }), 404, /none/);
+  });
+});
+
+describe('streams', { timeout: 240_000 }, () => {
+  const open = (executionId, request) => executions().stream({ executionId, ...request });
+  async function all(stream, until = () => false) {
+    const events = [];
+    for await (const event of stream) {
+      events.push(event);
+      if (until(event)) break;
+    }
+    return events;
+  }
+  const types = (events) => events.map((each) => each.data.data.eventType);
+
+  test('from the start to the end of an execution', async () => {
+    const { executionId, runId } = await started('hello', 'Ada');
+    const events = await all(await open(executionId));
+    assert.deepEqual(types(events), ['WORKFLOW_EXECUTION_STARTED', 'ACTIVITY_TASK_STARTED', 'ACTIVITY_TASK_COMPLETED',
+                                     'WORKFLOW_EXECUTION_COMPLETED']);
+    const [first, activity, done, last] = events.map((each) => each.data);
+    assert.deepEqual(first.data.attributes.input, { type: 'json', value: 'Ada' });
+    assert.equal(first.data.workflowRunId, runId);
+    assert.deepEqual(first.workflowContext, { namespace: 'default', workflowName: 'hello', workflowExecId: executionId,
+                                              parentWorkflowExecId: null, rootWorkflowExecId: executionId });
+    assert.equal(activity.data.attributes.activityName, 'greet');
+    assert.equal(done.data.attributes.activityName, 'greet');
+    assert.equal(done.data.attributes.taskId, activity.data.attributes.taskId);
+    assert.equal(last.data.attributes.result.value, 'Hello, Ada!');
+    assert.ok(events.every((each, i) => i === 0 || each.data.brokerSequence > events[i - 1].data.brokerSequence));
+    const rest = await all(await open(executionId, { lastEventId: events[1].id }));
+    assert.deepEqual(rest, events.slice(2));
+    assert.deepEqual(await all(await open(executionId, { lastEventId: events[3].id })), []);
+    const browser = await fetch(`${url()}/v1/workflows/executions/${executionId}/stream`, { headers: { 'Last-Event-ID': events[2].id } });
+    assert.equal(browser.headers.get('content-type'), 'text/event-stream');
+    assert.equal((await browser.text()).match(/^event: .*$/gm).join(), 'event: WORKFLOW_EXECUTION_COMPLETED');
+  });
+
+  test('events come while it runs, through all runs of a chain', async () => {
+    const { executionId, runId } = await started('collectTwice');
+    const stream = await open(executionId);
+    const events = [];
+    for await (const event of stream) {
+      events.push(event);
+      if (event.data.data.eventType === 'WORKFLOW_EXECUTION_STARTED') {
+        await say('signal', executionId, 'add', encoded(events.length));
+        await say('signal', executionId, 'stop');
+      }
+    }
+    assert.deepEqual(types(events), ['WORKFLOW_EXECUTION_STARTED', 'WORKFLOW_EXECUTION_CONTINUED_AS_NEW',
+                                     'WORKFLOW_EXECUTION_STARTED', 'WORKFLOW_EXECUTION_COMPLETED']);
+    const next = events[1].data.data.attributes.newExecutionRunId;
+    assert.equal(events[2].data.data.workflowRunId, next);
+    assert.equal(events[2].data.data.continuedRunId, runId);
+    assert.equal(events[2].data.data.firstExecutionRunId, runId);
+    assert.deepEqual(events[3].data.data.attributes.result.value, [1, 3]);
+    world.runs.note(executionId, next);
+    const rest = await all(await open(executionId, { lastEventId: events[0].id }));
+    assert.deepEqual(rest, events.slice(1));
+  });
+
+  test('failures, cancellation and termination', async () => {
+    const failed = await started('fails');
+    const [, failure] = await all(await open(failed.executionId));
+    assert.equal(failure.data.data.eventType, 'WORKFLOW_EXECUTION_FAILED');
+    assert.match(failure.data.data.attributes.failure.message, /no such order/);
+    const cancelled = await started('forever');
+    await executions().cancelWorkflowExecution({ executionId: cancelled.executionId });
+    assert.deepEqual(types(await all(await open(cancelled.executionId))).at(-1), 'WORKFLOW_EXECUTION_CANCELED');
+    const terminated = await started('forever');
+    await executions().terminateWorkflowExecution({ executionId: terminated.executionId });
+    const last = (await all(await open(terminated.executionId))).at(-1).data.data;
+    assert.equal(last.eventType, 'WORKFLOW_EXECUTION_FAILED');
+    assert.match(last.attributes.failure.message, /terminated/);
+  });
+
+  test('only what is recorded, or only what is new', async () => {
+    const { executionId } = await started('collect');
+    assert.deepEqual(types(await all(await open(executionId, { eventSource: 'DATABASE' }))), ['WORKFLOW_EXECUTION_STARTED']);
+    const stream = await open(executionId, { eventSource: 'LIVE' });
+    const read = all(stream);
+    await say('signal', executionId, 'stop');
+    assert.deepEqual(types(await read), ['WORKFLOW_EXECUTION_COMPLETED']);
+  });
+
+  test('a stream that nobody takes or that cannot be', async () => {
+    await refused(open('nobody'), 404, /./);
+    const { executionId } = await started('collect');
+    assert.deepEqual(await complaints(open(executionId, { lastEventId: 'x:y' })), [['query.last_event_id', 'value_error']]);
+    const stream = await open(executionId);
+    await all(stream, () => true);
+    await say('signal', executionId, 'stop');
+    await ended(executionId);
+  });
+});
+
 replayAll(world);
