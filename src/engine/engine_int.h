@@ -425,6 +425,8 @@ struct group *group_open(struct engine *e); /* the open group; NULL: no memory *
 int group_add_run(struct engine *e, struct run *run) must_check;
 bool group_is_full(const struct engine *e);
 void group_free(struct group *g);
+/* The last group with anything in it: what it holds was perhaps answered already, and must be seen. */
+uint64_t group_last_change(const struct engine *e);
 void run_effect(struct engine *e, struct run *run, const struct effect *fx);
 /* Puts what lists show of the run into the batch, if that has changed (visibility.c). */
 void visibility_seal(struct group *g, struct run *run);
@@ -500,6 +502,7 @@ struct queue {
     struct space *space;
     char *name;
     bool is_activity;
+    bool is_sticky; /* as its last poll said: it belongs to one worker */
     struct list tasks[QUEUE_PRIORITIES]; /* by priority, then oldest first */
     struct list pollers; /* op.link */
     size_t task_count;
@@ -514,7 +517,7 @@ struct queue {
 /* A worker that polled a queue. */
 struct visitor {
     char *identity;
-    int64_t last_us; /* wall */
+    int64_t first_us, last_us; /* wall */
     double rate;
 };
 

@@ -240,3 +240,9 @@ void run_effect(struct engine *e, struct run *run, const struct effect *fx) {
         break;
     }
 }
+
+uint64_t group_last_change(const struct engine *e) {
+    if (e->open && (e->open->run_count || e->open->batch.count))
+        return e->open->seq;
+    return e->flight ? e->flight->seq : 0;
+}

@@ -248,7 +248,7 @@ static struct visitor *visitor_of(struct queue *q, const char *identity) {
         return NULL;
     if (q->visitor_count == ENGINE_QUEUE_VISITORS) {
         mem_free(oldest->identity);
-        oldest->identity = copy;
+        *oldest = (struct visitor){.identity = copy};
         return oldest;
     }
     struct visitor *bigger = mem_resize(q->visitors, (q->visitor_count + 1) * sizeof(*bigger));
@@ -269,6 +269,8 @@ void queue_visit(struct engine *e, struct queue *q, const char *identity, double
     if (!v)
         return;
     v->last_us = e->now.wall.us;
+    if (!v->first_us)
+        v->first_us = v->last_us;
     v->rate = rate;
 }
 
