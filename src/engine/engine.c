@@ -86,6 +86,8 @@ void engine_advance(struct engine *e, struct now now) {
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
     const struct heap_node *due = heap_top(&e->due), *deadline = heap_top(&e->deadlines);
     int64_t wait = CLOCK_NEVER;
+    if (!e->is_ready)
+        return CLOCK_NEVER; /* the store's answers wake it; what is due then waits for the last of them */
     if (due && !group_is_full(e))
         wait = MAX(due->key - now.wall.us, 0);
     if (deadline)

@@ -41,7 +41,6 @@ struct engine_config {
     struct core_limits limits; /* what an operator set */
     int64_t long_poll_us; /* the longest wait for events or for an update; 0: the default */
     const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
-    uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */
     /* Sends a callback and ends it with engine_callback_sent(), now or later. NULL: none is ever sent. */
     void (*send_callback)(void *ctx, struct callback_send *send);
     void *callback_ctx;

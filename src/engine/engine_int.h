@@ -29,21 +29,6 @@
 #include "state.pb-c.h"
 #include "store/store.h"
 
-/* Bugs that a test may plant (engine_config.planted_bug) to see that it is found. */
-enum {
-    ENGINE_BUG_REPLY_BEFORE_COMMIT = 1,
-    ENGINE_BUG_FORGET_REQUEST_ID = 2,
-    ENGINE_BUG_LOSE_LETTERS = 3, /* those that were under way when the process ended */
-    ENGINE_BUG_LOSE_SUCCESSOR = 4, /* the next run of a chain is not in the same commit */
-    ENGINE_BUG_LOSE_UPDATE = 5, /* an accepted update is answered before it is durable */
-    ENGINE_BUG_RESET_LOSES_SIGNALS = 6,
-    ENGINE_BUG_CHILD_DOES_NOT_WAIT = 7, /* its first task comes before its parent knows it */
-    ENGINE_BUG_IGNORE_CLOSE_POLICY = 8,
-    ENGINE_BUG_LOSE_ACTION = 9, /* what a schedule was starting when the process ended */
-    ENGINE_BUG_MARK_RUNS_AHEAD = 10, /* a schedule passes over times that are still to come */
-    ENGINE_BUG_LOSE_ACTION_END = 11, /* a schedule does not hear that its run has ended */
-};
-
 struct queue;
 struct task;
 struct query;
@@ -159,6 +144,7 @@ struct op {
     struct heap_node deadline; /* by the monotonic clock */
 
     struct run *run; /* pinned */
+    struct run *held; /* pinned too, whatever `run` becomes; NULL: none */
     uint64_t wait_seq; /* a group that must be durable too before it ends */
     bool continues; /* goes on, instead of ending, when its group is durable */
     struct err err;
@@ -277,6 +263,7 @@ struct engine {
 struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(struct op *op));
 void op_start(struct op *op); /* go(), or an error when the engine is not ready */
 void op_pin(struct op *op, struct run *run);
+void op_hold(struct op *op, struct run *run); /* besides op->run; NULL lets go */
 void op_fail(struct op *op); /* ends with op->err now */
 void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail); /* ends now */
 /* Ends with this answer once everything that op->run shows is durable. */

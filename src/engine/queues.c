@@ -354,9 +354,6 @@ void offer_all(struct engine *e, struct run *run) {
     for (size_t i = 0; i < st->n_callbacks; i++)
         if (st->callbacks[i]->state == CALLBACK_STATE_SCHEDULED)
             callback_begin(e, &run->key, (int64_t)i);
-    bool is_losing = e->cfg.planted_bug == ENGINE_BUG_LOSE_LETTERS ||
-                     (e->cfg.planted_bug == ENGINE_BUG_LOSE_ACTION && st->schedule);
     for (size_t i = 0; i < st->n_outbox; i++)
-        if (!is_losing)
-            letter_begin(e, &run->key, st->outbox[i]->id);
+        letter_begin(e, &run->key, st->outbox[i]->id);
 }
