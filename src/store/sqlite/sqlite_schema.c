@@ -133,6 +133,14 @@ static const struct migration migrations[] = {
         "  body BLOB NOT NULL,"
         "  PRIMARY KEY (namespace_id, name)"
         ") WITHOUT ROWID;"},
+    /* Empty unless a task queue has more waiting than memory should hold. */
+    {4, "CREATE TABLE backlog ("
+        "  namespace_id BLOB NOT NULL,"
+        "  lane INTEGER NOT NULL,"
+        "  number INTEGER NOT NULL,"
+        "  body BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, lane, number)"
+        ") WITHOUT ROWID;"},
 };
 
 static int pragma_get(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *reterr) {
