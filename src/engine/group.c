@@ -210,6 +210,7 @@ static void group_durable(struct batch *b) {
         readers_wake(e, run);
         run_unpin(e, run);
     }
+    backlogs_resume(e);
     batch_clear(&g->batch);
     if (e->spare)
         group_free(g);
