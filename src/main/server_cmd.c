@@ -3,6 +3,9 @@
  * Settings that do not fit are usage errors: addresses that are none, a store
  * that is not supported, a listener beyond this machine without being told. */
 #include "main/run.h"
+#include "serve/origin.h"
+
+#define ORIGINS_MAX 32
 
 static int check_data(const char *data) {
     if (strncmp(data, "postgresql://", 13) != 0 && strncmp(data, "postgres://", 11) != 0)
@@ -20,13 +23,31 @@ static int check_remote(const struct opt_args *a, const struct server_config *cf
     return ERR_INVALID;
 }
 
+static int origins_of(const struct opt_args *a, const char *ret[ORIGINS_MAX + 1]) {
+    struct err e;
+    size_t n = 0;
+    for (const char *origin; (origin = opt_list(a, SETTING_CORS_ORIGIN, n)); n++) {
+        int rc = n < ORIGINS_MAX ? origin_validate(origin, &e)
+                                 : err_set(&e, ERR_FULL, "more than %d origins", ORIGINS_MAX);
+        if (rc < 0) {
+            (void)usage_error("cors-origin", &e);
+            return rc;
+        }
+        ret[n] = origin;
+    }
+    ret[n] = NULL;
+    return 0;
+}
+
 int command_server(const struct opt_args *a) {
     const char *namespaces[NAMESPACES_MAX + 2];
+    const char *origins[ORIGINS_MAX + 1];
     struct log log;
     struct err e;
     struct server_config cfg = {
         .has_http = !streq(opt_text(a, SETTING_HTTP), "off"),
         .namespaces = namespaces,
+        .cors_origins = origins,
         .retention_us = opt_int(a, SETTING_RETENTION) * USEC_PER_HOUR,
         .resident_runs_max = (size_t)opt_int(a, SETTING_RESIDENT_RUNS),
         .stops_on_signals = true,
@@ -41,7 +62,7 @@ int command_server(const struct opt_args *a) {
         return usage_error("http", &e);
     if (check_data(cfg.data) < 0 || check_remote(a, &cfg) < 0)
         return EXIT_USAGE;
-    if (namespaces_of(a, SETTING_NAMESPACE, namespaces) < 0)
+    if (namespaces_of(a, SETTING_NAMESPACE, namespaces) < 0 || origins_of(a, origins) < 0)
         return EXIT_USAGE;
     return serve_until_stopped(&cfg, &(struct server_flags){"data", "grpc", "http"}, output_of(a));
 }

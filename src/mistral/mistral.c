@@ -12,7 +12,6 @@
 
 #define PREFIX "/v1/workflows"
 #define NAMESPACE_HEADER "Rondo-Namespace"
-#define HTTP_FORBIDDEN 403
 #define HTTP_NOT_ALLOWED 405
 #define HTTP_UNAVAILABLE 503
 #define HTTP_INTERNAL 500
@@ -75,17 +74,6 @@ static const struct dialog_route *find(const struct http1_request *q, unsigned *
 static void refuse(struct http1_response *resp, int status, const char *text) {
     resp->status = status;
     buf_printf(&resp->body, "{\"detail\":\"%s\"}\n", text);
-}
-
-/* Pages of other sites can send requests here from a browser that can reach us, but not without saying so. */
-static bool is_foreign(const struct http1_request *q) {
-    static const struct str schemes[] = {{"http://", 7}, {"https://", 8}}; /* the latter through a proxy */
-    struct str origin = http1_header(q, "Origin");
-    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
-        if (str_starts(origin, schemes[i]) &&
-            str_eq(str_bytes(origin.p + schemes[i].n, origin.n - schemes[i].n), q->host))
-            return false;
-    return origin.p != NULL;
 }
 
 static struct str keep(struct dialog *x, struct str text) {
@@ -166,10 +154,6 @@ bool mistral_request(struct mistral *m, const struct http1_request *q, struct ht
     if (!route) {
         resp->allow = allowed(taken);
         refuse(resp, HTTP_NOT_ALLOWED, "Method Not Allowed");
-        return true;
-    }
-    if (is_foreign(q)) {
-        refuse(resp, HTTP_FORBIDDEN, "Pages of other sites may not call this server.");
         return true;
     }
     if (m->server.is_draining(m->server.ctx)) {

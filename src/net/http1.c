@@ -118,6 +118,17 @@ struct str http1_header(const struct http1_request *q, const char *name) {
     return value ? str_of(value) : (struct str){NULL, 0};
 }
 
+bool http1_add_header(const struct http1_request *q, const char *name, struct str value) {
+    char *text = mem_alloc(value.n + 1);
+    if (!text)
+        return false;
+    memcpy(text, value.p, value.n);
+    text[value.n] = 0;
+    bool ok = evhttp_add_header(evhttp_request_get_output_headers(q->exchange->req), name, text) == 0;
+    mem_free(text);
+    return ok;
+}
+
 /* Requests that are answered later. */
 
 static void later_free(struct http1_later *l) {

@@ -25,6 +25,8 @@ struct http1_request {
     struct http1_exchange *exchange; /* net's own */
 };
 struct str http1_header(const struct http1_request *q, const char *name); /* {NULL,0} when absent */
+/* Of the answer, whenever it comes. False when the value has a line break or there is no memory. */
+bool http1_add_header(const struct http1_request *q, const char *name, struct str value) must_check;
 
 /* To be filled in by the handler; it starts as 200, JSON, with an empty body. */
 struct http1_response {

@@ -6,9 +6,7 @@
  * answered when the engine ends the call.
  *
  * Everything that fails is a google.rpc.Status as JSON with the HTTP status that
- * fits. A browser on another site must not reach this API: a request that
- * names an origin must come from a page that we served. A peer that goes away
- * cancels its call.
+ * fits. A peer that goes away cancels its call.
  *
  * What the engine gave to a call may be in use until it returns to the loop, so
  * calls are freed at the end of the turn. */
@@ -30,7 +28,6 @@
 #define CALL_BUDGET ((16u << 20) + (256u << 10)) /* as for a gRPC request */
 #define ANSWER_BUDGET ((size_t)256 << 20) /* what an answer of the largest size unfolds to */
 #define STATUS_BUDGET (1u << 20)
-#define HTTP_FORBIDDEN 403
 #define HTTP_NOT_ALLOWED 405
 
 struct api_call {
@@ -318,17 +315,6 @@ static const char *allowed(unsigned verbs) {
     return texts[verbs];
 }
 
-/* Pages of other sites can send requests here from a browser that can reach us, but not without saying so. */
-static bool is_foreign(const struct http1_request *q) {
-    static const struct str schemes[] = {{"http://", 7}, {"https://", 8}}; /* the latter through a proxy */
-    struct str origin = http1_header(q, "Origin");
-    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
-        if (str_starts(origin, schemes[i]) &&
-            str_eq(str_bytes(origin.p + schemes[i].n, origin.n - schemes[i].n), q->host))
-            return false;
-    return origin.p != NULL;
-}
-
 static void refuse(struct http1_response *resp, int status, int code, const char *text,
                    struct json_style style) {
     struct err e;
@@ -348,10 +334,6 @@ bool api_request(struct api *api, const struct http1_request *q, struct http1_re
     if (!route) {
         resp->allow = allowed(verbs);
         refuse(resp, HTTP_NOT_ALLOWED, ERR_UNIMPLEMENTED, "This path does not take this method.", style);
-        return true;
-    }
-    if (is_foreign(q)) {
-        refuse(resp, HTTP_FORBIDDEN, ERR_DENIED, "Pages of other sites may not call this server.", style);
         return true;
     }
     struct dispatch *d = api->dispatch;

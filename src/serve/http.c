@@ -3,13 +3,15 @@
  * /healthz says that the process lives, /readyz that it takes work,
  * /metrics is for Prometheus, /namespaces is a page for people, src/mistral has
  * Mistral's dialect and api.c Temporal's HTTP API. Whatever is not there is a JSON error with the number of
- * the gRPC code and a text. Apart from the two probes a request must come under a host that is ours. */
+ * the gRPC code and a text. Apart from the two probes a request must come under a host that is ours, and
+ * from no page of another site that was not invited. */
 #include "serve/http.h"
 
 #include "engine/engine.h"
 #include "host/loop.h"
 #include "serve/dispatch.h"
 #include "serve/metrics.h"
+#include "serve/origin.h"
 #include "serve/page.h"
 #include "wire/grpc.h"
 
@@ -77,6 +79,24 @@ static void on_metrics(const struct http *h, const struct http1_request *q, stru
     answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "There is no memory for the metrics now.");
 }
 
+/* Answers instead of the path: a page that may not call, or a browser that asks whether one may. */
+static bool on_origin(const struct http *h, const struct http1_request *q, struct http1_response *resp) {
+    switch (origin_judge(h->origins, q)) {
+    case ORIGIN_NONE:
+        return false;
+    case ORIGIN_INVITED:
+        if (origin_invite(q))
+            return origin_preflight(q, resp);
+        answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "There is no memory for this now.");
+        return true;
+    case ORIGIN_FOREIGN:
+        break;
+    }
+    answer_error(resp, HTTP_FORBIDDEN, GRPC_PERMISSION_DENIED,
+                 "Pages of other sites may not call this server, unless it was started with --cors-origin.");
+    return true;
+}
+
 static void on_request(void *ctx, const struct http1_request *q, struct http1_response *resp) {
     struct http *h = ctx;
     if (str_is(q->path, "/healthz"))
@@ -88,6 +108,8 @@ static void on_request(void *ctx, const struct http1_request *q, struct http1_re
     else if (!address_takes_host(&h->bound, q->host))
         answer_error(resp, HTTP_FORBIDDEN, GRPC_PERMISSION_DENIED,
                      "The Host header names neither this address nor localhost.");
+    else if (on_origin(h, q, resp))
+        return;
     else if (str_is(q->path, "/namespaces"))
         on_namespaces(h, q, resp);
     else if (str_is(q->path, "/metrics"))

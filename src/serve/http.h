@@ -12,6 +12,7 @@ struct engine;
 
 struct http {
     struct address bound;
+    const char *const *origins; /* of pages that may call; NULL-terminated, or NULL */
     struct engine *engine; /* ready before the listener opens */
     struct api api;
     struct mistral mistral;

@@ -225,6 +225,7 @@ static int open_grpc(struct server *s, const struct server_config *cfg, struct e
 static int open_http(struct server *s, const struct server_config *cfg, struct err *reterr) {
     struct http1_handler http = http_handler(&s->http);
     s->http.bound = cfg->http;
+    s->http.origins = cfg->cors_origins;
     s->http.engine = s->engine;
     int rc = http1_server_new(s->loop, cfg->http.host, cfg->http.port, &http, &s->http_server, reterr);
     if (rc < 0)

@@ -25,6 +25,7 @@ struct server_config {
     struct address grpc;
     struct address http;
     bool has_http;
+    const char *const *cors_origins; /* of web pages that may call over HTTP; NULL-terminated, or NULL */
     const char *const *namespaces; /* made at start when missing; NULL-terminated */
     int64_t retention_us; /* of those */
     const char *const *search_attributes; /* "Name=Type", added to them; NULL-terminated, or NULL */

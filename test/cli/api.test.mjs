@@ -248,6 +248,31 @@ test('pages of other sites cannot call, and no header invites them', async (t) =
   assert.equal(headers.get('access-control-allow-origin'), null);
 });
 
+test('pages that were invited can call, in the way that browsers ask for', async (t) => {
+  const page = 'https://app.example.com';
+  const server = await serve(t, [...args, '--cors-origin', page, '--cors-origin', 'http://localhost:3000']);
+  const allowed = ({ headers }) => headers.get('access-control-allow-origin');
+  const asked = { Origin: page, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'content-type' };
+  const first = await call(server, 'OPTIONS', `${WORKFLOWS}/w`, undefined, { headers: asked });
+  assert.equal(first.status, 204);
+  assert.equal(allowed(first), page);
+  assert.match(first.headers.get('access-control-allow-methods'), /POST/);
+  assert.equal(first.headers.get('access-control-allow-headers'), 'content-type');
+  const made = await call(server, 'POST', `${WORKFLOWS}/w`, START, { headers: { Origin: page } });
+  assert.deepEqual([made.status, allowed(made), made.headers.get('vary')], [200, page, 'Origin']);
+  const path = `${WORKFLOWS}/w/history?waitNewEvent=true&historyEventFilterType=CloseEvent`;
+  const waits = call(server, 'GET', path, undefined, { headers: { Origin: 'http://localhost:3000' } });
+  await ok(server, 'POST', `${WORKFLOWS}/w/terminate`, {});
+  assert.equal(allowed(await waits), 'http://localhost:3000');
+  const other = await call(server, 'POST', `${WORKFLOWS}/x`, START, { headers: { Origin: `${page}.evil` } });
+  assert.deepEqual([other.status, allowed(other)], [403, null]);
+  assert.equal((await call(server, 'GET', `${WORKFLOWS}/x`)).status, 404);
+
+  const any = await serve(t, [...args, '--cors-origin', '*']);
+  assert.equal(allowed(await call(any, 'GET', WORKFLOWS, undefined, { headers: { Origin: page } })), page);
+  assert.equal(allowed(await call(any, 'GET', WORKFLOWS)), null);
+});
+
 // Everything that is shown is there, with the same value or at least the same type for what differs each time.
 function showsOf(shown, actual, path) {
   assert.equal(typeof actual, typeof shown, path);
