@@ -265,16 +265,19 @@ static size_t element_bytes(ProtobufCType type) {
 }
 
 static void put_list(struct packer *p, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m) {
-    size_t count, step = element_bytes(f->type), before = p->size - p->at;
-    bool is_packed = f->flags & PROTOBUF_C_FIELD_FLAG_PACKED;
+    size_t count;
     memcpy(&count, (const char *)m + f->quantifier_offset, sizeof(count));
-    const char *list = count ? load_pointer((const char *)m + f->offset) : NULL;
+    if (!count)
+        return;
+    size_t step = element_bytes(f->type), before = p->size - p->at;
+    bool is_packed = f->flags & PROTOBUF_C_FIELD_FLAG_PACKED;
+    const char *list = load_pointer((const char *)m + f->offset);
     for (size_t i = count; i > 0; i--) {
         unsigned type = put_value(p, f->type, list + (i - 1) * step);
         if (!is_packed)
             put_tag(p, f->id, type);
     }
-    if (is_packed && count)
+    if (is_packed)
         packer_prefix(p, f->id, p->failed ? 0 : p->size - p->at - before);
 }
 

@@ -59,8 +59,16 @@ static enum bulk_kind bulk_of(const struct write *x) {
     return BULK_COUNT;
 }
 
-static bool removes(const struct write *x) {
-    return x->kind == WRITE_EXECUTION_GONE || x->kind == WRITE_CURRENT_GONE || x->kind == WRITE_LEDGER_GONE;
+/* The tables that x removes something from: their rows must keep their order. */
+static void hold_back(const struct write *x, bool is_held[BULK_COUNT]) {
+    if (x->kind == WRITE_EXECUTION_GONE) {
+        is_held[BULK_EXECUTIONS] = is_held[BULK_HISTORY] = true;
+        is_held[BULK_ENTRIES] = is_held[BULK_ATTRIBUTES] = is_held[BULK_LEDGER] = true;
+    } else if (x->kind == WRITE_CURRENT_GONE) {
+        is_held[BULK_CURRENT] = true;
+    } else if (x->kind == WRITE_LEDGER_GONE) {
+        is_held[BULK_LEDGER] = true;
+    }
 }
 
 /* columns */
@@ -350,31 +358,32 @@ void sqlite_bulk_stop(struct sqlite_bulk *b) {
 }
 
 bool sqlite_bulk_takes(const struct sqlite_bulk *b, const struct write *x) {
-    return b->group && bulk_of(x) != BULK_COUNT;
+    enum bulk_kind kind = bulk_of(x);
+    return kind != BULK_COUNT && b->has_taken[kind];
 }
 
-/* Which tables have rows to take; false when none may be taken out of its order. */
-static bool look_over(const struct list *group, bool ret_has_rows[BULK_COUNT]) {
-    list_for(group, n) {
+/* Which tables have rows to take, and may have them taken out of their order. */
+static void look_over(struct sqlite_bulk *b) {
+    bool has_rows[BULK_COUNT] = {false}, is_held[BULK_COUNT] = {false};
+    list_for(b->group, n) {
         for (const struct write *x = container_of(n, struct batch, link)->first; x; x = x->next) {
             enum bulk_kind kind = bulk_of(x);
-            if (removes(x))
-                return false;
             if (kind != BULK_COUNT)
-                ret_has_rows[kind] = true;
+                has_rows[kind] = true;
+            else
+                hold_back(x, is_held);
         }
     }
-    ret_has_rows[BULK_ATTRIBUTES] = ret_has_rows[BULK_ENTRIES];
-    return true;
+    has_rows[BULK_ATTRIBUTES] = has_rows[BULK_ENTRIES];
+    for (size_t i = 0; i < BULK_COUNT; i++)
+        b->has_taken[i] = has_rows[i] && !is_held[i];
 }
 
 bool sqlite_bulk_begin(struct sqlite_bulk *b, const struct list *group) {
-    bool has_rows[BULK_COUNT] = {false};
-    if (!look_over(group, has_rows))
-        return true;
     b->group = group;
+    look_over(b);
     for (size_t i = 0; i < BULK_COUNT; i++) {
-        if (!has_rows[i])
+        if (!b->has_taken[i])
             continue;
         int rc = sqlite3_step(b->stmts[i]);
         sqlite3_reset(b->stmts[i]);

@@ -1,8 +1,8 @@
 /* The tables, and how an older file becomes a current one.
  *
  * PRAGMA user_version is the version of the schema; application_id says that
- * the file is ours. Each migration runs in one transaction together with its
- * new version, so a crash leaves the old or the new one. Nothing is written
+ * the file is ours. Migrations run in one transaction together with the new
+ * version, so a crash leaves the old or the new file. Nothing is written
  * to a file that is not ours or that a newer rondo wrote. */
 #include "store/sqlite/sqlite_int.h"
 
@@ -216,15 +216,18 @@ static int schema_use_log(sqlite3 *db, const struct sqlite_file *f, struct err *
     return rc;
 }
 
-static int schema_migrate(sqlite3 *db, const char *path, const struct migration *m, struct err *reterr) {
+/* All that is missing, in one transaction: one sync, and a crash leaves the old file or the new one. */
+static int schema_migrate(sqlite3 *db, const char *path, int64_t version, struct err *reterr) {
     int rc = sqlite_exec(db, path, "BEGIN IMMEDIATE", reterr);
     if (rc < 0)
         return rc;
-    rc = sqlite_exec(db, path, m->sql, reterr);
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(migrations); i++)
+        if (migrations[i].version > version)
+            rc = sqlite_exec(db, path, migrations[i].sql, reterr);
     if (rc == 0)
         rc = pragma_set(db, path, "application_id", APPLICATION_ID, reterr);
     if (rc == 0)
-        rc = pragma_set(db, path, "user_version", m->version, reterr);
+        rc = pragma_set(db, path, "user_version", STORE_SCHEMA_VERSION, reterr);
     if (rc == 0)
         rc = sqlite_exec(db, path, "COMMIT", reterr);
     if (rc < 0)
@@ -236,10 +239,11 @@ int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, struct err *
     ensure(migrations[ARRAY_LEN(migrations) - 1].version == STORE_SCHEMA_VERSION);
     int64_t version = 0;
     int rc = schema_identify(db, f->path, &version, reterr);
+    if (rc == 0 && version == 0) /* nothing could be rolled back: the switch needs no journal on disk */
+        rc = sqlite_exec(db, f->path, "PRAGMA journal_mode = MEMORY", reterr);
     if (rc == 0)
         rc = schema_use_log(db, f, reterr);
-    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(migrations); i++)
-        if (migrations[i].version > version)
-            rc = schema_migrate(db, f->path, &migrations[i], reterr);
+    if (rc == 0 && version < STORE_SCHEMA_VERSION)
+        rc = schema_migrate(db, f->path, version, reterr);
     return rc;
 }
