@@ -324,15 +324,20 @@ void task_time_out(struct step *s, E__TimeoutType type) {
 
 void task_force_close(struct step *s) {
     State__WorkflowTask *t = s->st->task;
-    if (!task_is_started(s->st) || task_is_transient(t))
+    if (!task_is_started(s->st))
         return;
-    task_write_started(s);
-    History__WorkflowTaskFailedEventAttributes a = HISTORY__WORKFLOW_TASK_FAILED_EVENT_ATTRIBUTES__INIT;
-    a.scheduled_event_id = t->scheduled_event_id;
-    a.started_event_id = t->started_event_id;
-    a.cause = WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND;
-    a.identity = (char *)(uintptr_t) "history-service";
-    step_event(s, EVENT_TYPE_WORKFLOW_TASK_FAILED, &a, NULL);
+    if (!task_is_transient(t)) {
+        task_write_started(s);
+        History__WorkflowTaskFailedEventAttributes a = HISTORY__WORKFLOW_TASK_FAILED_EVENT_ATTRIBUTES__INIT;
+        a.scheduled_event_id = t->scheduled_event_id;
+        a.started_event_id = t->started_event_id;
+        a.cause = WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND;
+        a.identity = (char *)(uintptr_t) "history-service";
+        step_event(s, EVENT_TYPE_WORKFLOW_TASK_FAILED, &a, NULL);
+    }
+    pb_free(s->st->task);
+    s->st->task = NULL;
+    step_flush_buffered(s); /* what was acknowledged while the worker had it stays acknowledged */
 }
 
 int64_t task_due_us(const State__Execution *st) {

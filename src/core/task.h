@@ -73,7 +73,8 @@ struct task_reset {
 };
 int task_reset(struct step *s, const struct task_reset *r, const char *identity) must_check;
 void task_time_out(struct step *s, E__TimeoutType type);
-/* Before a closing event that no worker asked for: a started task is failed by force. */
+/* Before a closing event that no worker asked for: a started task is failed by force, and what was buffered
+ * meanwhile is written. */
 void task_force_close(struct step *s);
 
 struct completion {

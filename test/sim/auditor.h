@@ -12,5 +12,6 @@
 struct auditor *auditor_new(struct world *w);
 void auditor_free(struct world *w);
 void auditor_begin(struct world *w); /* the calm phase */
+void auditor_reopen(struct world *w); /* there are more runs to be audited */
 bool auditor_is_done(struct world *w);
 void auditor_fail_liveness(struct world *w);

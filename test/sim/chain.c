@@ -130,7 +130,7 @@ static void check_chain_ended(struct world *w, const struct run_model *head) {
     const struct run_model *last = head;
     for (const struct run_model *run = head; run; run = run->after) {
         is_terminated |= run->close_type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED || run->is_deleted;
-        is_cancelled |= run->cancel_recorded || run->buffer_dropped || run->is_deleted;
+        is_cancelled |= run->cancel_recorded || run->is_deleted;
         last = run;
     }
     if (head->chain_terminated && !is_terminated)

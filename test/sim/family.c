@@ -174,8 +174,7 @@ const struct run_model *family_last_of_chain(const struct run_model *run) {
 
 static bool chain_heard_cancel(const struct run_model *first) {
     for (const struct run_model *run = first; run; run = run->after)
-        if (run->cancel_recorded || run->close_type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED ||
-            run->buffer_dropped)
+        if (run->cancel_recorded || run->close_type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
             return true;
     return false;
 }
@@ -224,8 +223,6 @@ static void check_parent_knows_first(struct world *w, const struct run_model *ru
                    parent->run_id, run->parent_initiated_event_id);
         return;
     }
-    if (!c->run && parent->buffer_dropped)
-        return; /* the event waited behind a task, and went with it */
     int64_t known_us = c->run ? c->started_wall_us : parent->close_wall_us;
     if (run->first_task_wall_us < known_us)
         world_fail(w, "parent_knows_first", "run=%s has a task %" PRId64 " us before its parent=%s knows it",
@@ -252,7 +249,7 @@ static void check_policy_is_just(struct world *w, const struct run_model *run) {
 
 static bool some_run_may_lack(const struct model *m, const char *workflow_id) {
     for (const struct run_model *run = map_get(&m->latest, str_of(workflow_id)); run; run = run->older)
-        if (run->buffer_dropped || run->is_deleted)
+        if (run->is_deleted)
             return true;
     return false;
 }

@@ -263,8 +263,6 @@ static void note_close(struct world *w, struct run_model *run, const History__Hi
     run->close_type = type;
     run->close_wall_us = event_time_us(e->event_time);
     chain_note_close(w, run, e);
-    run->buffer_dropped =
-        type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED || type == EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT;
     w->tally.completed++;
 }
 

@@ -1,269 +1,24 @@
 /* What keepers ask for, and when. */
-#include "keeper.h"
+#include "keeper_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "core/limits.h"
-#include "ledger_model.h"
 #include "names.h"
-#include "program.h"
-#include "request.h"
-#include "rpc.h"
-#include "worker.h"
 
-#define KEEPER_COUNT 2
 #define CALL_TIMEOUT_US (10 * USEC_PER_SEC)
 #define THINK_US (1500 * USEC_PER_MS)
 #define LONE_US (400 * USEC_PER_SEC) /* how long schedules act on their own in the calm phase */
 #define HOLE_TRIES_MAX 60
-#define SCHEDULES_MAX 8 /* of one keeper, one after the other */
-
-enum keeper_task {
-    KEEP_CREATE,
-    KEEP_DESCRIBE,
-    KEEP_LIST,
-    KEEP_UPDATE, /* another policy */
-    KEEP_CHANGE, /* another spec */
-    KEEP_PAUSE,
-    KEEP_UNPAUSE,
-    KEEP_TRIGGER,
-    KEEP_BACKFILL,
-    KEEP_LEDGER,
-    KEEP_DELETE,
-    KEEP_CONFIRM, /* that it is gone */
-};
-
-enum keeper_end { END_NOT, END_PAUSE, END_FIRST_READ, END_DESCRIBE, END_SECOND_READ, END_DELETE, END_DONE };
-
-struct keeper {
-    struct world *w;
-    unsigned number;
-    struct happening act;
-    struct rpc *rpc;
-    struct ledger_model *ledgers[SCHEDULES_MAX];
-    size_t ledger_count;
-    struct ledger_model *l; /* of the schedule that there is; NULL: there is none */
-    enum keeper_task task;
-    uint64_t draw; /* what the task is made from, so that it can be sent again as it was */
-    char request_id[32];
-    struct spec_model spec;
-    int64_t lone_until_us; /* in the calm phase nobody touches the schedule until then */
-    bool is_resting;
-    enum keeper_end end;
-    uint64_t digest; /* of the first of the two last reads */
-    Schedule__ScheduleInfo info; /* between them, its counters only */
-    Google__Protobuf__Timestamp create_time;
-    unsigned tries;
-};
-
-/* requests */
-
-static struct spec_model draw_spec(struct rng *r) {
-    struct spec_model s = {0};
-    unsigned kind = (unsigned)rng_below(r, 3);
-    if (kind != 1) {
-        s.every_s = 3 + (int64_t)rng_below(r, 20);
-        s.phase_s = (int64_t)rng_below(r, (uint64_t)s.every_s);
-    }
-    if (kind != 0) {
-        s.first_s = (int64_t)rng_below(r, 20);
-        s.step_s = 4 + (int64_t)rng_below(r, 20);
-    }
-    return s;
-}
-
-static Schedule__ScheduleSpec *make_spec(struct arena *a, const struct spec_model *s, int64_t jitter_us) {
-    Schedule__ScheduleSpec *spec = MAKE(a, Schedule__ScheduleSpec, schedule__schedule_spec__init);
-    if (s->every_s) {
-        Schedule__IntervalSpec *i = MAKE(a, Schedule__IntervalSpec, schedule__interval_spec__init);
-        i->interval = make_duration(a, s->every_s * USEC_PER_SEC);
-        i->phase = make_duration(a, s->phase_s * USEC_PER_SEC);
-        spec->interval = arena_array(a, Schedule__IntervalSpec *, 1);
-        ensure(spec->interval);
-        spec->interval[spec->n_interval++] = i;
-    }
-    if (s->step_s) {
-        spec->cron_string = arena_array(a, char *, 1);
-        ensure(spec->cron_string);
-        spec->cron_string[spec->n_cron_string++] =
-            make_text(a, "%" PRId64 "-59/%" PRId64 " * * * * * *", s->first_s, s->step_s);
-    }
-    spec->jitter = jitter_us ? make_duration(a, jitter_us) : NULL;
-    return spec;
-}
-
-static const char *bare_id(const struct ledger_model *l) {
-    return strchr(l->schedule_id, '/') + 1;
-}
-
-static Schedule__ScheduleAction *make_action(struct arena *a, const struct ledger_model *l, struct rng *r) {
-    Schedule__ScheduleAction *action = MAKE(a, Schedule__ScheduleAction, schedule__schedule_action__init);
-    Workflow__NewWorkflowExecutionInfo *wf =
-        MAKE(a, Workflow__NewWorkflowExecutionInfo, workflow__new_workflow_execution_info__init);
-    wf->workflow_id = make_text(a, "%s", bare_id(l));
-    wf->workflow_type = MAKE(a, Common__WorkflowType, common__workflow_type__init);
-    wf->workflow_type->name = make_text(a, "program");
-    wf->task_queue = make_queue(a, WORKER_QUEUE, NULL);
-    wf->input = make_payloads(a, make_text(a, PROGRAM_SCHEDULED " %016" PRIx64 " lap=0", rng_u64(r)));
-    /* So that a run which waits for a signal does not hold up the others for ever. */
-    wf->workflow_execution_timeout = make_duration(a, (2 + (int64_t)rng_below(r, 60)) * USEC_PER_SEC);
-    if (rng_chance(r, 4))
-        wf->retry_policy = make_run_retry(a, r);
-    action->action_case = SCHEDULE__SCHEDULE_ACTION__ACTION_START_WORKFLOW;
-    action->start_workflow = wf;
-    return action;
-}
-
-static E__ScheduleOverlapPolicy draw_policy(struct rng *r) {
-    static const E__ScheduleOverlapPolicy policies[] = {
-        SCHEDULE_OVERLAP_POLICY_UNSPECIFIED,  SCHEDULE_OVERLAP_POLICY_SKIP,
-        SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,   SCHEDULE_OVERLAP_POLICY_BUFFER_ALL,
-        SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER, SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER,
-        SCHEDULE_OVERLAP_POLICY_ALLOW_ALL};
-    return policies[rng_below(r, ARRAY_LEN(policies))];
-}
-
-static Schedule__Schedule *make_schedule(struct keeper *k, struct arena *a, struct rng *r) {
-    Schedule__Schedule *s = MAKE(a, Schedule__Schedule, schedule__schedule__init);
-    s->spec = make_spec(a, &k->spec, k->l->jitter_us);
-    s->action = make_action(a, k->l, r);
-    s->policies = MAKE(a, Schedule__SchedulePolicies, schedule__schedule_policies__init);
-    s->policies->overlap_policy = draw_policy(r);
-    s->policies->catchup_window = make_duration(a, k->l->catchup_us);
-    s->policies->pause_on_failure = rng_chance(r, 6);
-    s->state = MAKE(a, Schedule__ScheduleState, schedule__schedule_state__init);
-    if (k->l->action_limit) {
-        s->state->limited_actions = true;
-        s->state->remaining_actions = k->l->action_limit;
-    }
-    return s;
-}
-
-static Schedule__SchedulePatch *make_patch(struct keeper *k, struct arena *a, struct rng *r) {
-    Schedule__SchedulePatch *p = MAKE(a, Schedule__SchedulePatch, schedule__schedule_patch__init);
-    if (k->task == KEEP_PAUSE)
-        p->pause = make_text(a, "a keeper asked for it");
-    if (k->task == KEEP_UNPAUSE)
-        p->unpause = make_text(a, "a keeper asked for it");
-    if (k->task == KEEP_TRIGGER) {
-        p->trigger_immediately =
-            MAKE(a, Schedule__TriggerImmediatelyRequest, schedule__trigger_immediately_request__init);
-        p->trigger_immediately->overlap_policy = draw_policy(r);
-    }
-    if (k->task == KEEP_BACKFILL) {
-        Schedule__BackfillRequest *b = MAKE(a, Schedule__BackfillRequest, schedule__backfill_request__init);
-        int64_t from_s = (int64_t)(1767225600 + rng_below(r, 3600));
-        b->start_time = MAKE(a, Google__Protobuf__Timestamp, google__protobuf__timestamp__init);
-        b->end_time = MAKE(a, Google__Protobuf__Timestamp, google__protobuf__timestamp__init);
-        b->start_time->seconds = from_s;
-        b->end_time->seconds = from_s + (int64_t)rng_below(r, 40);
-        b->overlap_policy = draw_policy(r);
-        p->backfill_request = arena_array(a, Schedule__BackfillRequest *, 1);
-        ensure(p->backfill_request);
-        p->backfill_request[p->n_backfill_request++] = b;
-    }
-    return p;
-}
-
-static const void *make_create(struct keeper *k, struct arena *a, struct rng *r) {
-    Ws__CreateScheduleRequest *q = MAKE(a, Ws__CreateScheduleRequest, ws__create_schedule_request__init);
-    q->namespace_ = make_namespace(a, k->l->schedule_id);
-    q->schedule_id = make_text(a, "%s", bare_id(k->l));
-    q->schedule = make_schedule(k, a, r);
-    q->request_id = make_text(a, "%s", k->request_id);
-    return q;
-}
-
-static const void *make_update(struct keeper *k, struct arena *a, struct rng *r) {
-    Ws__UpdateScheduleRequest *q = MAKE(a, Ws__UpdateScheduleRequest, ws__update_schedule_request__init);
-    q->namespace_ = make_namespace(a, k->l->schedule_id);
-    q->schedule_id = make_text(a, "%s", bare_id(k->l));
-    q->schedule = make_schedule(k, a, r);
-    q->request_id = make_text(a, "%s", k->request_id);
-    return q;
-}
-
-static const void *make_patch_request(struct keeper *k, struct arena *a, struct rng *r) {
-    Ws__PatchScheduleRequest *q = MAKE(a, Ws__PatchScheduleRequest, ws__patch_schedule_request__init);
-    q->namespace_ = make_namespace(a, k->l->schedule_id);
-    q->schedule_id = make_text(a, "%s", bare_id(k->l));
-    q->patch = make_patch(k, a, r);
-    q->request_id = make_text(a, "%s", k->request_id);
-    return q;
-}
-
-static const void *make_list(struct keeper *k, struct arena *a) {
-    Ws__ListSchedulesRequest *q = MAKE(a, Ws__ListSchedulesRequest, ws__list_schedules_request__init);
-    q->namespace_ = make_namespace(a, k->l->schedule_id);
-    return q;
-}
-
-static const void *make_describe(struct keeper *k, struct arena *a) {
-    Ws__DescribeScheduleRequest *q =
-        MAKE(a, Ws__DescribeScheduleRequest, ws__describe_schedule_request__init);
-    q->namespace_ = make_namespace(a, k->l->schedule_id);
-    q->schedule_id = make_text(a, "%s", bare_id(k->l));
-    return q;
-}
-
-static const void *make_delete(struct keeper *k, struct arena *a) {
-    Ws__DeleteScheduleRequest *q = MAKE(a, Ws__DeleteScheduleRequest, ws__delete_schedule_request__init);
-    q->namespace_ = make_namespace(a, k->l->schedule_id);
-    q->schedule_id = make_text(a, "%s", bare_id(k->l));
-    return q;
-}
-
-static const void *make_ledger(struct keeper *k, struct arena *a) {
-    Rondo__ListScheduleLedgerRequest *q =
-        MAKE(a, Rondo__ListScheduleLedgerRequest, rondo__list_schedule_ledger_request__init);
-    q->namespace_ = make_namespace(a, k->l->schedule_id);
-    q->schedule_id = make_text(a, "%s", bare_id(k->l));
-    q->maximum_page_size = LIMIT_LEDGER_ROWS;
-    return q;
-}
-
-static const void *make_request(struct keeper *k, struct arena *a, enum rpc_kind *ret_kind) {
-    struct rng r;
-    rng_init(&r, k->draw);
-    switch (k->task) {
-    case KEEP_CREATE:
-        *ret_kind = RPC_create_schedule;
-        return make_create(k, a, &r);
-    case KEEP_UPDATE:
-    case KEEP_CHANGE:
-        *ret_kind = RPC_update_schedule;
-        return make_update(k, a, &r);
-    case KEEP_PAUSE:
-    case KEEP_UNPAUSE:
-    case KEEP_TRIGGER:
-    case KEEP_BACKFILL:
-        *ret_kind = RPC_patch_schedule;
-        return make_patch_request(k, a, &r);
-    case KEEP_LIST:
-        *ret_kind = RPC_list_schedules;
-        return make_list(k, a);
-    case KEEP_LEDGER:
-        *ret_kind = RPC_list_schedule_ledger;
-        return make_ledger(k, a);
-    case KEEP_DELETE:
-        *ret_kind = RPC_delete_schedule;
-        return make_delete(k, a);
-    case KEEP_DESCRIBE:
-    case KEEP_CONFIRM:
-        *ret_kind = RPC_describe_schedule;
-        return make_describe(k, a);
-    }
-    return NULL;
-}
+#define KNOWN_REQUESTS 90 /* a schedule knows the last hundred again */
 
 /* answers */
 
 static void saw_list(struct keeper *k, const Ws__ListSchedulesResponse *m) {
     for (size_t i = 0; i < m->n_schedules; i++)
-        if (streq(m->schedules[i]->schedule_id, bare_id(k->l)))
+        if (streq(m->schedules[i]->schedule_id, ledger_bare_id(k->l)))
             return;
     world_fail(k->w, "schedule_kept", "%s is not in the list of %zu", k->l->schedule_id, m->n_schedules);
 }
@@ -278,6 +33,37 @@ static void saw_info(struct keeper *k, const Ws__DescribeScheduleResponse *m) {
     k->info.missed_catchup_window = m->info->missed_catchup_window;
     k->info.overlap_skipped = m->info->overlap_skipped;
     k->info.start_failed = m->info->start_failed;
+}
+
+/* The same request id is the same trigger. */
+static void saw_trigger(struct keeper *k, const Rondo__TriggerScheduleResponse *m) {
+    const Rondo__LedgerEntry *e = m->entry;
+    bool is_again = k->task == KEEP_TRIGGER_AGAIN;
+    if (!e || (is_again && e->id != k->trigger_row) ||
+        (is_again && k->trigger_run[0] && !streq(e->run_id, k->trigger_run))) {
+        world_fail(k->w, "trigger_once",
+                   "%s trigger=%s gave row %" PRId64 " run=%s, before %" PRId64 " run=%s", k->l->schedule_id,
+                   k->trigger_id, e ? e->id : 0, e ? e->run_id : "", k->trigger_row, k->trigger_run);
+        return;
+    }
+    if (!is_again) {
+        memcpy(k->trigger_id, k->request_id, sizeof(k->trigger_id));
+        k->trigger_draw = k->draw;
+        k->triggers_since = 0;
+    }
+    k->trigger_row = e->id;
+    snprintf(k->trigger_run, sizeof(k->trigger_run), "%s", e->run_id);
+}
+
+static void saw_backfills(struct keeper *k, const Rondo__ListBackfillsResponse *m) {
+    k->backfill_id = 0;
+    for (size_t i = 0; i < m->n_backfills; i++) {
+        if (m->backfills[i]->id < 1 || m->backfills[i]->id > (int64_t)k->l->backfill_count)
+            world_fail(k->w, "backfill_range", "%s has a backfill %" PRId64, k->l->schedule_id,
+                       m->backfills[i]->id);
+        else
+            k->backfill_id = m->backfills[i]->id;
+    }
 }
 
 static void keeper_deleted(struct keeper *k) {
@@ -305,12 +91,32 @@ static void keeper_succeeded(struct keeper *k, const struct rpc *r) {
     case KEEP_PAUSE:
         k->l->pause_acked_us = k->w->now.wall.us;
         break;
+    case KEEP_UNPAUSE:
+    case KEEP_UPDATE:
+        ledger_end_pauses(k->l, k->w->now.wall.us);
+        break;
+    case KEEP_TRIGGER_NOW:
+    case KEEP_TRIGGER_AGAIN:
+        saw_trigger(k, (const void *)r->response);
+        break;
+    case KEEP_LIST_BACKFILLS:
+        saw_backfills(k, (const void *)r->response);
+        break;
+    case KEEP_CANCEL_BACKFILL:
+        k->l->backfills[k->backfill_id - 1].cancel_acked_us = k->w->now.wall.us;
+        break;
+    case KEEP_HOLIDAYS:
+        k->calendars_put++;
+        if (k->l)
+            k->l->holidays[k->l->holiday_count - 1].acked_us = k->w->now.wall.us;
+        break;
     case KEEP_CREATE:
         k->w->tally.schedules++;
         ledger_era_acked(k->l, 0);
         break;
     case KEEP_CHANGE:
         ledger_era_acked(k->l, k->w->now.wall.us);
+        ledger_end_pauses(k->l, k->w->now.wall.us);
         break;
     default:
         break;
@@ -346,11 +152,11 @@ static void keeper_ended(struct rpc *r) {
     struct keeper *k = r->owner;
     k->rpc = NULL;
     bool is_gone = r->outcome == RPC_FAILED && r->err.code == ERR_NOT_FOUND;
-    bool is_leaving = k->task == KEEP_DELETE || k->task == KEEP_CONFIRM;
+    bool is_leaving = k->task == KEEP_DELETE || k->task == KEEP_CONFIRM || k->task == KEEP_CANCEL_BACKFILL;
     bool is_over = r->outcome == RPC_OK || (is_gone && is_leaving);
     bool is_passing = r->err.code == ERR_BUSY || r->err.code == ERR_STORE_IO;
     if (r->outcome == RPC_FAILED && !is_over && !is_passing)
-        world_fail(k->w, "schedule_kept", "%s %s: %s: %s", rpc_name(r->kind), k->l->schedule_id,
+        world_fail(k->w, "schedule_kept", "%s %s: %s: %s", rpc_name(r->kind), k->l ? k->l->schedule_id : "",
                    err_name(r->err.code), r->err.text);
     if (!is_over) { /* again, as it was */
         world_at(k->w, &k->act, world_delay(k->w, 10 * USEC_PER_MS, USEC_PER_SEC));
@@ -360,6 +166,8 @@ static void keeper_ended(struct rpc *r) {
         keeper_succeeded(k, r);
     else if (k->task == KEEP_DELETE)
         keeper_deleted(k); /* an answer before this one was lost */
+    if (k->task == KEEP_CANCEL_BACKFILL)
+        k->backfill_id = 0;
     if (k->task == KEEP_CONFIRM)
         k->l = NULL;
     if (k->task == KEEP_CONFIRM && k->is_resting)
@@ -379,17 +187,33 @@ static void keeper_meet(struct keeper *k) {
     k->l = k->ledgers[k->ledger_count++] = l;
     snprintf(l->schedule_id, sizeof(l->schedule_id), "%s/s%u%zu", k->number % 2 ? "other" : "default",
              k->number, k->ledger_count);
+    bool is_sparse = k->w->profile.one_in[FAULT_wall_leap] > 0;
     l->jitter_us = rng_chance(r, 2) ? (int64_t)rng_below(r, 10 * USEC_PER_SEC) : 0;
-    l->catchup_us = (10 + (int64_t)rng_below(r, 50)) * USEC_PER_SEC;
+    l->catchup_us =
+        (10 + (int64_t)rng_below(r, is_sparse && rng_chance(r, 2) ? 3 * 86400 : 50)) * USEC_PER_SEC;
     l->action_limit = rng_chance(r, 4) ? 1 + (int64_t)rng_below(r, 6) : 0;
-    k->spec = draw_spec(r);
+    l->max_running = rng_chance(r, 3) ? 2 + (int64_t)rng_below(r, 3) : 1;
+    l->keeps_id = l->max_running == 1 && rng_chance(r, 6);
+    l->only_while_active = rng_chance(r, 6);
+    l->is_strict = rng_chance(r, 2);
+    k->spec = draw_spec(r, is_sparse, k->w->now.wall.us / USEC_PER_SEC);
     ledger_begin_era(l, &k->spec, 0);
+    ledger_begin_holidays(l, &k->holidays, 0);
+    k->trigger_id[0] = '\0';
+    k->backfill_id = 0;
 }
 
 static enum keeper_task draw_task(struct keeper *k) {
+    if (k->task == KEEP_BACKFILL && rng_chance(&k->w->rng, 2))
+        return KEEP_LIST_BACKFILLS;
+    if (k->task == KEEP_LIST_BACKFILLS && k->backfill_id)
+        return KEEP_CANCEL_BACKFILL;
     static const enum keeper_task tasks[] = {
-        KEEP_LEDGER, KEEP_LEDGER,  KEEP_DESCRIBE, KEEP_LIST,    KEEP_UPDATE,  KEEP_CHANGE,  KEEP_PAUSE,
-        KEEP_PAUSE,  KEEP_UNPAUSE, KEEP_UNPAUSE,  KEEP_UNPAUSE, KEEP_TRIGGER, KEEP_TRIGGER, KEEP_BACKFILL};
+        KEEP_LEDGER,        KEEP_LEDGER,         KEEP_DESCRIBE,        KEEP_LIST,     KEEP_UPDATE,
+        KEEP_CHANGE,        KEEP_PAUSE,          KEEP_PAUSE,           KEEP_UNPAUSE,  KEEP_UNPAUSE,
+        KEEP_UNPAUSE,       KEEP_TRIGGER,        KEEP_TRIGGER,         KEEP_BACKFILL, KEEP_TRIGGER_NOW,
+        KEEP_TRIGGER_AGAIN, KEEP_LIST_BACKFILLS, KEEP_CANCEL_BACKFILL, KEEP_HOLIDAYS, KEEP_PAUSE_UNTIL,
+        KEEP_PAUSE_UNTIL,   KEEP_HOLIDAYS,       KEEP_BACKFILL};
     if (k->ledger_count < SCHEDULES_MAX && rng_chance(&k->w->rng, 80))
         return KEEP_DELETE;
     return tasks[rng_below(&k->w->rng, ARRAY_LEN(tasks))];
@@ -397,30 +221,96 @@ static enum keeper_task draw_task(struct keeper *k) {
 
 static enum keeper_task keeper_choose(struct keeper *k) {
     static const enum keeper_task ends[] = {
-        [END_PAUSE] = KEEP_PAUSE,        [END_FIRST_READ] = KEEP_LEDGER, [END_DESCRIBE] = KEEP_DESCRIBE,
-        [END_SECOND_READ] = KEEP_LEDGER, [END_DELETE] = KEEP_DELETE,     [END_DONE] = KEEP_CONFIRM};
+        [END_LOOK] = KEEP_LEDGER,       [END_PAUSE] = KEEP_PAUSE,        [END_FIRST_READ] = KEEP_LEDGER,
+        [END_DESCRIBE] = KEEP_DESCRIBE, [END_SECOND_READ] = KEEP_LEDGER, [END_DELETE] = KEEP_DELETE,
+        [END_DONE] = KEEP_CONFIRM};
     if (k->l && k->task == KEEP_DELETE)
         return KEEP_CONFIRM;
     if (k->end != END_NOT)
         return ends[k->end];
+    if (k->calendars_put < HOLIDAY_CALENDARS)
+        return KEEP_HOLIDAYS;
     if (!k->l)
         return KEEP_CREATE;
     return draw_task(k);
 }
 
+/* Some tasks need something that is not there, or that a jumping clock would spoil. */
+static enum keeper_task keeper_settle_for(struct keeper *k) {
+    const struct ledger_model *l = k->l;
+    bool jumps = profile_jumps(&k->w->profile);
+    switch (k->task) {
+    case KEEP_CHANGE:
+        return l->era_count == ERAS_MAX || jumps ? KEEP_UPDATE : KEEP_CHANGE;
+    case KEEP_PAUSE_UNTIL:
+        return l->pause_count == PAUSES_MAX || jumps ? KEEP_DESCRIBE : KEEP_PAUSE_UNTIL;
+    case KEEP_PAUSE:
+        return l->pause_count == PAUSES_MAX ? KEEP_DESCRIBE : KEEP_PAUSE;
+    case KEEP_BACKFILL:
+        return l->backfill_count == BACKFILLS_MAX ? KEEP_DESCRIBE : KEEP_BACKFILL;
+    case KEEP_HOLIDAYS:
+        return l && (l->holiday_count == HOLIDAY_ERAS_MAX || jumps) ? KEEP_LEDGER : KEEP_HOLIDAYS;
+    case KEEP_TRIGGER_AGAIN:
+        return k->trigger_id[0] && k->triggers_since < KNOWN_REQUESTS ? KEEP_TRIGGER_AGAIN : KEEP_TRIGGER_NOW;
+    case KEEP_CANCEL_BACKFILL:
+        return k->backfill_id ? KEEP_CANCEL_BACKFILL : KEEP_LIST_BACKFILLS;
+    default:
+        return k->task;
+    }
+}
+
+/* Today, tomorrow, or no day at all. */
+static void keeper_draw_holidays(struct keeper *k) {
+    int64_t today = k->w->now.wall.us / USEC_PER_SEC / 86400;
+    struct rng *r = &k->w->rng;
+    k->calendar =
+        k->calendars_put < HOLIDAY_CALENDARS ? k->calendars_put : (unsigned)rng_below(r, HOLIDAY_CALENDARS);
+    bool is_today = rng_chance(r, 2);
+    for (unsigned i = 0; i < HOLIDAY_DAYS; i++) /* a day before and after, where it is another day by now */
+        k->holidays.days[k->calendar][i] = is_today ? today - 1 + (int64_t)i : today + 10 + (int64_t)i;
+    if (k->l)
+        ledger_begin_holidays(k->l, &k->holidays, k->w->now.wall.us);
+}
+
+static void keeper_draw_backfill(struct keeper *k) {
+    struct ledger_model *l = k->l;
+    struct rng *r = &k->w->rng;
+    bool is_sparse = k->w->profile.one_in[FAULT_wall_leap] > 0;
+    int64_t from_s = k->w->now.wall.us / USEC_PER_SEC - 5400 + (int64_t)rng_below(r, 7200);
+    l->backfills[l->backfill_count++] =
+        (struct backfill_model){.from_s = from_s,
+                                .to_s = from_s + (int64_t)rng_below(r, is_sparse ? 3 * 86400 : 40),
+                                .era = l->era_count - 1,
+                                .holiday_era = l->holiday_count - 1};
+}
+
 /* What will hold, or may hold, from the moment the request is sent. */
 static void keeper_prepare(struct keeper *k) {
     struct ledger_model *l = k->l;
-    if (k->task == KEEP_CHANGE && (l->era_count == ERAS_MAX || profile_jumps(&k->w->profile)))
-        k->task = KEEP_UPDATE;
-    if (k->task == KEEP_UPDATE || k->task == KEEP_CHANGE)
+    int64_t now_us = k->w->now.wall.us;
+    k->task = keeper_settle_for(k);
+    bool replaces = k->task == KEEP_UPDATE || k->task == KEEP_CHANGE || k->task == KEEP_PAUSE_UNTIL;
+    if (replaces)
         l->action_limit = 0;
-    if (k->task == KEEP_UPDATE || k->task == KEEP_CHANGE || k->task == KEEP_UNPAUSE)
+    if (replaces || k->task == KEEP_UNPAUSE)
         l->pause_acked_us = 0;
     if (k->task == KEEP_CHANGE) {
-        k->spec = draw_spec(&k->w->rng);
-        ledger_begin_era(l, &k->spec, k->w->now.wall.us);
+        k->spec = draw_spec(&k->w->rng, k->w->profile.one_in[FAULT_wall_leap] > 0, now_us / USEC_PER_SEC);
+        ledger_begin_era(l, &k->spec, now_us);
     }
+    if (k->task == KEEP_PAUSE)
+        ledger_begin_pause(l, now_us, INT64_MAX);
+    if (k->task == KEEP_PAUSE_UNTIL)
+        ledger_begin_pause(l, now_us, now_us + world_delay(k->w, USEC_PER_SEC, 60 * USEC_PER_SEC));
+    if (k->task == KEEP_BACKFILL)
+        keeper_draw_backfill(k);
+    if (k->task == KEEP_CANCEL_BACKFILL)
+        l->backfills[k->backfill_id - 1].is_cancelled = true;
+    if (k->task == KEEP_HOLIDAYS)
+        keeper_draw_holidays(k);
+    if (k->task == KEEP_TRIGGER || k->task == KEEP_TRIGGER_NOW)
+        l->trigger_count++;
+    k->triggers_since++;
     k->draw = rng_u64(&k->w->rng);
     snprintf(k->request_id, sizeof(k->request_id), "keeper-%" PRIu64, ++k->w->next_id);
 }
@@ -430,7 +320,7 @@ static void keeper_act(struct world *w, struct happening *h) {
     if (!k->request_id[0]) {
         if (k->is_resting && k->end == END_NOT && k->l && k->task != KEEP_DELETE) {
             int64_t wait_us = k->lone_until_us - w->now.mono.us;
-            k->end = END_PAUSE;
+            k->end = END_LOOK;
             if (wait_us > 0) {
                 world_at(w, h, wait_us);
                 return;
@@ -446,8 +336,10 @@ static void keeper_act(struct world *w, struct happening *h) {
         keeper_prepare(k);
     }
     struct rpc *r = k->rpc = rpc_new(w, RPC_describe_schedule, k, keeper_ended);
-    const void *request = make_request(k, &r->arena, &r->kind);
+    const void *request = keeper_request(k, &r->arena, &r->kind);
     r->subject.sent_wall_us = w->now.wall.us;
+    trace_note(w, "keeper %u task %d of %s at %" PRId64, k->number, (int)k->task,
+               k->l ? k->l->schedule_id : "", w->now.wall.us);
     rpc_send(r, request, CALL_TIMEOUT_US);
 }
 

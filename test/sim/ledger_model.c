@@ -11,23 +11,11 @@
 #include "program.h"
 #include "world.h"
 
+#define ACTIVE_US (10 * USEC_PER_SEC) /* how late an action may be that is done only while the server is up  \
+                                       */
 #define LEDGER_DAYS INT64_C(90) /* that rows are kept */
+#define TROUBLE_US (150 * USEC_PER_SEC) /* when the server was down meanwhile, or its disk stood still */
 #define LATE_US (3 * USEC_PER_SEC) /* when nothing disturbs the server */
-
-bool spec_has(const struct spec_model *spec, int64_t at_s) {
-    int64_t second = at_s % 60;
-    bool in_interval = spec->every_s && at_s % spec->every_s == spec->phase_s;
-    bool in_calendar =
-        spec->step_s && second >= spec->first_s && (second - spec->first_s) % spec->step_s == 0;
-    return in_interval || in_calendar;
-}
-
-int64_t spec_count(const struct spec_model *spec, int64_t from_s, int64_t until_s) {
-    int64_t count = 0;
-    for (int64_t at_s = from_s; at_s <= until_s; at_s++)
-        count += spec_has(spec, at_s);
-    return count;
-}
 
 /* eras */
 
@@ -39,6 +27,46 @@ void ledger_begin_era(struct ledger_model *l, const struct spec_model *spec, int
 void ledger_era_acked(struct ledger_model *l, int64_t acked_us) {
     struct era_model *e = &l->eras[l->era_count - 1];
     e->acked_us = l->era_count > 1 ? acked_us : 0;
+}
+
+const char *ledger_bare_id(const struct ledger_model *l) {
+    return strchr(l->schedule_id, '/') + 1;
+}
+
+void ledger_begin_holidays(struct ledger_model *l, const struct holidays_model *h, int64_t sent_us) {
+    ensure(l->holiday_count < HOLIDAY_ERAS_MAX);
+    l->holidays[l->holiday_count++] =
+        (struct holiday_era){.holidays = *h, .sent_us = sent_us, .acked_us = sent_us ? INT64_MAX : 0};
+}
+
+void ledger_begin_pause(struct ledger_model *l, int64_t from_us, int64_t to_us) {
+    ensure(l->pause_count < PAUSES_MAX);
+    l->pauses[l->pause_count++] = (struct pause_model){from_us, to_us};
+}
+
+void ledger_end_pauses(struct ledger_model *l, int64_t at_us) {
+    for (size_t i = 0; i < l->pause_count; i++)
+        l->pauses[i].to_us = MIN(l->pauses[i].to_us, at_us);
+}
+
+/* From when on every schedule has heard of it. */
+static int64_t settled_us(const struct world *w, const struct holiday_era *e) {
+    if (!e->sent_us || e->acked_us == INT64_MAX)
+        return e->acked_us;
+    return e->acked_us + (world_was_troubled(w, e->sent_us, e->acked_us + LATE_US) ? TROUBLE_US : LATE_US);
+}
+
+/* The holidays by which a row was surely judged: they held when the time came, and when it was looked at. */
+static const struct holiday_era *sure_holidays(const struct world *w, const struct ledger_model *l,
+                                               const struct row_model *r) {
+    int64_t first_us = MIN(r->considered_us, r->nominal_s * USEC_PER_SEC);
+    int64_t last_us = MAX(r->considered_us, r->last_s * USEC_PER_SEC);
+    for (size_t i = 0; i < l->holiday_count; i++) {
+        bool is_last = i + 1 == l->holiday_count;
+        if (first_us > settled_us(w, &l->holidays[i]) && (is_last || last_us < l->holidays[i + 1].sent_us))
+            return &l->holidays[i];
+    }
+    return NULL;
 }
 
 static const struct era_model *sure_era(const struct ledger_model *l, const struct row_model *r) {
@@ -76,17 +104,18 @@ static void check_fate_kept(struct world *w, const struct ledger_model *l, int64
 /* The row's own times agree with the jitter and the window that were asked for. */
 static void check_row_times(struct world *w, const struct ledger_model *l, const Rondo__LedgerEntry *e) {
     int64_t nominal_us = pb_timestamp_us(e->nominal_time), scheduled_us = pb_timestamp_us(e->scheduled_time),
-            late_us = pb_timestamp_us(e->considered_time) - scheduled_us;
+            late_us = pb_timestamp_us(e->considered_time) - scheduled_us,
+            window_us = l->only_while_active ? MIN(l->catchup_us, ACTIVE_US) : l->catchup_us;
     if (e->origin != LEDGER_ORIGIN_SPEC)
         return;
     if (scheduled_us < nominal_us || scheduled_us > nominal_us + l->jitter_us ||
         (late_us < 0 && e->fate != LEDGER_FATE_UPDATED))
         world_fail(w, "jitter", "%s row %" PRId64 " nominal=%" PRId64 " scheduled=%" PRId64 " late=%" PRId64,
                    l->schedule_id, e->id, nominal_us, scheduled_us, late_us);
-    if ((e->fate == LEDGER_FATE_CATCHUP_MISSED) && late_us <= l->catchup_us)
+    if ((e->fate == LEDGER_FATE_CATCHUP_MISSED) && late_us <= window_us)
         world_fail(w, "catchup_window", "%s row %" PRId64 " is missed, but late by %" PRId64 " only",
                    l->schedule_id, e->id, late_us);
-    if (e->fate == LEDGER_FATE_STARTED && late_us > l->catchup_us)
+    if (e->fate == LEDGER_FATE_STARTED && late_us > window_us)
         world_fail(w, "catchup_window", "%s row %" PRId64 " is started, but late by %" PRId64, l->schedule_id,
                    e->id, late_us);
 }
@@ -116,11 +145,14 @@ static void see_row(struct world *w, struct ledger_model *l, const Rondo__Ledger
         .count = MAX(e->count, 1),
         .backfill_id = e->backfill_id,
         .considered_us = pb_timestamp_us(e->considered_time),
+        .scheduled_us = pb_timestamp_us(e->scheduled_time),
+        .start_us = e->start_time ? pb_timestamp_us(e->start_time) : 0,
         .fate = (int)e->fate,
         .origin = (int)e->origin,
         .policy = (int)e->overlap_policy,
         .is_running = e->fate == LEDGER_FATE_STARTED && e->status == WORKFLOW_EXECUTION_STATUS_RUNNING,
     };
+    now.has_waited = strstr(e->reason, "while it waited") != NULL;
     snprintf(now.run_id, sizeof(now.run_id), "%s", e->run_id);
     struct row_model *row = row_at(l, e->id);
     if (row->is_known)
@@ -130,6 +162,64 @@ static void see_row(struct world *w, struct ledger_model *l, const Rondo__Ledger
     if (e->fate == LEDGER_FATE_STARTED)
         expect_run(w, l, e);
     *row = now;
+}
+
+/* A time is excluded if the spec says so, or a holiday calendar that it names, and not otherwise. */
+static void check_exclusion(struct world *w, const struct ledger_model *l, int64_t id) {
+    const struct row_model *r = &l->rows[id - 1];
+    const struct era_model *era = sure_era(l, r);
+    if (!era || r->fate == LEDGER_FATE_UPDATED)
+        return;
+    const struct holiday_era *h = sure_holidays(w, l, r);
+    bool is_out = spec_excludes(&era->spec, r->nominal_s);
+    bool is_holiday = h && spec_is_holiday(&era->spec, &h->holidays, r->nominal_s);
+    bool is_known = h || !era->spec.holidays || is_out;
+    if (is_known && (is_out || is_holiday) != (r->fate == LEDGER_FATE_EXCLUDED))
+        world_fail(w, "exclusion", "%s row %" PRId64 " of %" PRId64 " has fate %d, excluded=%d holiday=%d",
+                   l->schedule_id, id, r->nominal_s, r->fate, is_out, is_holiday);
+}
+
+/* A schedule that nobody has paused acts; one whose pause has ended does, too. */
+static void check_pause_ends(struct world *w, const struct ledger_model *l, int64_t id) {
+    const struct row_model *r = &l->rows[id - 1];
+    if (!l->is_strict || world_clock_jumped(w) || r->fate != LEDGER_FATE_PAUSED)
+        return;
+    for (size_t i = 0; i < l->pause_count; i++) {
+        const struct pause_model *p = &l->pauses[i];
+        bool was_paused = (r->considered_us >= p->from_us && r->considered_us <= p->to_us) ||
+                          (r->scheduled_us >= p->from_us && r->scheduled_us <= p->to_us);
+        /* What waited when it was paused is dropped then, long after it was considered. */
+        if (was_paused || (r->has_waited && r->considered_us <= p->to_us))
+            return;
+    }
+    world_fail(w, "pause_ends",
+               "%s row %" PRId64 " considered at %" PRId64 " is PAUSED, but nobody paused it", l->schedule_id,
+               id, r->considered_us);
+}
+
+/* A backfill takes the times of its range, and nothing once it was cancelled. */
+static void check_backfill_row(struct world *w, const struct ledger_model *l, int64_t id) {
+    const struct row_model *r = &l->rows[id - 1];
+    bool is_asked = r->backfill_id >= 1 && r->backfill_id <= (int64_t)l->backfill_count;
+    const struct backfill_model *b = is_asked ? &l->backfills[r->backfill_id - 1] : NULL;
+    bool has_time = false;
+    for (size_t i = 0; i < l->era_count; i++)
+        has_time |=
+            spec_has(&l->eras[i].spec, r->nominal_s) && !spec_excludes(&l->eras[i].spec, r->nominal_s);
+    if (!b || r->nominal_s < b->from_s || r->nominal_s > b->to_s || !has_time)
+        world_fail(w, "backfill_range", "%s row %" PRId64 " has %" PRId64 ", backfill %" PRId64,
+                   l->schedule_id, id, r->nominal_s, r->backfill_id);
+    if (!b)
+        return;
+    if (r->fate == LEDGER_FATE_CANCELED && !b->is_cancelled)
+        world_fail(w, "backfill_cancelled", "%s row %" PRId64 " of backfill %" PRId64 " is cancelled",
+                   l->schedule_id, id, r->backfill_id);
+    bool is_sure = b->cancel_acked_us && !world_clock_jumped(w) &&
+                   !world_was_troubled(w, b->cancel_acked_us - LATE_US, r->start_us);
+    if (is_sure && r->fate == LEDGER_FATE_STARTED && r->start_us > b->cancel_acked_us + LATE_US)
+        world_fail(w, "backfill_cancelled",
+                   "%s row %" PRId64 " began after backfill %" PRId64 " was cancelled", l->schedule_id, id,
+                   r->backfill_id);
 }
 
 /* all of them */
@@ -186,19 +276,24 @@ static void check_backfill_once(struct world *w, const struct ledger_model *l, i
 }
 
 static void check_policies(struct world *w, const struct ledger_model *l) {
-    int64_t running = 0, taken = 0;
+    int64_t running = 0, taken = 0, triggers = 0;
     bool is_paused = l->pause_acked_us && !world_clock_jumped(w);
     for (size_t i = 0; i < l->row_count; i++) {
         const struct row_model *r = &l->rows[i];
         running += r->is_running && r->policy != SCHEDULE_OVERLAP_POLICY_ALLOW_ALL;
+        triggers += r->is_known && r->origin == LEDGER_ORIGIN_TRIGGER;
         bool is_automatic = r->is_known && r->origin == LEDGER_ORIGIN_SPEC;
         taken += is_automatic && (r->fate == LEDGER_FATE_STARTED || r->fate == LEDGER_FATE_START_FAILED);
         if (is_automatic && is_paused && r->considered_us > l->pause_acked_us &&
-            r->fate != LEDGER_FATE_PAUSED && r->fate != LEDGER_FATE_EXHAUSTED)
+            r->fate != LEDGER_FATE_PAUSED && r->fate != LEDGER_FATE_EXHAUSTED &&
+            r->fate != LEDGER_FATE_EXCLUDED)
             world_fail(w, "pause_kept", "%s row %zu has fate %d, the schedule is paused", l->schedule_id,
                        i + 1, r->fate);
     }
-    if (running > 1)
+    if (triggers > l->trigger_count)
+        world_fail(w, "trigger_once", "%s has %" PRId64 " rows for %" PRId64 " triggers", l->schedule_id,
+                   triggers, l->trigger_count);
+    if (running > l->max_running)
         world_fail(w, "overlap_policy", "%s has %" PRId64 " runs at a time", l->schedule_id, running);
     if (l->action_limit && taken > l->action_limit)
         world_fail(w, "action_limit", "%s took %" PRId64 " of %" PRId64 " actions", l->schedule_id, taken,
@@ -227,9 +322,12 @@ void ledger_see(struct world *w, struct ledger_model *l, const Rondo__ListSchedu
         if (r->is_known && r->origin == LEDGER_ORIGIN_SPEC) {
             check_nominal_once(w, l, id);
             check_no_time_lost(w, l, prev_id, id);
+            check_exclusion(w, l, id);
+            check_pause_ends(w, l, id);
             prev_id = id;
         } else if (r->is_known && r->origin == LEDGER_ORIGIN_BACKFILL) {
             check_backfill_once(w, l, id);
+            check_backfill_row(w, l, id);
         }
     }
     check_policies(w, l);
@@ -271,6 +369,25 @@ static void check_counters(struct world *w, const struct ledger_model *l,
                    info->start_failed, started, missed, skipped, failed);
 }
 
+/* A backfill has a row for each time of its range that is not excluded. */
+static void check_backfills_whole(struct world *w, const struct ledger_model *l) {
+    for (size_t n = 0; n < l->backfill_count; n++) {
+        const struct backfill_model *b = &l->backfills[n];
+        int64_t rows = 0;
+        if (b->is_cancelled || b->era + 1 != l->era_count || b->holiday_era + 1 != l->holiday_count)
+            continue;
+        for (size_t i = 0; i < l->row_count; i++)
+            rows += l->rows[i].origin == LEDGER_ORIGIN_BACKFILL && l->rows[i].backfill_id == (int64_t)n + 1;
+        int64_t times =
+            spec_count_real(&l->eras[b->era].spec, &l->holidays[b->holiday_era].holidays, b->from_s, b->to_s);
+        if (rows != times)
+            world_fail(w, "backfill_whole",
+                       "%s backfill %zu of %" PRId64 "..%" PRId64 " has %" PRId64 " rows for %" PRId64
+                       " times",
+                       l->schedule_id, n + 1, b->from_s, b->to_s, rows, times);
+    }
+}
+
 void ledger_check_final(struct world *w, const struct ledger_model *l, const Schedule__ScheduleInfo *info) {
     const struct spec_model *first = &l->eras[0].spec, *last = &l->eras[l->era_count - 1].spec;
     int64_t first_s = 0, last_s = pb_timestamp_us(info->create_time) / USEC_PER_SEC;
@@ -290,11 +407,17 @@ void ledger_check_final(struct world *w, const struct ledger_model *l, const Sch
     int64_t due_s = (w->now.wall.us - l->jitter_us - LATE_US) / USEC_PER_SEC;
     if (l->era_count > 1)
         last_s = MAX(last_s, l->eras[l->era_count - 1].acked_us / USEC_PER_SEC);
-    if (!is_exhausted && spec_count(last, last_s + 1, due_s) > 0)
+    /* What is excluded is looked at an hour later. */
+    const struct holiday_era *h = &l->holidays[l->holiday_count - 1];
+    bool is_settled = !last->holidays || settled_us(w, h) < w->now.wall.us;
+    last_s = MAX(last_s, settled_us(w, h) / USEC_PER_SEC);
+    if (!is_exhausted && is_settled && spec_count_real(last, &h->holidays, last_s + 1, due_s) > 0)
         world_fail(w, "no_time_lost", "%s has no row after %" PRId64 ", it is %" PRId64, l->schedule_id,
                    last_s, due_s);
-    if (!l->was_trimmed)
+    if (!l->was_trimmed) {
         check_counters(w, l, info);
+        check_backfills_whole(w, l);
+    }
 }
 
 static bool has_run(const struct ledger_model *l, const char *run_id) {
@@ -323,7 +446,8 @@ void ledger_check_runs(struct world *w, const struct ledger_model *l) {
     size_t n = strlen(l->schedule_id);
     for (size_t i = 0; i < w->model.run_count && !l->was_trimmed; i++) {
         const struct run_model *run = w->model.in_order[i];
-        bool is_action = strncmp(run->workflow_id, l->schedule_id, n) == 0 && run->workflow_id[n] == '-' &&
+        bool is_action = strncmp(run->workflow_id, l->schedule_id, n) == 0 &&
+                         (run->workflow_id[n] == '-' || run->workflow_id[n] == '\0') &&
                          program_depth(run->workflow_id) == 0;
         if (!is_action || run->before || run->is_copy || run->is_deleted || run->event_count == 0 ||
             has_run(l, run->run_id))

@@ -98,7 +98,6 @@ struct run_model {
     size_t event_cap;
     int32_t last_type;
     int32_t close_type; /* event type, 0 while not known to be closed */
-    bool buffer_dropped; /* closed from outside while a workflow task was started */
     bool superseded; /* a newer run of the same workflow id was acknowledged */
     bool start_acked;
     bool cancel_recorded;

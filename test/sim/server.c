@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "base/err.h"
+#include "host/zoneinfo.h"
 #include "rpc.h"
 #include "world.h"
 
@@ -53,6 +54,7 @@ static void server_on_ready(void *ctx, int rc, const struct err *e) {
     trace_note(w, "server ready rc=%d epoch=%" PRIu32, rc, w->server.epoch);
     if (rc == 0) {
         w->server.state = SERVER_UP;
+        world_note_trouble(w);
         return;
     }
     w->server.crash_wanted = true;
@@ -70,7 +72,9 @@ void server_start(struct world *w) {
         world_fail(w, "server_starts", "the store does not open");
         return;
     }
+    s->zones = zoneinfo_zones(w->zoneinfo);
     struct engine_config cfg = {
+        .zones = &s->zones,
         .store = s->store,
         .seed = rng_u64(&w->rng),
         .resident_runs_max = w->profile.resident_runs_max,
@@ -97,6 +101,7 @@ static void server_is_gone(struct world *w) {
     s->store = NULL;
     s->engine = NULL;
     s->state = SERVER_DOWN;
+    world_note_trouble(w);
     s->crash_wanted = false;
     server_cut_calls(s);
     for (size_t i = 0; i < w->model.run_count; i++)

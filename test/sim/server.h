@@ -7,6 +7,7 @@
 
 #include "agenda.h"
 #include "base/list.h"
+#include "cal/cal.h"
 #include "engine/engine.h"
 #include "store/mem/mem_store.h"
 
@@ -26,6 +27,7 @@ struct server {
     uint64_t commits;
     struct list open; /* struct rpc.link: calls that the engine holds */
     struct happening restart;
+    struct cal_zones zones;
 };
 
 void server_init(struct world *w);

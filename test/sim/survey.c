@@ -3,7 +3,9 @@
 
 #include <inttypes.h>
 
+#include "auditor.h"
 #include "base/mem.h"
+#include "checker.h"
 #include "names.h"
 #include "request.h"
 #include "rpc.h"
@@ -22,6 +24,7 @@ struct survey {
     size_t rows;
     size_t known; /* of them: by the model, not deleted */
     unsigned tries;
+    bool has_met; /* a run that nobody had heard of */
     struct rpc *rpc;
     struct happening next;
 };
@@ -48,14 +51,18 @@ static int32_t status_of(int32_t close_type) {
 }
 
 /* A row says what the history of its run says. A run that nobody ever heard of may be listed too: its start
- * was not acknowledged, and no worker had its tasks before it was ended. */
+ * was not acknowledged, and no worker had its tasks before it was ended. Then its history is read like all
+ * others, since a signal that was acknowledged may be there. */
 static void check_row(struct survey *s, const Workflow__WorkflowExecutionInfo *row) {
     const struct run_model *run = model_find(&s->w->model, row->execution->run_id);
     if (!run && row->status == WORKFLOW_EXECUTION_STATUS_RUNNING)
         world_fail(s->w, "everything_ends", "run=%s workflow=%s is open, and nobody has heard of it",
                    row->execution->run_id, row->execution->workflow_id);
-    if (!run)
+    if (!run) {
+        model_meet_in(&s->w->model, spaces[s->space], row->execution->run_id, row->execution->workflow_id);
+        s->has_met = true;
         return;
+    }
     s->known += !run->is_deleted;
     if (run->delete_acked_us)
         world_fail(s->w, "deleted_stays_gone", "run=%s is listed", row->execution->run_id);
@@ -88,15 +95,24 @@ static void survey_list(struct survey *s, ProtobufCBinaryData token);
 static void survey_go_on(struct survey *s) {
     struct world *w = s->w;
     bool waits = s->phase == SURVEY_EMPTY && s->rows > 0;
-    if (s->phase == SURVEY_ROWS)
+    if (s->phase == SURVEY_ROWS && !s->has_met)
         check_rows(s);
     if (waits && ++s->tries > EMPTY_TRIES_MAX)
         world_fail(w, "retention", "namespace %s keeps %zu runs", spaces[s->space], s->rows);
     if (!waits && ++s->space == ARRAY_LEN(spaces)) {
         s->space = 0;
+        if (s->has_met) { /* once more, when it has been read */
+            s->has_met = false;
+            s->phase = SURVEY_IDLE;
+            s->rows = s->known = 0;
+            auditor_reopen(w);
+            return;
+        }
         s->phase++;
-        if (s->phase == SURVEY_EMPTY)
+        if (s->phase == SURVEY_EMPTY) {
+            checker_loose_promises(w);
             w->now.wall.us += RETENTION_PASSED_US;
+        }
     }
     s->rows = s->known = 0;
     if (s->phase != SURVEY_DONE)

@@ -15,12 +15,12 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "client.h"
+#include "host/zoneinfo.h"
 #include "keeper.h"
 #include "survey.h"
 #include "worker.h"
 
 #define AGENDA_MAX (1u << 20)
-#define WALL_START_US (INT64_C(1767225600) * USEC_PER_SEC) /* 2026-01-01 */
 #define STORE_PATIENCE_US (20 * USEC_PER_MS)
 #define IDLE_TURNS_MAX 2000
 #define CALM_STEPS_MAX 500000
@@ -55,6 +55,18 @@ int64_t world_clock_span_us(const struct world *w) {
     return MAX(w->wall_latest_us, w->now.wall.us) - MIN(w->wall_earliest_us, w->now.wall.us);
 }
 
+void world_note_trouble(struct world *w) {
+    w->troubles = model_grow(w->troubles, w->trouble_count, &w->trouble_cap, sizeof(*w->troubles));
+    w->troubles[w->trouble_count++] = w->now.wall.us;
+}
+
+bool world_was_troubled(const struct world *w, int64_t from_us, int64_t to_us) {
+    for (size_t i = 0; i < w->trouble_count; i++)
+        if (w->troubles[i] >= from_us && w->troubles[i] <= to_us)
+            return true;
+    return false;
+}
+
 int64_t world_delay(struct world *w, int64_t min_us, int64_t max_us) {
     uint64_t span = (uint64_t)(max_us - min_us) + 1;
     return min_us + (int64_t)rng_below(&w->rng, 1 + rng_below(&w->rng, span));
@@ -72,6 +84,20 @@ void world_fail(struct world *w, const char *check, const char *fmt, ...) {
     trace_note(w, "failed check=%s %s", check, w->failure.detail);
 }
 
+/* Half of the worlds begin a little before something that calendars must get right. */
+static int64_t world_draw_start(struct rng *r) {
+    static const int64_t dates_s[] = {
+        1767225600, /* 2026-01-01 */
+        1774746000, /* Berlin's clocks go from 2 to 3 */
+        1792890000, /* and from 3 to 2 */
+        1772953200, /* New York's clocks go from 2 to 3 */
+        1793512800, /* and from 2 to 1 */
+        1835395200, /* 2028-02-29 */
+    };
+    int64_t at_s = dates_s[rng_chance(r, 2) ? 0 : rng_below(r, ARRAY_LEN(dates_s))];
+    return (at_s - (int64_t)rng_below(r, 90)) * USEC_PER_SEC;
+}
+
 int world_new(const struct world_config *cfg, struct world **ret) {
     struct world *w = mem_zalloc(sizeof(*w));
     ensure(w);
@@ -82,11 +108,13 @@ int world_new(const struct world_config *cfg, struct world **ret) {
         mem_free(w);
         return rc;
     }
-    w->now = (struct now){.wall = {WALL_START_US}, .mono = {USEC_PER_SEC}};
-    w->wall_earliest_us = WALL_START_US;
+    w->now = (struct now){.wall = {world_draw_start(&w->rng)}, .mono = {USEC_PER_SEC}};
+    w->wall_earliest_us = w->now.wall.us;
     heap_init(&w->agenda, AGENDA_MAX);
     trace_init(&w->trace, cfg->trace);
     model_init(&w->model);
+    w->zoneinfo = zoneinfo_new(NULL);
+    ensure(w->zoneinfo);
     server_init(w);
     w->clients = clients_new(w);
     w->keepers = keepers_new(w);
@@ -106,6 +134,8 @@ void world_free(struct world *w) {
     server_done(w);
     model_done(&w->model);
     heap_done(&w->agenda);
+    zoneinfo_free(w->zoneinfo);
+    mem_free(w->troubles);
     mem_free(w);
 }
 
@@ -197,6 +227,7 @@ static bool world_store_is_quick(struct world *w) {
         return false;
     if (!world_fault(w, FAULT_disk_stalled))
         return true;
+    world_note_trouble(w);
     w->store_stalled_until_us = w->now.mono.us + world_delay(w, USEC_PER_SEC, 60 * USEC_PER_SEC);
     return false;
 }

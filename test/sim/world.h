@@ -19,6 +19,7 @@ struct client;
 struct keeper;
 struct survey;
 struct worker;
+struct zoneinfo;
 
 struct tally {
     uint64_t calls; /* made */
@@ -73,6 +74,10 @@ struct world {
     struct auditor *auditor;
     struct survey *survey;
     uint64_t next_id;
+    int64_t *troubles; /* wall times at which the server went down or came back, or its disk stood still */
+    size_t trouble_count;
+    size_t trouble_cap;
+    struct zoneinfo *zoneinfo;
 };
 
 int world_new(const struct world_config *cfg,
@@ -88,6 +93,8 @@ bool world_fault(struct world *w, enum fault f);
 /* Whether the calendar clock has ever jumped: then times of two events cannot be compared. */
 bool world_clock_jumped(const struct world *w);
 int64_t world_clock_span_us(const struct world *w); /* from the earliest to the latest that it ever showed */
+void world_note_trouble(struct world *w);
+bool world_was_troubled(const struct world *w, int64_t from_us, int64_t to_us);
 /* A delay between min and max, in microseconds, more often short than long. */
 int64_t world_delay(struct world *w, int64_t min_us, int64_t max_us);
 /* Remembers the first failure; the world stops at the end of the step. */

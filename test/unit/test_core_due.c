@@ -85,18 +85,18 @@ TEST(due_execution_timeout_closes_the_run) {
     CHECK_STR(core_new(&f), "RUN_TIMED_OUT@3");
 }
 
-TEST(due_run_timeout_fails_the_started_task_first) {
+TEST(due_run_timeout_fails_the_started_task_and_keeps_the_buffer) {
     cleanup(core_done) struct core f;
     core_init(&f);
     f.start.workflow_run_timeout = core_duration(&f, 60 * SEC);
     CHECK_INT(core_start(&f), 0);
     core_advance(&f, 55 * SEC);
     CHECK_INT(core_pick(&f), 0);
-    CHECK_INT(core_signal(&f, "lost"), 0);
+    CHECK_INT(core_signal(&f, "kept"), 0);
     (void)core_new(&f);
     core_advance(&f, 5 * SEC);
     CHECK_INT(core_tick(&f), 0);
-    CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_FAILED@4 RUN_TIMED_OUT@5");
+    CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_FAILED@4 RUN_SIGNALED@5 RUN_TIMED_OUT@6");
     const History__WorkflowTaskFailedEventAttributes *a =
         core_attributes(&f, 4, EVENT_TYPE_WORKFLOW_TASK_FAILED);
     REQUIRE(a);
