@@ -122,7 +122,9 @@ int64_t schedule_waiting_count(const State__Execution *st);
 Schedule__ScheduleInfo *schedule_info(const State__Execution *st, struct arena *arena);
 Rondo__BackfillInfo *schedule_backfill_info(const State__Schedule *sch, const State__Backfill *backfill,
                                             struct arena *arena);
-Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, struct arena *arena);
+/* For as long as the state stays as it is: parts of it are shared. state_bytes: its packed size. */
+Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, size_t state_bytes,
+                                                 struct arena *arena);
 ProtobufCBinaryData schedule_token(const State__Execution *st, struct arena *arena);
 int schedule_matching_times(const State__Execution *st, const State__Namespace *space,
                             const struct cal_zones *zones, const Ws__ListScheduleMatchingTimesRequest *req,

@@ -205,17 +205,18 @@ static void shorten_spec(Schedule__ScheduleSpec *spec) {
     spec->n_interval = MIN(spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
 }
 
-static Schedule__ScheduleListInfo *list_info(const State__Execution *st, struct arena *arena) {
+static Schedule__ScheduleListInfo *list_info(const State__Execution *st, size_t state_bytes,
+                                             struct arena *arena) {
     const State__Schedule *sch = st->schedule;
     Schedule__ScheduleListInfo *info = pb_arena_new(&schedule__schedule_list_info__descriptor, arena);
     if (!info || !(info->spec = pb_arena_clone(sch->schedule->spec, arena)))
         return NULL;
     clean_spec(info->spec);
     shorten_spec(info->spec);
-    info->workflow_type = pb_arena_clone(sch->schedule->action->start_workflow->workflow_type, arena);
-    info->notes = arena_strdup(arena, sch->schedule->state->notes);
+    info->workflow_type = sch->schedule->action->start_workflow->workflow_type;
+    info->notes = sch->schedule->state->notes;
     info->paused = sch->schedule->state->paused;
-    info->state_size_bytes = (int64_t)state__execution__get_packed_size(st);
+    info->state_size_bytes = (int64_t)state_bytes;
     if (sch->schedule->extras) { /* they stay where they are for as long as the answer is used */
         info->holiday_calendars = sch->schedule->extras->holiday_calendars;
         info->n_holiday_calendars = sch->schedule->extras->n_holiday_calendars;
@@ -226,14 +227,15 @@ static Schedule__ScheduleListInfo *list_info(const State__Execution *st, struct 
     return rc == 0 && !arena_failed(arena) ? info : NULL;
 }
 
-Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, struct arena *arena) {
+Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, size_t state_bytes,
+                                                 struct arena *arena) {
     Schedule__ScheduleListEntry *e = pb_arena_new(&schedule__schedule_list_entry__descriptor, arena);
     if (!e)
         return NULL;
-    e->schedule_id = arena_strdup(arena, st->schedule->schedule_id);
-    e->memo = pb_arena_clone(st->memo, arena);
-    e->search_attributes = pb_arena_clone(st->search_attributes, arena);
-    e->info = list_info(st, arena);
+    e->schedule_id = st->schedule->schedule_id;
+    e->memo = st->memo;
+    e->search_attributes = st->search_attributes;
+    e->info = list_info(st, state_bytes, arena);
     return arena_failed(arena) ? NULL : e;
 }
 

@@ -1,12 +1,12 @@
 /* Delivering letters: what one run must tell another.
  *
- * Three parts, each of which may wait for a load: read the letter and the event
- * behind it from the sender; do it to the receiver; tell the sender, whose step
- * takes the letter out of its outbox. Groups become durable in order, so what
- * the receiver did is never on disk before the letter, nor the report before
- * what the receiver did; when nothing has to be loaded all three are one
- * commit. A crash in between only means that the letter is delivered again,
- * which the receiver notices. */
+ * Three parts: read the letter and the event behind it from the sender; do it to
+ * the receiver; tell the sender, whose step takes the letter out of its outbox.
+ * The first two may wait for a load. The sender stays in memory from then on, so
+ * that what the receiver does and what the sender learns of it are one commit:
+ * a letter that names no run, delivered again after a crash, could otherwise meet
+ * the next run of its workflow id, which does not know it. Groups become durable
+ * in order, so neither is on disk before the letter. */
 #include "core/child.h"
 #include "core/external.h"
 #include "core/letter.h"
@@ -61,6 +61,7 @@ static void letter_retry_later(struct op *op) {
     int64_t until = usec_add(op->e->now.mono.us, ENGINE_LETTER_RETRY_MS * USEC_PER_MS);
     op->e->counters.letters_retried++;
     op_pin(op, NULL);
+    op_hold(op, NULL);
     op_park(op, &op->e->retries, until, letter_again);
 }
 
@@ -160,6 +161,7 @@ static void go_letter(struct op *op) {
         letter_retry_later(op);
         return;
     }
+    op_hold(op, op->run);
     op->go = go_deliver;
     go_deliver(op);
 }
@@ -248,7 +250,7 @@ static int deliver_child(struct op *op, struct space *space) {
                               .birth = {.parent = &parent,
                                         .root_workflow_id = d->root_workflow_id,
                                         .root_run_id = d->root_run_id,
-                                        .is_held = op->e->cfg.planted_bug != ENGINE_BUG_CHILD_DOES_NOT_WAIT}};
+                                        .is_held = true}};
     if (!req.versioning_override) /* what the parent says for this child comes first */
         versioning_inherit(&plan.birth, &req, &d->legacy);
     if (verdict != START_SAME && !is_override_served(op, space, a)) {
@@ -333,8 +335,7 @@ static int deliver_close(struct op *op, struct space *space) {
     int rc = find_receiver(op, space, d->letter->run_id);
     if (rc == ERR_WAIT)
         return rc;
-    bool obeys = op->e->cfg.planted_bug != ENGINE_BUG_IGNORE_CLOSE_POLICY;
-    if (rc == 0 && run_is_open(op->run->body->st) && obeys) {
+    if (rc == 0 && run_is_open(op->run->body->st)) {
         Ws__RequestCancelWorkflowExecutionRequest req = WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_REQUEST__INIT;
         struct run_caller caller = {.execution = &d->from};
         op_step_begin(op, &s);
@@ -562,8 +563,7 @@ static int deliver_action_closed(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     struct step s;
     int rc = find_receiver(op, space, NULL);
-    bool is_heard = op->e->cfg.planted_bug != ENGINE_BUG_LOSE_ACTION_END;
-    if (rc == 0 && is_heard) {
+    if (rc == 0) {
         op_step_begin(op, &s);
         schedule_action_closed(&s, d->letter->event_id, &d->end);
         rc = op_step_end(op, &s, 0, true);

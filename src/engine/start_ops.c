@@ -175,9 +175,7 @@ int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowEx
         rc = op_need_run(op, space, run_id);
     if (rc < 0)
         return rc;
-    bool forgets = op->e->cfg.planted_bug == ENGINE_BUG_FORGET_REQUEST_ID;
-    *ret = is_known ? run_judge_start(req, forgets ? "" : op->request_id, op->run->body->st, &op->err)
-                    : START_NEW;
+    *ret = is_known ? run_judge_start(req, op->request_id, op->run->body->st, &op->err) : START_NEW;
     return 0;
 }
 
