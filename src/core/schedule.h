@@ -42,6 +42,10 @@ enum start_phase {
  * calendars that it names must exist in the namespace. */
 int schedule_prepare(struct arena *arena, const State__Namespace *space, const struct cal_zones *zones,
                      const char *schedule_id, Schedule__Schedule *schedule, struct err *err) must_check;
+/* What an update means by a spec without zone data: SDKs know only the name of a zone, so under the name that
+ * it had the schedule keeps its data. A copy in the arena, or `given` itself; NULL without memory. */
+const Schedule__Schedule *schedule_keep_zone(const State__Execution *st, const Schedule__Schedule *given,
+                                             struct arena *arena);
 int schedule_validate_patch(const Schedule__SchedulePatch *patch, struct err *err) must_check;
 int schedule_validate_trigger(E__ScheduleOverlapPolicy policy,
                               const Google__Protobuf__Timestamp *scheduled_time, struct err *err) must_check;

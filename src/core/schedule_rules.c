@@ -1,4 +1,5 @@
 /* What a schedule must be like before it is taken: rules that need no state. */
+#include "cal/word.h"
 #include "core/attributes.h"
 #include "core/holiday.h"
 #include "core/run.h"
@@ -110,6 +111,30 @@ int schedule_prepare(struct arena *arena, const State__Namespace *space, const s
         return rc;
     struct str seed = spec_seed(space->id, schedule_id, arena);
     return seed.p ? spec_canonise(arena, seed, zones, schedule->spec, err) : err_std(err, ERR_NO_MEMORY);
+}
+
+static bool names_zone(const Schedule__ScheduleSpec *spec) {
+    for (size_t i = 0; i < spec->n_cron_string; i++) {
+        struct str rest = str_of(spec->cron_string[i]), first = word_next(&rest);
+        if (str_starts(first, STR("CRON_TZ=")) || str_starts(first, STR("TZ=")))
+            return true;
+    }
+    return false;
+}
+
+const Schedule__Schedule *schedule_keep_zone(const State__Execution *st, const Schedule__Schedule *given,
+                                             struct arena *arena) {
+    const Schedule__ScheduleSpec *old = st->schedule->schedule->spec, *new = given ? given->spec : NULL;
+    if (!new || new->timezone_data.len || !old->timezone_data.len ||
+        !streq(new->timezone_name, old->timezone_name) || names_zone(new))
+        return given;
+    Schedule__Schedule *schedule = arena_dup(arena, given, sizeof(*given));
+    Schedule__ScheduleSpec *spec = arena_dup(arena, new, sizeof(*new));
+    if (!schedule || !spec)
+        return NULL;
+    spec->timezone_data = old->timezone_data;
+    schedule->spec = spec;
+    return schedule;
 }
 
 static int check_backfill(const Schedule__BackfillRequest *b, struct err *err) {

@@ -191,6 +191,15 @@ static void go_matching_times(struct op *op) {
 
 /* Changes */
 
+static int prepare_update(struct op *op, struct space *space, const Ws__UpdateScheduleRequest *req,
+                          Schedule__Schedule **ret) {
+    const Schedule__Schedule *meant =
+        req->schedule ? schedule_keep_zone(op->run->body->st, req->schedule, op->call->arena) : NULL;
+    if (req->schedule && !meant)
+        return op_out_of_memory(op);
+    return op_prepare_schedule(op, space, req->schedule_id, meant, ret);
+}
+
 static void go_update(struct op *op) {
     static const Ws__UpdateScheduleResponse resp = WS__UPDATE_SCHEDULE_RESPONSE__INIT;
     const Ws__UpdateScheduleRequest *req = op->req;
@@ -205,9 +214,9 @@ static void go_update(struct op *op) {
     if (rc == 0)
         rc = check_attributes(op, space, req->search_attributes, req->memo);
     if (rc == 0)
-        rc = op_prepare_schedule(op, space, req->schedule_id, req->schedule, &prepared.schedule);
-    if (rc == 0)
         rc = op_need_schedule(op, space, req->schedule_id);
+    if (rc == 0)
+        rc = prepare_update(op, space, req, &prepared.schedule);
     if (rc == 0) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, schedule_update(&s, &prepared), true);

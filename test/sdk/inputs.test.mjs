@@ -225,6 +225,7 @@ const requests = {
   TriggerSchedule: ofSchedule({ identity: 'me', requestId: 'r' }),
   ListScheduleLedger: ofSchedule(),
   ExplainScheduleTime: ofSchedule({ time: { seconds: 1e9 } }),
+  BindCrontab: () => ({ namespace, binding: { crontab: '* * * * *', workflowType: 'bound', taskQueue: 'q' }, identity: 'me' }),
   ListBackfills: ofSchedule(),
   CancelBackfill: ofSchedule({ backfillId: 99, identity: 'me' }),
   PutHolidayCalendar: () => ({ namespace, calendar: { name: 'days', dates: ['2026-12-25'] } }),
@@ -621,8 +622,26 @@ const special = {
   ListScheduleMatchingTimes: [[{ startTime: undefined }, INVALID_ARGUMENT, /StartTime/]],
   ListSchedules: query,
   CountSchedules: query,
-  TriggerSchedule: [[{ overlapPolicy: 99 }, INVALID_ARGUMENT, /OverlapPolicy is not known/]],
-  ExplainScheduleTime: [[{ time: undefined }, INVALID_ARGUMENT, /Time is not set/]],
+  TriggerSchedule: [
+    [{ overlapPolicy: 99 }, INVALID_ARGUMENT, /OverlapPolicy is not known/],
+    [{ scheduledTime: { seconds: 1e17 } }, INVALID_ARGUMENT, /ScheduledTime is not a valid time/],
+  ],
+  ListScheduleLedger: [
+    [{ runId: 'no-id' }, INVALID_ARGUMENT, /Invalid RunId/],
+    [{ runId: '11111111-2222-4333-8444-555555555555' }, NOT_FOUND, /not found/],
+    [{ fates: [99] }, INVALID_ARGUMENT, /no fate/],
+  ],
+  ExplainScheduleTime: [
+    [{ time: undefined }, INVALID_ARGUMENT, /Time is not set/],
+    [{ runId: 'no-id' }, INVALID_ARGUMENT, /Invalid RunId/],
+  ],
+  BindCrontab: [
+    [{ binding: undefined }, INVALID_ARGUMENT, /Binding is not set/],
+    [{ 'binding.crontab': '61 * * * *' }, INVALID_ARGUMENT, /./],
+    [{ 'binding.mode': 99 }, INVALID_ARGUMENT, /mode/],
+    [{ 'binding.workflowType': '' }, INVALID_ARGUMENT, /./],
+    [{ 'binding.timeZone': 'Mars/Olympus' }, INVALID_ARGUMENT, /Mars/],
+  ],
   CancelBackfill: [[{}, NOT_FOUND, /./]],
   PutHolidayCalendar: [
     [{ calendar: undefined }, INVALID_ARGUMENT, /./],

@@ -186,6 +186,38 @@ describe('our own fields', { timeout: 120_000 }, () => {
   });
 });
 
+describe('a structured calendar', { timeout: 120_000 }, () => {
+  const whole = {
+    second: [{ start: 0 }],
+    minute: [{ start: 0 }],
+    hour: [{ start: 12 }],
+    dayOfMonth: [{ start: 1, end: 31 }],
+    month: [{ start: 1, end: 12 }],
+    dayOfWeek: [{ start: 0, end: 6 }],
+  };
+  const times = async (calendar) => {
+    let found;
+    await withSchedule({ spec: { structuredCalendar: [calendar] } }, async (handle) => {
+      found = (await described(handle)).info.futureActionTimes;
+    });
+    return found;
+  };
+
+  test('matches nothing where a field is empty, but for the year', async () => {
+    assert.equal((await times(whole)).length, 10);
+    for (const field of Object.keys(whole)) assert.deepEqual(await times({ ...whole, [field]: [] }), [], field);
+  });
+
+  test('is refused with values that no clock shows, also as an exclusion', async () => {
+    const strange = { ...whole, second: [{ start: 64, end: 200, step: 3 }] };
+    for (const spec of [{ structuredCalendar: [strange] }, { excludeStructuredCalendar: [strange] }]) {
+      const error = await failure(withSchedule({ spec }, () => assert.fail('it was taken')));
+      assert.equal(error.code, status.INVALID_ARGUMENT);
+      assert.match(error.details, /Second Start 64 is not in range \[0-59\]/);
+    }
+  });
+});
+
 describe('an action', { timeout: 120_000 }, () => {
   const rowOf = async (handle, { id }) => (await ledger(handle)).find((each) => each.id === id);
   const endOf = async (handle, entry) =>

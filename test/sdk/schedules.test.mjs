@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
@@ -343,6 +344,26 @@ describe('a schedule', { timeout: 180_000 }, () => {
         }
         const behind = (time) => time > Math.max(before[0], Date.now());
         assert.deepEqual((await times()).filter(behind).slice(0, 8), before.filter(behind).slice(0, 8), text);
+      });
+    }
+  });
+
+  test('time zone data survives an update by the SDK, which knows only its name', async () => {
+    const timezoneData = await readFile('/usr/share/zoneinfo/Asia/Kolkata');
+    for (const timezoneName of ['', 'Company/Headquarters', 'Europe/Berlin']) {
+      await withSchedule({ spec: NEVER, action: startOf('hello', ['x']), state: { paused: true } }, async (handle) => {
+        const name = { namespace: NAMESPACE, scheduleId: handle.scheduleId };
+        const raw = async () => (await world.service.describeSchedule(name)).schedule;
+        const times = async () => (await handle.describe()).info.nextActionTimes;
+        const spec = { cronString: ['0 12 * * *'], timezoneName, timezoneData };
+        await world.service.updateSchedule({ ...name, schedule: { ...(await raw()), spec }, requestId: randomUUID() });
+        const before = await times();
+        assert.equal(before[0].toISOString().slice(11, 16), '06:30');
+        await handle.update((previous) => ({ ...previous, state: { ...previous.state, note: 'by the SDK' } }));
+        assert.deepEqual([(await handle.describe()).state.note, await times()], ['by the SDK', before]);
+        assert.deepEqual(Buffer.from((await raw()).spec.timezoneData), timezoneData);
+        await handle.update((previous) => ({ ...previous, spec: { ...previous.spec, timezone: 'UTC' } }));
+        assert.equal((await times())[0].toISOString().slice(11, 16), '12:00');
       });
     }
   });
