@@ -35,7 +35,8 @@ enum dialog_verb {
     DIALOG_POST = 2,
     DIALOG_PUT = 4,
     DIALOG_PATCH = 8,
-    DIALOG_DELETE = 16
+    DIALOG_DELETE = 16,
+    DIALOG_ALL = 31,
 }; /* bits, for sets of them */
 
 struct dialog_route {
