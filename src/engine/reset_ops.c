@@ -123,7 +123,6 @@ static int reapply_all(struct op *op, struct step *s, struct str rest, const str
 static int reapply(struct op *op, struct step *s, const struct reset *r, struct str rest) {
     struct reapply_choice choice = reapply_choice(op->req);
     choice.is_base = true;
-    choice.no_signals |= op->e->cfg.planted_bug == ENGINE_BUG_RESET_LOSES_SIGNALS;
     int rc = reapply_all(op, s, rest, &choice);
     choice.is_base = false;
     for (const struct reset_part *p = r->base.next; p && rc == 0; p = p->next)
@@ -219,11 +218,7 @@ static int make_copy(struct op *op, struct space *space, const struct reset *r) 
     State__Execution *st = pb_new(&state__execution__descriptor, &failed);
     if (!st)
         return op_out_of_memory(op);
-    step_init(&s, st, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
-    s.ctx.space = space->st;
-    s.ctx.zones = op->e->cfg.zones;
-    s.ctx.namespace_name = space->st->name;
-    s.limits = &op->e->limits;
+    step_begin(op->e, space, st, op->call->arena, &op->err, &s);
     int rc = copy_run(op, &s, r, run_id.s);
     if (rc == 0)
         rc = end_current(op, r, s.st);

@@ -201,6 +201,7 @@ static void body_loaded(struct read *r, const struct row *row) {
         wire_encode(&b->image, &b->st->base);
     ensure(buf_ok(&b->image));
     b->is_written = true;
+    b->placing = (struct placing){row->due_us, row->close_us, row->is_ready};
     b->tape.first_id = b->tape.next_id = b->st->next_event_id;
     b->durable_next_id = b->grouped_next_id = b->st->next_event_id;
     run->body = b;
@@ -343,7 +344,9 @@ int op_need_current(struct op *op, struct space *space, const char *workflow_id,
         list_append(&c->waiters, &op->link);
         return ERR_WAIT;
     }
-    *ret_known = c->state == CURRENT_KNOWN;
+    const struct run *run = run_find(e, &(struct run_key){space->id, c->run_id});
+    bool is_going = run && run->is_removed; /* the store may still have it: the removal is on its way there */
+    *ret_known = c->state == CURRENT_KNOWN && !is_going;
     *ret_run_id = c->run_id;
     if (current_is_idle(c) && !current_is_needed(e, c))
         current_free(e, c); /* asked again, it is read again; what is not resident is not cached */

@@ -369,7 +369,7 @@ bool api_request(struct api *api, const struct http1_request *q, struct http1_re
     k->style = style;
     k->resp = resp;
     /* The engine must not work by the time of the last turn, which may be long ago. */
-    engine_advance(d->engine, now);
+    engine_tell_time(d->engine, now);
     begin_call(k, route, q);
     k->resp = NULL;
     return true;
