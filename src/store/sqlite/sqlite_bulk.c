@@ -53,6 +53,7 @@ static enum bulk_kind bulk_of(const struct write *x) {
     case WRITE_LEDGER_GONE:
     case WRITE_BACKLOG:
     case WRITE_BACKLOG_GONE:
+    case WRITE_BACKLOG_EMPTY:
         break;
     }
     return BULK_COUNT;
