@@ -501,7 +501,8 @@ struct queue {
     char *name;
     bool is_activity;
     bool is_sticky; /* as its last poll said: it belongs to one worker */
-    struct list tasks[QUEUE_PRIORITIES]; /* by priority, then oldest first */
+    struct lane lanes[QUEUE_PRIORITIES]; /* by priority */
+    struct backlog *backlog; /* tasks behind those of the lanes, in the store; NULL: none */
     struct list pollers; /* op.link */
     size_t task_count; /* of the lanes and the backlog */
     bool is_shut; /* its worker said goodbye: what comes from the backlog goes elsewhere */
