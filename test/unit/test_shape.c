@@ -68,7 +68,8 @@ static void list_text(const struct complaints *c, struct buf *out) {
             if (*at != '"')
                 buf_add_u8(out, (uint8_t)(*at == ',' ? '.' : *at));
         const char *type = memmem(at, (size_t)(end - at), "\"type\":\"", 8);
-        const char *quote = memchr(type += 8, '"', (size_t)(end - type));
+        type += 8;
+        const char *quote = memchr(type, '"', (size_t)(end - type));
         buf_printf(out, " %.*s", (int)(quote - type), type);
         at = quote;
     }
