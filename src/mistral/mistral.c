@@ -135,10 +135,12 @@ void begin_refuse(struct dialog *x) {
 }
 
 static void begin(struct dialog *x) {
-    if (arena_failed(&x->arena))
-        dialog_out_of_memory(x);
-    else if (x->complaints.count)
+    bool is_read = !arena_failed(&x->arena);
+    dialog_expect_answers(x);
+    if (x->complaints.count)
         dialog_complain(x);
+    else if (!is_read)
+        dialog_out_of_memory(x);
     else
         x->route->begin(x);
 }

@@ -109,3 +109,35 @@ test('peers that leave, and peers that do not read', async (t) => {
   assert.equal((await server.stop()).code, 0);
   assert.doesNotMatch(server.stderr(), /Sanitizer|runtime error/);
 });
+
+test('streams leave room for others', async (t) => {
+  const server = await serve(t, args);
+  await start(server, 'e');
+  const streams = [];
+  for (let i = 0; i < 64; i++) streams.push(await open(server, 'e'));
+  const refused = await fetch(`http://${server.http}/v1/workflows/executions/e/stream`);
+  assert.equal(refused.status, 429);
+  assert.match((await refused.json()).detail, /64 streams/);
+  await streams.pop().cancel();
+  for (;;) {
+    const response = await fetch(`http://${server.http}/v1/workflows/executions/e/stream`);
+    if (response.status === 200) break;
+    assert.equal(response.status, 429);
+  }
+  await terminate(server, 'e');
+  for (const stream of streams) while (await stream.next());
+  assert.equal((await server.stop()).code, 0);
+});
+
+test('a body of many small parts is refused, and costs little', async (t) => {
+  const server = await serve(t, args);
+  const send = async (part, count) => {
+    const body = `{"workflow_identifier":"w","deployment_name":"q","schedule":{"input":1,"calendars":[${Array(count).fill(part)}]}}`;
+    const response = await fetch(`http://${server.http}/v1/workflows/schedules`, { method: 'POST', body });
+    return [response.status, (await response.json()).detail?.at?.(-1)?.type];
+  };
+  assert.deepEqual(await send('{}', 10_001), [422, 'too_long']);
+  assert.deepEqual(await send('{}', 1_000_000), [422, 'too_large']);
+  assert.deepEqual(await send('{"hour":[{"start":1}]}', 100_000), [422, 'too_large']);
+  assert.equal((await server.stop()).code, 0);
+});
