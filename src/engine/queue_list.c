@@ -32,19 +32,10 @@ static void sort(Rondo__ListTaskQueuesResponse *r) {
         qsort(r->task_queues, r->n_task_queues, sizeof(*r->task_queues), by_name);
 }
 
-static Rondo__TaskQueueUse *find(const Rondo__ListTaskQueuesResponse *r, struct str name) {
-    for (size_t i = 0; i < r->n_task_queues; i++)
-        if (str_is(name, r->task_queues[i]->name))
-            return r->task_queues[i];
-    return NULL;
-}
-
 static Rondo__TaskQueueUse *add(struct op *op, Rondo__ListTaskQueuesResponse *r, struct str name) {
     struct arena *a = op->call->arena;
-    Rondo__TaskQueueUse *use = find(r, name);
-    if (use)
-        return use;
-    if (!(use = pb_arena_new(&rondo__task_queue_use__descriptor, a)))
+    Rondo__TaskQueueUse *use = pb_arena_new(&rondo__task_queue_use__descriptor, a);
+    if (!use)
         return NULL;
     use->name = arena_strndup(a, name.p, name.n);
     if (!use->name)
@@ -105,6 +96,13 @@ static void add_polled(struct op *op, struct listing *l) {
 
 /* Those of the store. */
 
+static Rondo__TaskQueueUse *find(const Rondo__ListTaskQueuesResponse *r, struct str name) {
+    for (size_t i = 0; i < r->n_task_queues; i++)
+        if (str_is(name, r->task_queues[i]->name))
+            return r->task_queues[i];
+    return NULL;
+}
+
 static void add_type(struct arena *a, Rondo__TaskQueueUse *use, struct str name) {
     if (!use->workflow_types)
         use->workflow_types = arena_array(a, char *, ENGINE_LISTED_TYPES);
@@ -116,7 +114,8 @@ static void read_row(struct op *op, const struct row *row) {
     struct listing *l = op->extra;
     struct arena *a = op->call->arena;
     Rondo__TaskQueueUse *use = l->stage == STAGE_QUEUES ? NULL : l->r->task_queues[l->at];
-    if (l->stage == STAGE_QUEUES && row->name.n && l->r->n_task_queues < ENGINE_LISTED_QUEUES)
+    if (l->stage == STAGE_QUEUES && row->name.n && l->r->n_task_queues < ENGINE_LISTED_QUEUES &&
+        !find(l->r, row->name))
         (void)add(op, l->r, row->name); /* without memory the arena remembers it */
     else if (l->stage == STAGE_TYPES && row->name.n)
         add_type(a, use, row->name);
