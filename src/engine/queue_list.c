@@ -22,19 +22,20 @@ struct listing {
     Rondo__ListTaskQueuesResponse *r;
 };
 
-static Rondo__TaskQueueUse *find(const Rondo__ListTaskQueuesResponse *r, struct str name) {
-    for (size_t i = 0; i < r->n_task_queues; i++)
-        if (str_is(name, r->task_queues[i]->name))
-            return r->task_queues[i];
-    return NULL;
+static int by_name(const void *a, const void *b) {
+    const Rondo__TaskQueueUse *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static void sort(Rondo__ListTaskQueuesResponse *r) {
+    if (r->n_task_queues)
+        qsort(r->task_queues, r->n_task_queues, sizeof(*r->task_queues), by_name);
 }
 
 static Rondo__TaskQueueUse *add(struct op *op, Rondo__ListTaskQueuesResponse *r, struct str name) {
     struct arena *a = op->call->arena;
-    Rondo__TaskQueueUse *use = find(r, name);
-    if (use || r->n_task_queues == ENGINE_LISTED_QUEUES)
-        return use;
-    if (!(use = pb_arena_new(&rondo__task_queue_use__descriptor, a)))
+    Rondo__TaskQueueUse *use = pb_arena_new(&rondo__task_queue_use__descriptor, a);
+    if (!use)
         return NULL;
     use->name = arena_strndup(a, name.p, name.n);
     if (!use->name)
@@ -88,9 +89,19 @@ static void add_polled(struct op *op, struct listing *l) {
         add_visitors(op, q, use);
         list_for(&q->versions, n) add_visitors(op, container_of(n, struct queue, version_link), use);
     }
+    /* Cut by name, so that the order in the map decides nothing. */
+    sort(l->r);
+    l->r->n_task_queues = MIN(l->r->n_task_queues, (size_t)ENGINE_LISTED_QUEUES);
 }
 
 /* Those of the store. */
+
+static Rondo__TaskQueueUse *find(const Rondo__ListTaskQueuesResponse *r, struct str name) {
+    for (size_t i = 0; i < r->n_task_queues; i++)
+        if (str_is(name, r->task_queues[i]->name))
+            return r->task_queues[i];
+    return NULL;
+}
 
 static void add_type(struct arena *a, Rondo__TaskQueueUse *use, struct str name) {
     if (!use->workflow_types)
@@ -103,8 +114,9 @@ static void read_row(struct op *op, const struct row *row) {
     struct listing *l = op->extra;
     struct arena *a = op->call->arena;
     Rondo__TaskQueueUse *use = l->stage == STAGE_QUEUES ? NULL : l->r->task_queues[l->at];
-    if (l->stage == STAGE_QUEUES && row->name.n)
-        (void)add(op, l->r, row->name); /* what does not fit is left out */
+    if (l->stage == STAGE_QUEUES && row->name.n && l->r->n_task_queues < ENGINE_LISTED_QUEUES &&
+        !find(l->r, row->name))
+        (void)add(op, l->r, row->name); /* without memory the arena remembers it */
     else if (l->stage == STAGE_TYPES && row->name.n)
         add_type(a, use, row->name);
     else if (l->stage == STAGE_TIME)
@@ -150,11 +162,6 @@ static void move_on(struct listing *l) {
     l->stage = l->at < l->r->n_task_queues ? STAGE_TYPES : STAGE_DONE;
 }
 
-static int by_name(const void *a, const void *b) {
-    const Rondo__TaskQueueUse *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
-}
-
 static void go_read(struct op *op) {
     struct listing *l = op->extra;
     int rc = 0;
@@ -173,8 +180,7 @@ static void go_read(struct op *op) {
         op_fail(op);
         return;
     }
-    if (l->r->n_task_queues)
-        qsort(l->r->task_queues, l->r->n_task_queues, sizeof(*l->r->task_queues), by_name);
+    sort(l->r);
     op_reply(op, &l->r->base, (struct str){NULL, 0});
 }
 
@@ -186,7 +192,8 @@ static void go_list(struct op *op) {
     struct space *space;
     int rc = l && r ? op_need_space(op, req->namespace_, &space) : op_out_of_memory(op);
     if (rc == 0) {
-        r->task_queues = arena_array(a, Rondo__TaskQueueUse *, ENGINE_LISTED_QUEUES);
+        r->task_queues =
+            arena_array(a, Rondo__TaskQueueUse *, ENGINE_LISTED_QUEUES + map_count(&op->e->queues));
         *l = (struct listing){.space = space, .r = r, .stage = req->only_polled ? STAGE_DONE : STAGE_QUEUES};
         op->extra = l;
         if (!r->task_queues)

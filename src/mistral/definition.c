@@ -387,13 +387,13 @@ static void write_calendars(struct dialog *x, Schedule__ScheduleSpec *s) {
     writer_key(w, STR("calendars"));
     writer_open(w, '[');
     for (size_t i = 0; i < s->n_structured_calendar; i++)
-        if (!cron_of(&x->arena, s->structured_calendar[i]).n)
+        if (!cron_of(dialog_scratch(x), s->structured_calendar[i]).n)
             write_calendar(w, s->structured_calendar[i]);
     writer_close(w, ']');
     writer_key(w, STR("cron_expressions"));
     writer_open(w, '[');
     for (size_t i = 0; i < s->n_structured_calendar; i++) {
-        struct str cron = cron_of(&x->arena, s->structured_calendar[i]);
+        struct str cron = cron_of(dialog_scratch(x), s->structured_calendar[i]);
         if (cron.n)
             writer_string(w, cron);
     }

@@ -90,7 +90,7 @@ static void ask(struct dialog *x, struct arena *a, const ProtobufCMessage *reque
 }
 
 struct arena *dialog_scratch(struct dialog *x) {
-    return x->turns[x->turn].budget ? &x->turns[x->turn] : &x->arena;
+    return x->turn < DIALOG_ARENAS ? &x->turns[x->turn] : &x->arena;
 }
 
 void dialog_try(struct dialog *x, const ProtobufCMessage *request, dialog_step *next, dialog_step *failed) {
@@ -103,6 +103,14 @@ void dialog_try(struct dialog *x, const ProtobufCMessage *request, dialog_step *
 
 void dialog_ask(struct dialog *x, const ProtobufCMessage *request, dialog_step *next) {
     dialog_try(x, request, next, NULL);
+}
+
+void dialog_keep(struct dialog *x) {
+    x->turn = DIALOG_ARENAS;
+}
+
+void dialog_expect_answers(struct dialog *x) {
+    x->arena.budget += ANSWER_BUDGET;
 }
 
 struct arena *dialog_turn(struct dialog *x) {
@@ -229,6 +237,7 @@ static void sent(void *ctx) {
 
 void dialog_stream(struct dialog *x, const char *content_type) {
     x->is_streaming = true;
+    x->m->stream_count++;
     http1_begin(x->later, content_type, sent);
 }
 
@@ -257,7 +266,8 @@ struct dialog *dialog_new(struct mistral *m, const struct dialog_route *route) {
     x->m = m;
     x->route = route;
     x->deadline.us = CLOCK_NEVER;
-    arena_init(&x->arena, REQUEST_BUDGET + ANSWER_BUDGET);
+    x->turn = DIALOG_ARENAS;
+    arena_init(&x->arena, REQUEST_BUDGET);
     arena_init(&x->kept, REQUEST_BUDGET);
     complaints_init(&x->complaints, &x->arena);
     buf_init(&x->out, BODY_BYTES_MAX);
@@ -267,6 +277,8 @@ struct dialog *dialog_new(struct mistral *m, const struct dialog_route *route) {
 }
 
 void dialog_free(struct dialog *x) {
+    if (x->is_streaming)
+        x->m->stream_count--;
     list_remove(&x->link);
     buf_done(&x->out);
     complaints_done(&x->complaints);

@@ -35,7 +35,8 @@ enum dialog_verb {
     DIALOG_POST = 2,
     DIALOG_PUT = 4,
     DIALOG_PATCH = 8,
-    DIALOG_DELETE = 16
+    DIALOG_DELETE = 16,
+    DIALOG_ALL = 31,
 }; /* bits, for sets of them */
 
 struct dialog_route {
@@ -92,6 +93,10 @@ struct dialog {
 void dialog_ask(struct dialog *x, const ProtobufCMessage *request, dialog_step *next);
 /* The same; failed() may look at x->err, and goes on or ends. */
 void dialog_try(struct dialog *x, const ProtobufCMessage *request, dialog_step *next, dialog_step *failed);
+/* What is asked next is answered into the arena that lasts, which is so until the first round. */
+void dialog_keep(struct dialog *x);
+/* The request has been read, within the budget of one: from now on there is room for answers. */
+void dialog_expect_answers(struct dialog *x);
 /* Memory until the next round. */
 struct arena *dialog_scratch(struct dialog *x);
 /* For loops: the arena of this round. The one of the round before still holds what it held. */

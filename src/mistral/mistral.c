@@ -15,11 +15,12 @@
 #define HTTP_NOT_ALLOWED 405
 #define HTTP_UNAVAILABLE 503
 #define HTTP_INTERNAL 500
+#define HTTP_NOT_IMPLEMENTED 501
 
 #define SHAPE_no_body NULL
 
-/* Stands for "there is no body". */
-static const struct shape shape_no_body = {NULL, 0};
+/* Stand for what is not looked at. */
+static const struct shape shape_no_body = {NULL, 0}, shape_any_query = {NULL, 0};
 
 static const struct dialog_route routes[] = {
 #define ROUTE(name, verb, path, status, body, query, begin)                                                  \
@@ -33,6 +34,18 @@ static const struct {
     enum dialog_verb verb;
 } verbs[] = {{"GET", DIALOG_GET}, {"HEAD", DIALOG_GET},    {"POST", DIALOG_POST},
              {"PUT", DIALOG_PUT}, {"PATCH", DIALOG_PATCH}, {"DELETE", DIALOG_DELETE}};
+
+/* The sets of verbs that paths take, for Allow. */
+static const char *const allowed_texts[] = {
+    [DIALOG_GET] = "GET, HEAD",
+    [DIALOG_POST] = "POST",
+    [DIALOG_PUT] = "PUT",
+    [DIALOG_GET | DIALOG_POST] = "GET, HEAD, POST",
+    [DIALOG_GET | DIALOG_POST | DIALOG_PUT] = "GET, HEAD, POST, PUT",
+    [DIALOG_GET | DIALOG_PUT] = "GET, HEAD, PUT",
+    [DIALOG_GET | DIALOG_PATCH | DIALOG_DELETE] = "GET, HEAD, PATCH, DELETE",
+    [DIALOG_ALL] = NULL,
+};
 
 const char *mistral_path_at(size_t i, const char **ret_verb) {
     if (i >= ARRAY_LEN(routes))
@@ -99,16 +112,23 @@ static void read_request(struct dialog *x, const struct http1_request *q) {
     x->namespace = namespace.n ? arena_strndup(&x->arena, namespace.p, namespace.n) : "default";
     x->last_event_id = keep(x, http1_header(q, "Last-Event-ID"));
     read_id(x, q);
-    x->query = shape_read_query(&x->complaints, x->route->query, keep(x, q->query));
+    if (x->route->query != &shape_any_query)
+        x->query = shape_read_query(&x->complaints, x->route->query, keep(x, q->query));
     if (x->route->body != &shape_no_body)
         x->body = shape_read(&x->complaints, x->route->body, keep(x, q->body), STR("body"));
 }
 
+void begin_refuse(struct dialog *x) {
+    dialog_refuse(x, HTTP_NOT_IMPLEMENTED, "This server has nothing that %s could mean", x->route->name);
+}
+
 static void begin(struct dialog *x) {
-    if (arena_failed(&x->arena))
-        dialog_out_of_memory(x);
-    else if (x->complaints.count)
+    bool is_read = !arena_failed(&x->arena);
+    dialog_expect_answers(x);
+    if (x->complaints.count)
         dialog_complain(x);
+    else if (!is_read)
+        dialog_out_of_memory(x);
     else
         x->route->begin(x);
 }
@@ -129,30 +149,13 @@ static void on_gone(void *ctx) {
     s->cancel(s->ctx, &x->call);
 }
 
-/* The verbs that a path takes, for Allow. */
-static const char *allowed(unsigned set) {
-    static const struct {
-        unsigned set;
-        const char *text;
-    } texts[] = {{DIALOG_GET, "GET, HEAD"},
-                 {DIALOG_POST, "POST"},
-                 {DIALOG_PUT, "PUT"},
-                 {DIALOG_GET | DIALOG_POST, "GET, HEAD, POST"},
-                 {DIALOG_GET | DIALOG_PUT, "GET, HEAD, PUT"},
-                 {DIALOG_GET | DIALOG_PATCH | DIALOG_DELETE, "GET, HEAD, PATCH, DELETE"}};
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        if (texts[i].set == set)
-            return texts[i].text;
-    return "GET, HEAD, POST, PUT, PATCH, DELETE";
-}
-
 bool mistral_request(struct mistral *m, const struct http1_request *q, struct http1_response *resp) {
     unsigned taken;
     const struct dialog_route *route = find(q, &taken);
     if (!taken)
         return false;
     if (!route) {
-        resp->allow = allowed(taken);
+        resp->allow = allowed_texts[taken];
         refuse(resp, HTTP_NOT_ALLOWED, "Method Not Allowed");
         return true;
     }

@@ -34,6 +34,7 @@ struct mistral {
     struct list waiting; /* for the server, or for a peer to take its piece */
     struct list ready; /* the server has answered */
     struct list ended; /* to be freed at the end of the turn */
+    size_t stream_count;
 };
 
 void mistral_init(struct mistral *m, const struct mistral_server *server, const struct cal_zones *zones,

@@ -267,9 +267,10 @@ static void show_next(struct dialog *x) {
             read_more(x);
         return;
     }
-    Ws__DescribeScheduleRequest *q = message_new(&x->arena, &ws__describe_schedule_request__descriptor);
+    struct arena *a = dialog_turn(x);
+    Ws__DescribeScheduleRequest *q = message_new(a, &ws__describe_schedule_request__descriptor);
     if (q) {
-        q->namespace_ = own_namespace(x);
+        q->namespace_ = message_text(a, str_of(x->namespace));
         q->schedule_id = l->page->schedules[l->at]->schedule_id;
     }
     l->at++;
@@ -288,6 +289,7 @@ static void read_more(struct dialog *x) {
     struct listing *l = x->state;
     Ws__ListSchedulesRequest *q = message_new(&x->arena, &ws__list_schedules_request__descriptor);
     struct given status = x->query->v[schedules_query_status];
+    dialog_keep(x);
     if (q) {
         q->namespace_ = own_namespace(x);
         q->maximum_page_size = (int32_t)MIN(l->wanted - l->shown, (size_t)PAGE_MAX);

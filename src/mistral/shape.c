@@ -357,9 +357,13 @@ static bool take_value(struct reading *in, const struct place *at, const struct 
         break;
     }
     struct record *r = take_record(in, at, f->of);
-    v->records = r ? arena_array(in->c->arena, struct record *, 1) : NULL;
-    if (!v->records)
+    if (!r)
         return false;
+    v->records = arena_array(in->c->arena, struct record *, 1);
+    if (!v->records) {
+        out_of_memory(in->c, at);
+        return false;
+    }
     v->records[0] = r;
     v->count = 1;
     return true;

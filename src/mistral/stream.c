@@ -14,6 +14,8 @@
 #include "mistral/payload.h"
 
 #define PAGE_EVENTS 100
+#define STREAMS_MAX 64 /* half of the connections that HTTP has: others must get in, too */
+#define HTTP_TOO_MANY 429
 
 enum source { SOURCE_DATABASE, SOURCE_LIVE, SOURCE_HYBRID };
 
@@ -149,6 +151,10 @@ void begin_stream(struct dialog *x) {
         message_new(&x->arena, &ws__describe_workflow_execution_request__descriptor);
     if (!s || !q) {
         dialog_out_of_memory(x);
+        return;
+    }
+    if (x->m->stream_count >= STREAMS_MAX) {
+        dialog_refuse(x, HTTP_TOO_MANY, "There are %d streams already", STREAMS_MAX);
         return;
     }
     s->source = source.is_given ? (enum source)source.whole : SOURCE_HYBRID;

@@ -1,20 +1,18 @@
 // Temporal's HTTP API, request by request and without an SDK: paths, bodies, errors, waiting, who may call.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { runExamples } from './guide.mjs';
 import { serve, temporaryDirectory } from './rondo.mjs';
 
 const args = ['server', '--data', ':memory:', '--grpc', '127.0.0.1:0', '--http', '127.0.0.1:0'];
 const WORKFLOWS = '/api/v1/namespaces/default/workflows';
 const START = { workflowType: { name: 'greet' }, taskQueue: { name: 'nobody' } };
 const ROUTES = fileURLToPath(new URL('../../proto/routes.def', import.meta.url));
-const GUIDE = fileURLToPath(new URL('../../docs/http.md', import.meta.url));
 
 // { status, headers, text, body }; a body that is no string is sent as JSON.
 async function call(server, method, path, body, options = {}) {
@@ -273,23 +271,6 @@ test('pages that were invited can call, in the way that browsers ask for', async
   assert.equal(allowed(await call(any, 'GET', WORKFLOWS)), null);
 });
 
-// Everything that is shown is there, with the same value or at least the same type for what differs each time.
-function showsOf(shown, actual, path) {
-  assert.equal(typeof actual, typeof shown, path);
-  if (typeof shown !== 'object') {
-    if (!path.endsWith('.runId')) assert.equal(actual, shown, path);
-    return;
-  }
-  for (const [key, value] of Object.entries(shown)) showsOf(value, actual?.[key], `${path}.${key}`);
-}
-
 test('the examples of the guide do what it says', async (t) => {
-  const server = await serve(t, args);
-  const blocks = [...readFileSync(GUIDE, 'utf8').matchAll(/```sh\n(.*?)```\n(?:```json\n(.*?)```)?/gs)];
-  assert.ok(blocks.length >= 5);
-  for (const [, command, shown] of blocks) {
-    const { stdout } = await promisify(execFile)('sh', ['-c', command.replaceAll('127.0.0.1:8233', server.http)]);
-    if (shown) showsOf(JSON.parse(shown), JSON.parse(stdout), command);
-    else assert.equal(stdout, '{}\n', command);
-  }
+  await runExamples(await serve(t, args), 'http.md', 5);
 });

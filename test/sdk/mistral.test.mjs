@@ -3,9 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFileSync, readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Mistral } from '@mistralai/mistralai';
 import { HTTPValidationError } from '@mistralai/mistralai/models/errors';
+import { Runs } from './lib/history.mjs';
+import { Server } from './lib/server.mjs';
+import { RunningWorker, connect } from './lib/worker.mjs';
 import { eventually, failure, openWorld, replayAll } from './lib/world.mjs';
 
 const world = openWorld();
@@ -350,9 +355,6 @@ describe('schedules', { timeout: 240_000 }, () => {
       ['query.page_size', 'int_parsing'],
       ['query.next_page_token', 'value_error'],
     ]);
-    const wrong = await fetch(`${url()}/v1/workflows/schedules`, { method: 'PUT' });
-    assert.equal(wrong.status, 405);
-    assert.equal(wrong.headers.get('allow'), 'GET, HEAD, POST');
   });
 });
 
@@ -762,6 +764,86 @@ describe('streams', { timeout: 240_000 }, () => {
     await all(stream, () => true);
     await say('signal', executionId, 'stop');
     await ended(executionId);
+  });
+});
+
+// What waits longer than the server's long poll asks again, and nobody sees it.
+test('waits are prolonged', { timeout: 120_000 }, async () => {
+  const server = await Server.start({ dynamicConfig: ['history.longPollExpirationInterval="300ms"'] });
+  try {
+    const own = new Mistral({ serverURL: `http://127.0.0.1:${server.httpPort}`, apiKey: 'any' }).workflows;
+    const client = await connect(server, new Runs());
+    const worker = await RunningWorker.start(server, 'main');
+    const text = async (path) => await (await fetch(`http://127.0.0.1:${server.httpPort}/v1/workflows${path}`)).text();
+    const request = { deploymentName: 'main', waitForResult: true };
+    const waited = own.executeWorkflow({ workflowIdentifier: 'pause', workflowExecutionRequest: { ...request, executionId: 'p', input: 1500 } });
+    await eventually(async () => (await fetch(`http://127.0.0.1:${server.httpPort}/v1/workflows/executions/p`)).ok);
+    assert.match(await text('/executions/p/stream'), /^: nothing new\n\n.*WORKFLOW_EXECUTION_COMPLETED/ms);
+    assert.equal((await waited).result, 'slept');
+    await own.executeWorkflow({ workflowIdentifier: 'account', workflowExecutionRequest: { deploymentName: 'main', executionId: 'a' } });
+    const held = own.executions.updateWorkflowExecution({ executionId: 'a', updateInvocationBody: { name: 'hold', input: { x: 1 } } });
+    await sleep(1000);
+    const signal = (name) => own.executions.signalWorkflowExecution({ executionId: 'a', signalInvocationBody: { name } });
+    await signal('add');
+    assert.deepEqual((await held).result, { x: 1 });
+    await signal('stop');
+    await client.workflow.getHandle('a').result();
+    await worker.stop();
+    await client.connection.close();
+  } finally {
+    await server.close();
+  }
+});
+
+describe('paths', { timeout: 240_000 }, () => {
+  const rows = [...readFileSync(new URL('../../src/mistral/routes.def', import.meta.url), 'utf8')
+    .matchAll(/^ROUTE\((\w+), +(\w+), +"([^"]+)", (\d+), (\w+), (\w+), (\w+)\)$/gm)]
+    .map(([, name, verb, path, status, , , begin]) => ({ name, verb, path, status, begin }));
+
+  test('every call of the client has its row', () => {
+    const funcs = new URL('./node_modules/@mistralai/mistralai/src/funcs/', import.meta.url);
+    const calls = readdirSync(funcs).filter((file) => /^(workflows|events)\w*\.ts$/.test(file)).map((file) => {
+      const text = readFileSync(new URL(file, funcs), 'utf8');
+      return `${/method: "(\w+)"/.exec(text)[1]} ${/pathToFunc\(\s*"([^"]+)"/.exec(text)[1]}`;
+    });
+    assert.ok(calls.length > 50);
+    assert.deepEqual(rows.map((each) => `${each.verb} ${each.path}`).sort(), calls.sort());
+  });
+
+  test('paths take their methods and no others', async () => {
+    const matches = (pattern, path) => new RegExp(`^${pattern.replace(/\{\w+\}/g, '[^/]+')}$`).test(path);
+    for (const { path } of rows) {
+      const asked = path.replace(/\{\w+\}/g, 'no%20one');
+      const taken = new Set(rows.filter((each) => matches(each.path, asked)).map((each) => each.verb));
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
+        const response = await fetch(url() + asked, { method });
+        const { detail } = await response.json().catch(() => ({}));
+        assert.equal(response.status === 405, !taken.has(method), `${method} ${asked} ${response.status}`);
+        if (response.status !== 405) continue;
+        assert.equal(detail, 'Method Not Allowed');
+        assert.deepEqual(response.headers.get('allow').split(', ').filter((each) => each !== 'HEAD').sort(), [...taken].sort());
+      }
+    }
+    const text = await (await fetch(`${url()}/v1/workflows/a/b/c`)).text();
+    assert.match(text, /nothing at this path/);
+  });
+
+  test('what has no counterpart says so', async () => {
+    await refused(mistral().archiveWorkflow({ workflowIdentifier: 'same' }), 501, /archiveWorkflow/);
+    await refused(mistral().deployments.stopDeployment({ name: 'main' }), 501, /stopDeployment/);
+    await refused(executions().getWorkflowExecutionLogs({ executionId: 'x' }), 501, /getWorkflowExecutionLogs/);
+  });
+
+  test('other namespaces, and pages of other sites', async () => {
+    const get = async (headers) => (await fetch(`${url()}/v1/workflows/schedules`, { headers })).status;
+    assert.equal(await get({}), 200);
+    assert.equal(await get({ 'Rondo-Namespace': 'default' }), 200);
+    assert.equal(await get({ 'Rondo-Namespace': 'nowhere' }), 404);
+    assert.equal(await get({ Origin: 'http://evil.example' }), 403);
+    assert.equal(await get({ Origin: url() }), 200);
+    const head = await fetch(`${url()}/v1/workflows/schedules`, { method: 'HEAD' });
+    assert.equal(head.status, 200);
+    assert.equal(await head.text(), '');
   });
 });
 

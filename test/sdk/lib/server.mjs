@@ -104,7 +104,8 @@ export class Server {
         ...logs,
       ];
     const settings = this.dynamicConfig.flatMap((pair) => ['--dynamic-config-value', pair]);
-    const flags = ['--ip', '127.0.0.1', '--port', String(this.grpcPort), '--headless', '--db-filename', this.dataFile];
+    const ports = ['--port', String(this.grpcPort), '--http-port', String(this.httpPort)];
+    const flags = ['--ip', '127.0.0.1', ...ports, '--db-filename', this.dataFile];
     return ['server', 'start-dev', ...flags, ...settings, ...logs];
   }
 
