@@ -38,6 +38,7 @@ static void arena_unpoison(unused_arg void *p, unused_arg size_t n) {}
 #define ARENA_ALIGN alignof(max_align_t)
 #define ARENA_CHUNK_MIN ((size_t)4 * 1024) /* most requests fit in one */
 #define ARENA_CHUNK_MAX ((size_t)256 * 1024) /* growth stops here: little is wasted at the end */
+#define SHORT_TEXT_MAX 128
 #define ARENA_RESERVE_MAX ((size_t)64 * 1024) /* what an idle arena may hold on to */
 
 struct arena_chunk {
@@ -168,16 +169,20 @@ char *arena_strndup(struct arena *a, const char *s, size_t n) {
     return copy;
 }
 
+/* Most texts are short: formatted once, and copied. */
 char *arena_printf(struct arena *a, const char *fmt, ...) {
+    char guess[SHORT_TEXT_MAX];
     va_list args;
     va_start(args, fmt);
-    int len = vsnprintf(NULL, 0, fmt, args);
+    int len = vsnprintf(guess, sizeof(guess), fmt, args);
     va_end(args);
     if (len < 0)
         return fail(a);
     char *text = arena_alloc(a, (size_t)len + 1);
     if (!text)
         return NULL;
+    if ((size_t)len < sizeof(guess))
+        return memcpy(text, guess, (size_t)len + 1);
     va_start(args, fmt);
     vsnprintf(text, (size_t)len + 1, fmt, args);
     va_end(args);

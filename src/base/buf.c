@@ -11,6 +11,7 @@
 #include "base/mem.h"
 
 #define BUF_CAP_MIN ((size_t)64)
+#define SHORT_TEXT_MAX 128
 
 void buf_init(struct buf *b, size_t max) {
     *b = (struct buf){.max = MIN(max, SIZE_MAX / 4)};
@@ -78,10 +79,12 @@ void buf_add_u32be(struct buf *b, uint32_t v) {
     buf_add(b, bytes, sizeof(bytes));
 }
 
+/* Most texts are short: formatted once, and copied. */
 void buf_printf(struct buf *b, const char *fmt, ...) {
+    char guess[SHORT_TEXT_MAX];
     va_list args;
     va_start(args, fmt);
-    int len = vsnprintf(NULL, 0, fmt, args);
+    int len = vsnprintf(guess, sizeof(guess), fmt, args);
     va_end(args);
     if (len < 0) {
         b->failed = true;
@@ -90,6 +93,10 @@ void buf_printf(struct buf *b, const char *fmt, ...) {
     uint8_t *end = buf_extend(b, (size_t)len);
     if (!end)
         return;
+    if ((size_t)len < sizeof(guess)) {
+        memcpy(end, guess, (size_t)len + 1);
+        return;
+    }
     va_start(args, fmt);
     vsnprintf((char *)end, (size_t)len + 1, fmt, args);
     va_end(args);

@@ -7,30 +7,42 @@
 
 #include "cal/civil.h"
 
-#define JSON_BYTES_MAX (8 * LIMIT_ID_BYTES)
+#define JSON_CHAR_MAX 6 /* \u00xx */
 #define MSEC_PER_SEC 1000
 
 /* the order */
 
+static char *put_json_char(char *at, char c) {
+    static const char hex[] = "0123456789abcdef";
+    if ((unsigned char)c < ' ') {
+        memcpy(at, "\\u00", 4);
+        at[4] = hex[c >> 4];
+        at[5] = hex[c & 15];
+        return at + JSON_CHAR_MAX;
+    }
+    if (c == '"' || c == '\\')
+        *at++ = '\\';
+    *at++ = c;
+    return at;
+}
+
+static ProtobufCBinaryData json_string(const char *text, struct arena *arena) {
+    char *json = arena_alloc(arena, JSON_CHAR_MAX * strlen(text) + 2), *at = json;
+    if (!json)
+        return (ProtobufCBinaryData){0};
+    *at++ = '"';
+    for (; *text; text++)
+        at = put_json_char(at, *text);
+    *at++ = '"';
+    return (ProtobufCBinaryData){(size_t)(at - json), (uint8_t *)json};
+}
+
 /* A string as a JSON payload with its encoding and, when it is a search attribute, its type. */
 static Common__Payload *json_payload(const char *text, const char *type, struct arena *arena) {
-    struct buf b cleanup(buf_done);
-    buf_init(&b, JSON_BYTES_MAX);
-    buf_add_u8(&b, '"');
-    for (const char *p = text; *p; p++) {
-        if (*p == '"' || *p == '\\')
-            buf_printf(&b, "\\%c", *p);
-        else if ((unsigned char)*p < ' ')
-            buf_printf(&b, "\\u%04x", (unsigned)*p);
-        else
-            buf_add_u8(&b, (uint8_t)*p);
-    }
-    buf_add_u8(&b, '"');
     Common__Payload *payload = pb_arena_new(&common__payload__descriptor, arena);
     const char *metadata[][2] = {{"encoding", "json/plain"}, {"type", type}};
     size_t n = type ? 2 : 1;
-    if (!payload || !buf_ok(&b) ||
-        !(payload->metadata = arena_array(arena, Common__Payload__MetadataEntry *, n)))
+    if (!payload || !(payload->metadata = arena_array(arena, Common__Payload__MetadataEntry *, n)))
         return NULL;
     for (size_t i = 0; i < n; i++) {
         Common__Payload__MetadataEntry *m = pb_arena_new(&common__payload__metadata_entry__descriptor, arena);
@@ -41,7 +53,7 @@ static Common__Payload *json_payload(const char *text, const char *type, struct 
             (ProtobufCBinaryData){strlen(metadata[i][1]), (uint8_t *)arena_strdup(arena, metadata[i][1])};
         payload->metadata[payload->n_metadata++] = m;
     }
-    payload->data = (ProtobufCBinaryData){b.len, arena_dup(arena, b.data, b.len)};
+    payload->data = json_string(text, arena);
     return arena_failed(arena) ? NULL : payload;
 }
 

@@ -29,7 +29,7 @@ const struct attribute_built_in *attribute_built_in_at(size_t i) {
 
 static const struct attribute_built_in *find_built_in(const char *name) {
     for (size_t i = 0; i < ARRAY_LEN(built_ins); i++)
-        if (streq(built_ins[i].name, name))
+        if (*built_ins[i].name == *name && streq(built_ins[i].name, name))
             return &built_ins[i];
     return NULL;
 }

@@ -377,6 +377,44 @@ static int in_child(void (*body)(struct fixture *f, int out), struct fixture *f,
     return CHECK(*ret_pid > 0) ? 0 : -1;
 }
 
+/* Commits until the end comes without a goodbye: the log stays behind, longer than what was written to it. */
+static void commit_and_die(struct fixture *f, int out) {
+    char name[FIXTURE_PATH_MAX + 32];
+    struct stat st;
+    fixture_reopen(f);
+    ensure(f->store);
+    (void)snprintf(name, sizeof name, "%s-wal", f->path);
+    for (int64_t i = 1; i <= 20; i++) {
+        fill(f, i, i, STR("x"));
+        ensure(stat(name, &st) == 0);
+        ensure(write(out, &st.st_size, sizeof st.st_size) == sizeof st.st_size);
+    }
+}
+
+TEST(sqlite_log_grows_by_many_pages_and_is_read_after_a_crash) {
+    struct fixture f;
+    int in, status;
+    pid_t pid;
+    off_t size = 0, first = 0;
+    size_t count = 0, sizes = 0;
+    fixture_prepare(&f, BACKEND_FILE);
+    if (in_child(commit_and_die, &f, &in, &pid) == 0) {
+        for (; read(in, &size, sizeof size) == sizeof size; sizes++)
+            first = first ? first : size;
+        CHECK_INT(sizes, 20);
+        CHECK(first >= (256 << 10));
+        CHECK_INT(size, first); /* twenty commits of a few pages */
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        close(in);
+    }
+    fixture_reopen(&f);
+    if (CHECK(f.store != NULL)) {
+        CHECK_INT(read_history(f.store, &count), 0);
+        CHECK_INT(count, 20);
+    }
+    fixture_done(&f);
+}
+
 static void hold_the_lock(struct fixture *f, int out) {
     fixture_reopen(f);
     ensure(f->store);

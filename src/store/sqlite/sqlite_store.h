@@ -8,7 +8,7 @@ struct sqlite_options {
     void (*wake)(void *ctx); /* called on the writer thread when store_collect() has work */
     void *wake_ctx;
     struct log *log;
-    /* A commit or sync failed: nothing can be promised any more. Called on the writer thread;
+    /* A commit or sync failed: nothing can be promised any more. Called on one of the store's threads;
      * does not return. NULL: log and abort. */
     void (*fatal)(void *ctx, const char *text);
     void *fatal_ctx;

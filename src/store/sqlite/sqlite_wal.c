@@ -10,6 +10,10 @@
  * first. So does everything else that looks at the file. A write that fails late
  * is reported by the sync, and a failed sync ends the process.
  *
+ * A file that becomes longer costs more to sync than one whose bytes are overwritten: its file system has to
+ * make its new size durable, too, and may have to wait for others to do so. So the log grows by many pages at
+ * a time, filled with zeros, which are no frame of any log; once it has its length it only starts over.
+ *
  * Only the log of the connection that writes goes through here. */
 #include "base/mem.h"
 #include "store/sqlite/sqlite_int.h"
@@ -17,6 +21,7 @@
 #include <stdio.h>
 
 #define HELD_BYTES_MAX (96u << 10) /* SQLite's unix files take less than 128 KiB at a time */
+#define GROWTH_BYTES (512 << 10) /* eight or nine lonely starts */
 
 /* SQLite allocates it, with the system's file behind it. */
 struct wal_file {
@@ -24,6 +29,8 @@ struct wal_file {
     uint8_t *held; /* HELD_BYTES_MAX; NULL until the first write */
     sqlite3_int64 held_at; /* where in the file they belong */
     int held_len;
+    sqlite3_int64 end; /* behind the last byte that was written */
+    sqlite3_int64 size; /* of the file, as far as it is known */
 };
 
 static sqlite3_file *real(sqlite3_file *f) {
@@ -34,6 +41,7 @@ static int flush(sqlite3_file *file) {
     struct wal_file *f = (struct wal_file *)(void *)file;
     int len = f->held_len;
     f->held_len = 0;
+    f->end = MAX(f->end, f->held_at + len);
     return len ? real(file)->pMethods->xWrite(real(file), f->held, len, f->held_at) : SQLITE_OK;
 }
 
@@ -47,8 +55,10 @@ static int wal_write(sqlite3_file *file, const void *data, int len, sqlite3_int6
     }
     if (!f->held)
         f->held = mem_alloc(HELD_BYTES_MAX);
-    if (!f->held || len > (int)HELD_BYTES_MAX)
+    if (!f->held || len > (int)HELD_BYTES_MAX) {
+        f->end = MAX(f->end, at + len);
         return real(file)->pMethods->xWrite(real(file), data, len, at);
+    }
     if (!f->held_len)
         f->held_at = at;
     memcpy(f->held + f->held_len, data, (size_t)len);
@@ -56,8 +66,26 @@ static int wal_write(sqlite3_file *file, const void *data, int len, sqlite3_int6
     return SQLITE_OK;
 }
 
+/* Without room on the disk it stays as long as it is. */
+static void grow(sqlite3_file *file) {
+    static const uint8_t zeros[HELD_BYTES_MAX];
+    struct wal_file *f = (struct wal_file *)(void *)file;
+    if (f->end <= f->size || real(file)->pMethods->xFileSize(real(file), &f->size) != SQLITE_OK ||
+        f->end < f->size)
+        return;
+    sqlite3_int64 until = (f->end / GROWTH_BYTES + 1) * GROWTH_BYTES;
+    while (f->size < until) {
+        int len = (int)MIN(until - f->size, (sqlite3_int64)sizeof zeros);
+        if (real(file)->pMethods->xWrite(real(file), zeros, len, f->size) != SQLITE_OK)
+            return;
+        f->size += len;
+    }
+}
+
 static int wal_sync(sqlite3_file *file, int flags) {
     int rc = flush(file);
+    if (rc == SQLITE_OK)
+        grow(file);
     return rc == SQLITE_OK ? real(file)->pMethods->xSync(real(file), flags) : rc;
 }
 
@@ -67,7 +95,10 @@ static int wal_read(sqlite3_file *file, void *space, int len, sqlite3_int64 at) 
 }
 
 static int wal_truncate(sqlite3_file *file, sqlite3_int64 size) {
+    struct wal_file *f = (struct wal_file *)(void *)file;
     int rc = flush(file);
+    f->end = MIN(f->end, size);
+    f->size = MIN(f->size, size);
     return rc == SQLITE_OK ? real(file)->pMethods->xTruncate(real(file), size) : rc;
 }
 
