@@ -19,14 +19,17 @@ struct row_body {
     struct uuid run_id;
     int64_t event_id;
     int64_t added_us;
+    uint64_t fairness;
     double ramp_place;
+    float weight;
     int32_t stamp;
+    uint32_t unused;
     uint8_t kind;
     uint8_t is_bound;
     uint8_t is_routed;
     uint8_t wants_ramp;
 };
-_Static_assert(sizeof(struct row_body) == 48, "no bytes in between that nobody set");
+_Static_assert(sizeof(struct row_body) == 64, "no bytes in between that nobody set");
 
 struct backlog_lane {
     size_t count; /* of rows */
@@ -151,7 +154,9 @@ void backlog_add(struct engine *e, struct queue *q, int lane, struct task *t) {
     struct row_body body = {.run_id = t->run_id,
                             .event_id = t->event_id,
                             .added_us = t->added_us,
+                            .fairness = t->fairness,
                             .ramp_place = t->ramp_place,
+                            .weight = t->weight,
                             .stamp = t->stamp,
                             .kind = (uint8_t)t->kind,
                             .is_bound = t->is_bound,
@@ -181,6 +186,8 @@ static struct task *task_of_row(const struct backlog *b, const struct row *row) 
     t->is_routed = body.is_routed;
     t->wants_ramp = body.wants_ramp;
     t->ramp_place = body.ramp_place;
+    t->fairness = body.fairness;
+    t->weight = body.weight;
     return t;
 }
 

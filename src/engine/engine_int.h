@@ -31,6 +31,7 @@
 
 struct queue;
 struct backlog;
+struct queue_limits;
 struct task;
 struct query;
 
@@ -468,6 +469,8 @@ struct task {
     int64_t event_id;
     int32_t stamp; /* TASK_ACTIVITY: which offer of it this is */
     struct query *query; /* TASK_QUERY */
+    uint64_t fairness; /* TASK_ACTIVITY: its fairness key, as a number; */
+    float weight; /* and the weight that it asked for, 0 for the usual */
 };
 
 /* Where work goes that is bound to no version. */
@@ -509,6 +512,8 @@ struct queue {
     int64_t last_poll_us; /* monotonic; INT64_MIN: never, or shut down */
     struct visitor *visitors; /* who polled lately, for describe */
     size_t visitor_count;
+    struct queue_limits *limits; /* of the base: what an operator set; NULL: nothing */
+    int64_t held_until_us; /* monotonic; when the first of the tasks may go whose key has had its share */
     double rate; /* tasks a second that its workers ask for; 0: no limit */
     int64_t next_pass_us; /* monotonic; with a rate, nothing is handed out before */
     struct heap_node pass; /* in engine.passes while tasks wait for the rate */
@@ -549,6 +554,19 @@ void routes_settle(struct engine *e); /* moves tasks that wait in the wrong queu
 bool route_fits(struct engine *e, const struct queue *q, const struct task *t);
 void route_move(struct engine *e, const struct queue *q, struct task *t);
 
+/* limits that an operator set (queue_limits.c) */
+
+const Taskqueue__TaskQueueConfig *queue_config(const struct space *space, E__TaskQueueType type,
+                                               const char *name); /* NULL: none */
+void limits_apply(struct engine *e, struct queue *base); /* what the namespace says about it now */
+void limits_free(struct queue *base);
+double limits_rate(const struct queue *base); /* negative: not set */
+int64_t *limits_next_pass(struct queue *base);
+bool limits_have_keys(const struct queue *base);
+int64_t limits_ready_us(const struct queue *base, const struct task *t); /* when its key lets it go */
+void limits_count(struct engine *e, struct queue *base, const struct task *t); /* it goes now */
+uint64_t fairness_number(const char *key);
+
 /* backlogs (backlog.c) */
 
 size_t backlog_count(const struct queue *q, int lane);
@@ -573,6 +591,8 @@ void queue_watch_rate(struct engine *e, struct queue *q); /* wakes it when its r
 void queues_advance(struct engine *e); /* hands out what a rate held back */
 int64_t queues_next_pass_us(const struct engine *e);
 void queue_put_back(struct engine *e, struct queue *q, struct task *t); /* at the front */
+void queue_recount(struct engine *e, struct queue *base); /* its limits have changed */
+double queue_rate(const struct queue *q, E__RateLimitSource *ret_source); /* negative: no limit */
 void queue_free(struct queue *q);
 void queues_end_polls(struct engine *e, const struct space *space); /* parked ones are answered empty */
 void queues_forget(struct engine *e, const struct space *space); /* nothing refers to its queues any more */

@@ -162,6 +162,11 @@ static int64_t oldest_age_us(const struct op *op, const struct queue *q) {
     return op->e->now.mono.us - oldest;
 }
 
+static double rate_of(const struct queue *q) {
+    E__RateLimitSource source;
+    return queue_rate(q, &source);
+}
+
 Taskqueue__TaskQueueStats *queue_stats(const struct op *op, const struct queue *q) {
     struct arena *a = op->call->arena;
     Taskqueue__TaskQueueStats *stats = arena_new(a, Taskqueue__TaskQueueStats);
@@ -170,7 +175,7 @@ Taskqueue__TaskQueueStats *queue_stats(const struct op *op, const struct queue *
     taskqueue__task_queue_stats__init(stats);
     stats->approximate_backlog_count = q ? (int64_t)q->task_count : 0;
     stats->approximate_backlog_age = response_duration(a, q ? oldest_age_us(op, q) : 0);
-    stats->rate_limiting_active = q && q->rate > 0;
+    stats->rate_limiting_active = q && rate_of(q) >= 0;
     return stats;
 }
 
@@ -183,13 +188,13 @@ static void describe_backlog(struct op *op, const struct queue *q, Ws__DescribeT
     if (!stats || !status)
         return;
     taskqueue__task_queue_status__init(status);
-    status->rate_per_second = q ? q->rate : 0;
+    status->rate_per_second = q ? MAX(rate_of(q), 0) : 0;
     if (q) {
         list_for(&q->versions, n) {
             const struct queue *v = container_of(n, struct queue, version_link);
             stats->approximate_backlog_count += (int64_t)v->task_count;
-            stats->rate_limiting_active |= v->rate > 0;
-            status->rate_per_second = MAX(status->rate_per_second, v->rate);
+            stats->rate_limiting_active |= rate_of(v) >= 0;
+            status->rate_per_second = MAX(status->rate_per_second, rate_of(v));
             age_us = MAX(age_us, oldest_age_us(op, v));
         }
     }
@@ -219,6 +224,31 @@ static void describe_routes(struct op *op, struct queue *q, Ws__DescribeTaskQueu
     op->wait_seq = MAX(op->wait_seq, op->e->deployments_seq);
 }
 
+/* Without a limit there is no effective one. */
+static void describe_config(struct op *op, const struct space *space, const struct queue *q,
+                            Ws__DescribeTaskQueueResponse *r) {
+    typedef Ws__DescribeTaskQueueResponse__EffectiveRateLimit EffectiveLimit;
+    const Ws__DescribeTaskQueueRequest *req = op->req;
+    struct arena *a = op->call->arena;
+    const Taskqueue__TaskQueueConfig *config =
+        queue_config(space, req->task_queue_type, req->task_queue->name);
+    E__RateLimitSource source = RATE_LIMIT_SOURCE_API;
+    double rate = q ? queue_rate(q, &source)
+                  : config && config->queue_rate_limit && config->queue_rate_limit->rate_limit
+                      ? (double)config->queue_rate_limit->rate_limit->requests_per_second
+                      : -1;
+    if (req->report_config)
+        r->config = pb_arena_clone(config, a);
+    op->wait_seq = MAX(op->wait_seq, space->group_seq);
+    EffectiveLimit *limit = rate >= 0 ? arena_new(a, EffectiveLimit) : NULL;
+    if (!limit)
+        return;
+    ws__describe_task_queue_response__effective_rate_limit__init(limit);
+    limit->requests_per_second = (float)rate;
+    limit->rate_limit_source = source;
+    r->effective_rate_limit = limit;
+}
+
 static void go_describe(struct op *op) {
     const Ws__DescribeTaskQueueRequest *req = op->req;
     struct space *space;
@@ -235,6 +265,7 @@ static void go_describe(struct op *op) {
         if (q)
             describe_pollers(op, q, r);
         describe_backlog(op, q, r);
+        describe_config(op, space, q, r);
         if (q && req->task_queue->kind != TASK_QUEUE_KIND_STICKY)
             describe_routes(op, q, r);
         if (arena_failed(op->call->arena))

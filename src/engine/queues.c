@@ -46,25 +46,37 @@ struct queue *queue_find_version(struct engine *e, const struct queue *base, str
     return q;
 }
 
-static struct task *lane_pop(struct queue *q, struct lane *l) {
-    struct list *n = list_pop(&l->tasks);
-    if (!n)
-        return NULL;
+static struct task *lane_take(struct queue *q, struct lane *l, struct list *n) {
+    list_remove(n);
     l->count--;
     q->task_count--;
     return container_of(n, struct task, link);
 }
 
+/* The first one, or the first whose fairness key has not had its share. */
+static struct task *lane_pop(struct engine *e, struct queue *q, struct lane *l) {
+    bool has_keys = limits_have_keys(q->base);
+    list_for(&l->tasks, n) {
+        int64_t ready_us =
+            has_keys ? limits_ready_us(q->base, container_of(n, struct task, link)) : INT64_MIN;
+        if (ready_us <= e->now.mono.us)
+            return lane_take(q, l, n);
+        q->held_until_us = MIN(q->held_until_us, ready_us);
+    }
+    return NULL;
+}
+
 /* A lane whose first tasks are on their way from the store holds back those of lower priority. */
 static struct task *pop_first(struct engine *e, struct queue *q) {
+    q->held_until_us = CLOCK_NEVER;
     for (int p = 0; p < QUEUE_PRIORITIES; p++) {
         struct lane *l = &q->lanes[p];
         if (!l->count && backlog_count(q, p))
             backlog_fill(e, q);
-        struct task *t = lane_pop(q, l);
+        struct task *t = lane_pop(e, q, l);
         if (t)
             backlog_fill(e, q);
-        if (t || backlog_count(q, p))
+        if (t || (!l->count && backlog_count(q, p)))
             return t;
     }
     return NULL;
@@ -72,9 +84,10 @@ static struct task *pop_first(struct engine *e, struct queue *q) {
 
 void queue_free(struct queue *q) {
     for (int p = 0; p < QUEUE_PRIORITIES; p++)
-        for (struct task *t; (t = lane_pop(q, &q->lanes[p]));)
-            task_free(t);
+        while (q->lanes[p].count)
+            task_free(lane_take(q, &q->lanes[p], q->lanes[p].tasks.next));
     backlog_drop(q);
+    limits_free(q);
     for (size_t i = 0; i < q->visitor_count; i++)
         mem_free(q->visitors[i].identity);
     mem_free(q->visitors);
@@ -134,10 +147,12 @@ static struct queue *queue_get_key(struct engine *e, struct space *space, bool i
     list_init(&q->versions);
     q->base = q;
     q->last_add_us = INT64_MIN;
+    q->held_until_us = CLOCK_NEVER;
     if (map_put(&e->queues, q->key, q) < 0) {
         queue_free(q);
         return NULL;
     }
+    limits_apply(e, q);
     return q;
 }
 
@@ -157,6 +172,7 @@ struct queue *queue_get_version(struct engine *e, struct queue *base, struct ver
     struct queue *q = queue_get_key(e, base->space, base->is_activity, &key);
     if (q && q->base == q) {
         q->base = base;
+        limits_free(q); /* those of the base count */
         q->version.deployment = q->name + strlen(q->name) + 1;
         q->version.build_id = q->version.deployment + strlen(q->version.deployment) + 1;
         list_append(&base->versions, &q->version_link);
@@ -200,19 +216,63 @@ void queue_extend(struct queue *q, int lane, struct task *t) {
 
 /* Rates */
 
-static bool may_pass(const struct engine *e, const struct queue *q) {
-    return q->rate <= 0 || e->now.mono.us >= q->next_pass_us;
+static void hand_out(struct engine *e, struct queue *q);
+
+/* What an operator set comes before what workers ask for, and is for all versions together. */
+double queue_rate(const struct queue *q, E__RateLimitSource *ret_source) {
+    double set = limits_rate(q->base);
+    *ret_source = set >= 0      ? RATE_LIMIT_SOURCE_API
+                  : q->rate > 0 ? RATE_LIMIT_SOURCE_WORKER
+                                : RATE_LIMIT_SOURCE_SYSTEM;
+    return set >= 0 ? set : q->rate > 0 ? q->rate : -1;
+}
+
+static int64_t *next_pass(struct queue *q) {
+    return limits_rate(q->base) >= 0 ? limits_next_pass(q->base) : &q->next_pass_us;
+}
+
+static int64_t interval_us(double rate) {
+    return rate > 0 ? (int64_t)MIN((double)USEC_PER_SEC / rate, (double)INT64_MAX / 4) : INT64_MAX / 4;
+}
+
+static bool may_pass(const struct engine *e, struct queue *q) {
+    E__RateLimitSource source;
+    double rate = queue_rate(q, &source);
+    return rate < 0 || (rate > 0 && e->now.mono.us >= *next_pass(q));
 }
 
 /* Called when a task is handed out: the next one waits its share of a second. */
-static void count_pass(struct engine *e, struct queue *q) {
-    if (q->rate > 0)
-        q->next_pass_us = MAX(q->next_pass_us, e->now.mono.us) + (int64_t)((double)USEC_PER_SEC / q->rate);
+static void count_pass(struct engine *e, struct queue *q, const struct task *t) {
+    E__RateLimitSource source;
+    double rate = queue_rate(q, &source);
+    if (rate > 0)
+        *next_pass(q) = MAX(*next_pass(q), e->now.mono.us) + interval_us(rate);
+    if (limits_have_keys(q->base))
+        limits_count(e, q->base, t);
 }
 
+/* A rate of 0 lets nothing pass until it is changed. */
 void queue_watch_rate(struct engine *e, struct queue *q) {
-    if (q->task_count && !list_empty(&q->pollers) && !may_pass(e, q) && !heap_has(&q->pass))
-        ensure(heap_add(&e->passes, &q->pass, q->next_pass_us) == 0);
+    E__RateLimitSource source;
+    if (!q->task_count || list_empty(&q->pollers) || heap_has(&q->pass) || queue_rate(q, &source) == 0)
+        return;
+    int64_t at = may_pass(e, q) ? q->held_until_us : *next_pass(q);
+    if (at > e->now.mono.us && at != CLOCK_NEVER)
+        ensure(heap_add(&e->passes, &q->pass, at) == 0);
+}
+
+static void recount_one(struct engine *e, struct queue *q) {
+    E__RateLimitSource source;
+    double rate = queue_rate(q, &source);
+    heap_remove(&e->passes, &q->pass);
+    if (rate > 0) /* what a slower rate put off is not waited for any more */
+        *next_pass(q) = MIN(*next_pass(q), usec_add(e->now.mono.us, interval_us(rate)));
+    hand_out(e, q);
+}
+
+void queue_recount(struct engine *e, struct queue *base) {
+    recount_one(e, base);
+    list_for(&base->versions, n) recount_one(e, container_of(n, struct queue, version_link));
 }
 
 struct task *queue_pop(struct engine *e, struct queue *q) {
@@ -220,7 +280,7 @@ struct task *queue_pop(struct engine *e, struct queue *q) {
         return NULL;
     struct task *t = pop_first(e, q);
     if (t)
-        count_pass(e, q);
+        count_pass(e, q, t);
     return t;
 }
 
@@ -341,6 +401,13 @@ static int priority_of(const Common__Priority *run, const Common__Priority *own)
     return run && run->priority_key > 0 ? run->priority_key : QUEUE_PRIORITY_DEFAULT;
 }
 
+static void set_fairness(struct task *t, const Common__Priority *run, const Common__Priority *own) {
+    const Common__Priority *by_key = own && !strempty(own->fairness_key) ? own : run;
+    const Common__Priority *by_weight = own && own->fairness_weight > 0 ? own : run;
+    t->fairness = fairness_number(by_key ? by_key->fairness_key : "");
+    t->weight = by_weight ? by_weight->fairness_weight : 0;
+}
+
 /* Without memory for the entry the task would be forgotten while its worker waits: the process ends
  * and recovery offers it again. */
 static struct task *task_new(struct run *run, bool is_activity, int64_t event_id, int32_t stamp,
@@ -382,6 +449,7 @@ void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {
         return;
     struct task *t =
         task_new(run, true, event_id, a->stamp, priority_of(run->body->st->priority, a->priority));
+    set_fairness(t, run->body->st->priority, a->priority);
     struct queue *q = route_task(e, run, true, a->task_queue, t);
     ensure(q);
     queue_add(e, q, t);

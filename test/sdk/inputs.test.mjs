@@ -128,6 +128,7 @@ async function look() {
     ask('DescribeWorkerDeployment', { namespace, deploymentName: 'dep' }),
     ask('ListWorkerDeployments', { namespace }),
     ask('ListHolidayCalendars', { namespace }),
+    ask('DescribeTaskQueue', { namespace, taskQueue: { name: 'acts' }, taskQueueType: 2, reportConfig: true }),
   ]);
 }
 
@@ -196,6 +197,14 @@ const requests = {
   GetClusterInfo: () => ({}),
   GetSystemInfo: () => ({}),
   ListTaskQueuePartitions: () => ({ namespace, taskQueue }),
+  UpdateTaskQueueConfig: () => ({
+    namespace,
+    identity: 'me',
+    taskQueue: 'acts',
+    taskQueueType: 2,
+    updateQueueRateLimit: { rateLimit: { requestsPerSecond: 1000 }, reason: 'r' },
+    setFairnessWeightOverrides: { key: 2 },
+  }),
   UpdateWorkflowExecution: () => update,
   PollWorkflowExecutionUpdate: () => ({ namespace, updateRef: { workflowExecution: execution, updateId: 'u' } }),
   UpdateActivityOptions: () => ({
@@ -350,6 +359,13 @@ function idRule(name) {
 
 function queueRule(name, fields) {
   if (!fields.includes('taskQueue') || name === 'ShutdownWorker') return [];
+  if (name === 'UpdateTaskQueueConfig') {
+    return [
+      [{ taskQueue: '' }, INVALID_ARGUMENT, /TaskQueue is not set/],
+      [{ taskQueue: LONG }, INVALID_ARGUMENT, /TaskQueue length exceeds limit/],
+      [{ taskQueue: '/_sys/x' }, INVALID_ARGUMENT, /reserved prefix/],
+    ];
+  }
   return [
     [{ taskQueue: undefined }, INVALID_ARGUMENT, /TaskQueue is not set/],
     [{ 'taskQueue.name': '' }, INVALID_ARGUMENT, /TaskQueue is not set/],
@@ -538,6 +554,16 @@ const special = {
   ],
   RespondQueryTaskCompleted: [[{ completedType: 99 }, INVALID_ARGUMENT, /./]],
   DescribeTaskQueue: [[{ taskQueueType: 99 }, INVALID_ARGUMENT, /TaskQueueType/i]],
+  UpdateTaskQueueConfig: [
+    [{ taskQueueType: 0 }, INVALID_ARGUMENT, /TaskQueueType is not set/],
+    [{ taskQueueType: 99 }, INVALID_ARGUMENT, /TaskQueueType/i],
+    [{ taskQueueType: 1 }, INVALID_ARGUMENT, /Setting rate limit on workflow task queues is not allowed/],
+    [{ 'updateQueueRateLimit.rateLimit.requestsPerSecond': -1 }, INVALID_ARGUMENT, /must be non-negative/],
+    [{ 'updateQueueRateLimit.reason': LONG }, INVALID_ARGUMENT, /Reason field too long/],
+    [{ 'setFairnessWeightOverrides.key': 0 }, INVALID_ARGUMENT, /must be greater than zero/],
+    [{ 'setFairnessWeightOverrides.': 1 }, INVALID_ARGUMENT, /must not be empty/],
+    [{ unsetFairnessWeightOverrides: ['key'] }, INVALID_ARGUMENT, /both set and unset/],
+  ],
   UpdateWorkflowExecution: [
     [{ request: undefined }, INVALID_ARGUMENT, /request is not set/i],
     [{ 'request.input': undefined }, INVALID_ARGUMENT, /input is not set/i],

@@ -57,6 +57,34 @@ describe('task queues', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual(order, [1, 2, 3, 4, 5]);
   });
 
+  test('can be paused and released by their operator', async () => {
+    const taskQueue = 'paused';
+    const type = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY;
+    const limit = (rateLimit) =>
+      world.service.updateTaskQueueConfig({
+        namespace: 'default',
+        identity: 'operator',
+        taskQueue,
+        taskQueueType: type,
+        updateQueueRateLimit: { rateLimit, reason: 'the machine is on fire' },
+      });
+    const ask = { namespace: 'default', taskQueue: { name: taskQueue }, taskQueueType: type, reportConfig: true };
+    const { config } = await limit({ requestsPerSecond: 0 });
+    assert.equal(config.queueRateLimit.metadata.updateIdentity, 'operator');
+    const work = async () => {
+      const handle = await world.start('hello', ['Ada'], { taskQueue });
+      await eventually(async () => Number((await describeQueue(taskQueue, type)).stats.approximateBacklogCount) === 1);
+      const shown = await world.service.describeTaskQueue(ask);
+      assert.equal(shown.config.queueRateLimit.metadata.reason, 'the machine is on fire');
+      assert.equal(shown.effectiveRateLimit.requestsPerSecond, 0);
+      assert.equal(shown.stats.rateLimitingActive, true);
+      await limit(undefined);
+      assert.equal(await handle.result(), 'Hello, Ada!');
+    };
+    // With a rate of its own the worker takes no activity but through the queue.
+    await world.withWorker(taskQueue, work, { maxTaskQueueActivitiesPerSecond: 1000 });
+  });
+
   test('keep to the rate that a worker asks for', async () => {
     const taskQueue = 'slow';
     await world.withWorker(

@@ -118,6 +118,34 @@ describe('reset', { concurrency: 8, timeout: 120_000 }, () => {
     assert.ok((await eventNames(again)).includes('CHILD_WORKFLOW_EXECUTION_COMPLETED'));
   });
 
+  // As with other servers of this API: the child goes on, and a start with its id fails.
+  test('finds a child that was started later and still runs in its way', async () => {
+    const workflowId = `child-${randomUUID()}`;
+    const handle = await world.start('parent', ['collect', { workflowId, args: [] }]);
+    const child = world.client.workflow.getHandle(workflowId);
+    await eventually(async () => (await eventsNamed(handle, 'CHILD_WORKFLOW_EXECUTION_STARTED')).length === 1);
+    const again = await reset(handle, await firstTaskEnd(handle));
+    assert.equal((await again.result()).error, 'WorkflowExecutionAlreadyStartedError');
+    const [failed] = await eventsNamed(again, 'START_CHILD_WORKFLOW_EXECUTION_FAILED');
+    assert.equal(failed.startChildWorkflowExecutionFailedEventAttributes.workflowId, workflowId);
+    assert.equal((await child.describe()).status.name, 'RUNNING');
+    await child.signal('stop');
+    assert.deepEqual(await child.result(), []);
+  });
+
+  test('starts a child again that was started later and has ended', async () => {
+    const workflowId = `child-${randomUUID()}`;
+    const handle = await world.start('parent', ['same', { workflowId, args: [1] }]);
+    assert.deepEqual(await handle.result(), { result: 1 });
+    const again = await reset(handle, await firstTaskEnd(handle));
+    assert.deepEqual(await again.result(), { result: 1 });
+    const old = world.client.workflow.getHandle(handle.workflowId, handle.firstExecutionRunId);
+    const [first] = await eventsNamed(old, 'CHILD_WORKFLOW_EXECUTION_STARTED');
+    const [second] = await eventsNamed(again, 'CHILD_WORKFLOW_EXECUTION_STARTED');
+    const runOf = (event) => event.childWorkflowExecutionStartedEventAttributes.workflowExecution.runId;
+    assert.notEqual(runOf(first), runOf(second));
+  });
+
   test('delivers the signals again that came after the run had continued as another', async () => {
     const handle = await world.start('collectTwice');
     const point = await firstTaskEnd(handle);

@@ -263,6 +263,26 @@ TEST(history_waits_for_the_close) {
     CHECK_INT(page_token(&d).len, 0);
 }
 
+/* A run that is busy all the time must not keep a caller without a deadline for ever. */
+TEST(history_wait_for_the_close_is_not_prolonged_by_events) {
+    cleanup(ask_done) struct ask a = {0}, h = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    Ws__GetWorkflowExecutionHistoryRequest *req = ask_history(&r, &h, "wf");
+    req->wait_new_event = true;
+    req->history_event_filter_type = HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT;
+    RIG_SEND(&r, &h, get_history, req);
+    for (int i = 0; i < 4; i++) {
+        CHECK(!h.is_done);
+        rig_signal(&r, &a, "wf", "");
+        rig_advance(&r, 5 * USEC_PER_SEC);
+    }
+    CHECK_OK(&h);
+    const Ws__GetWorkflowExecutionHistoryResponse *resp = h.response;
+    CHECK(resp && resp->next_page_token.len > 0); /* go on waiting with it */
+}
+
 TEST(history_close_filter_without_waiting) {
     cleanup(ask_done) struct ask a = {0}, c = {0};
     cleanup(rig_done) struct rig r;

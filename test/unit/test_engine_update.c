@@ -455,6 +455,26 @@ TEST(update_task_that_a_restart_forgets_leaves_its_buffered_events) {
                               "TASK_SCHEDULED@6 TASK_STARTED@7");
 }
 
+/* They must not wait until the clock has caught up with the start of the run. */
+TEST(update_task_that_a_restart_forgets_is_not_waited_for_by_a_clock_that_went_back) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    begin_idle(&r, &a);
+    rig_update(&r, &u, "one", COMPLETED);
+    rig_poll(&r, &p, "queue");
+    rig_signal(&r, &a, "wf", "");
+    CHECK_OK(&a);
+    rig_stop(&r);
+    r.now.wall.us -= 3600 * SEC;
+    rig_boot(&r);
+    rig_advance(&r, 0);
+    rig_poll(&r, &p, "queue");
+    CHECK(p.is_done && ask_token(&p).n);
+    CHECK_STR(ask_events(&p), "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_COMPLETED@4 RUN_SIGNALED@5 "
+                              "TASK_SCHEDULED@6 TASK_STARTED@7");
+}
+
 /* requests */
 
 TEST(update_requests_are_checked) {
