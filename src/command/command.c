@@ -1,17 +1,16 @@
 /* One command, from its flags to its exit code.
  *
- * Happy path: the request is built, the call is made and its answer shown; a
- * list is asked for page by page until it ends or the limit is reached. What is
- * shown goes out after each page. A server that says no is one line on stderr
- * with its text and, where there is one, what to do about it. */
+ * Happy path: what files say is read, the request is built, the call is made and
+ * its answer shown; a list is asked for page by page until it ends or the limit
+ * is reached. What is shown goes out after each page. Commands that are more than
+ * that have a function of their own (runs.def). */
 #include "command/command.h"
 
 #include <stdio.h>
 
-#include "cal/duration.h"
+#include "cli/pager.h"
 #include "command/command_int.h"
 #include "json/shape.h"
-#include "wire/grpc.h"
 
 #define OUTPUT_BYTES_MAX (256u << 20)
 #define PAGE_ITEMS_MAX 1000
@@ -35,43 +34,7 @@ const char *flag_text(const struct opt_args *a, enum command_flag flag) {
 }
 
 const char *flag_named(const struct opt_args *a, const char *name) {
-    for (size_t i = 0; i < a->command->opt_count; i++)
-        if (streq(a->command->opts[i].name, name))
-            return opt_text(a, i);
-    return NULL;
-}
-
-/* Calls. */
-
-struct asking {
-    struct command *command;
-    struct buf *out;
-    enum command_exit exit;
-    bool has_more;
-};
-
-static const char *hint_of(enum grpc_code code) {
-    switch ((int)code) {
-    case GRPC_UNAVAILABLE:
-        return "is a server running there? Start one with: rondo server start-dev, or give --address";
-    case GRPC_DEADLINE_EXCEEDED:
-        return "allow more time with --command-timeout; look before you repeat what changes something";
-    case GRPC_UNIMPLEMENTED:
-        return "this server does not offer that";
-    default:
-        return NULL;
-    }
-}
-
-static void on_refusal(struct asking *q, const struct client_reply *r) {
-    const char *hint = hint_of(r->code);
-    const char *text = *r->text ? r->text : "no reason given";
-    bool is_unreached = r->code == GRPC_UNAVAILABLE && r->is_unseen;
-    q->exit = is_unreached ? COMMAND_UNREACHED : COMMAND_REFUSED;
-    if (is_unreached)
-        say("cannot reach %s: %s; %s", flag_named(q->command->args, "address"), text, hint);
-    else
-        say("%s%s%s", text, hint ? "; " : "", hint ? hint : "");
+    return opt_named(a, name);
 }
 
 /* The token for the next page goes from the response to the request. */
@@ -93,21 +56,7 @@ static int take_token(struct command *c, const ProtobufCMessage *response, bool 
     return 0;
 }
 
-static void on_reply(void *ctx, const struct client_reply *r) {
-    struct asking *q = ctx;
-    if (r->code != GRPC_OK) {
-        on_refusal(q, r);
-        return;
-    }
-    int rc = view_page(q->command, r->message, q->out);
-    if (rc == 0)
-        rc = take_token(q->command, r->message, &q->has_more);
-    q->exit = rc < 0 ? COMMAND_REFUSED : COMMAND_DONE;
-    if (rc == ERR_NO_MEMORY)
-        say("the answer is too large to show");
-}
-
-static bool flush(struct buf *out) {
+bool flush(struct buf *out) {
     bool ok = buf_ok(out) && (!out->len || fwrite(out->data, 1, out->len, stdout) == out->len) &&
               fflush(stdout) == 0;
     if (!ok)
@@ -116,55 +65,31 @@ static bool flush(struct buf *out) {
     return ok;
 }
 
-static enum command_exit ask_pages(struct command *c, struct client *client, int64_t timeout_us,
-                                   struct buf *out) {
-    struct asking q = {.command = c, .out = out};
-    struct client_ask ask = {.method = c->rule->call,
-                             .request = c->request,
-                             .timeout_us = timeout_us,
-                             .on_reply = on_reply,
-                             .ctx = &q};
+enum command_exit ask_pages(struct command *c, struct buf *out) {
+    struct talk_ask ask = {.method = c->rule->call, .request = c->request, .is_patient = c->is_patient};
+    ProtobufCMessage *response;
+    bool has_more;
     view_begin(c, out);
     do {
-        q.exit = COMMAND_REFUSED;
-        q.has_more = false;
-        if (client_call_wait(client, &ask) < 0)
-            say("the call could not be made: out of memory, or the request is too large");
-        if (q.exit != COMMAND_DONE)
-            return q.exit;
-        if (!q.has_more)
+        enum command_exit code = talk_call(c, &ask, &c->page, &response);
+        if (code != COMMAND_DONE)
+            return code;
+        has_more = true;
+        int rc = response ? view_page(c, response, out) : 0;
+        if (rc == 0 && response)
+            rc = take_token(c, response, &has_more);
+        if (rc < 0) {
+            if (rc == ERR_NO_MEMORY)
+                say("the answer is too large to show");
+            return COMMAND_REFUSED;
+        }
+        if (!has_more)
             view_end(c, out);
         if (!flush(out))
             return COMMAND_REFUSED;
         arena_clear(&c->page);
-    } while (q.has_more);
+    } while (has_more);
     return COMMAND_DONE;
-}
-
-static enum command_exit ask(struct command *c, struct buf *out) {
-    struct loop *loop = NULL;
-    struct client *client = NULL;
-    struct err e;
-    int64_t timeout_us;
-    enum command_exit code = COMMAND_REFUSED;
-    const char *timeout = flag_named(c->args, "command-timeout");
-    if (duration_parse_units(str_of(timeout), &timeout_us) < 0 || timeout_us <= 0) {
-        say("--command-timeout: \"%s\" is not a duration such as 500ms, 10s or 1m", timeout);
-        return COMMAND_MISUSED;
-    }
-    if (loop_new(&loop) < 0) {
-        say("out of memory");
-        return COMMAND_REFUSED;
-    }
-    if (client_new(loop, flag_named(c->args, "address"), &client, &e) < 0) {
-        say("--address: %s", e.text);
-        code = COMMAND_MISUSED;
-    } else {
-        code = ask_pages(c, client, timeout_us, out);
-    }
-    client_free(client);
-    loop_free(loop);
-    return code;
 }
 
 /* So that a short list does not cost a long page. */
@@ -182,21 +107,64 @@ static void limit_pages(struct command *c) {
     }
 }
 
-enum command_exit command_run(enum command_id id, const struct opt_args *a, enum command_format format) {
-    struct command c = {.id = id, .rule = &command_rules[id], .args = a, .format = format};
+struct run_row {
+    enum command_id id;
+    enum command_exit (*fn)(struct command *c, struct buf *out);
+};
+
+static const struct run_row runs[] = {
+#define RUN(id, fn) {COMMAND_##id, fn},
+#include "command/runs.def"
+#undef RUN
+};
+
+static enum command_exit perform(struct command *c, struct buf *out) {
+    if (c->rule->call != CALL_NONE) {
+        if (request_build(c) < 0)
+            return COMMAND_MISUSED;
+        limit_pages(c);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++)
+        if (runs[i].id == c->id) {
+            enum command_exit code = runs[i].fn(c, out);
+            return flush(out) || code != COMMAND_DONE ? code : COMMAND_REFUSED;
+        }
+    /* What has --yes does not do it unasked. */
+    if (opt_find(c->args, "yes") && c->id != COMMAND_ATTRIBUTE_REMOVE) {
+        const char *question = arena_printf(&c->arena, "%s?", c->args->command->summary);
+        enum command_exit code = question ? prompt_yes(c, question) : COMMAND_REFUSED;
+        if (code != COMMAND_DONE)
+            return code;
+    }
+    return ask_pages(c, out);
+}
+
+/* A list may be longer than the screen. What waits for something, or asks, talks to the reader directly. */
+static bool is_paged(const struct command *c) {
+    return c->style.has_pager && c->format == FORMAT_TABLE && *c->rule->items &&
+           !opt_named_flag(c->args, "follow");
+}
+
+enum command_exit command_run(enum command_id id, struct opt_args *a, const struct command_style *style) {
+    struct command c = {
+        .id = id, .rule = &command_rules[id], .args = a, .style = *style, .format = style->format};
     enum command_exit code = COMMAND_MISUSED;
+    struct pager pager = {0};
     struct buf out;
     arena_init(&c.arena, COMMAND_MEMORY_MAX);
     arena_init(&c.page, COMMAND_MEMORY_MAX);
     buf_init(&out, OUTPUT_BYTES_MAX);
-    if (id == COMMAND_SCHEDULE_NEXT) {
-        code = next_run(&c, &out);
-        if (code == COMMAND_DONE && !flush(&out))
-            code = COMMAND_REFUSED;
-    } else if (request_build(&c) == 0) {
-        limit_pages(&c);
-        code = ask(&c, &out);
+    c.talk = talk_new();
+    if (!c.talk) {
+        say("out of memory");
+        code = COMMAND_REFUSED;
+    } else if (settings_load(&c) == 0) {
+        if (is_paged(&c))
+            pager_open(&pager, a->env);
+        code = perform(&c, &out);
+        pager_close(&pager);
     }
+    talk_free(c.talk);
     buf_done(&out);
     arena_done(&c.page);
     arena_done(&c.arena);

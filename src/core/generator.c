@@ -5,7 +5,8 @@
  * meanwhile; and when the clock goes back, what is behind the mark stays done.
  *
  * Excluded times are walked too, so that the ledger can say so. They wake nobody: they are looked at with the
- * next time that acts, or an hour later. */
+ * next time that acts, or an hour later. Those behind the last action are looked at once a day, after the
+ * first, which says at its time that no actions remain. */
 #include "base/mem.h"
 #include "core/schedule_int.h"
 
@@ -28,14 +29,20 @@ static bool is_paused_at(const State__Schedule *sch, int64_t actual_us) {
     return sch->schedule->state->paused && actual_us < schedule_pause_until_us(sch);
 }
 
-static bool is_late(const State__Schedule *sch, int64_t late_us, const char **ret_reason) {
+/* A server that runs may still have slept: a machine was suspended, a process stopped. */
+static bool was_inactive(const struct step *s, int64_t actual_us) {
+    return actual_us < s->ctx.active_us || s->now.us - actual_us > LIMIT_SCHEDULE_ACTIVE_S * USEC_PER_SEC;
+}
+
+static bool is_late(const struct step *s, int64_t actual_us, const char **ret_reason) {
+    const State__Schedule *sch = s->st->schedule;
     const Rondo__ScheduleExtras *extras = sch->schedule->extras;
-    if (extras && extras->only_while_active && late_us > LIMIT_SCHEDULE_ACTIVE_S * USEC_PER_SEC) {
+    if (extras && extras->only_while_active && was_inactive(s, actual_us)) {
         *ret_reason = "the server was not active at that time";
         return true;
     }
     *ret_reason = "it was later than the catch-up window";
-    return late_us > schedule_catchup_us(sch);
+    return s->now.us - actual_us > schedule_catchup_us(sch);
 }
 
 static State__Start *oldest_pushing(const State__Schedule *sch) {
@@ -103,7 +110,7 @@ static void consider(struct walk *w, struct cal_time at) {
         sch->is_exhaustion_noted = true;
     } else if (is_paused_at(sch, at.actual_us)) {
         ledger_idle_add(s, &w->idle, LEDGER_FATE_PAUSED, "the schedule was paused", at);
-    } else if (is_late(sch, s->now.us - at.actual_us, &reason)) {
+    } else if (is_late(s, at.actual_us, &reason)) {
         sch->missed_catchup_window++;
         ledger_idle_add(s, &w->idle, LEDGER_FATE_CATCHUP_MISSED, reason, at);
     } else {
@@ -123,7 +130,7 @@ static bool is_flooded(const struct walk *w) {
 static bool walk(struct walk *w) {
     struct step *s = w->s;
     State__Schedule *sch = s->st->schedule;
-    for (size_t passed = 0; !s->failed && !sch->is_exhaustion_noted; passed++) {
+    for (size_t passed = 0; !s->failed; passed++) {
         struct cal_time at;
         if (cal_next(times_all(w->times), w->times->seed, sch->high_water_us, &at) != CAL_FOUND ||
             at.actual_us > s->now.us)
@@ -169,12 +176,13 @@ static void look_ahead(struct step *s, const struct times *t) {
 static int64_t next_look(struct step *s, const struct times *t) {
     const State__Schedule *sch = s->st->schedule;
     int64_t look_us = sch->n_future_us ? sch->future_us[0] : CLOCK_NEVER;
+    int64_t rest_s = sch->is_exhaustion_noted ? LIMIT_SCHEDULE_REST_S : LIMIT_SCHEDULE_RECHECK_S;
+    int64_t rested_us = usec_add(s->now.us, rest_s * USEC_PER_SEC);
     struct cal_time at;
     if (sch->is_exhaustion_noted)
-        return 0;
+        look_us = MAX(look_us, rested_us);
     if (t->raw && cal_next(t->raw, t->seed, sch->high_water_us, &at) == CAL_FOUND)
-        look_us =
-            MIN(look_us, MAX(at.actual_us, usec_add(s->now.us, LIMIT_SCHEDULE_RECHECK_S * USEC_PER_SEC)));
+        look_us = MIN(look_us, MAX(at.actual_us, rested_us));
     return look_us == CLOCK_NEVER ? 0 : look_us;
 }
 
@@ -223,7 +231,8 @@ int generator_drain(struct step *s, bool *ret_more) {
 int generator_refresh(struct step *s) {
     State__Schedule *sch = s->st->schedule;
     /* It wanted to look later, so what came since it looked was excluded then, and stays so. */
-    struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN, .is_all_excluded = sch->generate_us > s->now.us};
+    struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN,
+                     .is_all_excluded = sch->generate_us > s->now.us && !sch->is_exhaustion_noted};
     bool has_more;
     if (!sch->generate_us)
         return 0;

@@ -3,8 +3,9 @@
  * Steps add runs to the open group. At the end of a loop turn, when the store
  * is free, the group is sealed (each run's image and new events are copied into
  * the batch, once, however many steps touched it) and handed over. When the
- * store says it is on disk, the effects and replies that waited for it happen.
- * There is at most one group with the store and one being filled. */
+ * store says it is on disk, the next one is handed over, and the effects and
+ * replies that waited for this one happen. There is at most one group with the
+ * store and one being filled. */
 #include "base/mem.h"
 #include "core/activity.h"
 #include "core/task.h"
@@ -98,6 +99,10 @@ static struct write *batch_write(struct batch *b, enum write_kind kind) {
     return w;
 }
 
+static bool placing_eq(const struct placing *a, const struct placing *b) {
+    return a->due_us == b->due_us && a->close_us == b->close_us && a->is_ready == b->is_ready;
+}
+
 static void seal_run(struct group *g, struct group_run *gr) {
     struct run *run = gr->run;
     struct body *body = run->body;
@@ -107,11 +112,13 @@ static void seal_run(struct group *g, struct group_run *gr) {
     w->run_id = run->key.run_id;
     w->workflow_id = batch_copy(&g->batch, str_of(st->workflow_id));
     w->body = batch_copy(&g->batch, buf_str(&body->image));
-    w->due_us = run_due_us(st);
-    w->close_us = st->close_us ? st->close_us : CLOCK_NEVER;
+    struct placing placing = {run_due_us(st), st->close_us ? st->close_us : CLOCK_NEVER, run_is_ready(st)};
+    w->due_us = placing.due_us;
+    w->close_us = placing.close_us;
+    w->is_ready = placing.is_ready;
     w->status = st->status;
-    w->is_ready = run_is_ready(st);
     w->is_first = !body->is_written;
+    w->is_in_place = body->is_written && placing_eq(&placing, &body->placing);
     if (st->next_event_id > body->grouped_next_id) {
         struct write *h = batch_write(&g->batch, WRITE_HISTORY);
         h->namespace_id = run->key.namespace_id;
@@ -125,6 +132,7 @@ static void seal_run(struct group *g, struct group_run *gr) {
     gr->next_event_id = body->grouped_next_id = st->next_event_id;
     body->is_ahead = false;
     body->is_written = true;
+    body->placing = placing;
 }
 
 static void do_soon(struct engine *e) {
@@ -180,6 +188,7 @@ static void group_durable(struct batch *b) {
         body->durable_next_id = g->runs[i].next_event_id;
         tape_trim(body);
     }
+    engine_flush(e); /* before the answers: the store need not wait for them */
     struct list going_on;
     list_init(&going_on);
     for (struct list *n; (n = list_pop(&g->replies));) {
@@ -201,6 +210,7 @@ static void group_durable(struct batch *b) {
         readers_wake(e, run);
         run_unpin(e, run);
     }
+    backlogs_resume(e);
     batch_clear(&g->batch);
     if (e->spare)
         group_free(g);
@@ -230,4 +240,10 @@ void run_effect(struct engine *e, struct run *run, const struct effect *fx) {
         updates_close(e, run); /* readers and queries are told with every commit */
         break;
     }
+}
+
+uint64_t group_last_change(const struct engine *e) {
+    if (e->open && (e->open->run_count || e->open->batch.count))
+        return e->open->seq;
+    return e->flight ? e->flight->seq : 0;
 }

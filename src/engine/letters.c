@@ -480,15 +480,32 @@ static bool is_taken_back(struct op *op) {
     return sender && sender->body && !letter_find(sender->body->st, d->letter_id);
 }
 
-static int refuse_action(struct op *op) {
+/* Nothing is wrong with the action: the server has no room for it now. */
+static bool is_passing(int rc) {
+    return rc == ERR_BUSY || rc == ERR_NO_MEMORY || rc == ERR_FULL;
+}
+
+/* The schedule is told why, and when the reason may pass it tries again. */
+static int refuse_action(struct op *op, int rc) {
     struct delivery *d = op->extra;
     d->outcome.error = arena_strdup(op->call->arena, op->err.text);
+    d->outcome.is_retryable = is_passing(rc);
     return d->outcome.error ? 0 : ERR_NO_MEMORY;
 }
 
 static bool is_action_of(const State__Execution *st, const State__ScheduledBy *by) {
     return st->scheduled_by && streq(st->scheduled_by->run_id, by->run_id) &&
            st->scheduled_by->start_id == by->start_id;
+}
+
+/* What a client that starts a workflow must pass, an action must pass too: the namespace and the limits may
+ * have changed since the schedule was made. */
+static int admit_action(struct op *op, struct space *space) {
+    const struct delivery *d = op->extra;
+    int rc = op_need_open_space(op, space->st->name, &space);
+    if (rc == 0)
+        rc = op_check_start(op, space, d->order.request);
+    return rc == 0 ? op_need_room(op) : rc;
 }
 
 static int deliver_action(struct op *op, struct space *space) {
@@ -498,23 +515,23 @@ static int deliver_action(struct op *op, struct space *space) {
                               .birth = {.last_completion_result = d->order.last_completion_result,
                                         .continued_failure = d->order.continued_failure,
                                         .scheduled_by = d->order.scheduled_by}};
-    if (run_validate_start(plan.req, space->st, op->e->cfg.zones, &op->e->limits, &op->err) < 0)
-        return refuse_action(op); /* the namespace has changed since the schedule was made */
     op->request_id = d->letter->request_id;
     int rc = op_judge_start(op, space, plan.req, &verdict);
-    if (rc < 0)
+    if (rc == ERR_WAIT)
         return rc;
-    if (is_taken_back(op))
+    if (rc == 0 && is_taken_back(op))
         return 0;
     /* It may have been delivered before, and the run since then have continued as another. */
-    bool is_ours = op->run && is_action_of(op->run->body->st, d->order.scheduled_by);
-    d->outcome.is_taken = !is_ours && (verdict == START_REFUSED || verdict == START_EXISTING);
+    bool is_ours = rc == 0 && op->run && is_action_of(op->run->body->st, d->order.scheduled_by);
+    if (rc == 0 && !is_ours)
+        rc = admit_action(op, space);
+    d->outcome.is_taken = rc == 0 && !is_ours && (verdict == START_REFUSED || verdict == START_EXISTING);
     if (d->outcome.is_taken)
         return 0;
-    if (!is_ours)
+    if (rc == 0 && !is_ours)
         rc = op_start_by_verdict(op, space, &plan, verdict);
     if (rc < 0)
-        return rc;
+        return refuse_action(op, rc);
     memcpy(d->child_run_id.s, op->run->body->st->first_run_id, UUID_TEXT_LEN);
     d->outcome.run_id = d->child_run_id.s;
     return 0;
@@ -546,7 +563,7 @@ static int deliver_action_closed(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     struct step s;
     int rc = find_receiver(op, space, NULL);
-    if (rc == 0 && run_is_open(op->run->body->st)) {
+    if (rc == 0) {
         op_step_begin(op, &s);
         schedule_action_closed(&s, d->letter->event_id, &d->end);
         rc = op_step_end(op, &s, 0, true);

@@ -6,6 +6,7 @@
 #include "engine/schedule.h"
 
 #include "core/attributes.h"
+#include "core/holiday.h"
 #include "core/schedule.h"
 #include "core/validate.h"
 #include "engine/copy.h"
@@ -35,9 +36,8 @@ static int check_caller(struct op *op, const char *identity, const char *request
     return rc == 0 ? op_need_room(op) : rc;
 }
 
-/* The rules that a new and a changed schedule share. The copy that *ret gets is checked and canonical. */
-static int prepare(struct op *op, struct space *space, const char *schedule_id,
-                   const Schedule__Schedule *given, Schedule__Schedule **ret) {
+int op_prepare_schedule(struct op *op, struct space *space, const char *schedule_id,
+                        const Schedule__Schedule *given, Schedule__Schedule **ret) {
     static const Schedule__Schedule nothing = SCHEDULE__SCHEDULE__INIT;
     struct arena *a = op->call->arena;
     if (op->extra) { /* the op was started again */
@@ -80,22 +80,22 @@ static int validate_create(struct op *op, const Ws__CreateScheduleRequest *req, 
     return rc == 0 ? check_attributes(op, space, req->search_attributes, req->memo) : rc;
 }
 
-static int give_birth(struct op *op, struct space *space, const Ws__CreateScheduleRequest *req) {
+int op_create_schedule(struct op *op, struct space *space, const Ws__CreateScheduleRequest *req) {
     struct engine *e = op->e;
+    const char *previous;
+    int rc = op_last_schedule_run(op, space, req->schedule_id, &previous);
+    if (rc < 0)
+        return rc;
     struct uuid_text run_id = uuid_format(uuid_timed(&e->rng, e->now.wall));
-    struct schedule_birth birth = {space->st->id, run_id.s, req->request_id};
+    struct schedule_birth birth = {space->st->id, run_id.s, req->request_id, previous};
     struct run *run = NULL;
     struct step s;
     bool failed = false;
     State__Execution *st = pb_new(&state__execution__descriptor, &failed);
     if (!st)
         return op_out_of_memory(op);
-    step_init(&s, st, e->now.wall, &e->rng, op->call->arena, &op->err);
-    s.ctx.space = space->st;
-    s.ctx.zones = e->cfg.zones;
-    s.ctx.namespace_name = space->st->name;
-    s.limits = &e->limits;
-    int rc = schedule_create(&s, &birth, req);
+    step_begin(e, space, st, op->call->arena, &op->err, &s);
+    rc = schedule_create(&s, &birth, req);
     if (rc == 0)
         rc = run_settle(&s);
     if (rc == 0 && (rc = run_keep_new(e, space, &s, &run)) < 0)
@@ -129,7 +129,7 @@ static void go_create(struct op *op) {
     if (rc == 0 && !op->extra)
         rc = validate_create(op, req, space);
     if (rc == 0)
-        rc = prepare(op, space, req->schedule_id, req->schedule, &prepared.schedule);
+        rc = op_prepare_schedule(op, space, req->schedule_id, req->schedule, &prepared.schedule);
     if (rc == 0)
         rc = op_need_schedule(op, space, req->schedule_id);
     if (rc == ERR_WAIT)
@@ -139,7 +139,9 @@ static void go_create(struct op *op) {
         return;
     }
     if (rc == ERR_NOT_FOUND)
-        rc = give_birth(op, space, &prepared);
+        rc = op_create_schedule(op, space, &prepared);
+    if (rc == ERR_WAIT)
+        return;
     if (rc < 0)
         op_fail(op);
     else
@@ -165,6 +167,8 @@ static void go_describe(struct op *op) {
         ws__describe_schedule_response__init(r);
         r->schedule = schedule_shown(st, a);
         r->info = schedule_info(st, a);
+        if (r->info)
+            holidays_show_missing(st->schedule->schedule->extras, space->st, r->info, a);
         r->memo = copy_or_null(a, st->memo);
         r->search_attributes = copy_or_null(a, st->search_attributes);
         r->conflict_token = schedule_token(st, a);
@@ -201,7 +205,7 @@ static void go_update(struct op *op) {
     if (rc == 0)
         rc = check_attributes(op, space, req->search_attributes, req->memo);
     if (rc == 0)
-        rc = prepare(op, space, req->schedule_id, req->schedule, &prepared.schedule);
+        rc = op_prepare_schedule(op, space, req->schedule_id, req->schedule, &prepared.schedule);
     if (rc == 0)
         rc = op_need_schedule(op, space, req->schedule_id);
     if (rc == 0) {
@@ -238,16 +242,11 @@ static void go_delete(struct op *op) {
     int rc = check_caller(op, req->identity, "");
     if (rc == 0)
         rc = find(op, req->namespace_, req->schedule_id, &space);
-    if (rc == ERR_WAIT)
-        return;
     if (rc == 0) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, schedule_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED), true);
     }
-    if (rc < 0)
-        op_fail_durable(op);
-    else
-        op_remove_run(op, &resp.base);
+    end_change(op, rc, &resp.base);
 }
 
 /* Trigger: the answer waits until the action was started, or something else became of it. */
@@ -298,6 +297,8 @@ static void go_trigger(struct op *op) {
     struct space *space;
     struct step s;
     int rc = check_caller(op, req->identity, req->request_id);
+    if (rc == 0)
+        rc = schedule_validate_trigger(req->overlap_policy, req->scheduled_time, &op->err);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
     if (rc == 0)

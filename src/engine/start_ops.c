@@ -130,12 +130,7 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
     State__Execution *st = pb_new(&state__execution__descriptor, &failed);
     if (!st)
         return op_out_of_memory(op);
-    step_init(&s, st, e->now.wall, &e->rng, op->call->arena, &op->err);
-    s.ctx.space = space->st;
-    s.ctx.zones = op->e->cfg.zones;
-    s.ctx.versions = &space->book;
-    s.ctx.namespace_name = space->st->name;
-    s.limits = &e->limits;
+    step_begin(e, space, st, op->call->arena, &op->err, &s);
     const Workflow__VersioningOverride *override =
         versioning_override(op->call->arena, plan->req->versioning_override);
     struct version pin = versioning_override_target(override);
@@ -274,8 +269,10 @@ static void reply_eager(struct op *op) {
     reply_started(op, true, tail);
 }
 
-static int check_blobs(struct op *op, const Ws__StartWorkflowExecutionRequest *req) {
-    int rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
+int op_check_start(struct op *op, const struct space *space, const Ws__StartWorkflowExecutionRequest *req) {
+    int rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
+    if (rc == 0)
+        rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
     return rc == 0 ? op_check_memo(op, req->memo) : rc;
 }
 
@@ -285,9 +282,7 @@ static void go_start(struct op *op) {
     struct space *space;
     int rc = op_need_open_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
-    if (rc == 0 && !op->request_id)
-        rc = check_blobs(op, req);
+        rc = op_check_start(op, space, req);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
     if (rc == 0)
@@ -407,9 +402,7 @@ static void go_signal_with_start(struct op *op) {
     struct space *space;
     int rc = op_need_open_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(&start, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
-    if (rc == 0 && !op->request_id)
-        rc = check_blobs(op, &start);
+        rc = op_check_start(op, space, &start);
     if (rc == 0 && !op->request_id)
         rc = op_check_blob(op, (const ProtobufCMessage *)req->signal_input);
     if (rc == 0)

@@ -257,6 +257,15 @@ export async function tally() {
   return (lastResult ?? 0) + 1;
 }
 
+// For schedules: ends when it is told to, and says who it is and whose result it was given.
+export async function successor() {
+  let stopped = false;
+  setHandler(stop, () => void (stopped = true));
+  await condition(() => stopped);
+  const { workflowId, lastResult } = workflowInfo();
+  return { id: workflowId, given: lastResult?.id ?? null };
+}
+
 // Starts a child with these options and resolves to what became of it.
 export async function parent(type, options) {
   try {
@@ -372,4 +381,9 @@ export async function followsVersions(initialVersioningBehavior, hops) {
   while (initialVersioningBehavior === 'AUTO_UPGRADE' && !workflowInfo().targetWorkerDeploymentVersionChanged)
     await sleep(20);
   return await next(initialVersioningBehavior, hops + 1);
+}
+
+// The two arguments of a run that a crontab started.
+export async function echoTimes(scheduled, started) {
+  return [scheduled, started];
 }

@@ -33,6 +33,8 @@ static void check_id_policy(struct world *w, const struct request_model *request
     const struct run_model *before = run->older;
     if (!before || before->after || before->ended_by_reset)
         return;
+    if (before->number >= request->runs_met)
+        return; /* the answer came late: that run may have followed this one */
     for (const struct run_model *older = before; older; older = older->older)
         if (older->is_deleted)
             return; /* it may have been the one that counts */

@@ -258,10 +258,7 @@ static void check_no_time_lost(struct world *w, const struct ledger_model *l, in
     if (r->nominal_s <= prev->last_s)
         world_fail(w, "nominal_time_once", "%s row %" PRId64 " has %" PRId64 ", %" PRId64 " was before",
                    l->schedule_id, id, r->nominal_s, prev->last_s);
-    bool was_exhausted =
-        prev->fate == LEDGER_FATE_EXHAUSTED; /* nobody looked, until an update gave it new actions */
-    if (!was_exhausted && !is_hole_between(l, prev_id, id) &&
-        spec_count(&era->spec, prev->last_s + 1, r->nominal_s - 1) > 0)
+    if (!is_hole_between(l, prev_id, id) && spec_count(&era->spec, prev->last_s + 1, r->nominal_s - 1) > 0)
         world_fail(w, "no_time_lost", "%s has no row between %" PRId64 " and %" PRId64, l->schedule_id,
                    prev->last_s, r->nominal_s);
 }

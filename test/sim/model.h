@@ -22,6 +22,7 @@ struct world;
 struct request_model {
     char id[MODEL_ID_MAX];
     char workflow_id[MODEL_ID_MAX]; /* "namespace/id", as everywhere here */
+    size_t runs_met; /* when it was thought of */
     struct run_model *run; /* start: the run it made. signal: where it was sent, NULL for the current run */
     uint64_t program;
     uint32_t padding; /* bytes of ballast in its input */
@@ -103,6 +104,7 @@ struct run_model {
     char workflow_id[MODEL_ID_MAX];
     struct request_model *request; /* that made it; known once event 1 was seen or the start acknowledged */
     struct run_model *older; /* the run of the same workflow id that was met before */
+    size_t number; /* how many of all runs were met before */
     uint64_t *event_hashes;
     size_t event_count;
     size_t event_cap;

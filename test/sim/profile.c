@@ -40,10 +40,13 @@ bool profile_jumps(const struct profile *p) {
 
 static void profile_draw_size(struct profile *p, struct rng *r) {
     static const size_t residents[] = {0, 1, 4, 32, 1024};
+    static const size_t queues[] = {0, 1, 3, 10}; /* 0: as usual, more than a world has */
     p->client_count = 1 + (unsigned)rng_below(r, 4);
     p->worker_count = 2 + (unsigned)rng_below(r, 4); /* at least one for each namespace */
     p->resident_runs_max = residents[rng_below(r, ARRAY_LEN(residents))];
     p->store_lag = 1 + (unsigned)rng_below(r, 6);
+    struct rng beside = *r; /* so that a seed is the world that it was */
+    p->queue_tasks_max = queues[rng_below(&beside, ARRAY_LEN(queues))];
 }
 
 /* A class is left out in two seeds of five, and a fault of the others in one of four. */

@@ -32,6 +32,7 @@ struct profile {
     unsigned client_count;
     unsigned worker_count;
     size_t resident_runs_max;
+    size_t queue_tasks_max;
     unsigned store_lag; /* how many steps in so many leave the store waiting */
 };
 

@@ -79,6 +79,7 @@ void server_start(struct world *w) {
         .store = s->store,
         .seed = rng_u64(&w->rng),
         .resident_runs_max = w->profile.resident_runs_max,
+        .queue_tasks_max = w->profile.queue_tasks_max,
         .namespaces = namespaces,
         .retention_us = SERVER_RETENTION_US,
         .limits = {.allows_callbacks = true},

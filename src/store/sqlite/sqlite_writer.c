@@ -9,25 +9,12 @@
  *
  * Failure: any error in here means that the promise "durable, or the process
  * ends" can only be kept by ending it. A commit is never tried again: after a
- * failed sync nobody knows what is on the disk; reopening the file does.
- *
- * Checkpoints move the log into the main file. They run here, between commits
- * and after the batches before them were announced, so they never hold up an
- * answer that is ready, and no commit can grow the log meanwhile, so that it
- * can start over. They come early when nothing waits, later under load, where
- * one page is rewritten many times before it is moved once. */
+ * failed sync nobody knows what is on the disk; reopening the file does. */
 #include "store/sqlite/sqlite_int.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
-
-/* In pages of 4 KiB. A checkpoint holds up the commit that comes during it, the longer the
- * more pages it moves; moving them less often saves work. README.md has the numbers that
- * these two lie between. */
-#define CHECKPOINT_PAGES_IDLE 512
-#define CHECKPOINT_PAGES_BUSY 2048
 
 static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_BEGIN] = "BEGIN IMMEDIATE",
@@ -37,14 +24,13 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_NAMESPACE_GONE] = "DELETE FROM namespaces WHERE namespace_id = ?1",
     [WRITER_EXECUTION] =
         "INSERT INTO executions (namespace_id, run_id, workflow_id, status, due_us, close_us, ready, state)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-        " ON CONFLICT (namespace_id, run_id) DO UPDATE SET workflow_id = ?3, status = ?4, due_us = ?5,"
-        " close_us = ?6, ready = ?7, state = ?8",
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [WRITER_EXECUTION_MOVE] =
+        "UPDATE executions SET workflow_id = ?3, status = ?4, due_us = ?5,"
+        " close_us = ?6, ready = ?7, state = ?8 WHERE namespace_id = ?1 AND run_id = ?2",
     /* Most steps change the state of a run and nothing that an index holds; with the due time in SET, SQLite
-     * would take the row out of each of them and put it back. The plus keeps it from using them to look. */
-    [WRITER_STATE] = "UPDATE executions SET status = ?4, state = ?8"
-                     " WHERE namespace_id = ?1 AND run_id = ?2 AND workflow_id = ?3"
-                     " AND +due_us IS ?5 AND +close_us IS ?6 AND +ready = ?7",
+     * would take the row out of each of them and put it back. */
+    [WRITER_STATE] = "UPDATE executions SET status = ?4, state = ?8 WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_EXECUTION_GONE] = "DELETE FROM executions WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_HISTORY_GONE] = "DELETE FROM history WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_CURRENT] = "INSERT INTO current_runs (namespace_id, workflow_id, run_id) VALUES (?1, ?2, ?3)"
@@ -55,12 +41,18 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_DEPLOYMENT_GONE] = "DELETE FROM deployments WHERE namespace_id = ?1 AND name = ?2",
     [WRITER_HISTORY] = "INSERT INTO history (namespace_id, run_id, first_event_id, last_event_id, events)"
                        " VALUES (?1, ?2, ?3, ?4, ?5)",
-    [WRITER_VISIBILITY] = sqlite_visibility_sql,
-    [WRITER_VISIBILITY_GONE] = "DELETE FROM visibility WHERE namespace_id = ?1 AND run_id = ?2",
+    [WRITER_ENTRY] = sqlite_entry_insert_sql,
+    [WRITER_ENTRY_MOVE] = sqlite_entry_move_sql,
+    [WRITER_ENTRY_REFRESH] = sqlite_entry_refresh_sql,
+    [WRITER_ENTRY_GONE] = "DELETE FROM visibility WHERE namespace_id = ?1 AND run_id = ?2",
     /* A value that stands in a list twice is one row. */
     [WRITER_ATTRIBUTE] =
         "INSERT OR IGNORE INTO visibility_attributes"
         " (namespace_id, run_id, close_ns, start_ns, name, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [WRITER_ATTRIBUTE_GONE] = "DELETE FROM visibility_attributes WHERE namespace_id = ?1 AND run_id = ?2"
+                              " AND name = ?3 AND value = ?4 AND close_ns = ?5 AND start_ns = ?6",
+    [WRITER_ATTRIBUTES_OF] = "SELECT name, value, close_ns, start_ns FROM visibility_attributes"
+                             " WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_ATTRIBUTES_GONE] = "DELETE FROM visibility_attributes WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_LEDGER] =
         "INSERT INTO ledger (namespace_id, run_id, id, nominal_s, last_nominal_s, at_us, fate, body)"
@@ -70,6 +62,11 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_LEDGER_GONE] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_LEDGER_BELOW] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND id < ?3",
     [WRITER_LEDGER_BEFORE] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND at_us < ?3",
+    [WRITER_BACKLOG] = "INSERT INTO backlog (namespace_id, lane, number, body) VALUES (?1, ?2, ?3, ?4)"
+                       " ON CONFLICT (namespace_id, lane, number) DO UPDATE SET body = ?4",
+    [WRITER_BACKLOG_GONE] =
+        "DELETE FROM backlog WHERE namespace_id = ?1 AND lane = ?2 AND number >= ?3 AND number < ?4",
+    [WRITER_BACKLOG_EMPTY] = "DELETE FROM backlog",
 };
 
 /* one write */
@@ -115,9 +112,9 @@ static bool run_execution(sqlite3_stmt *st, const struct write *x) {
 }
 
 static bool write_execution(struct sqlite_writer *w, const struct write *x) {
-    if (x->is_first)
-        return run_execution(w->stmts[WRITER_EXECUTION], x);
-    if (!run_execution(w->stmts[WRITER_STATE], x))
+    if (x->is_in_place)
+        return run_execution(w->stmts[WRITER_STATE], x) && sqlite3_changes(w->db) == 1;
+    if (!run_execution(w->stmts[WRITER_EXECUTION_MOVE], x))
         return false;
     return sqlite3_changes(w->db) == 1 || run_execution(w->stmts[WRITER_EXECUTION], x);
 }
@@ -149,6 +146,24 @@ static bool trim_ledger(sqlite3_stmt *st, const struct write *x, int64_t limit) 
     bind_uuid(st, 1, &x->namespace_id);
     bind_uuid(st, 2, &x->run_id);
     sqlite3_bind_int64(st, 3, limit);
+    return run(st);
+}
+
+static void bind_lane(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    sqlite3_bind_int64(st, 2, x->backlog.lane);
+    sqlite3_bind_int64(st, 3, x->backlog.number);
+}
+
+static bool write_backlog(sqlite3_stmt *st, const struct write *x) {
+    bind_lane(st, x);
+    bind_blob(st, 4, x->body);
+    return run(st);
+}
+
+static bool trim_backlog(sqlite3_stmt *st, const struct write *x) {
+    bind_lane(st, x);
+    sqlite3_bind_int64(st, 4, x->backlog_end);
     return run(st);
 }
 
@@ -191,9 +206,8 @@ static bool remove_run(sqlite3_stmt *st, const struct write *x) {
 }
 
 static bool remove_all(struct sqlite_writer *w, const struct write *x) {
-    static const enum writer_stmt parts[] = {WRITER_EXECUTION_GONE, WRITER_HISTORY_GONE,
-                                             WRITER_VISIBILITY_GONE, WRITER_ATTRIBUTES_GONE,
-                                             WRITER_LEDGER_GONE};
+    static const enum writer_stmt parts[] = {WRITER_EXECUTION_GONE, WRITER_HISTORY_GONE, WRITER_ENTRY_GONE,
+                                             WRITER_ATTRIBUTES_GONE, WRITER_LEDGER_GONE};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (!remove_run(w->stmts[parts[i]], x))
             return false;
@@ -211,8 +225,7 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     case WRITE_EXECUTION_GONE:
         return remove_all(w, x);
     case WRITE_VISIBILITY:
-        return (x->is_first || remove_run(w->stmts[WRITER_ATTRIBUTES_GONE], x)) &&
-               sqlite_write_visibility(w, x);
+        return sqlite_entry_write(w, x);
     case WRITE_CURRENT:
         return write_current(w->stmts[WRITER_CURRENT], x);
     case WRITE_CURRENT_GONE:
@@ -228,6 +241,12 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     case WRITE_LEDGER_GONE:
         return trim_ledger(w->stmts[WRITER_LEDGER_BELOW], x, x->ledger.id) &&
                trim_ledger(w->stmts[WRITER_LEDGER_BEFORE], x, x->ledger.at_us);
+    case WRITE_BACKLOG:
+        return write_backlog(w->stmts[WRITER_BACKLOG], x);
+    case WRITE_BACKLOG_GONE:
+        return trim_backlog(w->stmts[WRITER_BACKLOG_GONE], x);
+    case WRITE_BACKLOG_EMPTY:
+        return run(w->stmts[WRITER_BACKLOG_EMPTY]);
     }
     ensure(!"a write has a kind");
     return false;
@@ -236,12 +255,7 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
 /* a group */
 
 static noreturn_fn void fail(struct sqlite_writer *w, const char *what) {
-    struct err e = {0};
-    (void)sqlite_error(w->db, w->path, &e);
-    log_emit(w->options->log, LOG_store_failed, log_str("what", what), log_str("text", e.text));
-    if (w->options->fatal)
-        w->options->fatal(w->options->fatal_ctx, e.text);
-    abort();
+    sqlite_fail(w->db, w->path, w->options, what);
 }
 
 static void commit_group(struct sqlite_writer *w, const struct list *group) {
@@ -249,12 +263,15 @@ static void commit_group(struct sqlite_writer *w, const struct list *group) {
     sqlite3_mutex_enter(turn);
     if (!run(w->stmts[WRITER_BEGIN]))
         fail(w, "begin");
+    if (!sqlite_bulk_begin(&w->bulk, group))
+        fail(w, "write");
     list_for(group, n) {
         const struct batch *b = container_of(n, struct batch, link);
         for (const struct write *x = b->first; x; x = x->next)
-            if (!write_one(w, x))
+            if (!sqlite_bulk_takes(&w->bulk, x) && !write_one(w, x))
                 fail(w, "write");
     }
+    sqlite_bulk_end(&w->bulk);
     if (!run(w->stmts[WRITER_COMMIT]))
         fail(w, "commit");
     sqlite3_mutex_leave(turn);
@@ -262,20 +279,8 @@ static void commit_group(struct sqlite_writer *w, const struct list *group) {
 
 static int after_commit(void *ctx, sqlite3 *db unused_arg, const char *name unused_arg, int log_pages) {
     struct sqlite_writer *w = ctx;
-    if (log_pages < w->wal_pages) /* the log has started over */
-        w->checkpoint_at = 0;
-    w->wal_pages = log_pages;
+    w->log_pages = log_pages;
     return SQLITE_OK;
-}
-
-/* A reader that looks at an old state (a backup, say) keeps the log from starting over;
- * the next attempt then waits for as many pages again. */
-static void checkpoint(struct sqlite_writer *w, int every_pages) {
-    if (w->wal_pages < w->checkpoint_at + every_pages)
-        return;
-    if (sqlite3_wal_checkpoint_v2(w->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) != SQLITE_OK)
-        fail(w, "checkpoint");
-    w->checkpoint_at = w->wal_pages;
 }
 
 /* the thread */
@@ -304,12 +309,12 @@ static void *writer_main(void *ctx) {
         pthread_mutex_lock(&w->lock);
         move_all(&group, &w->durable);
         w->is_writing = false;
-        bool is_busy = !list_empty(&w->waiting);
         pthread_cond_signal(&w->announced);
         pthread_mutex_unlock(&w->lock);
 
         w->options->wake(w->options->wake_ctx);
-        checkpoint(w, is_busy ? CHECKPOINT_PAGES_BUSY : CHECKPOINT_PAGES_IDLE);
+        if (w->checkpoint)
+            sqlite_checkpoint_after(w->checkpoint, w->db, w->log_pages);
         pthread_mutex_lock(&w->lock);
     }
     pthread_mutex_unlock(&w->lock);
@@ -330,18 +335,19 @@ static int spawn(struct sqlite_writer *w, struct err *reterr) {
     return 0;
 }
 
-int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, const char *path,
-                        const struct sqlite_options *o, struct err *reterr) {
+int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, struct sqlite_checkpoint *checkpoint,
+                        const char *path, const struct sqlite_options *o, struct err *reterr) {
     w->db = db;
+    w->checkpoint = checkpoint;
     w->path = path;
     w->options = o;
     list_init(&w->waiting);
     list_init(&w->durable);
-    for (int i = 0; i < WRITER_STMT_COUNT; i++) {
-        int rc = sqlite_prepare(db, path, writer_sql[i], &w->stmts[i], reterr);
-        if (rc < 0)
-            return rc;
-    }
+    int rc = sqlite_bulk_start(&w->bulk, db, path, reterr);
+    for (int i = 0; rc == 0 && i < WRITER_STMT_COUNT; i++)
+        rc = sqlite_prepare(db, path, writer_sql[i], &w->stmts[i], reterr);
+    if (rc < 0)
+        return rc;
     sqlite3_wal_hook(db, after_commit, w); /* also switches SQLite's own checkpoints off */
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->has_work, NULL);
@@ -398,4 +404,5 @@ void sqlite_writer_stop(struct sqlite_writer *w) {
         join(w);
     for (int i = 0; i < WRITER_STMT_COUNT; i++)
         sqlite3_finalize(w->stmts[i]);
+    sqlite_bulk_stop(&w->bulk);
 }

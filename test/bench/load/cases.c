@@ -11,11 +11,11 @@
 #define COLD_STARTS 20
 #define IDLE_US (2 * USEC_PER_SEC)
 
-static size_t scaled(const struct bench *b, size_t n) {
+size_t scaled(const struct bench *b, size_t n) {
     return MAX((size_t)((double)n * b->scale), b->width);
 }
 
-static void check_count(struct bench *b, const char *query, size_t want) {
+void check_count(struct bench *b, const char *query, size_t want) {
     int64_t got = bench_count(b, query);
     if (got != (int64_t)want)
         die("the server counts %lld for \"%s\", and %zu were done", (long long)got, query, want);
@@ -47,19 +47,19 @@ void case_idle(struct bench *b) {
 
 /* calls */
 
-static void begin_system_info(struct flow *f, size_t i) {
+void begin_system_info(struct flow *f, size_t i) {
     Ws__GetSystemInfoRequest m = WS__GET_SYSTEM_INFO_REQUEST__INIT;
     flow_call(f, i, CALL_GetSystemInfo, &m.base);
 }
 
-static void begin_start(struct flow *f, size_t i) {
+void begin_start(struct flow *f, size_t i) {
     struct start_request r;
     start_request_fill(&r, f->type, i);
     flow_call(f, i, CALL_StartWorkflowExecution, &r.m.base);
 }
 
-static void run_flow(struct bench *b, const char *name, size_t total, size_t width, const char *type,
-                     void (*begin)(struct flow *f, size_t i)) {
+void run_flow(struct bench *b, const char *name, size_t total, size_t width, const char *type,
+              void (*begin)(struct flow *f, size_t i)) {
     struct flow f;
     struct meter m;
     flow_init(&f, b, total, width, begin);
@@ -270,6 +270,55 @@ void case_recovery(struct bench *b) {
                (double)subject_usage(&b->subject).rss_bytes / (1 << 20), "MiB");
     check_count(b, "ExecutionStatus='Running'", open);
     bench_close(b);
+}
+
+/* backlog */
+
+static double resident_mib(struct bench *b) {
+    return (double)subject_usage(&b->subject).rss_bytes / (1 << 20);
+}
+
+/* The first ones fill what the server keeps in memory anyway. */
+static void fill_backlog(struct bench *b, struct flow *f, size_t first, size_t count) {
+    f->type = "order";
+    f->total = first;
+    flow_run(f);
+    double before = resident_mib(b);
+    f->total = first + count;
+    flow_run(f);
+    table_fact(b->table, "waiting workflows", (double)(first + count), "runs");
+    table_fact(b->table, "resident memory with them", resident_mib(b), "MiB");
+    table_fact(b->table, "in memory for each of the last",
+               (resident_mib(b) - before) * (1 << 20) / (double)count, "bytes");
+}
+
+void case_backlog(struct bench *b) {
+    size_t first = scaled(b, 20000), count = scaled(b, 100000);
+    struct flow starts, f;
+    struct meter m;
+    struct worker w = {.bench = b, .flow = &f};
+    bench_open(b);
+    flow_init(&starts, b, first + count, b->width, begin_start);
+    fill_backlog(b, &starts, first, count);
+    flow_done(&starts);
+    bench_disconnect(b);
+    subject_kill(&b->subject);
+    subject_start(&b->subject, b->binary, b->file);
+    table_fact(b->table, "after kill -9: ready after", (double)b->subject.ready_us / 1e3, "ms");
+    table_fact(b->table, "after kill -9: resident memory", resident_mib(b), "MiB");
+    bench_connect(b);
+    flow_init(&f, b, first + count, first + count, begin_nothing);
+    flow_begin(&f);
+    meter_begin(&m, b);
+    worker_start(&w, MIN(b->width, (size_t)POLLS_MAX));
+    flow_wait(&f);
+    table_print(b->table,
+                meter_end(&m, b, "taken by a worker, completed", b->width, first + count, &f.latency));
+    check_count(b, "WorkflowType='order' AND ExecutionStatus='Completed'", first + count);
+    check_count(b, "ExecutionStatus='Running'", 0);
+    bench_close(b);
+    flow_done(&f);
+    worker_done(&w);
 }
 
 void case_floors(struct bench *b) {
