@@ -30,7 +30,13 @@ static void slot_next(struct activity_slot *s, void (*what)(struct world *w, str
     world_at(s->worker->w, &s->next, worker_delay(s->worker, delay_us));
 }
 
+bool activity_slot_is_free(const struct activity_slot *s) {
+    return s->is_eager && !s->rpc && !heap_has(&s->next.node);
+}
+
 void activity_slot_begin(struct activity_slot *s) {
+    if (s->is_eager)
+        return;
     slot_next(s, slot_poll, world_delay(s->worker->w, 0, 100 * USEC_PER_MS));
 }
 
@@ -42,6 +48,8 @@ void activity_slot_end(struct activity_slot *s) {
 }
 
 static void slot_leave(struct activity_slot *s) {
+    if (s->is_eager)
+        return;
     slot_next(s, slot_poll, world_delay(s->worker->w, 0, 20 * USEC_PER_MS));
 }
 
@@ -69,6 +77,11 @@ static void slot_take(struct activity_slot *s, const Ws__PollActivityTaskQueueRe
         slot_leave(s);
     else
         slot_next(s, slot_work, 0);
+}
+
+void activity_slot_give(struct activity_slot *s, const Ws__PollActivityTaskQueueResponse *task) {
+    s->worker->w->tally.eager++;
+    slot_take(s, task);
 }
 
 static void slot_polled(struct rpc *r) {

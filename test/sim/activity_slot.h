@@ -2,6 +2,7 @@
 #pragma once
 
 #include "program.h"
+#include "workflowservice.pb-c.h"
 #include "world.h"
 
 struct worker;
@@ -21,6 +22,7 @@ struct activity_slot {
     struct activity_plan plan;
     int64_t work_until_us;
     bool is_cancelled;
+    bool is_eager; /* never polls: it is given tasks that come with answers */
     char result[32];
 };
 
@@ -28,3 +30,5 @@ void activity_slot_init(struct activity_slot *s, struct worker *worker);
 void activity_slot_done(struct activity_slot *s);
 void activity_slot_begin(struct activity_slot *s);
 void activity_slot_end(struct activity_slot *s); /* the worker died */
+bool activity_slot_is_free(const struct activity_slot *s); /* an eager one */
+void activity_slot_give(struct activity_slot *s, const Ws__PollActivityTaskQueueResponse *task);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
+#include "callback.h"
 #include "chain.h"
 #include "checker.h"
 #include "client.h"
@@ -21,6 +22,7 @@
 #define CALM_TRIES 1000000
 #define TICK_US (200 * USEC_PER_MS)
 #define HANDS_OFF_US (60 * 60 * USEC_PER_SEC) /* longer than any program needs that waits for no signal */
+#define UNPAUSE_US (120 * USEC_PER_SEC) /* longer than errands of before need to end */
 #define SETTLE_US (100 * USEC_PER_SEC) /* how long after the last close a stray task may still show up */
 
 struct desk {
@@ -36,6 +38,7 @@ struct auditor {
     size_t next; /* in the model's order */
     size_t audited;
     int64_t quiet_since_us;
+    int64_t unpause_until_us; /* what is paused is let go on */
     int64_t hands_off_until_us; /* the server is on its own */
     bool is_done;
     bool is_seeing_through; /* every run was looked at; now they are brought to their end */
@@ -144,6 +147,11 @@ static struct run_model *auditor_next_run(struct auditor *a) {
 
 static void auditor_tick(struct world *w, struct happening *h) {
     struct auditor *a = container_of(h, struct auditor, tick);
+    if (w->is_calm && w->now.mono.us < a->unpause_until_us) {
+        clients_unpause(w);
+        world_at(w, &a->tick, USEC_PER_SEC);
+        return;
+    }
     if (w->now.mono.us < a->hands_off_until_us) {
         world_at(w, &a->tick, a->hands_off_until_us - w->now.mono.us);
         return;
@@ -191,6 +199,7 @@ void auditor_free(struct world *w) {
 void auditor_begin(struct world *w) {
     struct auditor *a = w->auditor;
     a->quiet_since_us = w->now.mono.us;
+    a->unpause_until_us = w->now.mono.us + UNPAUSE_US;
     a->hands_off_until_us = w->now.mono.us + HANDS_OFF_US;
     for (size_t k = 0; k < DESK_COUNT; k++) {
         reading_drop(a->desks[k].reading);
@@ -219,6 +228,7 @@ bool auditor_is_done(struct world *w) {
     reset_check_all(w);
     update_check_all(w);
     keepers_check_all(w);
+    callbacks_check_all(w);
     a->is_done = true;
     return true;
 }

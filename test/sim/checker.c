@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "control.h"
 #include "history.h"
 #include "history_rules.h"
 #include "names.h"
@@ -21,6 +22,7 @@ static void check_same_run_for_request(struct world *w, struct request_model *re
         !model_may_be_displaced(&w->model, request->run))
         world_fail(w, "same_run_for_request", "request=%s gave run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);
+    request->is_repeated |= request->run && request->run != run;
     request->run = run;
     run->request = request;
 }
@@ -114,7 +116,7 @@ static void on_signal(struct rpc *r) {
 
 /* G4: a recorded completion is never repeated, and only the current attempt may answer. */
 static void check_activity_completed_once(struct rpc *r, struct activity_model *a) {
-    if (r->subject.attempt <= a->failed_attempt || r->subject.attempt < a->handed_attempt)
+    if (!a->was_reset && (r->subject.attempt <= a->failed_attempt || r->subject.attempt < a->handed_attempt))
         world_fail(r->w, "stale_attempt_refused",
                    "run=%s activity=%" PRIu32 " attempt=%" PRId32 " answers, attempt %" PRId32
                    " was handed out, %" PRId32 " failed",
@@ -174,7 +176,7 @@ static void check_query(struct rpc *r) {
     const Ws__QueryWorkflowResponse *m = (const void *)r->response;
     if (m->query_rejected) {
         const Ws__QueryWorkflowRequest *q = r->request;
-        if (q->query_reject_condition == QUERY_REJECT_CONDITION_UNSPECIFIED)
+        if (q->query_reject_condition == QUERY_REJECT_CONDITION_UNSPECIFIED && !run->was_paused)
             world_fail(r->w, "query", "run=%s rejected without a condition", run->run_id);
         return;
     }
@@ -235,6 +237,10 @@ static void check_deleted_stays_gone(const struct rpc *r) {
 void checker_on_ok(struct rpc *r) {
     struct run_model *run = r->subject.run;
     check_deleted_stays_gone(r);
+    bool is_set_aside = r->kind == RPC_query_workflow && run->was_paused &&
+                        ((const Ws__QueryWorkflowResponse *)r->response)->query_rejected;
+    if (r->subject.is_bad && is_set_aside)
+        return; /* nobody has looked at the query */
     if (r->subject.is_bad) {
         world_fail(r->w, "bad_request_refused", "%s", rpc_name(r->kind));
         return;
@@ -242,6 +248,7 @@ void checker_on_ok(struct rpc *r) {
     switch (r->kind) {
     case RPC_start_workflow:
         on_start(r);
+        checker_on_task(r);
         break;
     case RPC_signal_workflow:
         on_signal(r);
@@ -286,6 +293,15 @@ void checker_on_ok(struct rpc *r) {
         break;
     case RPC_describe_workflow:
         check_describe(r);
+        control_check_describe(r);
+        break;
+    case RPC_pause_activity:
+    case RPC_unpause_activity:
+    case RPC_reset_activity:
+    case RPC_update_activity_options:
+    case RPC_pause_workflow:
+    case RPC_unpause_workflow:
+        control_on_ok(r);
         break;
     case RPC_query_workflow:
         check_query(r);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "control.h"
 #include "errand.h"
 #include "names.h"
 #include "program.h"
@@ -39,6 +40,8 @@ struct client {
 static void client_errand_done(struct errand *e) {
     struct client *c = e->owner;
     c->errand_count--;
+    if (e->kind == ERRAND_CONTROL)
+        control_ended(e);
     if (e->kind != ERRAND_START && e->kind != ERRAND_SIGNAL_WITH_START && e->kind != ERRAND_UPDATE_WITH_START)
         return;
     for (size_t i = 0; i < IDS_PER_CLIENT; i++)
@@ -103,6 +106,8 @@ static void client_start(struct client *c) {
         slot->request->padding = client_choose_padding(c);
         client_choose_policies(c, slot->request);
         client_choose_rider(c, slot->request);
+        slot->request->is_eager = !slot->request->rider && rng_chance(&c->w->rng, 4);
+        slot->request->has_callback = !slot->request->rider && rng_chance(&c->w->rng, 6);
     }
     struct request_model *rider = slot->request->rider;
     struct errand *e = errand_new(c->w,
@@ -182,6 +187,35 @@ static void client_reset(struct client *c, struct run_model *run) {
     client_send(c, e);
 }
 
+static void client_control(struct client *c, struct run_model *run) {
+    for (int tries = 0; tries < 20 && !control_has_activity(run); tries++)
+        run = client_pick_run(c);
+    struct errand *e = errand_new(c->w, ERRAND_CONTROL, TRIES);
+    e->workflow_id = run->workflow_id;
+    e->run = run;
+    if (!control_choose(e)) {
+        errand_drop(e);
+        return;
+    }
+    e->request = model_request(c->w, run->workflow_id, "control");
+    client_send(c, e);
+}
+
+/* Whatever may be paused goes on. */
+static void client_unpause_all(struct client *c, struct run_model *run) {
+    for (;;) {
+        struct errand *e = errand_new(c->w, ERRAND_CONTROL, CALM_TRIES);
+        e->workflow_id = run->workflow_id;
+        e->run = run;
+        if (!control_choose_unpause(e)) {
+            errand_drop(e);
+            return;
+        }
+        e->request = model_request(c->w, run->workflow_id, "control");
+        client_send(c, e);
+    }
+}
+
 static void client_read_done(struct reading *g unused_arg) {}
 
 static void client_read(struct client *c, struct run_model *run, enum reading_kind kind) {
@@ -206,15 +240,16 @@ static void client_choose(struct client *c) {
             DO_RESET,
             DO_DELETE,
             DO_UPDATE,
+            DO_CONTROL,
             DO_DESCRIBE,
             DO_HISTORY,
             DO_REVERSE,
             DO_TAIL,
             DO_CLOSE
         } what;
-    } choices[] = {{26, DO_START},    {17, DO_SIGNAL}, {10, DO_UPDATE}, {1, DO_DELETE},   {3, DO_CANCEL},
-                   {2, DO_TERMINATE}, {9, DO_QUERY},   {3, DO_RESET},   {8, DO_DESCRIBE}, {10, DO_HISTORY},
-                   {3, DO_REVERSE},   {4, DO_TAIL},    {4, DO_CLOSE}};
+    } choices[] = {{26, DO_START},   {11, DO_SIGNAL},   {6, DO_CONTROL}, {10, DO_UPDATE}, {1, DO_DELETE},
+                   {3, DO_CANCEL},   {2, DO_TERMINATE}, {9, DO_QUERY},   {3, DO_RESET},   {8, DO_DESCRIBE},
+                   {10, DO_HISTORY}, {3, DO_REVERSE},   {4, DO_TAIL},    {4, DO_CLOSE}};
     unsigned roll = (unsigned)rng_below(&c->w->rng, 100);
     size_t i = 0;
     while (roll >= choices[i].weight)
@@ -232,6 +267,8 @@ static void client_choose(struct client *c) {
         client_ask(c, ERRAND_QUERY, run);
     else if (choices[i].what == DO_UPDATE)
         client_update(c, run);
+    else if (choices[i].what == DO_CONTROL)
+        client_control(c, run);
     else if (choices[i].what == DO_DELETE)
         client_delete(c, run);
     else if (choices[i].what == DO_RESET)
@@ -286,6 +323,13 @@ void clients_free(struct world *w) {
         world_not(w, &c->act);
     }
     mem_free(w->clients);
+}
+
+/* Errands that are still under way may pause something yet, so this is asked for until nothing is. */
+void clients_unpause(struct world *w) {
+    for (size_t i = 0; i < w->model.run_count; i++)
+        if (!w->model.in_order[i]->close_type)
+            client_unpause_all(&w->clients[0], w->model.in_order[i]);
 }
 
 void clients_rest(struct world *w) {

@@ -10,6 +10,7 @@
 struct client *clients_new(struct world *w);
 void clients_free(struct world *w);
 void clients_rest(struct world *w); /* nothing new; what is under way goes on */
+void clients_unpause(struct world *w); /* all that may be paused; again and again in the calm phase */
 bool clients_are_done(const struct world *w);
 /* A signal that lets the run's program pass every wait for signals. */
 void clients_send_end_signal(struct world *w, struct run_model *run);

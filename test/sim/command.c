@@ -32,6 +32,7 @@ static void command_schedule(const struct program *p, uint32_t number, struct ar
     at->task_queue = make_queue(a, WORKER_QUEUE, NULL);
     at->input = make_payloads(a, make_text(a, "fails=%" PRIu32 " work=%" PRIu32 " heartbeat=%" PRIu32,
                                            plan.fails, plan.work_ms, plan.heartbeat_ms));
+    at->request_eager_execution = number % 3 == 0;
     activity_timeouts(at, &plan, &r, a);
     if (rng_chance(&r, 2))
         at->retry_policy = make_retry(a, &r);

@@ -4,9 +4,11 @@
 #include "errand.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "bad_request.h"
 #include "base/mem.h"
+#include "control.h"
 #include "names.h"
 #include "program.h"
 #include "request.h"
@@ -49,6 +51,16 @@ void errand_drop(struct errand *e) {
     errand_free(e);
 }
 
+/* The client has a worker beside it, which takes the first task that came with the answer; now and then not.
+ */
+static void errand_pass_on(struct errand *e, const Ws__StartWorkflowExecutionResponse *m) {
+    char space[MODEL_ID_MAX];
+    if (!m->eager_workflow_task || m->eager_workflow_task->task_token.len == 0 || rng_chance(&e->w->rng, 5))
+        return;
+    snprintf(space, sizeof(space), "%.*s", (int)strcspn(e->workflow_id, "/"), e->workflow_id);
+    workers_give_first_task(e->w, space, m->eager_workflow_task);
+}
+
 static void errand_ended(struct rpc *r) {
     struct errand *e = r->owner;
     bool is_busy = false;
@@ -58,6 +70,8 @@ static void errand_ended(struct rpc *r) {
         is_busy |= e->calls[i] != NULL;
     }
     e->is_settled |= r->outcome != RPC_UNKNOWN;
+    if (r->kind == RPC_start_workflow && r->outcome == RPC_OK)
+        errand_pass_on(e, (const void *)r->response);
     if (is_busy)
         return;
     if (!e->is_settled && e->tries_left-- > 0) {
@@ -106,6 +120,16 @@ static const Ws__StartWorkflowExecutionRequest *errand_start(struct errand *e, s
         q->workflow_execution_timeout = make_duration(a, (20 + (int64_t)rng_below(&r, 600)) * USEC_PER_SEC);
     if (rng_chance(&r, 10) && !q->cron_schedule[0] && !is_simple)
         q->workflow_start_delay = make_duration(a, (int64_t)rng_below(&r, 20 * USEC_PER_SEC));
+    q->request_eager_execution = request->is_eager;
+    if (request->has_callback) {
+        Common__Callback *c = MAKE(a, Common__Callback, common__callback__init);
+        c->variant_case = COMMON__CALLBACK__VARIANT_NEXUS;
+        c->nexus = MAKE(a, Common__Callback__Nexus, common__callback__nexus__init);
+        c->nexus->url = make_text(a, "http://localhost/%s", request->id);
+        q->completion_callbacks = arena_array(a, Common__Callback *, 1);
+        ensure(q->completion_callbacks);
+        q->completion_callbacks[q->n_completion_callbacks++] = c;
+    }
     if (rng_chance(&r, 3))
         q->workflow_task_timeout = make_duration(a, (1 + (int64_t)rng_below(&r, 15)) * USEC_PER_SEC);
     return q;
@@ -256,11 +280,13 @@ static void errand_send(struct errand *e, size_t place) {
         [ERRAND_UPDATE] = RPC_update_workflow,
         [ERRAND_SIGNAL_WITH_START] = RPC_signal_with_start,
         [ERRAND_UPDATE_WITH_START] = RPC_execute_multi,
+        [ERRAND_CONTROL] = RPC_pause_activity,
     };
     struct rpc *r = rpc_new(e->w, kinds[e->kind], e, errand_ended);
     r->subject = (struct rpc_subject){.run = e->run,
                                       .request = e->request,
                                       .workflow_id = e->workflow_id,
+                                      .activity = e->activity,
                                       .by_chain = e->by_chain,
                                       .is_bad = e->kind == ERRAND_BAD || e->query_fails};
     e->calls[place] = r;
@@ -295,6 +321,9 @@ static void errand_send(struct errand *e, size_t place) {
         break;
     case ERRAND_UPDATE_WITH_START:
         request = errand_update_with_start(e, &r->arena);
+        break;
+    case ERRAND_CONTROL:
+        request = control_request(e, &r->arena, &r->kind);
         break;
     case ERRAND_BAD:
         request = bad_request(e->w, &r->arena, &r->kind);

@@ -14,6 +14,7 @@ enum errand_kind {
     ERRAND_UPDATE,
     ERRAND_SIGNAL_WITH_START,
     ERRAND_UPDATE_WITH_START,
+    ERRAND_CONTROL,
     ERRAND_BAD
 };
 
@@ -29,6 +30,10 @@ struct errand {
     bool by_chain; /* cancel, terminate: by the first run's id */
     bool query_fails; /* asks for what the program does not know */
     bool only_open; /* query: to be rejected when the run is closed */
+    int control; /* enum control_kind */
+    unsigned control_flags;
+    uint32_t activity; /* control: which, or CONTROL_RUN */
+    int64_t value_us; /* control: a new timeout */
     unsigned tries_left;
     struct rpc *calls[ERRAND_CALLS_MAX]; /* under way at the same time */
     bool is_settled; /* one of them got a definite answer */

@@ -106,6 +106,7 @@ static void check_one_run_per_request(struct world *w, struct run_model *run,
         world_fail(w, "one_run_per_request", "request=%s made run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);
     else {
+        request->is_repeated |= request->run && request->run != run;
         request->run = run;
         run->request = request;
     }

@@ -38,7 +38,8 @@ static void saw_info(struct keeper *k, const Ws__DescribeScheduleResponse *m) {
 /* The same request id is the same trigger. */
 static void saw_trigger(struct keeper *k, const Rondo__TriggerScheduleResponse *m) {
     const Rondo__LedgerEntry *e = m->entry;
-    bool is_again = k->task == KEEP_TRIGGER_AGAIN;
+    /* An answer without a row says that nothing was decided before the caller's time was up. */
+    bool is_again = k->task == KEEP_TRIGGER_AGAIN && k->trigger_row;
     if (!e || (is_again && e->id != k->trigger_row) ||
         (is_again && k->trigger_run[0] && !streq(e->run_id, k->trigger_run))) {
         world_fail(k->w, "trigger_once",
@@ -46,7 +47,7 @@ static void saw_trigger(struct keeper *k, const Rondo__TriggerScheduleResponse *
                    k->trigger_id, e ? e->id : 0, e ? e->run_id : "", k->trigger_row, k->trigger_run);
         return;
     }
-    if (!is_again) {
+    if (k->task == KEEP_TRIGGER_NOW) {
         memcpy(k->trigger_id, k->request_id, sizeof(k->trigger_id));
         k->trigger_draw = k->draw;
         k->triggers_since = 0;

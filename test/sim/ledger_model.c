@@ -11,8 +11,9 @@
 #include "program.h"
 #include "world.h"
 
-#define ACTIVE_US (10 * USEC_PER_SEC) /* how late an action may be that is done only while the server is up  \
-                                       */
+#define ACTIVE_US                                                                                            \
+    (10 * USEC_PER_SEC) /* how late an action may be that is done only while the server is up                \
+                         */
 #define LEDGER_DAYS INT64_C(90) /* that rows are kept */
 #define TROUBLE_US (150 * USEC_PER_SEC) /* when the server was down meanwhile, or its disk stood still */
 #define LATE_US (3 * USEC_PER_SEC) /* when nothing disturbs the server */

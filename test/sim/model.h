@@ -42,6 +42,11 @@ struct request_model {
     struct run_model *base; /* reset: the run that is copied */
     bool drops_signals; /* reset: later signals are not wanted in the new run */
     bool is_signal; /* its kind is "signal" */
+    bool is_eager; /* start: the first task is wanted with the answer */
+    bool is_repeated; /* start: it made more than one run, as it may when nobody is left who knows it */
+    bool has_callback; /* start: somebody wants to hear of its end */
+    uint32_t callback_ok_epoch; /* which process was told that it arrived; 0: none */
+    char callback_state[16]; /* what it said */
     bool is_acked;
     int64_t acked_us;
 };
@@ -54,6 +59,13 @@ struct activity_model {
     bool completion_acked;
     bool cancel_acked;
     int64_t acked_us;
+    bool is_touched; /* somebody asked for a control of it */
+    bool control_busy; /* and waits for the answer */
+    bool may_be_paused;
+    int64_t paused_acked_us; /* by the wall clock; 0: not for sure */
+    bool was_reset; /* its attempts may begin anew */
+    bool heartbeat_dropped; /* and without the last details */
+    int64_t options_us; /* acknowledged start-to-close timeout; 0: none */
     uint64_t heartbeat_acked; /* the number in the last acknowledged heartbeat */
     char acked_result[32];
     char recorded_result[32];
@@ -107,6 +119,10 @@ struct run_model {
     int64_t terminate_acked_us;
     int64_t chain_cancelled_wall_us; /* acknowledged, for whichever run its chain had come to; 0: not */
     bool chain_terminated; /* the same */
+    bool control_busy; /* a pause or an unpause is under way */
+    bool may_be_paused;
+    bool was_paused; /* at some time, maybe */
+    int64_t paused_acked_us; /* by the wall clock; 0: not for sure */
     bool audit_wanted;
     bool is_seen; /* in the calm phase, after the server was left alone */
     bool is_audited; /* in the calm phase */

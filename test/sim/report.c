@@ -38,6 +38,9 @@ void report_add(struct report *total, const struct report *rep) {
     total->tally.deletes += rep->tally.deletes;
     total->tally.schedules += rep->tally.schedules;
     total->tally.actions += rep->tally.actions;
+    total->tally.controls += rep->tally.controls;
+    total->tally.callbacks += rep->tally.callbacks;
+    total->tally.eager += rep->tally.eager;
     for (int f = 0; f < FAULT_COUNT; f++)
         total->tally.faults[f] += rep->tally.faults[f];
 }
@@ -51,10 +54,11 @@ void report_print_tally(const struct report *rep) {
     printf("steps=%" PRIu64 " sim_time=%" PRId64 ".%06" PRId64 "s calls=%" PRIu64 " ok=%" PRIu64
            " unknown=%" PRIu64 " starts=%" PRIu64 " completed=%" PRIu64 " signals=%" PRIu64
            " activities=%" PRIu64 " queries=%" PRIu64 " resets=%" PRIu64 " updates=%" PRIu64
-           " deletes=%" PRIu64 " schedules=%" PRIu64 " actions=%" PRIu64 " crashes=%" PRIu64 " faults={",
+           " deletes=%" PRIu64 " controls=%" PRIu64 " callbacks=%" PRIu64 " eager=%" PRIu64
+           " schedules=%" PRIu64 " actions=%" PRIu64 " crashes=%" PRIu64 " faults={",
            rep->steps, rep->sim_us / USEC_PER_SEC, rep->sim_us % USEC_PER_SEC, t->calls, t->oks, t->unknown,
            t->starts, t->completed, t->signals, t->activities, t->queries, t->resets, t->updates, t->deletes,
-           t->schedules, t->actions, crashes);
+           t->controls, t->callbacks, t->eager, t->schedules, t->actions, crashes);
     const char *comma = "";
     for (int f = 0; f < FAULT_COUNT; f++) {
         if (t->faults[f] == 0)

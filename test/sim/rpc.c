@@ -53,7 +53,7 @@ static void rpc_dispatch(struct engine *e, struct rpc *r) {
 
 static bool rpc_hands_out_task(const struct rpc *r) {
     return r->kind == RPC_poll_workflow_task || r->kind == RPC_poll_activity_task ||
-           r->kind == RPC_complete_workflow_task;
+           r->kind == RPC_complete_workflow_task || r->kind == RPC_start_workflow;
 }
 
 static unsigned rpc_chances(const struct rpc *r) {
@@ -76,6 +76,12 @@ static unsigned rpc_chances(const struct rpc *r) {
     case RPC_patch_schedule:
     case RPC_delete_schedule:
         return 4;
+    case RPC_pause_activity:
+    case RPC_unpause_activity:
+    case RPC_reset_activity:
+    case RPC_update_activity_options:
+    case RPC_pause_workflow:
+    case RPC_unpause_workflow:
     case RPC_update_workflow:
     case RPC_execute_multi:
     case RPC_reset_workflow:
@@ -95,7 +101,10 @@ static struct str rpc_task_token(const struct rpc *r) {
         token = &((Ws__PollWorkflowTaskQueueResponse *)r->response)->task_token;
     else if (r->kind == RPC_poll_activity_task)
         token = &((Ws__PollActivityTaskQueueResponse *)r->response)->task_token;
-    else if (r->kind == RPC_complete_workflow_task) {
+    else if (r->kind == RPC_start_workflow) {
+        const Ws__StartWorkflowExecutionResponse *m = (const void *)r->response;
+        token = m->eager_workflow_task ? &m->eager_workflow_task->task_token : NULL;
+    } else if (r->kind == RPC_complete_workflow_task) {
         const Ws__RespondWorkflowTaskCompletedResponse *m = (const void *)r->response;
         token = m->workflow_task ? &m->workflow_task->task_token : NULL;
     }

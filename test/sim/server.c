@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "base/err.h"
+#include "callback.h"
 #include "host/zoneinfo.h"
 #include "rpc.h"
 #include "world.h"
@@ -81,6 +82,9 @@ void server_start(struct world *w) {
         .queue_tasks_max = w->profile.queue_tasks_max,
         .namespaces = namespaces,
         .retention_us = SERVER_RETENTION_US,
+        .limits = {.allows_callbacks = true},
+        .send_callback = callbacks_receive,
+        .callback_ctx = w,
         .on_fatal = server_on_fatal,
         .fatal_ctx = w,
     };
@@ -103,6 +107,7 @@ static void server_is_gone(struct world *w) {
     s->state = SERVER_DOWN;
     world_note_trouble(w);
     s->crash_wanted = false;
+    callbacks_drop(w);
     server_cut_calls(s);
     for (size_t i = 0; i < w->model.run_count; i++)
         if (!w->model.in_order[i]->close_type)

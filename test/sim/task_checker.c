@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "control.h"
 #include "history.h"
 #include "history_rules.h"
 #include "names.h"
@@ -13,6 +14,7 @@
 #include "wire/encode.h"
 
 #define TASK_HISTORY_FIELD 8 /* of PollWorkflowTaskQueueResponse */
+#define EAGER_TASK_FIELD 2 /* of StartWorkflowExecutionResponse */
 #define NEXT_TASK_FIELD 1 /* of RespondWorkflowTaskCompletedResponse */
 
 /* A closed run has no tasks. */
@@ -76,6 +78,7 @@ static void on_workflow_task(struct world *w, const char *namespace_name,
                run->run_id, run->workflow_id, m->previous_started_event_id, m->started_event_id, m->attempt);
     check_task_of_open_run(w, run, "workflow");
     check_task_is_new(w, run, m->started_event_id);
+    control_check_task(w, run, CONTROL_RUN, event_time_us(m->started_time));
     struct glimpse g = history_see(w, run, bytes, TASK_HISTORY_FIELD, task_provisional_id(m));
     check_task_history(w, run, m, &g);
 }
@@ -93,7 +96,7 @@ static void check_attempt_is_new(struct world *w, struct run_model *run,
     if (a->completion_acked || a->cancel_acked || a->close_type)
         world_fail(w, "attempt_is_new", "run=%s activity=%s is handed out, but it ended", run->run_id,
                    m->activity_id);
-    if (m->attempt <= a->failed_attempt)
+    if (m->attempt <= a->failed_attempt && !a->was_reset)
         world_fail(w, "attempt_is_new",
                    "run=%s activity=%s attempt=%" PRId32 ", but attempt %" PRId32 " failed", run->run_id,
                    m->activity_id, m->attempt, a->failed_attempt);
@@ -109,7 +112,8 @@ static void check_heartbeat_kept(struct world *w, const struct run_model *run,
     uint64_t beat = 0;
     payload_text(m->heartbeat_details, text, sizeof(text));
     (void)sscanf(text, "beat-%" SCNu64, &beat); /* no details: beat 0 */
-    if (n < MODEL_ACTIVITIES_MAX && beat < run->activities[n].heartbeat_acked)
+    if (n < MODEL_ACTIVITIES_MAX && beat < run->activities[n].heartbeat_acked &&
+        !run->activities[n].heartbeat_dropped)
         world_fail(w, "heartbeat_kept",
                    "run=%s activity=%s has beat %" PRIu64 ", %" PRIu64 " was acknowledged", run->run_id,
                    m->activity_id, beat, run->activities[n].heartbeat_acked);
@@ -132,7 +136,9 @@ static void check_poll_wakes(struct world *w, const struct run_model *run, const
                              const Ws__PollActivityTaskQueueResponse *m) {
     const int64_t late_us = 5 * USEC_PER_SEC;
     size_t space = space_of(namespace_name);
-    if (world_clock_jumped(w) || w->tally.faults[FAULT_disk_stalled] > 0)
+    uint32_t n = program_number(m->activity_id);
+    bool was_held = run->was_paused || (n < MODEL_ACTIVITIES_MAX && run->activities[n].is_touched);
+    if (world_clock_jumped(w) || w->tally.faults[FAULT_disk_stalled] > 0 || was_held)
         return;
     int64_t ready_us = w->now.mono.us - (w->now.wall.us - event_time_us(m->current_attempt_scheduled_time));
     for (size_t i = 0; i < MODEL_IDLE_POLLS; i++) {
@@ -154,6 +160,7 @@ static void on_activity_task(struct world *w, const char *namespace_name,
                m->attempt);
     check_task_of_open_run(w, run, "activity");
     check_attempt_is_new(w, run, m);
+    control_check_task(w, run, program_number(m->activity_id), event_time_us(m->started_time));
     check_heartbeat_kept(w, run, m);
     check_poll_wakes(w, run, namespace_name, m);
 }
@@ -186,6 +193,8 @@ static void on_completion(struct rpc *r) {
     const Ws__RespondWorkflowTaskCompletedResponse *m = (const void *)r->response;
     if (!m->reset_history_event_id) /* a discarded task leaves no trace */
         check_completed_once(r);
+    for (size_t i = 0; i < m->n_activity_tasks; i++)
+        on_activity_task(r->w, q->namespace_, m->activity_tasks[i]);
     struct str rest = buf_str(&r->reply);
     struct wire_field f;
     bool ok;
@@ -194,7 +203,24 @@ static void on_completion(struct rpc *r) {
             on_workflow_task(r->w, q->namespace_, m->workflow_task, f.content);
 }
 
+static void on_start(struct rpc *r) {
+    const Ws__StartWorkflowExecutionRequest *q = r->request;
+    const Ws__StartWorkflowExecutionResponse *m = (const void *)r->response;
+    struct str rest = buf_str(&r->reply);
+    struct wire_field f;
+    bool ok;
+    if (m->eager_workflow_task && !q->request_eager_execution)
+        world_fail(r->w, "eager_is_asked_for", "run=%s has its first task in the answer", m->run_id);
+    while (m->eager_workflow_task && wire_next_field(&rest, &f, &ok))
+        if (f.number == EAGER_TASK_FIELD)
+            on_workflow_task(r->w, q->namespace_, m->eager_workflow_task, f.content);
+}
+
 void checker_on_task(struct rpc *r) {
+    if (r->kind == RPC_start_workflow) {
+        on_start(r);
+        return;
+    }
     if (r->kind == RPC_complete_workflow_task)
         on_completion(r);
     else if (r->kind == RPC_poll_workflow_task)

@@ -31,6 +31,26 @@ void worker_forget(struct worker *worker, const char *run_id) {
         *p = (struct program){0};
 }
 
+void worker_give_activity(struct worker *worker, const Ws__PollActivityTaskQueueResponse *task) {
+    for (unsigned i = 0; i < worker->activity_slot_count; i++)
+        if (activity_slot_is_free(&worker->activity_slots[i])) {
+            activity_slot_give(&worker->activity_slots[i], task);
+            return;
+        }
+}
+
+void workers_give_first_task(struct world *w, const char *namespace_name,
+                             const Ws__PollWorkflowTaskQueueResponse *task) {
+    for (unsigned i = 0; i < w->profile.worker_count; i++) {
+        struct worker *worker = &w->workers[i];
+        struct workflow_slot *s = &worker->workflow_slots[worker->workflow_slot_count - 1];
+        if (!worker->is_alive || !streq(worker->namespace_name, namespace_name) || !workflow_slot_is_free(s))
+            continue;
+        workflow_slot_give(s, task);
+        return;
+    }
+}
+
 static void worker_live(struct world *w, struct happening *h) {
     struct worker *worker = container_of(h, struct worker, rebirth);
     worker->is_alive = true;
@@ -102,8 +122,8 @@ static void worker_init(struct world *w, struct worker *worker, unsigned index) 
     worker->rebirth.run = worker_live;
     worker->is_sticky = !rng_chance(&w->rng, 4);
     worker->returns_new = rng_chance(&w->rng, 2);
-    worker->workflow_slot_count = 2 + (unsigned)rng_below(&w->rng, 4);
-    worker->activity_slot_count = 1 + (unsigned)rng_below(&w->rng, 4);
+    worker->workflow_slot_count = 3 + (unsigned)rng_below(&w->rng, 4); /* the last one is eager */
+    worker->activity_slot_count = 2 + (unsigned)rng_below(&w->rng, 4);
     snprintf(worker->name, sizeof(worker->name), "worker%u", index);
     worker->workflow_slots = mem_zalloc(worker->workflow_slot_count * sizeof(struct workflow_slot));
     worker->activity_slots = mem_zalloc(worker->activity_slot_count * sizeof(struct activity_slot));
@@ -112,6 +132,8 @@ static void worker_init(struct world *w, struct worker *worker, unsigned index) 
         workflow_slot_init(&worker->workflow_slots[i], worker, worker->is_sticky && i % 2 == 1);
     for (unsigned i = 0; i < worker->activity_slot_count; i++)
         activity_slot_init(&worker->activity_slots[i], worker);
+    worker->workflow_slots[worker->workflow_slot_count - 1].is_eager = true;
+    worker->activity_slots[worker->activity_slot_count - 1].is_eager = true;
     world_at(w, &worker->rebirth, world_delay(w, 0, USEC_PER_SEC));
 }
 

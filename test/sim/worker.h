@@ -6,6 +6,7 @@
 #pragma once
 
 #include "program.h"
+#include "workflowservice.pb-c.h"
 #include "world.h"
 
 #define WORKER_QUEUE "work"
@@ -42,6 +43,11 @@ void workers_hang_one(struct world *w);
 /* A delay of what a worker does, longer while it hangs. */
 int64_t worker_delay(const struct worker *worker, int64_t delay_us);
 void workers_revive(struct world *w); /* all of them, for the calm phase */
+
+/* Tasks that came with an answer; without a free slot they are left lying until their time is up. */
+void worker_give_activity(struct worker *worker, const Ws__PollActivityTaskQueueResponse *task);
+void workers_give_first_task(struct world *w, const char *namespace_name,
+                             const Ws__PollWorkflowTaskQueueResponse *task);
 
 /* The cached program of a run, NULL when the worker does not have it. */
 struct program *worker_recall(struct worker *worker, const char *run_id);

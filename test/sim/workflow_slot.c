@@ -42,7 +42,18 @@ static void slot_next(struct workflow_slot *s, void (*what)(struct world *w, str
     world_at(s->worker->w, &s->next, worker_delay(s->worker, delay_us));
 }
 
+bool workflow_slot_is_free(const struct workflow_slot *s) {
+    return s->is_eager && !s->rpc && !s->task && !heap_has(&s->next.node);
+}
+
+void workflow_slot_give(struct workflow_slot *s, const Ws__PollWorkflowTaskQueueResponse *task) {
+    s->worker->w->tally.eager++;
+    slot_take(s, task);
+}
+
 void workflow_slot_begin(struct workflow_slot *s) {
+    if (s->is_eager)
+        return;
     slot_next(s, slot_poll, world_delay(s->worker->w, 0, 100 * USEC_PER_MS));
 }
 
@@ -57,7 +68,8 @@ void workflow_slot_end(struct workflow_slot *s) {
 /* The task is over, one way or another. */
 static void slot_leave(struct workflow_slot *s) {
     s->task = NULL;
-    slot_next(s, slot_poll, world_delay(s->worker->w, 0, 20 * USEC_PER_MS));
+    if (!s->is_eager)
+        slot_next(s, slot_poll, world_delay(s->worker->w, 0, 20 * USEC_PER_MS));
 }
 
 static void slot_polled(struct rpc *r) {
@@ -305,6 +317,8 @@ static void slot_completed(struct rpc *r) {
     /* A task that was discarded never was: the worker goes on from where it was before it. */
     if (s->worker->is_sticky && !m->reset_history_event_id)
         worker_remember(s->worker, &s->program);
+    for (size_t i = 0; i < m->n_activity_tasks; i++)
+        worker_give_activity(s->worker, m->activity_tasks[i]);
     if (m->workflow_task && m->workflow_task->task_token.len > 0)
         slot_take(s, m->workflow_task);
     else

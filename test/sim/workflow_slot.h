@@ -11,6 +11,7 @@ struct worker;
 struct workflow_slot {
     struct worker *worker;
     bool is_sticky; /* polls the worker's own queue */
+    bool is_eager; /* never polls: it is given first tasks that come with the answer to a start */
     struct rpc *rpc;
     struct rpc *echo; /* the second of two equal answers */
     struct happening next;
@@ -26,3 +27,5 @@ void workflow_slot_init(struct workflow_slot *s, struct worker *worker, bool is_
 void workflow_slot_done(struct workflow_slot *s);
 void workflow_slot_begin(struct workflow_slot *s);
 void workflow_slot_end(struct workflow_slot *s); /* the worker died */
+bool workflow_slot_is_free(const struct workflow_slot *s); /* an eager one */
+void workflow_slot_give(struct workflow_slot *s, const Ws__PollWorkflowTaskQueueResponse *task);

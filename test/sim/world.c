@@ -14,6 +14,7 @@
 #include "auditor.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "callback.h"
 #include "client.h"
 #include "host/zoneinfo.h"
 #include "keeper.h"
@@ -120,6 +121,7 @@ int world_new(const struct world_config *cfg, struct world **ret) {
     w->keepers = keepers_new(w);
     w->workers = workers_new(w);
     w->auditor = auditor_new(w);
+    w->callbacks = callbacks_new(w);
     w->survey = survey_new(w);
     *ret = w;
     return 0;
@@ -132,6 +134,7 @@ void world_free(struct world *w) {
     keepers_free(w);
     clients_free(w);
     server_done(w);
+    callbacks_done(w);
     model_done(&w->model);
     heap_done(&w->agenda);
     zoneinfo_free(w->zoneinfo);

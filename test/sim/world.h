@@ -15,6 +15,7 @@
 #include "trace.h"
 
 struct auditor;
+struct callback_desk;
 struct client;
 struct keeper;
 struct survey;
@@ -34,6 +35,9 @@ struct tally {
     uint64_t updates;
     uint64_t deletes;
     uint64_t schedules;
+    uint64_t controls; /* pauses and the like */
+    uint64_t callbacks; /* that arrived */
+    uint64_t eager; /* tasks that came with an answer */
     uint64_t actions; /* rows of their ledgers that say STARTED */
     uint64_t faults[FAULT_COUNT];
 };
@@ -72,6 +76,7 @@ struct world {
     struct keeper *keepers;
     struct worker *workers;
     struct auditor *auditor;
+    struct callback_desk *callbacks;
     struct survey *survey;
     uint64_t next_id;
     int64_t *troubles; /* wall times at which the server went down or came back, or its disk stood still */
