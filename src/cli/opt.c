@@ -381,6 +381,33 @@ const char *opt_list(const struct opt_args *a, size_t row, size_t n) {
     return seen || n ? NULL : text_of(a, o);
 }
 
+static bool find_row(const struct opt_args *a, const char *name, size_t *ret) {
+    for (*ret = 0; *ret < a->command->opt_count; ++*ret)
+        if (streq(a->command->opts[*ret].name, name))
+            return true;
+    return false;
+}
+
+const char *opt_named(const struct opt_args *a, const char *name) {
+    size_t row;
+    return find_row(a, name, &row) ? opt_text(a, row) : NULL;
+}
+
+bool opt_named_flag(const struct opt_args *a, const char *name) {
+    size_t row;
+    return find_row(a, name, &row) && opt_flag(a, row);
+}
+
+bool opt_named_given(const struct opt_args *a, const char *name) {
+    size_t row;
+    return find_row(a, name, &row) && opt_is_given(a, row);
+}
+
+const char *opt_named_list(const struct opt_args *a, const char *name, size_t n) {
+    size_t row;
+    return find_row(a, name, &row) ? opt_list(a, row, n) : NULL;
+}
+
 bool opt_global_flag(const struct opt_args *a, size_t row) {
     ensure(row < a->program->global_count);
     return flag_of(a, &a->program->globals[row]);

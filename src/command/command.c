@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "command/caller.h"
+#include "command/command_int.h"
 #include "json/shape.h"
 
 #define OUTPUT_BYTES_MAX (256u << 20)
@@ -41,13 +41,6 @@ const char *flag_named(const struct opt_args *a, const char *name) {
 
 /* Calls. */
 
-struct asking {
-    struct command *command;
-    struct buf *out;
-    enum command_exit exit;
-    bool has_more;
-};
-
 /* The token for the next page goes from the response to the request. */
 static int take_token(struct command *c, const ProtobufCMessage *response, bool *ret_has_more) {
     const ProtobufCFieldDescriptor *from = shape_field(response->descriptor, STR("next_page_token"));
@@ -67,61 +60,13 @@ static int take_token(struct command *c, const ProtobufCMessage *response, bool 
     return 0;
 }
 
-static void on_reply(void *ctx, const struct client_reply *r) {
-    struct asking *q = ctx;
-    if (r->code != GRPC_OK) {
-        q->exit = refusal_say(q->command, r->code, r->text, r->is_unseen);
-        return;
-    }
-    int rc = view_page(q->command, r->message, q->out);
-    if (rc == 0)
-        rc = take_token(q->command, r->message, &q->has_more);
-    q->exit = rc < 0 ? COMMAND_REFUSED : COMMAND_DONE;
-    if (rc == ERR_NO_MEMORY)
-        say("the answer is too large to show");
-}
-
-static bool flush(struct buf *out) {
+bool flush(struct buf *out) {
     bool ok = buf_ok(out) && (!out->len || fwrite(out->data, 1, out->len, stdout) == out->len) &&
               fflush(stdout) == 0;
     if (!ok)
         say("cannot write the result");
     buf_clear(out);
     return ok;
-}
-
-static enum command_exit ask_pages(struct command *c, struct caller *caller, struct buf *out) {
-    struct asking q = {.command = c, .out = out};
-    struct client_ask ask = {.method = c->rule->call,
-                             .request = c->request,
-                             .timeout_us = caller->timeout_us,
-                             .on_reply = on_reply,
-                             .ctx = &q};
-    view_begin(c, out);
-    do {
-        q.exit = COMMAND_REFUSED;
-        q.has_more = false;
-        if (client_call_wait(caller->client, &ask) < 0)
-            say("the call could not be made: out of memory, or the request is too large");
-        if (q.exit != COMMAND_DONE)
-            return q.exit;
-        if (!q.has_more)
-            view_end(c, out);
-        if (!flush(out))
-            return COMMAND_REFUSED;
-        arena_clear(&c->page);
-    } while (q.has_more);
-    return COMMAND_DONE;
-}
-
-enum command_exit command_ask(struct command *c, struct buf *out) {
-    struct caller caller;
-    enum command_exit code = caller_open(c, &caller);
-    if (code != COMMAND_DONE)
-        return code;
-    code = ask_pages(c, &caller, out);
-    caller_close(&caller);
-    return code;
 }
 
 /* So that a short list does not cost a long page. */
@@ -139,6 +84,45 @@ static void limit_pages(struct command *c) {
     }
 }
 
+static int show(struct command *c, const ProtobufCMessage *response, bool *ret_has_more, struct buf *out) {
+    int rc = view_page(c, response, out);
+    if (rc == 0)
+        rc = take_token(c, response, ret_has_more);
+    if (rc == ERR_NO_MEMORY)
+        say("the answer is too large to show");
+    return rc;
+}
+
+enum command_exit ask_pages(struct command *c, struct buf *out) {
+    struct session_ask ask = {.method = c->rule->call, .request = c->request};
+    bool has_more = false;
+    limit_pages(c);
+    view_begin(c, out);
+    do {
+        ProtobufCMessage *response;
+        enum command_exit code = session_call(c, &ask, &c->page, &response);
+        if (code != COMMAND_DONE)
+            return code;
+        if (show(c, response, &has_more, out) < 0)
+            return COMMAND_REFUSED;
+        if (!has_more)
+            view_end(c, out);
+        if (!flush(out))
+            return COMMAND_REFUSED;
+        arena_clear(&c->page);
+    } while (has_more);
+    return COMMAND_DONE;
+}
+
+static command_fn *run_of(enum command_id id) {
+    static command_fn *const runs[COMMAND_IDS] = {
+#define RUN(id, fn) [COMMAND_##id] = fn,
+#include "command/runs.def"
+#undef RUN
+    };
+    return runs[id] ? runs[id] : ask_pages;
+}
+
 enum command_exit command_run(enum command_id id, const struct opt_args *a, enum command_format format) {
     struct command c = {.id = id, .rule = &command_rules[id], .args = a, .format = format};
     enum command_exit code = COMMAND_MISUSED;
@@ -146,14 +130,14 @@ enum command_exit command_run(enum command_id id, const struct opt_args *a, enum
     arena_init(&c.arena, COMMAND_MEMORY_MAX);
     arena_init(&c.page, COMMAND_MEMORY_MAX);
     buf_init(&out, OUTPUT_BYTES_MAX);
-    if (command_own(id)) {
-        code = command_own(id)(&c, &out);
-        if (code == COMMAND_DONE && !flush(&out))
-            code = COMMAND_REFUSED;
-    } else if (request_build(&c) == 0) {
-        limit_pages(&c);
-        code = command_ask(&c, &out);
-    }
+    c.session = session_make();
+    if (!c.session)
+        say("out of memory");
+    else if (request_build(&c) == 0)
+        code = run_of(id)(&c, &out);
+    if (code == COMMAND_DONE && !flush(&out))
+        code = COMMAND_REFUSED;
+    session_free(c.session);
     buf_done(&out);
     arena_done(&c.page);
     arena_done(&c.arena);

@@ -106,6 +106,7 @@ static int fragment(enum flag_form form, const char *text, struct buf *out, stru
         return 0;
     case FORM_NONE:
     case FORM_PLAIN:
+    case FORM_TEXT_JSON:
     case FORM_EVERY:
         break;
     }
@@ -155,23 +156,31 @@ int request_set(ProtobufCMessage *m, const char *path, enum flag_form form, cons
 }
 
 /* What every request of its kind carries. */
-static int set_common(struct command *c, struct err *e) {
+static int set_common(struct command *c, ProtobufCMessage *m, struct err *e) {
     struct rng rng;
     int rc = 0;
     rng_init(&rng, host_entropy());
-    if (request_has(c->request, "namespace"))
-        rc = request_set(c->request, "namespace", FORM_PLAIN, flag_named(c->args, "namespace"), &c->arena, e);
-    if (rc == 0 && request_has(c->request, "identity"))
-        rc = request_set(c->request, "identity", FORM_PLAIN, IDENTITY, &c->arena, e);
-    if (rc == 0 && request_has(c->request, "request_id"))
-        rc =
-            request_set(c->request, "request_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena, e);
+    if (request_has(m, "namespace"))
+        rc = request_set(m, "namespace", FORM_PLAIN, flag_named(c->args, "namespace"), &c->arena, e);
+    if (rc == 0 && request_has(m, "identity"))
+        rc = request_set(m, "identity", FORM_PLAIN, IDENTITY, &c->arena, e);
+    if (rc == 0 && request_has(m, "request_id"))
+        rc = request_set(m, "request_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena, e);
     if (rc == 0 && (c->id == COMMAND_WORKFLOW_START || c->id == COMMAND_WORKFLOW_SIGNAL_START))
-        rc = request_set(c->request, "workflow_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena,
-                         e);
-    if (rc < 0)
-        say("--namespace: %s", e->text);
+        rc = request_set(m, "workflow_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena, e);
     return rc;
+}
+
+ProtobufCMessage *request_new(struct command *c, enum client_method call) {
+    struct err e;
+    ProtobufCMessage *m = message_new(request_type(call), &c->arena);
+    if (!m)
+        say("out of memory");
+    if (m && set_common(c, m, &e) < 0) {
+        say("--namespace: %s", e.text);
+        return NULL;
+    }
+    return m;
 }
 
 static int set_flag(struct command *c, size_t row) {
@@ -233,22 +242,19 @@ static int set_special(struct command *c) {
         rc = set_toggle(c, &e);
     else if (c->id == COMMAND_ATTRIBUTE_CREATE)
         rc = set_attributes(c, &e);
-    else if (c->id == COMMAND_SCHEDULE_CREATE && flag_text(c->args, FLAG_SCHEDULE_CREATE_REMAINING))
-        rc = request_set(c->request, "schedule.state.limited_actions", FORM_PLAIN, "true", &c->arena, &e);
     if (rc < 0)
         say("%s; see rondo %s --help", e.text, c->args->command->path);
     return rc;
 }
 
-int request_build(struct command *c) {
-    struct err e;
-    c->request = message_new(command_request(c->id), &c->arena);
-    if (!c->request) {
-        say("out of memory");
-        return ERR_NO_MEMORY;
-    }
-    int rc = set_common(c, &e);
+int request_apply(struct command *c) {
+    int rc = 0;
     for (size_t i = 0; rc == 0 && i < c->args->command->opt_count; i++)
         rc = set_flag(c, i);
     return rc < 0 ? rc : set_special(c);
+}
+
+int request_build(struct command *c) {
+    c->request = request_new(c, c->rule->call);
+    return c->request ? request_apply(c) : ERR_NO_MEMORY;
 }

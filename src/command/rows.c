@@ -29,6 +29,13 @@ static size_t width_of(const char *s) {
     return n;
 }
 
+/* Cells at the end that are empty leave nothing behind. */
+static void end_line(struct buf *out) {
+    while (out->len && out->data[out->len - 1] == ' ')
+        buf_truncate(out, out->len - 1);
+    buf_add_u8(out, '\n');
+}
+
 void rows_print(const struct rows *r, struct buf *out) {
     size_t widths[COLUMNS_MAX] = {0};
     ensure(r->columns && r->columns <= COLUMNS_MAX && r->count % r->columns == 0);
@@ -38,7 +45,7 @@ void rows_print(const struct rows *r, struct buf *out) {
         bool is_last = i % r->columns == r->columns - 1;
         buf_add_cstr(out, r->cells[i]);
         if (is_last)
-            buf_add_u8(out, '\n');
+            end_line(out);
         else
             buf_printf(out, "%*s", (int)(widths[i % r->columns] - width_of(r->cells[i]) + 2), "");
     }

@@ -57,6 +57,6 @@ const struct command_rule command_rules[COMMAND_IDS] = {
 #undef COMMAND
 };
 
-const ProtobufCMessageDescriptor *command_request(enum command_id id) {
-    return requests[command_rules[id].call];
+const ProtobufCMessageDescriptor *request_type(enum client_method call) {
+    return requests[call];
 }

@@ -4,7 +4,7 @@
  * shows all of it, or with "#0" the first. In JSON a response is shown as it
  * is, a list as an array of its items; where columns take fields of the request
  * too, the object has the columns. */
-#include "command/command_int.h"
+#include "command/schedule_show.h"
 #include "json/json.h"
 #include "json/shape.h"
 #include "workflowservice.pb-c.h"
@@ -84,6 +84,14 @@ static void add_enum(struct buf *out, const ProtobufCEnumDescriptor *d, int valu
     }
 }
 
+/* Words say more than the ranges of a calendar. */
+static void add_spec(struct buf *out, const Schedule__ScheduleSpec *spec) {
+    struct arena scratch;
+    arena_init(&scratch, COMMAND_MEMORY_MAX);
+    spec_words(spec, &scratch, out);
+    arena_done(&scratch);
+}
+
 static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot) {
     const ProtobufCMessage *m;
     switch (f->type) {
@@ -94,6 +102,8 @@ static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const 
         m = *(const ProtobufCMessage *const *)slot;
         if (m && m->descriptor == &ws__count_workflow_executions_response__aggregation_group__descriptor)
             add_group(out, (const void *)m);
+        else if (m && m->descriptor == &schedule__schedule_spec__descriptor)
+            add_spec(out, (const void *)m);
         else if (m)
             add_message(out, m);
         return;
@@ -184,6 +194,11 @@ static const char *cell_text(struct command *c, const ProtobufCMessage *m, const
     bool ok = buf_ok(&text);
     buf_done(&text);
     return ok ? cell : NULL;
+}
+
+const char *view_text(struct command *c, const ProtobufCMessage *m, const char *path) {
+    struct column col = {.path = str_of(path)};
+    return cell_text(c, m, &col);
 }
 
 static const char *title_text(struct command *c, struct str title) {
@@ -330,7 +345,7 @@ static int add_items_json(struct command *c, const struct items *items, struct b
 static int view_one(struct command *c, const ProtobufCMessage *m, struct buf *out) {
     if (c->format == FORMAT_TABLE)
         return *c->rule->columns ? add_card(c, m, out) : 0;
-    if (strchr(c->rule->columns, '@') && c->id != COMMAND_SCHEDULE_DESCRIBE)
+    if (strchr(c->rule->columns, '@'))
         return add_card_json(c, m, out);
     int rc = add_json(m, style_of(c), out);
     buf_add_u8(out, '\n');
