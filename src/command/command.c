@@ -1,13 +1,14 @@
 /* One command, from its flags to its exit code.
  *
- * Happy path: the request is built, the call is made and its answer shown; a
- * list is asked for page by page until it ends or the limit is reached. What is
- * shown goes out after each page. A server that says no is one line on stderr
- * with its text and, where there is one, what to do about it. */
+ * Happy path: what files say is read, the request is built, the call is made and
+ * its answer shown; a list is asked for page by page until it ends or the limit
+ * is reached. What is shown goes out after each page. Commands that are more than
+ * that have a function of their own (runs.def). */
 #include "command/command.h"
 
 #include <stdio.h>
 
+#include "cli/pager.h"
 #include "command/command_int.h"
 #include "json/shape.h"
 
@@ -33,13 +34,8 @@ const char *flag_text(const struct opt_args *a, enum command_flag flag) {
 }
 
 const char *flag_named(const struct opt_args *a, const char *name) {
-    for (size_t i = 0; i < a->command->opt_count; i++)
-        if (streq(a->command->opts[i].name, name))
-            return opt_text(a, i);
-    return NULL;
+    return opt_named(a, name);
 }
-
-/* Calls. */
 
 /* The token for the next page goes from the response to the request. */
 static int take_token(struct command *c, const ProtobufCMessage *response, bool *ret_has_more) {
@@ -69,6 +65,32 @@ bool flush(struct buf *out) {
     return ok;
 }
 
+enum command_exit ask_pages(struct command *c, struct buf *out) {
+    struct talk_ask ask = {.method = c->rule->call, .request = c->request};
+    ProtobufCMessage *response;
+    bool has_more;
+    view_begin(c, out);
+    do {
+        enum command_exit code = talk_call(c, &ask, &c->page, &response);
+        if (code != COMMAND_DONE)
+            return code;
+        int rc = view_page(c, response, out);
+        if (rc == 0)
+            rc = take_token(c, response, &has_more);
+        if (rc < 0) {
+            if (rc == ERR_NO_MEMORY)
+                say("the answer is too large to show");
+            return COMMAND_REFUSED;
+        }
+        if (!has_more)
+            view_end(c, out);
+        if (!flush(out))
+            return COMMAND_REFUSED;
+        arena_clear(&c->page);
+    } while (has_more);
+    return COMMAND_DONE;
+}
+
 /* So that a short list does not cost a long page. */
 static void limit_pages(struct command *c) {
     static const char *const sizes[] = {"page_size", "maximum_page_size"};
@@ -84,60 +106,57 @@ static void limit_pages(struct command *c) {
     }
 }
 
-static int show(struct command *c, const ProtobufCMessage *response, bool *ret_has_more, struct buf *out) {
-    int rc = view_page(c, response, out);
-    if (rc == 0)
-        rc = take_token(c, response, ret_has_more);
-    if (rc == ERR_NO_MEMORY)
-        say("the answer is too large to show");
-    return rc;
-}
+struct run_row {
+    enum command_id id;
+    enum command_exit (*fn)(struct command *c, struct buf *out);
+};
 
-enum command_exit ask_pages(struct command *c, struct buf *out) {
-    struct session_ask ask = {.method = c->rule->call, .request = c->request};
-    bool has_more = false;
-    limit_pages(c);
-    view_begin(c, out);
-    do {
-        ProtobufCMessage *response;
-        enum command_exit code = session_call(c, &ask, &c->page, &response);
-        if (code != COMMAND_DONE)
-            return code;
-        if (show(c, response, &has_more, out) < 0)
-            return COMMAND_REFUSED;
-        if (!has_more)
-            view_end(c, out);
-        if (!flush(out))
-            return COMMAND_REFUSED;
-        arena_clear(&c->page);
-    } while (has_more);
-    return COMMAND_DONE;
-}
-
-static command_fn *run_of(enum command_id id) {
-    static command_fn *const runs[COMMAND_IDS] = {
-#define RUN(id, fn) [COMMAND_##id] = fn,
+static const struct run_row runs[] = {
+#define RUN(id, fn) {COMMAND_##id, fn},
 #include "command/runs.def"
 #undef RUN
-    };
-    return runs[id] ? runs[id] : ask_pages;
+};
+
+static enum command_exit perform(struct command *c, struct buf *out) {
+    if (c->rule->call != CALL_NONE) {
+        if (request_build(c) < 0)
+            return COMMAND_MISUSED;
+        limit_pages(c);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++)
+        if (runs[i].id == c->id) {
+            enum command_exit code = runs[i].fn(c, out);
+            return flush(out) || code != COMMAND_DONE ? code : COMMAND_REFUSED;
+        }
+    return ask_pages(c, out);
 }
 
-enum command_exit command_run(enum command_id id, const struct opt_args *a, enum command_format format) {
-    struct command c = {.id = id, .rule = &command_rules[id], .args = a, .format = format};
+/* A list may be longer than the screen. What waits for something, or asks, talks to the reader directly. */
+static bool is_paged(const struct command *c) {
+    return c->style.has_pager && c->format == FORMAT_TABLE && *c->rule->items &&
+           !opt_named_flag(c->args, "follow");
+}
+
+enum command_exit command_run(enum command_id id, struct opt_args *a, const struct command_style *style) {
+    struct command c = {
+        .id = id, .rule = &command_rules[id], .args = a, .style = *style, .format = style->format};
     enum command_exit code = COMMAND_MISUSED;
+    struct pager pager = {0};
     struct buf out;
     arena_init(&c.arena, COMMAND_MEMORY_MAX);
     arena_init(&c.page, COMMAND_MEMORY_MAX);
     buf_init(&out, OUTPUT_BYTES_MAX);
-    c.session = session_make();
-    if (!c.session)
+    c.talk = talk_new();
+    if (!c.talk) {
         say("out of memory");
-    else if (request_build(&c) == 0)
-        code = run_of(id)(&c, &out);
-    if (code == COMMAND_DONE && !flush(&out))
         code = COMMAND_REFUSED;
-    session_free(c.session);
+    } else if (settings_load(&c) == 0) {
+        if (is_paged(&c))
+            pager_open(&pager, a->env);
+        code = perform(&c, &out);
+        pager_close(&pager);
+    }
+    talk_free(c.talk);
     buf_done(&out);
     arena_done(&c.page);
     arena_done(&c.arena);

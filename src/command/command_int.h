@@ -18,7 +18,9 @@ enum flag_form {
     FORM_JSON, /* a message, or a payload */
     FORM_TEXT_JSON, /* text, as a payload */
     FORM_PAIR, /* KEY=JSON, for a map */
+    FORM_PAIR_TEXT, /* KEY=TEXT, for a map of texts */
     FORM_EVERY, /* an interval, as the cron string "@every ..." */
+    FORM_INPUT, /* --input and its relatives, as payloads (input.c) */
 };
 
 struct flag_rule {
@@ -28,6 +30,7 @@ struct flag_rule {
 };
 extern const struct flag_rule flag_rules[FLAG_ROWS];
 
+#define CALL_NONE CALL_COUNT /* of a command that asks nobody */
 struct command_rule {
     enum client_method call;
     const char *items;
@@ -36,85 +39,119 @@ struct command_rule {
 extern const struct command_rule command_rules[COMMAND_IDS];
 const ProtobufCMessageDescriptor *request_type(enum client_method call);
 
-struct command;
-typedef enum command_exit command_fn(struct command *c, struct buf *out);
+struct settings;
 
 /* One command under way. */
 struct command {
     enum command_id id;
     const struct command_rule *rule;
-    const struct opt_args *args;
+    struct opt_args *args;
+    struct command_style style;
     enum command_format format;
     struct arena arena; /* the request's */
     struct arena page; /* for what is shown at once; empty after each page */
     ProtobufCMessage *request;
     size_t shown; /* items so far */
     size_t limit; /* 0: all */
-    struct session *session;
-    bool is_interrupted; /* by Ctrl-C, while it waited */
+    struct settings *settings; /* what files say */
+    struct talk *talk;
 };
 
 void say(const char *fmt, ...) printf_like(1, 2); /* one line on stderr */
-/* The command's own flag of that name; every command that asks has those of the connection. */
+/* The flag of that name: the command's own, or one that is shared. */
 const char *flag_named(const struct opt_args *a, const char *name);
 const char *flag_text(const struct opt_args *a, enum command_flag flag);
 bool flush(struct buf *out); /* to stdout; false after a line on stderr */
-/* Calls once with c->request, or page after page, and shows what comes. */
-command_fn ask_pages;
+/* Calls once with c->request, or page after page, and shows what comes. The talk is open. */
+enum command_exit ask_pages(struct command *c, struct buf *out);
+
+/* Commands that are more than a call: runs.def names them. */
+#define RUN(id, fn) enum command_exit fn(struct command *c, struct buf *out);
+#include "command/runs.def"
+#undef RUN
+
+/* talk.c: the connection, opened when first needed. */
+struct talk;
+struct talk *talk_new(void); /* NULL: out of memory */
+void talk_free(struct talk *s);
+/* COMMAND_DONE, or after a line on stderr what the command line or the surroundings lack. */
+enum command_exit talk_open(struct command *c);
+struct talk_ask {
+    enum client_method method;
+    const ProtobufCMessage *request;
+    int64_t timeout_us; /* 0: that of --command-timeout */
+    bool is_patient; /* a deadline that passes is no failure: *ret is NULL then */
+    enum grpc_code expected; /* the same for this refusal; GRPC_OK: for none */
+};
+/* One call; the response is in `a`. After a line on stderr: why there is none. */
+enum command_exit talk_call(struct command *c, const struct talk_ask *ask, struct arena *a,
+                            ProtobufCMessage **ret);
+int talk_pause(struct command *c, int64_t us) must_check; /* lets time pass */
 
 /* request.c: from flags to c->request. ERR_INVALID after a line on stderr. */
 int request_build(struct command *c) must_check;
 /* The same on top of what c->request holds already. */
 int request_apply(struct command *c) must_check;
-/* An empty request of the call with what every one of its kind carries: namespace, identity, request id. NULL
- * after a line on stderr. */
+/* An empty request of the call with what every one of its kind carries: namespace, identity, request id. */
 ProtobufCMessage *request_new(struct command *c, enum client_method call);
 /* Sets what the path leads to, making messages on the way; a list gets one more. */
 int request_set(ProtobufCMessage *m, const char *path, enum flag_form form, const char *text, struct arena *a,
                 struct err *reterr) must_check;
+/* The message that the path leads to, made if it is not there. NULL: out of memory. */
+ProtobufCMessage *request_message(ProtobufCMessage *m, const char *path, struct arena *a);
 bool request_has(const ProtobufCMessage *m, const char *field);
+const char *random_id(struct command *c); /* NULL: out of memory */
+
+/* input.c: --input, --input-file, --input-meta, --input-base64 (with a prefix, as in --signal-input) to the
+ * payloads of a message. */
+int input_set(struct command *c, const char *prefix, ProtobufCMessage *m, const char *path,
+              struct err *reterr) must_check;
 
 /* view.c: what came back, in the format that was asked for. */
 void view_begin(struct command *c, struct buf *out);
 int view_page(struct command *c, const ProtobufCMessage *response, struct buf *out) must_check;
 void view_end(struct command *c, struct buf *out);
+/* One message by columns as commands.def has them: lines in a table, an object in JSON. */
+int view_card(struct command *c, const char *columns, const ProtobufCMessage *m, struct buf *out) must_check;
+/* The message as JSON in the style of the command, without a line end. */
+int view_json(struct command *c, const ProtobufCMessage *m, struct buf *out) must_check;
 /* What a field holds, as a table shows it; "" when there is nothing. NULL: out of memory. */
 const char *view_text(struct command *c, const ProtobufCMessage *m, const char *path);
 
-/* Commands that are more than a call: runs.def names them. */
-#define RUN(id, fn) command_fn fn;
-#include "command/runs.def"
-#undef RUN
-
-/* session.c: the connection, opened when first needed. */
-struct session;
-struct session *session_make(void); /* NULL: out of memory */
-void session_free(struct session *s);
-/* COMMAND_DONE, or after a line on stderr what the command line or the surroundings lack. */
-enum command_exit session_open(struct command *c);
-struct loop *session_loop(const struct command *c);
-struct session_ask {
-    enum client_method method;
-    const ProtobufCMessage *request;
-    enum grpc_code expected; /* this refusal is no failure: *ret is NULL then; GRPC_OK: none is */
-};
-/* One call; the response is in `a`. After a line on stderr: why there is none. */
-enum command_exit session_call(struct command *c, const struct session_ask *ask, struct arena *a,
-                               ProtobufCMessage **ret);
-
-/* prompt.c: progress, on the terminal behind stderr. */
-bool prompt_is_terminal(void);
-/* A line that the next one overwrites; nothing without a terminal. The last one is wiped by progress_end. */
-void progress_line(const struct command *c, const char *fmt, ...) printf_like(2, 3);
-void progress_end(void);
-/* Lets time pass; false when the user pressed Ctrl-C. The session is open. */
-bool pause_for(struct command *c, int64_t us);
+/* moments.c: a time as --time-format asks for it. */
+void add_moment(const struct command *c, int64_t seconds, int32_t nanos, bool is_iso, struct buf *out);
 
 /* rows.c: lines of cells, in columns as wide as their widest. */
 struct rows {
     struct arena *arena;
     const char **cells;
     size_t count, room, columns;
+    size_t titles; /* so many cells at the start are titles */
+    bool is_card; /* the first column has the titles */
+    bool has_color;
 };
 int rows_add(struct rows *r, const char *cell) must_check; /* the arena's, or static */
 void rows_print(const struct rows *r, struct buf *out);
+
+/* sheet.c: lines that no server sent, in every format. */
+struct sheet {
+    struct command *command;
+    const char *const *titles; /* "Property"; in JSON "property" */
+    size_t columns;
+    struct rows rows;
+};
+void sheet_init(struct sheet *s, struct command *c, const char *const *titles, size_t columns);
+int sheet_add(struct sheet *s, const char *cell) must_check;
+void sheet_print(struct sheet *s, struct buf *out);
+
+/* settings.c: what files say for flags that are not given. ERR_INVALID after a line on stderr. */
+int settings_load(struct command *c) must_check;
+
+/* prompt.c: questions and progress, on the terminal behind stderr. */
+bool prompt_is_terminal(void);
+/* COMMAND_DONE for yes. With --yes nobody is asked; without a terminal the answer is no, and a line says so.
+ */
+enum command_exit prompt_yes(const struct command *c, const char *question);
+/* A line that the next one overwrites; nothing without a terminal. The last one is wiped by progress_end. */
+void progress_line(const char *fmt, ...) printf_like(1, 2);
+void progress_end(void);

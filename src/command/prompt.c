@@ -1,53 +1,48 @@
-/* Progress, on the terminal behind stderr. */
+/* Talking with whoever sits at the terminal: a question before something that cannot be undone, and how far
+ * it is.
+ *
+ * Both use stderr, so that stdout stays data. */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "command/command_int.h"
 
-#define PROGRESS_BYTES_MAX 256
-#define WIPE "\r\x1b[K"
+#define LINE_MAX_BYTES 256
 
 bool prompt_is_terminal(void) {
-    return isatty(STDERR_FILENO) == 1;
+    return isatty(STDERR_FILENO);
 }
 
-void progress_line(unused_arg const struct command *c, const char *fmt, ...) {
-    char line[PROGRESS_BYTES_MAX];
+enum command_exit prompt_yes(const struct command *c, const char *question) {
+    char answer[LINE_MAX_BYTES] = "";
+    if (opt_named_flag(c->args, "yes"))
+        return COMMAND_DONE;
+    if (!isatty(STDIN_FILENO) || !prompt_is_terminal()) {
+        say("%s Nobody is there to ask; add --yes", question);
+        return COMMAND_MISUSED;
+    }
+    fprintf(stderr, "%s y/N ", question);
+    fflush(stderr);
+    const char *line = fgets(answer, sizeof(answer), stdin);
+    if (line && ((answer[0] | 0x20) == 'y') && (answer[1] == '\n' || strncmp(answer + 1, "es", 2) == 0))
+        return COMMAND_DONE;
+    say("nothing was done");
+    return COMMAND_REFUSED;
+}
+
+void progress_line(const char *fmt, ...) {
+    char line[LINE_MAX_BYTES];
     va_list args;
     if (!prompt_is_terminal())
         return;
     va_start(args, fmt);
     (void)vsnprintf(line, sizeof(line), fmt, args); /* cut when longer */
     va_end(args);
-    fprintf(stderr, WIPE "%s", line);
-    (void)fflush(stderr);
+    fprintf(stderr, "\r\x1b[K%s", line);
+    fflush(stderr);
 }
 
 void progress_end(void) {
-    if (!prompt_is_terminal())
-        return;
-    fprintf(stderr, WIPE);
-    (void)fflush(stderr);
-}
-
-static void on_time(void *ctx) {
-    loop_stop(session_loop(ctx));
-}
-
-static void on_signal(void *ctx) {
-    struct command *c = ctx;
-    c->is_interrupted = true;
-    loop_stop(session_loop(c));
-}
-
-bool pause_for(struct command *c, int64_t us) {
-    struct loop *loop = session_loop(c);
-    struct timer *timer;
-    if (c->is_interrupted || loop_on_stop_signal(loop, on_signal, c) < 0 ||
-        timer_new(loop, on_time, c, &timer) < 0)
-        return false;
-    timer_set(timer, us);
-    bool ok = loop_run(loop) == 0;
-    timer_free(timer);
-    return ok && !c->is_interrupted;
+    if (prompt_is_terminal())
+        fprintf(stderr, "\r\x1b[K");
 }

@@ -75,6 +75,27 @@ static ProtobufCMessage *descend(ProtobufCMessage *m, const ProtobufCFieldDescri
     return next && message_store(m, f, next, a) == 0 ? next : NULL;
 }
 
+static void add_key(struct buf *out, const char *text, size_t n) {
+    buf_add_cstr(out, "{\"key\":\"");
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '"' || text[i] == '\\')
+            buf_add_u8(out, '\\');
+        buf_add_u8(out, (uint8_t)text[i]);
+    }
+    buf_add_cstr(out, "\",\"value\":");
+}
+
+ProtobufCMessage *request_message(ProtobufCMessage *m, const char *path, struct arena *a) {
+    while (m && *path) {
+        size_t n = strcspn(path, ".");
+        const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path, n));
+        ensure(f); /* paths are the table's */
+        m = descend(m, f, a);
+        path += n + (path[n] == '.');
+    }
+    return m;
+}
+
 /* The value as JSON text. */
 static int fragment(enum flag_form form, const char *text, struct buf *out, struct err *reterr) {
     char span[MOMENT_TEXT_MAX];
@@ -93,21 +114,22 @@ static int fragment(enum flag_form form, const char *text, struct buf *out, stru
     case FORM_PAIR:
         if (!key || !text[key])
             return err_set(reterr, ERR_INVALID, "\"%s\" is not KEY=JSON", text);
-        buf_add_cstr(out, "{\"key\":");
-        buf_add_u8(out, '"');
-        for (size_t i = 0; i < key; i++) {
-            if (text[i] == '"' || text[i] == '\\')
-                buf_add_u8(out, '\\');
-            buf_add_u8(out, (uint8_t)text[i]);
-        }
-        buf_add_cstr(out, "\",\"value\":");
+        add_key(out, text, key);
         buf_add_cstr(out, text + key + 1);
+        buf_add_u8(out, '}');
+        return 0;
+    case FORM_PAIR_TEXT:
+        if (!key || !text[key])
+            return err_set(reterr, ERR_INVALID, "\"%s\" is not KEY=VALUE", text);
+        add_key(out, text, key);
+        opt_json_string(out, text + key + 1);
         buf_add_u8(out, '}');
         return 0;
     case FORM_NONE:
     case FORM_PLAIN:
     case FORM_TEXT_JSON:
     case FORM_EVERY:
+    case FORM_INPUT:
         break;
     }
     opt_json_string(out, text);
@@ -155,32 +177,38 @@ int request_set(ProtobufCMessage *m, const char *path, enum flag_form form, cons
     }
 }
 
+const char *random_id(struct command *c) {
+    struct rng rng;
+    rng_init(&rng, host_entropy());
+    return arena_strdup(&c->arena, uuid_format(uuid_random(&rng)).s);
+}
+
 /* What every request of its kind carries. */
 static int set_common(struct command *c, ProtobufCMessage *m, struct err *e) {
-    struct rng rng;
+    const char *identity = opt_named(c->args, "identity");
+    const char *id = random_id(c);
     int rc = 0;
-    rng_init(&rng, host_entropy());
+    if (!id)
+        return err_std(e, ERR_NO_MEMORY);
     if (request_has(m, "namespace"))
         rc = request_set(m, "namespace", FORM_PLAIN, flag_named(c->args, "namespace"), &c->arena, e);
     if (rc == 0 && request_has(m, "identity"))
-        rc = request_set(m, "identity", FORM_PLAIN, IDENTITY, &c->arena, e);
+        rc = request_set(m, "identity", FORM_PLAIN, identity ? identity : IDENTITY, &c->arena, e);
     if (rc == 0 && request_has(m, "request_id"))
-        rc = request_set(m, "request_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena, e);
-    if (rc == 0 && (c->id == COMMAND_WORKFLOW_START || c->id == COMMAND_WORKFLOW_SIGNAL_START))
-        rc = request_set(m, "workflow_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena, e);
+        rc = request_set(m, "request_id", FORM_PLAIN, id, &c->arena, e);
     return rc;
 }
 
 ProtobufCMessage *request_new(struct command *c, enum client_method call) {
-    struct err e;
+    struct err e = {0};
     ProtobufCMessage *m = message_new(request_type(call), &c->arena);
-    if (!m)
-        say("out of memory");
-    if (m && set_common(c, m, &e) < 0) {
+    if (m && set_common(c, m, &e) == 0)
+        return m;
+    if (m)
         say("--namespace: %s", e.text);
-        return NULL;
-    }
-    return m;
+    else
+        say("out of memory");
+    return NULL;
 }
 
 static int set_flag(struct command *c, size_t row) {
@@ -195,12 +223,18 @@ static int set_flag(struct command *c, size_t row) {
          n++) {
         if (rule->form == FORM_NONE)
             return 0;
+        if (rule->form == FORM_INPUT)
+            break;
         if (request_set(c->request, rule->field, rule->form, text, &c->arena, &e) < 0) {
             say("--%s: %s; see rondo %s --help", o->name, e.text, c->args->command->path);
             return ERR_INVALID;
         }
     }
-    if (n || !rule->is_needed)
+    if (rule->form == FORM_INPUT && input_set(c, o->name, c->request, rule->field, &e) < 0) {
+        say("%s; see rondo %s --help", e.text, c->args->command->path);
+        return ERR_INVALID;
+    }
+    if (n || text || !rule->is_needed)
         return 0;
     say("--%s is needed: --%s %s; see rondo %s --help", o->name, o->name, o->arg, c->args->command->path);
     return ERR_INVALID;
@@ -247,6 +281,16 @@ static int set_special(struct command *c) {
     return rc;
 }
 
+/* A start without an id gets one, which is shown. */
+static int set_id(struct command *c) {
+    struct err e;
+    const char *id = random_id(c);
+    const ProtobufCFieldDescriptor *f = shape_field(c->request->descriptor, STR("workflow_id"));
+    if (!f || !request_has(c->request, "workflow_type") || opt_named(c->args, "workflow-id"))
+        return 0;
+    return id ? request_set(c->request, "workflow_id", FORM_PLAIN, id, &c->arena, &e) : ERR_NO_MEMORY;
+}
+
 int request_apply(struct command *c) {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < c->args->command->opt_count; i++)
@@ -256,5 +300,6 @@ int request_apply(struct command *c) {
 
 int request_build(struct command *c) {
     c->request = request_new(c, c->rule->call);
-    return c->request ? request_apply(c) : ERR_NO_MEMORY;
+    int rc = c->request ? set_id(c) : ERR_INVALID;
+    return rc < 0 ? rc : request_apply(c);
 }

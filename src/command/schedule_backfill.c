@@ -19,9 +19,8 @@ static enum command_exit list(struct command *c, const Rondo__ListBackfillsRespo
     if (!r)
         return COMMAND_REFUSED;
     r->schedule_id = asked->schedule_id;
-    struct session_ask ask = {
-        .method = CALL_ListBackfills, .request = &r->base, .expected = GRPC_UNIMPLEMENTED};
-    enum command_exit code = session_call(c, &ask, &c->page, &found);
+    struct talk_ask ask = {.method = CALL_ListBackfills, .request = &r->base, .expected = GRPC_UNIMPLEMENTED};
+    enum command_exit code = talk_call(c, &ask, &c->page, &found);
     *ret = (const Rondo__ListBackfillsResponse *)found;
     return code;
 }
@@ -86,20 +85,12 @@ static void show(const struct command *c, const Rondo__BackfillInfo *b, bool is_
     buf_add_u8(out, '\n');
 }
 
-static void report(const struct command *c, const Rondo__BackfillInfo *b) {
+static void report(const Rondo__BackfillInfo *b) {
     char at[MOMENT_TEXT_MAX] = "";
     if (b->progress_time && moment_format(b->progress_time->seconds, 0, at) < 0)
         at[0] = 0;
-    progress_line(c, "backfill %" PRId64 ": %" PRId64 " started, %" PRId64 " waiting, at %s", b->id,
-                  b->started, b->waiting, at);
-}
-
-static enum command_exit on_interrupt(const struct command *c, int64_t id) {
-    progress_end();
-    say("the backfill goes on; to stop it: rondo schedule cancel-backfill --schedule-id %s --backfill-id "
-        "%" PRId64,
-        opt_named(c->args, "schedule-id"), id);
-    return COMMAND_REFUSED;
+    progress_line("backfill %" PRId64 ": %" PRId64 " started, %" PRId64 " waiting, at %s", b->id, b->started,
+                  b->waiting, at);
 }
 
 /* Looks again and again until it is not listed any more. What was seen last stays in *seen. */
@@ -109,8 +100,6 @@ static enum command_exit wait_for(struct command *c, Rondo__BackfillInfo *seen) 
         arena_clear(&c->page);
         enum command_exit code = list(c, &all);
         const Rondo__BackfillInfo *now = find(all, c, 0, seen->id);
-        if (c->is_interrupted)
-            return on_interrupt(c, seen->id);
         if (code != COMMAND_DONE || !now) {
             progress_end();
             return code;
@@ -118,21 +107,23 @@ static enum command_exit wait_for(struct command *c, Rondo__BackfillInfo *seen) 
         seen->considered = now->considered;
         seen->started = now->started;
         seen->waiting = now->waiting;
-        report(c, now);
-        if (!pause_for(c, GLANCE_US))
-            return on_interrupt(c, seen->id);
+        report(now);
+        if (talk_pause(c, GLANCE_US) < 0) {
+            say("out of memory");
+            return COMMAND_REFUSED;
+        }
     }
 }
 
 enum command_exit schedule_backfill_run(struct command *c, struct buf *out) {
     const Rondo__ListBackfillsResponse *before, *after;
     ProtobufCMessage *response;
-    struct session_ask ask = {.method = CALL_PatchSchedule, .request = c->request};
+    struct talk_ask ask = {.method = CALL_PatchSchedule, .request = c->request};
     enum command_exit code = list(c, &before);
     int64_t last = last_id(before);
     bool does_tell = before != NULL;
     if (code == COMMAND_DONE)
-        code = session_call(c, &ask, &c->page, &response);
+        code = talk_call(c, &ask, &c->page, &response);
     if (code != COMMAND_DONE)
         return code;
     if (!does_tell) {

@@ -10,12 +10,12 @@
 /* Whether the server would keep what `flag` says; asks it something that only Rondo answers. */
 static enum command_exit check_rondo(struct command *c, const char *flag) {
     ProtobufCMessage *found;
-    struct session_ask ask = {.method = CALL_ListHolidayCalendars,
-                              .request = request_new(c, CALL_ListHolidayCalendars),
-                              .expected = GRPC_UNIMPLEMENTED};
+    struct talk_ask ask = {.method = CALL_ListHolidayCalendars,
+                           .request = request_new(c, CALL_ListHolidayCalendars),
+                           .expected = GRPC_UNIMPLEMENTED};
     if (!ask.request)
         return COMMAND_REFUSED;
-    enum command_exit code = session_call(c, &ask, &c->page, &found);
+    enum command_exit code = talk_call(c, &ask, &c->page, &found);
     if (code == COMMAND_DONE && !found) {
         say("--%s: only a Rondo server can do that, and this is another one; nothing was changed", flag);
         code = COMMAND_REFUSED;
@@ -38,14 +38,9 @@ enum command_exit schedule_create_run(struct command *c, struct buf *out) {
 /* Updates. */
 
 static bool names_something(const struct command *c) {
-    static const char *const others[] = {"schedule-id", "address", "namespace", "command-timeout"};
-    for (size_t i = 0; i < c->args->command->opt_count; i++) {
-        bool is_other = false;
-        for (size_t k = 0; k < ARRAY_LEN(others); k++)
-            is_other |= streq(c->args->command->opts[i].name, others[k]);
-        if (!is_other && opt_is_given(c->args, i))
+    for (size_t i = 0; i < c->args->command->opt_count; i++)
+        if (!streq(c->args->command->opts[i].name, "schedule-id") && opt_is_given(c->args, i))
             return true;
-    }
     return false;
 }
 
@@ -55,8 +50,8 @@ static const Ws__DescribeScheduleResponse *describe(struct command *c, enum comm
     *ret_code = COMMAND_REFUSED;
     if (!r || !(r->schedule_id = arena_strdup(&c->arena, opt_named(c->args, "schedule-id"))))
         return NULL;
-    struct session_ask ask = {.method = CALL_DescribeSchedule, .request = &r->base};
-    *ret_code = session_call(c, &ask, &c->arena, &found);
+    struct talk_ask ask = {.method = CALL_DescribeSchedule, .request = &r->base};
+    *ret_code = talk_call(c, &ask, &c->arena, &found);
     return (const Ws__DescribeScheduleResponse *)found;
 }
 
@@ -69,9 +64,9 @@ static enum command_exit update_once(struct command *c, bool *ret_again, struct 
         return code;
     if (draft_over(c, base) < 0)
         return COMMAND_MISUSED;
-    struct session_ask ask = {
+    struct talk_ask ask = {
         .method = CALL_UpdateSchedule, .request = c->request, .expected = GRPC_FAILED_PRECONDITION};
-    code = session_call(c, &ask, &c->page, &response);
+    code = talk_call(c, &ask, &c->page, &response);
     *ret_again = code == COMMAND_DONE && !response;
     if (code == COMMAND_DONE && response && view_page(c, response, out) < 0)
         code = COMMAND_REFUSED;
@@ -111,8 +106,8 @@ static enum command_exit trigger_blindly(struct command *c, struct buf *out) {
     patch.trigger_immediately = &trigger;
     r->patch = &patch;
     r->schedule_id = asked->schedule_id;
-    struct session_ask ask = {.method = CALL_PatchSchedule, .request = &r->base};
-    enum command_exit code = session_call(c, &ask, &c->page, &response);
+    struct talk_ask ask = {.method = CALL_PatchSchedule, .request = &r->base};
+    enum command_exit code = talk_call(c, &ask, &c->page, &response);
     if (code != COMMAND_DONE)
         return code;
     buf_add_cstr(out, c->format == FORMAT_JSON || c->format == FORMAT_JSONL ? "{}\n" : "");
@@ -122,9 +117,9 @@ static enum command_exit trigger_blindly(struct command *c, struct buf *out) {
 
 enum command_exit schedule_trigger_run(struct command *c, struct buf *out) {
     ProtobufCMessage *response;
-    struct session_ask ask = {
+    struct talk_ask ask = {
         .method = CALL_TriggerSchedule, .request = c->request, .expected = GRPC_UNIMPLEMENTED};
-    enum command_exit code = session_call(c, &ask, &c->page, &response);
+    enum command_exit code = talk_call(c, &ask, &c->page, &response);
     if (code != COMMAND_DONE)
         return code;
     if (!response)

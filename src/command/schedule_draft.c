@@ -12,6 +12,7 @@
 #define EXTRAS_PATH "schedule.extras."
 
 static const char *const time_flags[] = {"cron", "calendar", "interval", "rrule", "at"};
+static const char *const input_flags[] = {"input", "input-file"};
 static const char *const exclude_flags[] = {"exclude-calendar", "exclude-cron", "exclude-date"};
 
 static bool any_given(const struct command *c, const char *const *names, size_t n) {
@@ -237,7 +238,7 @@ static void forget_replaced(struct command *c, Schedule__Schedule *s) {
         s->spec->n_exclude_calendar = s->spec->n_exclude_structured_calendar = 0;
     if (opt_named_given(c->args, "holiday-calendar") && s->extras)
         s->extras->n_holiday_calendars = 0;
-    if (opt_named_given(c->args, "input") && s->action && s->action->start_workflow)
+    if (any_given(c, input_flags, ARRAY_LEN(input_flags)) && s->action && s->action->start_workflow)
         s->action->start_workflow->input = NULL;
 }
 

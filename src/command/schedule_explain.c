@@ -174,9 +174,9 @@ static enum command_exit ask_time(struct command *c, int64_t at_us,
     if (!r || !(r->schedule_id = arena_strdup(&c->arena, opt_named(c->args, "schedule-id"))))
         return COMMAND_REFUSED;
     r->time = &time;
-    struct session_ask ask = {
+    struct talk_ask ask = {
         .method = CALL_ExplainScheduleTime, .request = &r->base, .expected = GRPC_UNIMPLEMENTED};
-    enum command_exit code = session_call(c, &ask, &c->arena, &found);
+    enum command_exit code = talk_call(c, &ask, &c->arena, &found);
     *ret = (Rondo__ExplainScheduleTimeResponse *)found;
     return code;
 }

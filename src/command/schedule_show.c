@@ -119,7 +119,7 @@ static void add_runs(struct command *c, struct card *d, const Schedule__Schedule
     for (size_t i = first; i < info->n_recent_actions; i++) {
         const ProtobufCMessage *m = &info->recent_actions[i]->base;
         card_add(d, i == first ? "RecentActions" : "",
-                 arena_printf(&c->page, "%s  %s  %s", view_text(c, m, "schedule_time"),
+                 arena_printf(&c->page, "%s  %s  %s", view_text(c, m, "schedule_time#iso"),
                               view_text(c, m, "start_workflow_result.workflow_id"),
                               view_text(c, m, "start_workflow_status")));
     }
@@ -154,7 +154,7 @@ static void add_info(struct command *c, struct card *d, const Schedule__Schedule
         const ProtobufCMessage *m = &info->backfills[i]->base;
         card_add(d, i ? "" : "Backfills",
                  arena_printf(&c->page, "%s: %s to %s, %s started, %s waiting", view_text(c, m, "id"),
-                              view_text(c, m, "start_time"), view_text(c, m, "end_time"),
+                              view_text(c, m, "start_time#iso"), view_text(c, m, "end_time#iso"),
                               view_text(c, m, "started"), view_text(c, m, "waiting")));
     }
 }
@@ -170,7 +170,7 @@ static int show_schedule(struct command *c, const Ws__DescribeScheduleResponse *
     if (s) {
         card_add(&d, "Paused", s->state && s->state->paused ? "true" : "false");
         if (s->extras)
-            card_add(&d, "PauseUntil", view_text(c, &s->extras->base, "pause_until"));
+            card_add(&d, "PauseUntil", view_text(c, &s->extras->base, "pause_until#iso"));
         card_add(&d, "Notes", view_text(c, &s->base, "state.notes"));
         add_when(c, &d, s, &spec);
         add_action(c, &d, s);
@@ -187,8 +187,8 @@ static int show_schedule(struct command *c, const Ws__DescribeScheduleResponse *
 
 enum command_exit schedule_describe_run(struct command *c, struct buf *out) {
     ProtobufCMessage *found;
-    struct session_ask ask = {.method = CALL_DescribeSchedule, .request = c->request};
-    enum command_exit code = session_call(c, &ask, &c->page, &found);
+    struct talk_ask ask = {.method = CALL_DescribeSchedule, .request = c->request};
+    enum command_exit code = talk_call(c, &ask, &c->page, &found);
     if (code != COMMAND_DONE)
         return code;
     if (c->format != FORMAT_TABLE)

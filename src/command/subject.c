@@ -24,8 +24,8 @@ static enum command_exit load_existing(struct command *c, const char *id) {
     Ws__DescribeScheduleRequest *r = (Ws__DescribeScheduleRequest *)request_new(c, CALL_DescribeSchedule);
     if (!r || !(r->schedule_id = arena_strdup(&c->arena, id)))
         return COMMAND_REFUSED;
-    struct session_ask ask = {.method = CALL_DescribeSchedule, .request = &r->base};
-    enum command_exit code = session_call(c, &ask, &c->arena, &found);
+    struct talk_ask ask = {.method = CALL_DescribeSchedule, .request = &r->base};
+    enum command_exit code = talk_call(c, &ask, &c->arena, &found);
     if (code != COMMAND_DONE)
         return code;
     return draft_over(c, (const Ws__DescribeScheduleResponse *)found) < 0 ? COMMAND_MISUSED : COMMAND_DONE;
@@ -37,11 +37,11 @@ static enum command_exit load_holidays(struct command *c, struct subject *s) {
     ProtobufCMessage *found;
     if (!extras || !extras->n_holiday_calendars)
         return COMMAND_DONE;
-    struct session_ask ask = {.method = CALL_ListHolidayCalendars,
-                              .request = request_new(c, CALL_ListHolidayCalendars)};
+    struct talk_ask ask = {.method = CALL_ListHolidayCalendars,
+                           .request = request_new(c, CALL_ListHolidayCalendars)};
     if (!ask.request)
         return COMMAND_REFUSED;
-    enum command_exit code = session_call(c, &ask, &c->arena, &found);
+    enum command_exit code = talk_call(c, &ask, &c->arena, &found);
     if (code != COMMAND_DONE)
         return code;
     s->space.n_holiday_calendars = ((Rondo__ListHolidayCalendarsResponse *)found)->n_calendars;
