@@ -59,7 +59,7 @@ test('what the command line makes, the SDK reads, changes and runs', async () =>
 
 test('what the SDK makes, the command line changes and keeps', async () => {
   const action = { type: 'startWorkflow', workflowType: 'hello', args: [{ deep: [1, null] }], taskQueue: world.taskQueue, workflowId: 'kept',
-    retry: { maximumAttempts: 3 }, workflowExecutionTimeout: '5m', memo: { a: 1 } };
+    retry: { maximumAttempts: 3, initialInterval: '2s', backoffCoefficient: 2, maximumInterval: '1m' }, workflowExecutionTimeout: '5m', memo: { a: 1 } };
   const spec = { calendars: [{ comment: 'month end', hour: { start: 9, end: 17, step: 2 }, dayOfMonth: [1, 15] }], skip: [{ month: 'AUGUST', hour: '*', minute: '*', second: '*' }], timezone: 'Asia/Tokyo' };
   const handle = await world.client.schedule.create({ scheduleId: 'kept', action, spec, memo: { kept: true },
     policies: { overlap: ScheduleOverlapPolicy.CANCEL_OTHER, catchupWindow: '1h' }, state: { paused: true, note: 'mine', remainingActions: 4 } });
