@@ -99,6 +99,14 @@ static int unknown_word(struct parser *p, const char *word) {
 
 /* Values. */
 
+/* Whether one of "ONE|OTHER" is the word. */
+static bool is_among(struct str word, const char *words) {
+    for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+        if (str_eq(word, str_bytes(at, strcspn(at, "|"))))
+            return true;
+    return false;
+}
+
 static bool parse_flag(const char *text, bool *ret) {
     if (streq(text, "true") || streq(text, "1"))
         *ret = true;
@@ -107,14 +115,6 @@ static bool parse_flag(const char *text, bool *ret) {
     else
         return false;
     return true;
-}
-
-static bool choice_has(const char *choices, const char *text) {
-    size_t n = strlen(text);
-    for (const char *c = choices; c; c = strchr(c, '|') ? strchr(c, '|') + 1 : NULL)
-        if (n == strcspn(c, "|") && strncmp(c, text, n) == 0)
-            return true;
-    return false;
 }
 
 /* Appends why the value does not fit and returns false. `from` is how the user gave it. */
@@ -134,7 +134,7 @@ bool opt_fits(const struct opt *o, const char *from, const char *text, struct bu
                    (long long)o->max, text);
         return false;
     case OPT_CHOICE:
-        if (choice_has(o->choices, text))
+        if (is_among(str_of(text), o->choices))
             return true;
         buf_printf(problem, "%s takes %s, not \"%s\"", from, o->choices, text);
         return false;
@@ -184,7 +184,7 @@ const struct opt *opt_at(const struct opt_program *p, const struct opt_command *
 static const struct opt *find_in(const struct opt_args *a, struct str name, char letter) {
     const struct opt *o;
     for (size_t i = 0; (o = opt_at(a->program, a->command, i)); i++)
-        if (letter ? o->letter == letter : str_is(name, o->name) || (o->alias && str_is(name, o->alias)))
+        if (letter ? o->letter == letter : str_is(name, o->name) || is_among(name, o->alias))
             return o;
     return NULL;
 }

@@ -35,7 +35,7 @@ struct opt {
     const char *choices; /* CHOICE: "debug|info|warn" */
     int64_t min, max; /* INT */
     const char *help; /* sentences; help wraps them */
-    const char *alias; /* another name for it, or NULL */
+    const char *alias; /* other names for it, "ONE|OTHER", or NULL */
 };
 
 struct opt_example {

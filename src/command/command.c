@@ -66,7 +66,7 @@ bool flush(struct buf *out) {
 }
 
 enum command_exit ask_pages(struct command *c, struct buf *out) {
-    struct talk_ask ask = {.method = c->rule->call, .request = c->request};
+    struct talk_ask ask = {.method = c->rule->call, .request = c->request, .is_patient = c->is_patient};
     ProtobufCMessage *response;
     bool has_more;
     view_begin(c, out);
@@ -74,8 +74,9 @@ enum command_exit ask_pages(struct command *c, struct buf *out) {
         enum command_exit code = talk_call(c, &ask, &c->page, &response);
         if (code != COMMAND_DONE)
             return code;
-        int rc = view_page(c, response, out);
-        if (rc == 0)
+        has_more = true;
+        int rc = response ? view_page(c, response, out) : 0;
+        if (rc == 0 && response)
             rc = take_token(c, response, &has_more);
         if (rc < 0) {
             if (rc == ERR_NO_MEMORY)
@@ -128,6 +129,13 @@ static enum command_exit perform(struct command *c, struct buf *out) {
             enum command_exit code = runs[i].fn(c, out);
             return flush(out) || code != COMMAND_DONE ? code : COMMAND_REFUSED;
         }
+    /* What has --yes does not do it unasked. */
+    if (opt_find(c->args, "yes") && c->id != COMMAND_ATTRIBUTE_REMOVE) {
+        const char *question = arena_printf(&c->arena, "%s?", c->args->command->summary);
+        enum command_exit code = question ? prompt_yes(c, question) : COMMAND_REFUSED;
+        if (code != COMMAND_DONE)
+            return code;
+    }
     return ask_pages(c, out);
 }
 

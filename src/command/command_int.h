@@ -9,6 +9,7 @@
 #include "command/command.h"
 
 #define COMMAND_MEMORY_MAX (256u << 20)
+#define COLUMNS_MAX 16
 
 /* How a flag's text becomes the value of its field. */
 enum flag_form {
@@ -16,7 +17,6 @@ enum flag_form {
     FORM_PLAIN, /* as it stands: text, numbers, times, enums by their short names */
     FORM_DURATION, /* 1h30m */
     FORM_JSON, /* a message, or a payload */
-    FORM_TEXT_JSON, /* text, as a payload */
     FORM_PAIR, /* KEY=JSON, for a map */
     FORM_PAIR_TEXT, /* KEY=TEXT, for a map of texts */
     FORM_EVERY, /* an interval, as the cron string "@every ..." */
@@ -53,6 +53,8 @@ struct command {
     ProtobufCMessage *request;
     size_t shown; /* items so far */
     size_t limit; /* 0: all */
+    size_t widths[COLUMNS_MAX]; /* of columns, so that pages fit under each other */
+    bool is_patient; /* calls of ask_pages wait for something to happen */
     struct settings *settings; /* what files say */
     struct talk *talk;
 };
@@ -126,6 +128,7 @@ struct rows {
     struct arena *arena;
     const char **cells;
     size_t count, room, columns;
+    size_t *widths; /* at least so wide, and remembered; NULL: as wide as these need */
     size_t titles; /* so many cells at the start are titles */
     bool is_card; /* the first column has the titles */
     bool has_color;
@@ -143,6 +146,36 @@ struct sheet {
 void sheet_init(struct sheet *s, struct command *c, const char *const *titles, size_t columns);
 int sheet_add(struct sheet *s, const char *cell) must_check;
 void sheet_print(struct sheet *s, struct buf *out);
+
+/* special.c: what single commands need beyond the table. ERR_INVALID after a line on stderr. */
+int request_special(struct command *c) must_check;
+
+/* reset.c: how a reset is to be done, as fields below `path` of a request: "" or "reset_operation.options.".
+ */
+int reset_exclude(struct command *c, ProtobufCMessage *m, const char *path, struct err *reterr) must_check;
+int reset_target(struct command *c, ProtobufCMessage *m, struct err *reterr) must_check;
+
+/* batch.c: the command's flags as a batch over --query. */
+enum command_exit batch_run(struct command *c, struct buf *out);
+
+/* object.c: one thing from several answers: a card in a table, an object in JSON. What is empty is left out.
+ */
+struct object {
+    struct command *command;
+    struct rows rows;
+    struct buf json;
+    bool has_failed;
+};
+void object_init(struct object *o, struct command *c);
+void object_text(struct object *o, const char *title,
+                 const char *text); /* "WorkflowId"; in JSON "workflowId" */
+void object_number(struct object *o, const char *title, int64_t n);
+void object_message(struct object *o, const char *title,
+                    const ProtobufCMessage *m); /* payloads as their values */
+enum command_exit object_print(struct object *o, struct buf *out); /* and ends it */
+
+/* outcome.c: a failure and its causes in one line. */
+void add_failure(struct buf *out, const ProtobufCMessage *failure);
 
 /* settings.c: what files say for flags that are not given. ERR_INVALID after a line on stderr. */
 int settings_load(struct command *c) must_check;

@@ -67,7 +67,8 @@ static ProtobufCMessage *descend(ProtobufCMessage *m, const ProtobufCFieldDescri
     ensure(f->type == PROTOBUF_C_TYPE_MESSAGE);
     if (f->label == PROTOBUF_C_LABEL_REPEATED)
         next = *list_count(m, f) ? (*list_slot(m, f))[0] : NULL;
-    else
+    else if (!(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) ||
+             *(uint32_t *)(void *)((char *)m + f->quantifier_offset) == f->id)
         next = *(ProtobufCMessage **)(void *)((char *)m + f->offset);
     if (next)
         return next;
@@ -127,7 +128,6 @@ static int fragment(enum flag_form form, const char *text, struct buf *out, stru
         return 0;
     case FORM_NONE:
     case FORM_PLAIN:
-    case FORM_TEXT_JSON:
     case FORM_EVERY:
     case FORM_INPUT:
         break;
@@ -240,47 +240,6 @@ static int set_flag(struct command *c, size_t row) {
     return ERR_INVALID;
 }
 
-/* What single commands need beyond the table. */
-
-static int set_toggle(struct command *c, struct err *e) {
-    size_t row = FLAG_SCHEDULE_TOGGLE_PAUSE - FLAGS_OF_SCHEDULE_TOGGLE;
-    bool pauses = opt_flag(c->args, row);
-    if (pauses == opt_flag(c->args, FLAG_SCHEDULE_TOGGLE_UNPAUSE - FLAGS_OF_SCHEDULE_TOGGLE))
-        return err_set(e, ERR_INVALID, "give either --pause or --unpause");
-    return request_set(c->request, pauses ? "patch.pause" : "patch.unpause", FORM_PLAIN,
-                       flag_text(c->args, FLAG_SCHEDULE_TOGGLE_REASON), &c->arena, e);
-}
-
-static int set_attributes(struct command *c, struct err *e) {
-    const char *name, *type;
-    for (size_t i = 0;; i++) {
-        name = opt_list(c->args, FLAG_ATTRIBUTE_CREATE_NAME - FLAGS_OF_ATTRIBUTE_CREATE, i);
-        type = opt_list(c->args, FLAG_ATTRIBUTE_CREATE_TYPE - FLAGS_OF_ATTRIBUTE_CREATE, i);
-        if (!name && !type && i)
-            return 0;
-        if (!name || !type)
-            return err_set(e, ERR_INVALID, "give as many --type as --name, and at least one");
-        const char *pair = arena_printf(&c->arena, "%s=\"%s\"", name, type);
-        if (!pair)
-            return err_std(e, ERR_NO_MEMORY);
-        int rc = request_set(c->request, "search_attributes", FORM_PAIR, pair, &c->arena, e);
-        if (rc < 0)
-            return rc;
-    }
-}
-
-static int set_special(struct command *c) {
-    struct err e;
-    int rc = 0;
-    if (c->id == COMMAND_SCHEDULE_TOGGLE)
-        rc = set_toggle(c, &e);
-    else if (c->id == COMMAND_ATTRIBUTE_CREATE)
-        rc = set_attributes(c, &e);
-    if (rc < 0)
-        say("%s; see rondo %s --help", e.text, c->args->command->path);
-    return rc;
-}
-
 /* A start without an id gets one, which is shown. */
 static int set_id(struct command *c) {
     struct err e;
@@ -295,7 +254,7 @@ int request_apply(struct command *c) {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < c->args->command->opt_count; i++)
         rc = set_flag(c, i);
-    return rc < 0 ? rc : set_special(c);
+    return rc < 0 ? rc : request_special(c);
 }
 
 int request_build(struct command *c) {

@@ -5,7 +5,6 @@
 #include "command/command_int.h"
 
 #define ROWS_ROOM_FIRST 256
-#define COLUMNS_MAX 16
 
 static const struct {
     const char *word, *color;
@@ -60,7 +59,8 @@ static void end_line(struct buf *out) {
 }
 
 void rows_print(const struct rows *r, struct buf *out) {
-    size_t widths[COLUMNS_MAX] = {0};
+    size_t own[COLUMNS_MAX] = {0};
+    size_t *widths = r->widths ? r->widths : own;
     ensure(r->columns && r->columns <= COLUMNS_MAX && r->count % r->columns == 0);
     for (size_t i = 0; i < r->count; i++)
         widths[i % r->columns] = MAX(widths[i % r->columns], width_of(r->cells[i]));

@@ -160,6 +160,15 @@ static bool is_chosen(const ProtobufCMessage *m, const ProtobufCFieldDescriptor 
     return *(const uint32_t *)(const void *)((const char *)m + f->quantifier_offset) == f->id;
 }
 
+/* "*": what its oneof holds, as the attributes of an event. */
+static void add_choice(struct buf *out, const ProtobufCMessage *m, const struct cell_style *style) {
+    for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
+        if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF && is_chosen(m, f))
+            add_value(out, f, (const char *)m + f->offset, style);
+    }
+}
+
 /* What the path leads to; nothing when a message on the way is not there. */
 static void add_field(struct buf *out, const ProtobufCMessage *m, struct str path, struct cell_style style) {
     const char *mark = memchr(path.p, '#', path.n);
@@ -167,6 +176,10 @@ static void add_field(struct buf *out, const ProtobufCMessage *m, struct str pat
         style.is_first_only = mark[1] == '0';
         style.is_iso = mark[1] == 'i';
         path.n = (size_t)(mark - path.p);
+    }
+    if (m && path.n == 1 && path.p[0] == '*') {
+        add_choice(out, m, &style);
+        return;
     }
     while (m) {
         const char *dot = memchr(path.p, '.', path.n);
@@ -333,7 +346,7 @@ static int add_titles(struct command *c, struct rows *rows) {
 }
 
 static int add_table(struct command *c, const struct items *items, struct buf *out) {
-    struct rows rows = {.arena = &c->page, .has_color = c->style.has_color};
+    struct rows rows = {.arena = &c->page, .widths = c->widths, .has_color = c->style.has_color};
     struct column col;
     int rc = add_titles(c, &rows);
     rows.titles = rows.count;

@@ -175,7 +175,7 @@ test('namespaces, search attributes, health and task queues', async () => {
   await refused(2, /as many --type as --name/, 'operator', 'search-attribute', 'create', '--name', 'A');
   await refused(2, /Colour/, 'operator', 'search-attribute', 'create', '--name', 'A', '--type', 'Colour');
   assert.deepEqual(await json('operator', 'cluster', 'health'), { status: 'SERVING' });
-  assert.deepEqual(await json('task-queue', 'describe', '--task-queue', 'cli'), []);
+  assert.equal((await json('task-queue', 'describe', '--task-queue', 'cli')).pollers, undefined);
 });
 
 test('the environment chooses the server and the namespace, flags win', async () => {
