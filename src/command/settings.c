@@ -101,7 +101,7 @@ static int write_text(struct command *c, const char *path, struct str text) {
     umask(before);
     if (!f)
         return ERR_INVALID;
-    bool ok = fwrite(text.p, 1, text.n, f) == text.n && fflush(f) == 0 && fsync(fileno(f)) == 0;
+    bool ok = (!text.n || fwrite(text.p, 1, text.n, f) == text.n) && fflush(f) == 0 && fsync(fileno(f)) == 0;
     ok = fclose(f) == 0 && ok;
     return ok && rename(beside, path) == 0 ? 0 : ERR_INVALID;
 }

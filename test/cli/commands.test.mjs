@@ -289,6 +289,8 @@ test('profiles and environments are kept in files, and lead to servers', async (
   await ok(['config', 'delete', '--profile', 'near', '--prop', 'grpc_meta.x-who']);
   await ok(['config', 'delete-profile', '--profile', 'far']);
   assert.equal(readFileSync(file, 'utf8'), `[profile.near]\naddress = "${env.TEMPORAL_ADDRESS}"\nnamespace = "default"\n`);
+  await ok(['config', 'delete-profile', '--profile', 'near']);
+  assert.equal(readFileSync(file, 'utf8'), '');
   writeFileSync(file, `# by hand\n[profile."de fault"]\naddress='${env.TEMPORAL_ADDRESS}' # here\ntls = { disabled = true }\napi_key = """\nk"""\n`);
   assert.match(await ok(['workflow', 'count', '--profile', 'de fault']), /^Total/);
   writeFileSync(file, '[profile.default]\naddress = \n');

@@ -387,3 +387,25 @@ export async function followsVersions(initialVersioningBehavior, hops) {
 export async function echoTimes(scheduled, started) {
   return [scheduled, started];
 }
+
+// For the examples of the command line: an order is paid by an activity that ends elsewhere, or approved; order-8 is
+// free. It says how far it is.
+export async function order({ count: size }) {
+  let isApproved = workflowInfo().workflowId === 'order-8';
+  setHandler(defineSignal('approve'), () => void (isApproved = true));
+  setHandler(defineQuery('progress'), () => ({ size, isApproved }));
+  const scope = new CancellationScope();
+  const paid = scope.run(() => proxyActivities({ startToCloseTimeout: '1h' }).endsElsewhere());
+  paid.then(() => (isApproved = true), () => undefined);
+  await condition(() => isApproved);
+  scope.cancel();
+  return { size };
+}
+
+// And a cart, to which signals and updates add.
+export async function cart() {
+  const items = [];
+  setHandler(defineSignal('add'), (item) => void items.push(item));
+  setHandler(defineUpdate('addItem'), (item) => items.push(item));
+  await condition(() => false);
+}
