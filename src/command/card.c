@@ -5,8 +5,8 @@
 
 #define WORDS_BYTES_MAX (1u << 20)
 
-void card_init(struct card *d, struct arena *a) {
-    *d = (struct card){.rows = {.arena = a, .columns = 2}};
+void card_init(struct card *d, const struct command *c, struct arena *a) {
+    *d = (struct card){.rows = {.arena = a, .columns = 2, .is_card = true, .has_color = c->style.has_color}};
 }
 
 const char *plain_text(struct arena *a, const char *text) {

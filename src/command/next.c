@@ -160,11 +160,11 @@ static void add_json(const struct command *c, struct times_view *v, const struct
 
 static int add_rows(struct command *c, const struct times_view *v, const struct time_line *lines,
                     struct buf *out) {
-    struct rows rows = {.arena = &c->arena};
+    struct rows rows = {.arena = &c->arena, .has_color = c->style.has_color};
     bool has_notes = false;
     for (size_t i = 0; i < c->shown; i++)
         has_notes |= *lines[i].note != 0;
-    rows.columns = 2 + v->zone_count + has_notes;
+    rows.columns = rows.titles = 2 + v->zone_count + has_notes;
     int rc = rows_add(&rows, "UTC");
     if (rc == 0)
         rc = rows_add(&rows, "Local");

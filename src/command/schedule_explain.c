@@ -129,7 +129,7 @@ static int show_json(struct command *c, const struct subject *s, const struct ex
 static int show_card(struct command *c, const struct subject *s, const struct explanation *x,
                      struct buf *out) {
     struct card d;
-    card_init(&d, &c->arena);
+    card_init(&d, c, &c->arena);
     if (!x->time_count)
         card_add(&d, "When", "never");
     for (size_t i = 0; i < x->time_count; i++)

@@ -165,7 +165,7 @@ static int show_schedule(struct command *c, const Ws__DescribeScheduleResponse *
     struct cal_spec spec;
     struct card d;
     cal_spec_init(&spec, &c->arena, STR(""));
-    card_init(&d, &c->page);
+    card_init(&d, c, &c->page);
     card_add(&d, "ScheduleId", opt_named(c->args, "schedule-id"));
     if (s) {
         card_add(&d, "Paused", s->state && s->state->paused ? "true" : "false");

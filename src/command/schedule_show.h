@@ -17,7 +17,7 @@ struct card {
     struct rows rows;
     int rc;
 };
-void card_init(struct card *d, struct arena *a);
+void card_init(struct card *d, const struct command *c, struct arena *a);
 void card_add(struct card *d, const char *title, const char *text); /* nothing for "" */
 void card_add_words(struct card *d, const char *title, struct buf *words); /* which are empty afterwards */
 /* Zone, bounds and jitter of a spec. */

@@ -282,7 +282,10 @@ static void add_sentence(struct command *c, const struct rehearsal *r, const str
 static int show_table(struct command *c, const struct rehearsal *r, const struct rehearsal_plan *p,
                       struct buf *out) {
     static const char *const titles[] = {"NominalTime", "Fate", "Start", "End", "Waited", "Status", "Reason"};
-    struct rows rows = {.arena = &c->page, .columns = ARRAY_LEN(titles)};
+    struct rows rows = {.arena = &c->page,
+                        .columns = ARRAY_LEN(titles),
+                        .titles = ARRAY_LEN(titles),
+                        .has_color = c->style.has_color};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < ARRAY_LEN(titles); i++)
         rc = rows_add(&rows, titles[i]);
