@@ -109,6 +109,9 @@ const char *random_id(struct command *c); /* NULL: out of memory */
 int input_set(struct command *c, const char *prefix, ProtobufCMessage *m, const char *path,
               struct err *reterr) must_check;
 
+/* All of a file; "-" is stdin. ERR_INVALID when it cannot be read or is larger. */
+int file_read(const char *path, size_t bytes_max, struct arena *a, struct str *ret) must_check;
+
 /* view.c: what came back, in the format that was asked for. */
 void view_begin(struct command *c, struct buf *out);
 int view_page(struct command *c, const ProtobufCMessage *response, struct buf *out) must_check;

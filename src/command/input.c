@@ -27,24 +27,27 @@ static const char *related(const struct input *in, const char *suffix, size_t n)
     return name ? opt_named_list(in->command->args, name, n) : NULL;
 }
 
-static int read_file(const struct input *in, const char *path, struct str *ret) {
+int file_read(const char *path, size_t bytes_max, struct arena *a, struct str *ret) {
     struct buf text;
     char block[4096];
     size_t n;
     FILE *f = streq(path, "-") ? stdin : fopen(path, "rb");
     if (!f)
-        return err_set(in->err, ERR_INVALID, "--%s-file: cannot open %s", in->prefix, path);
-    buf_init(&text, INPUT_BYTES_MAX);
+        return ERR_INVALID;
+    buf_init(&text, bytes_max);
     while ((n = fread(block, 1, sizeof(block), f)) > 0)
         buf_add(&text, block, n);
-    bool is_read = !ferror(f);
+    bool is_read = !ferror(f) && buf_ok(&text);
     if (f != stdin)
         fclose(f);
-    const char *kept =
-        is_read && buf_ok(&text) ? arena_strndup(in->arena, (const char *)text.data, text.len) : NULL;
+    const char *kept = is_read ? arena_strndup(a, text.len ? (const char *)text.data : "", text.len) : NULL;
     *ret = str_bytes(kept, text.len);
     buf_done(&text);
-    if (kept)
+    return kept ? 0 : ERR_INVALID;
+}
+
+static int read_file(const struct input *in, const char *path, struct str *ret) {
+    if (file_read(path, INPUT_BYTES_MAX, in->arena, ret) == 0)
         return 0;
     return err_set(in->err, ERR_INVALID, "--%s-file: cannot read %s, or it is larger than 4 MiB", in->prefix,
                    path);

@@ -41,37 +41,18 @@ const char *settings_path(struct command *c, bool is_env) {
     return arena_printf(&c->arena, "%s/temporalio/temporal.toml", base);
 }
 
-static int read_text(const char *path, struct buf *text) {
-    char block[4096];
-    size_t n;
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return errno == ENOENT || errno == ENOTDIR ? 0 : ERR_INVALID;
-    while ((n = fread(block, 1, sizeof(block), f)) > 0)
-        buf_add(text, block, n);
-    bool ok = !ferror(f) && buf_ok(text);
-    fclose(f);
-    return ok ? 0 : ERR_INVALID;
-}
-
 int settings_read(struct command *c, bool is_env, struct profiles *ret) {
     const char *path = settings_path(c, is_env);
     struct err e = {0};
-    struct buf text;
+    struct str text;
     profiles_init(ret, &c->arena);
-    if (!path)
+    if (!path || (access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR)))
         return 0;
-    buf_init(&text, FILE_BYTES_MAX);
-    int rc = read_text(path, &text);
-    const char *kept =
-        rc == 0 ? arena_strndup(&c->arena, text.len ? (const char *)text.data : "", text.len) : NULL;
-    struct str all = str_bytes(kept, text.len);
-    buf_done(&text);
-    if (!kept) {
+    if (file_read(path, FILE_BYTES_MAX, &c->arena, &text) < 0) {
         say("cannot read %s", path);
         return ERR_INVALID;
     }
-    rc = is_env ? yaml_read(ret, all, &e) : toml_read(ret, all, &e);
+    int rc = is_env ? yaml_read(ret, text, &e) : toml_read(ret, text, &e);
     if (rc < 0)
         say("%s: %s", path, e.text);
     return rc;

@@ -57,6 +57,24 @@ static const char *finish(struct reader *r, struct buf *text) {
     return s;
 }
 
+/* \u and \U with their four or eight digits, as UTF-8; what is no character is left out. */
+static void add_code_point(struct reader *r, size_t digits, struct buf *text) {
+    uint32_t c = 0;
+    for (; digits && r->at < r->end && strchr("0123456789abcdefABCDEF", *r->at); digits--, r->at++)
+        c = c * 16 + (uint32_t)(*r->at <= '9' ? *r->at - '0' : (*r->at | 0x20) - 'a' + 10);
+    if (digits || !c || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+        return;
+    if (c < 0x80) {
+        buf_add_u8(text, (uint8_t)c);
+        return;
+    }
+    size_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; /* bytes that follow the first */
+    static const uint8_t first[] = {0, 0xc0, 0xe0, 0xf0};
+    buf_add_u8(text, (uint8_t)(first[more] | c >> (6 * more)));
+    while (more--)
+        buf_add_u8(text, (uint8_t)(0x80 | (c >> (6 * more) & 0x3f)));
+}
+
 static void add_escape(struct reader *r, struct buf *text) {
     static const char from[] = "btnfre\"\\", to[] = "\b\t\n\f\r\x1b\"\\";
     char c = r->at < r->end ? *r->at++ : '\\';
@@ -65,7 +83,9 @@ static void add_escape(struct reader *r, struct buf *text) {
         r->line++;
         while (r->at < r->end && (is_blank(*r->at) || *r->at == '\n'))
             r->line += *r->at++ == '\n';
-    } else
+    } else if (c == 'u' || c == 'U')
+        add_code_point(r, c == 'u' ? 4 : 8, text);
+    else
         buf_add_u8(text, (uint8_t)(known && c ? to[known - from] : c));
 }
 
@@ -126,13 +146,17 @@ static int store(struct reader *r, const struct path *path, const char *value, b
     bool is_known = false;
     for (size_t i = 0; i < ARRAY_LEN(tables); i++)
         is_known = is_known || streq(key, tables[i]);
-    if (path->count > (is_known ? 4 : 3) || (key && !value && !is_known)) {
+    bool is_place = key && !strchr(key, '.') && is_known == !(value && path->count == 3);
+    bool is_switch = path->count == 3 && streq(key, "tls") && (streq(value, "true") || streq(value, "false"));
+    if (key && ((!is_place && !is_switch) || path->count > 4)) {
         r->profiles->has_more = true;
         return 0;
     }
     for (size_t i = 3; key && i < path->count; i++)
         key = arena_printf(r->arena, "%s.%s", key, path->parts[i]);
     struct profile_entry e = {path->parts[1], value ? key : NULL, value, is_bare};
+    if (is_switch && streq(value, "false"))
+        e.key = NULL; /* as if nothing were said of it */
     /* [profile.x.tls] switches TLS on even if nothing is in it. */
     if (!value && streq(key, "tls"))
         e = (struct profile_entry){path->parts[1], "tls", "true", true};
@@ -181,6 +205,13 @@ static int skip_array(struct reader *r) {
     return ERR_INVALID;
 }
 
+/* true, false, a number, a date. */
+static bool is_bare(const char *text) {
+    return streq(text, "true") || streq(text, "false") ||
+           (strchr("+-0123456789", *text) &&
+            strspn(text, "+-0123456789abcdefinoxABCDEFTZ_.:") == strlen(text));
+}
+
 static int read_value(struct reader *r, const struct path *path) {
     skip_blank(r);
     if (r->at == r->end)
@@ -199,7 +230,7 @@ static int read_value(struct reader *r, const struct path *path) {
     while (r->at < r->end && !strchr(" \t\r\n#,}", *r->at))
         r->at++;
     const char *text = r->at > begin ? arena_strndup(r->arena, begin, (size_t)(r->at - begin)) : NULL;
-    return text ? store(r, path, text, true) : ERR_INVALID;
+    return text && is_bare(text) ? store(r, path, text, true) : ERR_INVALID;
 }
 
 static int read_line(struct reader *r) {
@@ -225,7 +256,10 @@ static int read_line(struct reader *r) {
 }
 
 int toml_read(struct profiles *p, struct str text, struct err *reterr) {
-    struct reader r = {.profiles = p, .arena = p->arena, .at = text.p, .end = text.p + text.n, .line = 1};
+    const char *begin = text.n ? text.p : "";
+    if (!utf8_valid(text))
+        return err_set(reterr, ERR_INVALID, "it is not UTF-8");
+    struct reader r = {.profiles = p, .arena = p->arena, .at = begin, .end = begin + text.n, .line = 1};
     while (r.at < r.end) {
         skip_blank(&r);
         int rc = r.at == r.end || *r.at == '\n' ? 0 : *r.at == '#' ? end_line(&r) : read_line(&r);

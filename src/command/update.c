@@ -11,6 +11,7 @@
 
 /* What is known of an update. */
 struct progress {
+    const char *workflow_id, *run_id; /* "" unless it was sent with a start */
     const char *name; /* "" when nobody said */
     const char *update_id;
     Update__Outcome *outcome;
@@ -22,11 +23,13 @@ static enum command_exit show(struct command *c, const struct progress *p, struc
     const Failure__Failure *failure = NULL;
     struct object o;
     object_init(&o, c);
-    object_text(&o, "Name", p->name);
+    object_text(&o, "WorkflowId", p->workflow_id);
+    object_text(&o, "RunId", p->run_id);
+    object_text(&o, *p->workflow_id ? "UpdateName" : "Name", p->name);
     object_text(&o, "UpdateId", p->update_id);
     object_text(&o, "Stage", p->stage >= 0 && p->stage < (int)ARRAY_LEN(stages) ? stages[p->stage] : "");
     if (p->outcome && p->outcome->value_case == UPDATE__OUTCOME__VALUE_SUCCESS)
-        object_message(&o, "Result", &p->outcome->success->base);
+        object_message(&o, *p->workflow_id ? "UpdateResult" : "Result", &p->outcome->success->base);
     if (p->outcome && p->outcome->value_case == UPDATE__OUTCOME__VALUE_FAILURE) {
         failure = p->outcome->failure;
         if (c->format != FORMAT_TABLE)
@@ -68,22 +71,34 @@ static enum command_exit poll(struct command *c, Update__UpdateRef *ref, int sta
     }
 }
 
+/* Who asks, under which id, and how far to wait. */
+static int finish_request(struct command *c, ProtobufCMessage *m, int stage) {
+    const Ws__UpdateWorkflowExecutionRequest *q = (const void *)m;
+    const char *identity = opt_named(c->args, "identity");
+    const char *id = random_id(c);
+    struct err e;
+    int rc = id ? 0 : ERR_NO_MEMORY;
+    if (rc == 0)
+        rc = request_set(m, "request.meta.identity", FORM_PLAIN, identity ? identity : "rondo-cli", &c->arena,
+                         &e);
+    if (rc == 0 && !*q->request->meta->update_id)
+        rc = request_set(m, "request.meta.update_id", FORM_PLAIN, id, &c->arena, &e);
+    if (rc == 0)
+        rc = request_set(m, "wait_policy.lifecycle_stage", FORM_PLAIN,
+                         stage == STAGE_COMPLETED ? "COMPLETED" : "ACCEPTED", &c->arena, &e);
+    return rc;
+}
+
 static enum command_exit send(struct command *c, int stage, struct buf *out) {
     Ws__UpdateWorkflowExecutionRequest *q = (void *)c->request;
     struct talk_ask ask = {.method = CALL_UpdateWorkflowExecution, .request = c->request, .is_patient = true};
-    const char *identity = opt_named(c->args, "identity");
-    const char *id = random_id(c);
     ProtobufCMessage *m;
-    struct err e;
-    if (!id ||
-        request_set(c->request, "request.meta.identity", FORM_PLAIN, identity ? identity : "rondo-cli",
-                    &c->arena, &e) < 0 ||
-        (!*q->request->meta->update_id &&
-         request_set(c->request, "request.meta.update_id", FORM_PLAIN, id, &c->arena, &e) < 0) ||
-        request_set(c->request, "wait_policy.lifecycle_stage", FORM_PLAIN,
-                    stage == STAGE_COMPLETED ? "COMPLETED" : "ACCEPTED", &c->arena, &e) < 0)
+    if (finish_request(c, c->request, stage) < 0)
         return COMMAND_REFUSED;
-    struct progress p = {.name = q->request->input->name, .update_id = q->request->meta->update_id};
+    struct progress p = {.workflow_id = "",
+                         .run_id = "",
+                         .name = q->request->input->name,
+                         .update_id = q->request->meta->update_id};
     /* The id makes it safe to send it again. */
     do {
         enum command_exit code = talk_call(c, &ask, &c->arena, &m);
@@ -112,7 +127,7 @@ enum command_exit update_start(struct command *c, struct buf *out) {
 
 static enum command_exit look(struct command *c, int stage, struct buf *out) {
     Update__UpdateRef *ref = ((const Ws__PollWorkflowExecutionUpdateRequest *)c->request)->update_ref;
-    struct progress p = {.name = "", .update_id = ref->update_id};
+    struct progress p = {.workflow_id = "", .run_id = "", .name = "", .update_id = ref->update_id};
     enum command_exit code = poll(c, ref, stage, &p);
     return code == COMMAND_DONE ? show(c, &p, out) : code;
 }
@@ -123,4 +138,98 @@ enum command_exit update_result(struct command *c, struct buf *out) {
 
 enum command_exit update_describe(struct command *c, struct buf *out) {
     return look(c, 0, out);
+}
+
+/* With a start: both in one call, so that neither happens without the other. */
+
+static ProtobufCMessage *update_with(struct command *c, const char *workflow_id, struct err *e) {
+    static const struct {
+        const char *flag, *field;
+    } fields[] = {{"update-name", "request.input.name"},
+                  {"update-id", "request.meta.update_id"},
+                  {"update-first-execution-run-id", "first_execution_run_id"}};
+    ProtobufCMessage *m = request_new(c, CALL_UpdateWorkflowExecution);
+    int rc = m ? request_set(m, "workflow_execution.workflow_id", FORM_PLAIN, workflow_id, &c->arena, e)
+               : err_std(e, ERR_NO_MEMORY);
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(fields); i++) {
+        const char *text = opt_named(c->args, fields[i].flag);
+        if (text)
+            rc = request_set(m, fields[i].field, FORM_PLAIN, text, &c->arena, e);
+    }
+    if (rc == 0 && !request_message(m, "request.meta", &c->arena))
+        rc = err_std(e, ERR_NO_MEMORY);
+    if (rc == 0)
+        rc = input_set(c, "update-input", m, "request.input.args", e);
+    return rc == 0 ? m : NULL;
+}
+
+static enum command_exit send_both(struct command *c, Ws__StartWorkflowExecutionRequest *start,
+                                   ProtobufCMessage *update, const Ws__ExecuteMultiOperationResponse **ret) {
+    Ws__ExecuteMultiOperationRequest__Operation first = WS__EXECUTE_MULTI_OPERATION_REQUEST__OPERATION__INIT;
+    Ws__ExecuteMultiOperationRequest__Operation second = WS__EXECUTE_MULTI_OPERATION_REQUEST__OPERATION__INIT;
+    Ws__ExecuteMultiOperationRequest__Operation *both[] = {&first, &second};
+    ProtobufCMessage *m = request_new(c, CALL_ExecuteMultiOperation);
+    if (!m)
+        return COMMAND_REFUSED;
+    Ws__ExecuteMultiOperationRequest *q = (void *)m;
+    first.operation_case = WS__EXECUTE_MULTI_OPERATION_REQUEST__OPERATION__OPERATION_START_WORKFLOW;
+    first.start_workflow = start;
+    second.operation_case = WS__EXECUTE_MULTI_OPERATION_REQUEST__OPERATION__OPERATION_UPDATE_WORKFLOW;
+    second.update_workflow = (void *)update;
+    q->operations = both;
+    q->n_operations = ARRAY_LEN(both);
+    struct talk_ask ask = {.method = CALL_ExecuteMultiOperation, .request = m, .is_patient = true};
+    const Ws__ExecuteMultiOperationResponse *r;
+    do { /* the ids make it safe to send them again */
+        enum command_exit code = talk_call(c, &ask, &c->arena, &m);
+        if (code != COMMAND_DONE)
+            return code;
+        r = (const void *)m;
+    } while (!r);
+    if (r->n_responses != ARRAY_LEN(both) || !r->responses[0]->start_workflow ||
+        !r->responses[1]->update_workflow) {
+        say("the server answered with something else than a start and an update");
+        return COMMAND_REFUSED;
+    }
+    *ret = r;
+    return COMMAND_DONE;
+}
+
+static enum command_exit start_with(struct command *c, int stage, struct buf *out) {
+    Ws__StartWorkflowExecutionRequest *start = (void *)c->request;
+    const Ws__ExecuteMultiOperationResponse *r;
+    struct err e;
+    if (!opt_named(c->args, "workflow-id") || !opt_named(c->args, "id-conflict-policy")) {
+        say("--workflow-id and --id-conflict-policy are needed; see rondo %s --help", c->args->command->path);
+        return COMMAND_MISUSED;
+    }
+    ProtobufCMessage *update = update_with(c, start->workflow_id, &e);
+    if (!update) {
+        say("%s; see rondo %s --help", e.text, c->args->command->path);
+        return COMMAND_MISUSED;
+    }
+    if (finish_request(c, update, stage) < 0)
+        return COMMAND_REFUSED;
+    enum command_exit code = send_both(c, start, update, &r);
+    if (code != COMMAND_DONE)
+        return code;
+    const Ws__UpdateWorkflowExecutionRequest *q = (const void *)update;
+    const Ws__UpdateWorkflowExecutionResponse *answer = r->responses[1]->update_workflow;
+    struct progress p = {.workflow_id = start->workflow_id,
+                         .run_id = r->responses[0]->start_workflow->run_id,
+                         .name = q->request->input->name,
+                         .update_id = q->request->meta->update_id,
+                         .outcome = answer->outcome,
+                         .stage = (int)answer->stage};
+    if (!p.outcome && p.stage < stage)
+        code = poll(c, answer->update_ref, stage, &p);
+    return code == COMMAND_DONE ? show(c, &p, out) : code;
+}
+
+enum command_exit update_start_with(struct command *c, struct buf *out) {
+    return start_with(c, STAGE_ACCEPTED, out);
+}
+
+enum command_exit update_execute_with(struct command *c, struct buf *out) {
+    return start_with(c, STAGE_COMPLETED, out);
 }

@@ -53,23 +53,31 @@ static const char *unquoted(struct arena *a, struct str s) {
     return text;
 }
 
+static bool is_quote(struct str s) {
+    return s.n && (s.p[0] == '"' || s.p[0] == '\'');
+}
+
 static bool split(struct str text, struct line *ret) {
-    size_t n = text.n && (text.p[0] == '"' || text.p[0] == '\'') ? quoted_length(text) : 0;
+    size_t quoted = is_quote(text) ? quoted_length(text) : 0;
+    size_t n = quoted;
     while (n < text.n && !(text.p[n] == ':' && (n + 1 == text.n || text.p[n + 1] == ' ')))
         n++;
     if (n == text.n)
         return false;
     ret->key = trimmed(str_bytes(text.p, n));
     ret->value = trimmed(str_bytes(text.p + n + 1, text.n - n - 1));
-    if (ret->value.n && (ret->value.p[0] == '"' || ret->value.p[0] == '\'')) {
+    if (!ret->key.n || (is_quote(text) && ret->key.n != quoted))
+        return false;
+    if (is_quote(ret->value)) {
         size_t length = quoted_length(ret->value);
+        struct str rest = trimmed(str_bytes(ret->value.p + length, ret->value.n - length));
         ret->value.n = length;
-        return ret->key.n && length;
+        return length && (!rest.n || rest.p[0] == '#');
     }
     for (size_t i = 0; i < ret->value.n; i++)
         if (ret->value.p[i] == '#' && (i == 0 || ret->value.p[i - 1] == ' '))
             ret->value = trimmed(str_bytes(ret->value.p, i));
-    return ret->key.n && !(ret->value.n && strchr("[|>&*!%@", ret->value.p[0]));
+    return !(ret->value.n && strchr("[|>&*!%@", ret->value.p[0]));
 }
 
 /* The next line that says something; 0 at the end, ERR_INVALID. */
@@ -102,6 +110,8 @@ int yaml_read(struct profiles *p, struct str text, struct err *reterr) {
     const char *name = NULL;
     bool is_env = false, is_end;
     int rc;
+    if (!utf8_valid(text))
+        return err_set(reterr, ERR_INVALID, "it is not UTF-8");
     while ((rc = next_line(&text, &l, &is_end)) == 0 && !is_end) {
         if (l.indent == 0) {
             is_env = str_is(l.key, "env");

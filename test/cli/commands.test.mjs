@@ -228,7 +228,7 @@ test('arguments come from the line and from files, with metadata, as text or as 
     [['a/b', 'raw'], ['c/d', 'text']],
   );
   const bad = ['workflow', 'start', '--type', 'x', '-t', 'q'];
-  await refused(2, /cannot open .*none/, ...bad, '--input-file', '/none');
+  await refused(2, /cannot read .*none/, ...bad, '--input-file', '/none');
   await refused(2, /not base64/, ...bad, '--input', '!', '--input-base64');
   await refused(2, /KEY=VALUE/, ...bad, '--input', '1', '--input-meta', 'x');
 });

@@ -3,6 +3,9 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import proto from '@temporalio/proto';
@@ -153,6 +156,34 @@ test('updates are sent, waited for and looked at', async () => {
   assert.deepEqual((await rondo('workflow', 'update', 'describe', ...ref)).stage, 'Completed');
   assert.equal(await handle.executeUpdate('close'), 5);
   assert.equal((await refused('workflow', 'update', 'result', ...of, '--update-id', 'none')).code, 1);
+});
+
+test('an update is sent with a start', async () => {
+  const both = (verb, id, ...more) =>
+    ['workflow', verb, ...started('account', id, 1), '--update-name', 'deposit', '--update-input', '5', ...more];
+  const first = await rondo(...both('execute-update-with-start', 'cli-both', '--id-conflict-policy', 'UseExisting'));
+  assert.deepEqual([first.workflowId, first.updateName, first.updateResult], ['cli-both', 'deposit', 6]);
+  const second = await rondo(...both('start-update-with-start', 'cli-both', '--id-conflict-policy', 'UseExisting', '--update-id', 'again'));
+  assert.deepEqual([second.runId, second.updateId], [first.runId, 'again']);
+  const handle = world.client.workflow.getHandle('cli-both');
+  assert.equal(await handle.getUpdateHandle('again').result(), 11);
+  assert.equal(await handle.query('seen'), 11);
+  await handle.terminate();
+  assert.match((await refused(...both('execute-update-with-start', 'cli-both'))).stderr, /--id-conflict-policy are needed/);
+});
+
+test('a history file of older programs becomes one that replays', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'rondo-history-'));
+  const { workflowId } = await world.start('hello', ['file']);
+  await world.client.workflow.getHandle(workflowId).result();
+  const history = await rondo('workflow', 'show', '-w', workflowId);
+  const camel = (name) => name.replace('EVENT_TYPE_', '').toLowerCase().replace(/(^|_)(.)/g, (_, __, c) => c.toUpperCase());
+  const old = { events: history.events.map((e) => ({ ...e, eventType: camel(e.eventType) })) };
+  assert.equal(old.events[0].eventType, 'WorkflowExecutionStarted');
+  writeFileSync(join(directory, 'old.json'), JSON.stringify(old));
+  const { stdout } = await promisify(execFile)(BINARY, ['workflow', 'fix-history-json', '-s', join(directory, 'old.json')]);
+  rmSync(directory, { recursive: true });
+  assert.deepEqual(JSON.parse(stdout), history);
 });
 
 test('a workflow is reset to a place by its name', async () => {
