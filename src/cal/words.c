@@ -333,7 +333,7 @@ void words_exclusion(const struct cal_calendar *c, struct arena *arena, struct b
         return;
     }
     buf_add_cstr(out, "at any time");
-    add_date(out, c, &no_marks, false);
+    add_date(out, c, &no_marks, true);
 }
 
 void words_calendar(const struct cal_calendar *c, struct arena *arena, struct buf *out) {

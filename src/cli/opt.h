@@ -102,6 +102,11 @@ int64_t opt_int(const struct opt_args *a, size_t row);
 const char *opt_text(const struct opt_args *a, size_t row); /* NULL: not given and no default */
 /* The n-th value of a list, NULL past the end. */
 const char *opt_list(const struct opt_args *a, size_t row, size_t n);
+/* The same by name; NULL, or false, when the command has no such option. */
+const char *opt_named(const struct opt_args *a, const char *name);
+bool opt_named_flag(const struct opt_args *a, const char *name);
+bool opt_named_given(const struct opt_args *a, const char *name);
+const char *opt_named_list(const struct opt_args *a, const char *name, size_t n);
 /* The same for rows of the program's globals. */
 bool opt_global_flag(const struct opt_args *a, size_t row);
 const char *opt_global_text(const struct opt_args *a, size_t row);

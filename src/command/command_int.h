@@ -83,6 +83,7 @@ struct talk_ask {
     const ProtobufCMessage *request;
     int64_t timeout_us; /* 0: that of --command-timeout */
     bool is_patient; /* a deadline that passes is no failure: *ret is NULL then */
+    enum grpc_code expected; /* the same for this refusal; GRPC_OK: for none */
 };
 /* One call; the response is in `a`. After a line on stderr: why there is none. */
 enum command_exit talk_call(struct command *c, const struct talk_ask *ask, struct arena *a,
@@ -91,6 +92,8 @@ int talk_pause(struct command *c, int64_t us) must_check; /* lets time pass */
 
 /* request.c: from flags to c->request. ERR_INVALID after a line on stderr. */
 int request_build(struct command *c) must_check;
+/* The same on top of what c->request holds already. */
+int request_apply(struct command *c) must_check;
 /* An empty request of the call with what every one of its kind carries: namespace, identity, request id. */
 ProtobufCMessage *request_new(struct command *c, enum client_method call);
 /* Sets what the path leads to, making messages on the way; a list gets one more. */

@@ -1,142 +1,249 @@
 /* `schedule next`: the coming times of a spec, reckoned here.
  *
- * Strings are read by the same parser as the server's, zones come from the
- * system or from the copy in the program, so the times are those that the
- * server would have, before jitter. */
-#include "cal/cal.h"
-#include "command/command_int.h"
+ * Strings are read by the same parser as the server's, zones come from the system or from the copy in the
+ * program, so the times are those that the server would have, before jitter. Where the clocks change, a note
+ * says what that did to a time: the same search, asked with the other policy for gaps, shows it. */
+#include "cal/civil.h"
+#include "command/schedule_draft.h"
+#include "command/schedule_show.h"
 #include "host/loop.h"
 #include "host/zoneinfo.h"
 #include "json/moment.h"
+#include "json/writer.h"
 
-static int add_times(struct command *c, struct cal_spec *spec) {
-    const char *text;
-    struct err e;
-    for (size_t i = 0; (text = opt_list(c->args, FLAG_SCHEDULE_NEXT_CRON - FLAGS_OF_SCHEDULE_NEXT, i)); i++)
-        if (cal_spec_add_cron(spec, str_of(text), &e) < 0) {
-            say("--cron: %s", e.text);
-            return ERR_INVALID;
-        }
-    for (size_t i = 0; (text = opt_list(c->args, FLAG_SCHEDULE_NEXT_INTERVAL - FLAGS_OF_SCHEDULE_NEXT, i));
-         i++) {
-        const char *every = arena_printf(&c->arena, "@every %s", text);
-        if (!every || cal_spec_add_cron(spec, str_of(every), &e) < 0) {
-            say("--interval: \"%s\" is not an interval such as 90m or 1h/15m", text);
-            return ERR_INVALID;
-        }
-    }
-    if (spec->calendar_count || spec->interval_count)
-        return 0;
-    say("no times are given: add --cron or --interval; see rondo schedule next --help");
-    return ERR_INVALID;
+#define ZONES_MAX 8 /* of --also-in */
+
+/* "2026-03-02T09:00:00+01:00 CET". */
+const char *local_text(struct arena *a, const struct zone *z, int64_t utc_s) {
+    char text[CIVIL_TEXT_MAX];
+    struct zone_span span = {.abbrev = "UTC"};
+    if (z)
+        span = zone_span_at(z, utc_s);
+    civil_format(utc_s + span.offset_s, "", text);
+    int32_t minutes = (span.offset_s < 0 ? -span.offset_s : span.offset_s) / 60;
+    return arena_printf(a, "%s%c%02d:%02d %s", text, span.offset_s < 0 ? '-' : '+', minutes / 60,
+                        minutes % 60, span.abbrev);
 }
 
-static int read_from(struct command *c, int64_t *ret_us) {
-    const char *text = flag_text(c->args, FLAG_SCHEDULE_NEXT_FROM);
-    int32_t nanos;
-    int64_t seconds;
-    if (!text) {
-        *ret_us = host_wall().us;
-        return 0;
-    }
-    if (moment_read(str_of(text), &seconds, &nanos) < 0) {
-        say("--from: \"%s\" is not a time such as 2026-03-01T09:00:00Z", text);
+const char *utc_text(struct arena *a, int64_t utc_s) {
+    char text[CIVIL_TEXT_MAX];
+    civil_format(utc_s, "Z", text);
+    return arena_strdup(a, text);
+}
+
+/* Clock changes. */
+
+/* The spec under both policies for gaps; NULL where the clocks never change. */
+struct variants {
+    struct cal *skipping, *shifting;
+};
+
+static int variant(struct command *c, const struct subject *s, const char *missing, struct cal **ret) {
+    struct cal_spec spec = s->spec;
+    struct zone_label label;
+    struct err e;
+    if (zone_label_parse(spec.zone_name, &label, &e) < 0)
         return ERR_INVALID;
+    const char *name = arena_printf(&c->arena, "%.*s;missing=%s;repeated=%s", (int)label.name.n, label.name.p,
+                                    missing, zone_repeated_name(label.repeated));
+    spec.zone_name = str_of(name ? name : "");
+    return name ? cal_new(&spec, &s->zones, ret, &e) : ERR_NO_MEMORY;
+}
+
+static int variants_new(struct command *c, const struct subject *s, struct variants *ret) {
+    *ret = (struct variants){0};
+    if (!cal_zone(s->cal) || s->spec.zone_data.n)
+        return 0;
+    int rc = variant(c, s, zone_missing_name(ZONE_MISSING_SKIP), &ret->skipping);
+    return rc < 0 ? rc : variant(c, s, zone_missing_name(ZONE_MISSING_SHIFT), &ret->shifting);
+}
+
+static bool is_time(const struct cal *cal, int64_t utc_s) {
+    size_t index;
+    return cal_judge(cal, utc_s, &index) == CAL_IS_TIME;
+}
+
+/* By the clocks as they were before the last change. */
+static int64_t asked_local(const struct zone *z, int64_t utc_s) {
+    struct zone_span span = zone_span_at(z, utc_s);
+    return utc_s + zone_span_at(z, span.begin_s - 1).offset_s;
+}
+
+static const char *fold_note(const struct zone *z, int64_t utc_s) {
+    struct zone_span span = zone_span_at(z, utc_s);
+    int64_t local_s = utc_s + span.offset_s;
+    if (span.begin_s > INT64_MIN / 2 && local_s < span.begin_s + zone_span_at(z, span.begin_s - 1).offset_s)
+        return "the clocks show it twice: the second";
+    if (span.end_s < INT64_MAX / 2 && local_s >= span.end_s + zone_span_at(z, span.end_s).offset_s)
+        return "the clocks show it twice: the first";
+    return "";
+}
+
+/* What the clocks did to this time, or to one between the last that was shown and this. "" for nothing. */
+static const char *note_of(struct command *c, const struct subject *s, const struct variants *v,
+                           int64_t before_s, int64_t utc_s) {
+    const struct zone *z = cal_zone(s->cal);
+    char text[CIVIL_TEXT_MAX];
+    struct cal_time t;
+    if (!v->shifting)
+        return "";
+    if (!is_time(v->skipping, utc_s)) {
+        civil_format(asked_local(z, utc_s), "", text);
+        return arena_printf(&c->arena, "the clocks jump over %s: moved", text);
     }
-    *ret_us = seconds * USEC_PER_SEC + nanos / NSEC_PER_USEC;
+    if (cal_next(v->shifting, STR(""), before_s * USEC_PER_SEC, &t) == CAL_FOUND && t.nominal_s < utc_s &&
+        !is_time(s->cal, t.nominal_s)) {
+        civil_format(asked_local(z, t.nominal_s), "", text);
+        return arena_printf(&c->arena, "the clocks jump over %s: left out", text);
+    }
+    return fold_note(z, utc_s);
+}
+
+/* Showing. */
+
+struct times_view {
+    const struct zone *zones[ZONES_MAX];
+    const char *names[ZONES_MAX];
+    size_t zone_count;
+    struct json_writer w;
+};
+
+struct time_line {
+    const char *utc, *local, *note;
+    const char *also[ZONES_MAX];
+};
+
+static int read_zones(struct command *c, const struct subject *s, struct times_view *v) {
+    const char *name;
+    for (size_t i = 0; (name = opt_named_list(c->args, "also-in", i)); i++) {
+        bool is_utc = streq(name, "UTC");
+        const struct zone *zone = is_utc || i == ZONES_MAX ? NULL : zoneinfo_find(s->zoneinfo, str_of(name));
+        if (i == ZONES_MAX || (!zone && !is_utc)) {
+            say("--also-in: %s; see rondo schedule next --help",
+                i == ZONES_MAX ? "more than 8 zones"
+                               : arena_printf(&c->arena, "\"%s\" is no time zone", name));
+            return ERR_INVALID;
+        }
+        v->zones[i] = zone;
+        v->names[i] = name;
+        v->zone_count++;
+    }
     return 0;
 }
 
-/* "2026-03-02T09:00:00+01:00", and the zone's own short name. */
-static const char *local_text(struct command *c, const struct cal *cal, int64_t utc_s) {
-    char text[MOMENT_TEXT_MAX];
-    struct zone_span span = {.abbrev = "UTC"};
-    if (cal_zone(cal))
-        span = zone_span_at(cal_zone(cal), utc_s);
-    if (moment_format(utc_s + span.offset_s, 0, text) < 0)
-        return NULL;
-    int32_t minutes = (span.offset_s < 0 ? -span.offset_s : span.offset_s) / 60;
-    return arena_printf(&c->arena, "%.*s%c%02d:%02d %s", (int)strlen(text) - 1, text,
-                        span.offset_s < 0 ? '-' : '+', minutes / 60, minutes % 60, span.abbrev);
-}
-
-static void add_json(const struct command *c, struct buf *out, const char *utc, const char *local) {
-    bool is_array = c->format == FORMAT_JSON;
-    if (is_array)
-        buf_add_cstr(out, c->shown ? ",\n  " : "\n  ");
-    buf_add_cstr(out, "{\"time\":");
-    opt_json_string(out, utc);
-    buf_add_cstr(out, ",\"local\":");
-    opt_json_string(out, local);
-    buf_add_cstr(out, is_array ? "}" : "}\n");
-}
-
-static int add_time(struct command *c, const struct cal *cal, int64_t utc_s, struct rows *rows,
-                    struct buf *out) {
-    char text[MOMENT_TEXT_MAX];
-    const char *local = local_text(c, cal, utc_s);
-    const char *utc = moment_format(utc_s, 0, text) < 0 ? NULL : arena_strdup(&c->arena, text);
-    if (!local || !utc)
-        return ERR_NO_MEMORY;
-    if (c->format != FORMAT_TABLE) {
-        add_json(c, out, utc, local);
-        return 0;
+static void add_json(const struct command *c, struct times_view *v, const struct time_line *l,
+                     struct buf *out) {
+    if (c->format == FORMAT_JSONL)
+        writer_init(&v->w, out, false);
+    writer_open(&v->w, '{');
+    writer_key(&v->w, STR("time"));
+    writer_string(&v->w, str_of(l->utc));
+    writer_key(&v->w, STR("local"));
+    writer_string(&v->w, str_of(l->local));
+    if (v->zone_count) {
+        writer_key(&v->w, STR("also"));
+        writer_open(&v->w, '{');
+        for (size_t i = 0; i < v->zone_count; i++) {
+            writer_key(&v->w, str_of(v->names[i]));
+            writer_string(&v->w, str_of(l->also[i]));
+        }
+        writer_close(&v->w, '}');
     }
-    int rc = rows_add(rows, utc);
-    return rc < 0 ? rc : rows_add(rows, local);
+    if (*l->note) {
+        writer_key(&v->w, STR("note"));
+        writer_string(&v->w, str_of(l->note));
+    }
+    writer_close(&v->w, '}');
+    if (c->format == FORMAT_JSONL)
+        buf_add_u8(out, '\n');
 }
 
-static int add_all(struct command *c, const struct cal *cal, int64_t after_us, struct buf *out) {
-    struct rows rows = {.arena = &c->arena, .columns = 2, .titles = 2, .has_color = c->style.has_color};
-    struct cal_time t;
-    size_t limit = (size_t)opt_int(c->args, FLAG_SCHEDULE_NEXT_LIMIT - FLAGS_OF_SCHEDULE_NEXT);
+static int add_rows(struct command *c, const struct times_view *v, const struct time_line *lines,
+                    struct buf *out) {
+    struct rows rows = {.arena = &c->arena, .has_color = c->style.has_color};
+    bool has_notes = false;
+    for (size_t i = 0; i < c->shown; i++)
+        has_notes |= *lines[i].note != 0;
+    rows.columns = rows.titles = 2 + v->zone_count + has_notes;
     int rc = rows_add(&rows, "UTC");
     if (rc == 0)
         rc = rows_add(&rows, "Local");
-    buf_add_cstr(out, c->format == FORMAT_JSON ? "[" : "");
-    for (; rc == 0 && c->shown < limit && cal_next(cal, STR(""), after_us, &t) == CAL_FOUND; c->shown++) {
-        rc = add_time(c, cal, t.nominal_s, &rows, out);
-        after_us = t.actual_us;
+    for (size_t k = 0; rc == 0 && k < v->zone_count; k++)
+        rc = rows_add(&rows, v->names[k]);
+    if (rc == 0 && has_notes)
+        rc = rows_add(&rows, "Note");
+    for (size_t i = 0; rc == 0 && i < c->shown; i++) {
+        rc = rows_add(&rows, lines[i].utc);
+        if (rc == 0)
+            rc = rows_add(&rows, lines[i].local);
+        for (size_t k = 0; rc == 0 && k < v->zone_count; k++)
+            rc = rows_add(&rows, lines[i].also[k]);
+        if (rc == 0 && has_notes)
+            rc = rows_add(&rows, lines[i].note);
     }
-    buf_add_cstr(out, c->format == FORMAT_JSON ? "\n]\n" : "");
-    if (rc == 0 && c->format == FORMAT_TABLE && c->shown)
+    if (rc == 0)
         rows_print(&rows, out);
     return rc;
 }
 
-static enum command_exit reckon(struct command *c, struct zoneinfo *zoneinfo, struct buf *out) {
-    struct cal_zones zones = zoneinfo_zones(zoneinfo);
-    struct cal_spec spec;
-    struct cal *cal;
-    struct err e;
-    int64_t after_us;
-    const char *zone = flag_text(c->args, FLAG_SCHEDULE_NEXT_TIME_ZONE);
-    cal_spec_init(&spec, &c->arena, STR("next"));
-    spec.zone_name = str_of(zone ? zone : "");
-    if (read_from(c, &after_us) < 0 || add_times(c, &spec) < 0)
-        return COMMAND_MISUSED;
-    if (cal_spec_finish(&spec, &e) < 0 || cal_new(&spec, &zones, &cal, &e) < 0) {
-        say("%s", e.text);
-        return COMMAND_MISUSED;
+static int add_times(struct command *c, const struct subject *s, struct times_view *v, int64_t after_us,
+                     struct buf *out) {
+    size_t limit = (size_t)opt_int(c->args, FLAG_SCHEDULE_NEXT_LIMIT - FLAGS_OF_SCHEDULE_NEXT);
+    struct time_line *lines = arena_array(&c->arena, struct time_line, limit);
+    int64_t before_s = civil_div(after_us, USEC_PER_SEC);
+    struct variants variants;
+    struct cal_time t;
+    int rc = lines ? variants_new(c, s, &variants) : ERR_NO_MEMORY;
+    if (rc < 0)
+        return rc;
+    writer_init(&v->w, out, true);
+    if (c->format == FORMAT_JSON)
+        writer_open(&v->w, '[');
+    for (; c->shown < limit && cal_next(s->cal, STR(""), after_us, &t) == CAL_FOUND; c->shown++) {
+        struct time_line *l = &lines[c->shown];
+        *l = (struct time_line){utc_text(&c->arena, t.nominal_s),
+                                local_text(&c->arena, cal_zone(s->cal), t.nominal_s),
+                                note_of(c, s, &variants, before_s, t.nominal_s),
+                                {0}};
+        for (size_t k = 0; k < v->zone_count; k++)
+            l->also[k] = local_text(&c->arena, v->zones[k], t.nominal_s);
+        if (arena_failed(&c->arena))
+            break;
+        if (c->format == FORMAT_JSON || c->format == FORMAT_JSONL)
+            add_json(c, v, l, out);
+        after_us = t.actual_us;
+        before_s = t.nominal_s;
     }
-    int rc = c->format == FORMAT_NONE ? 0 : add_all(c, cal, after_us, out);
-    cal_free(cal);
-    if (rc < 0) {
-        say("out of memory");
-        return COMMAND_REFUSED;
+    if (c->format == FORMAT_JSON) {
+        writer_close(&v->w, ']');
+        buf_add_u8(out, '\n');
     }
-    if (!c->shown && c->format != FORMAT_NONE)
-        say("no time follows");
-    return COMMAND_DONE;
+    cal_free(variants.skipping);
+    cal_free(variants.shifting);
+    if (arena_failed(&c->arena))
+        return ERR_NO_MEMORY;
+    return c->format == FORMAT_TABLE && c->shown ? add_rows(c, v, lines, out) : 0;
 }
 
-enum command_exit next_run(struct command *c, struct buf *out) {
-    struct zoneinfo *zoneinfo = zoneinfo_new(ZONEINFO_DIRECTORY);
-    if (!zoneinfo) {
+enum command_exit schedule_next_run(struct command *c, struct buf *out) {
+    struct subject s;
+    struct times_view v = {0};
+    int64_t after_us;
+    if (flag_time(c, "from", host_wall().us, &after_us) < 0)
+        return COMMAND_MISUSED;
+    enum command_exit code = subject_load(c, &s);
+    if (code != COMMAND_DONE)
+        return code;
+    if (read_zones(c, &s, &v) < 0) {
+        code = COMMAND_MISUSED;
+    } else if (add_times(c, &s, &v, after_us, out) < 0) {
         say("out of memory");
-        return COMMAND_REFUSED;
+        code = COMMAND_REFUSED;
+    } else if (!c->shown && c->format != FORMAT_NONE) {
+        say("no time follows");
     }
-    enum command_exit code = reckon(c, zoneinfo, out);
-    zoneinfo_free(zoneinfo);
+    if (c->format == FORMAT_NONE)
+        buf_clear(out);
+    subject_done(&s);
     return code;
 }

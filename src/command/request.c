@@ -250,10 +250,15 @@ static int set_id(struct command *c) {
     return id ? request_set(c->request, "workflow_id", FORM_PLAIN, id, &c->arena, &e) : ERR_NO_MEMORY;
 }
 
-int request_build(struct command *c) {
-    c->request = request_new(c, c->rule->call);
-    int rc = c->request ? set_id(c) : ERR_INVALID;
+int request_apply(struct command *c) {
+    int rc = 0;
     for (size_t i = 0; rc == 0 && i < c->args->command->opt_count; i++)
         rc = set_flag(c, i);
     return rc < 0 ? rc : request_special(c);
+}
+
+int request_build(struct command *c) {
+    c->request = request_new(c, c->rule->call);
+    int rc = c->request ? set_id(c) : ERR_INVALID;
+    return rc < 0 ? rc : request_apply(c);
 }

@@ -51,6 +51,13 @@ static const char *color_of(const struct rows *r, size_t i) {
     return NULL;
 }
 
+/* Cells at the end that are empty leave nothing behind. */
+static void end_line(struct buf *out) {
+    while (out->len && out->data[out->len - 1] == ' ')
+        buf_truncate(out, out->len - 1);
+    buf_add_u8(out, '\n');
+}
+
 void rows_print(const struct rows *r, struct buf *out) {
     size_t own[COLUMNS_MAX] = {0};
     size_t *widths = r->widths ? r->widths : own;
@@ -64,7 +71,7 @@ void rows_print(const struct rows *r, struct buf *out) {
         buf_add_cstr(out, r->cells[i]);
         buf_add_cstr(out, color ? end_color : "");
         if (is_last)
-            buf_add_u8(out, '\n');
+            end_line(out);
         else
             buf_printf(out, "%*s", (int)(widths[i % r->columns] - width_of(r->cells[i]) + 2), "");
     }

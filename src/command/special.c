@@ -119,11 +119,6 @@ static int set_fields(struct command *c, struct err *e) {
         return set_toggle(c, e);
     case COMMAND_ATTRIBUTE_CREATE:
         return set_attributes(c, e);
-    case COMMAND_SCHEDULE_CREATE:
-        return flag_text(c->args, FLAG_SCHEDULE_CREATE_REMAINING)
-                   ? request_set(c->request, "schedule.state.limited_actions", FORM_PLAIN, "true", &c->arena,
-                                 e)
-                   : 0;
     case COMMAND_ACTIVITY_OPTIONS:
         return set_mask(c, e);
     case COMMAND_ACTIVITY_FAIL:

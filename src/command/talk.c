@@ -181,6 +181,8 @@ static void on_reply(void *ctx, const struct client_reply *r) {
     q->exit = COMMAND_DONE;
     if (q->ask->is_patient && r->code == GRPC_DEADLINE_EXCEEDED)
         return;
+    if (r->code != GRPC_OK && r->code == q->ask->expected)
+        return;
     if (r->code != GRPC_OK) {
         on_refusal(q, r);
         return;

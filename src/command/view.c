@@ -6,7 +6,7 @@
  * list as an array of its items; where columns take fields of the request too
  * (@field), the object has the columns. &field is one of the request for the
  * table alone. */
-#include "command/command_int.h"
+#include "command/schedule_show.h"
 #include "json/json.h"
 #include "json/shape.h"
 #include "google/protobuf/timestamp.pb-c.h"
@@ -97,6 +97,14 @@ static void add_enum(struct buf *out, const ProtobufCEnumDescriptor *d, int valu
     }
 }
 
+/* Words say more than the ranges of a calendar. */
+static void add_spec(struct buf *out, const Schedule__ScheduleSpec *spec) {
+    struct arena scratch;
+    arena_init(&scratch, COMMAND_MEMORY_MAX);
+    spec_words(spec, &scratch, out);
+    arena_done(&scratch);
+}
+
 static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot,
                       const struct cell_style *style) {
     const ProtobufCMessage *m;
@@ -108,6 +116,8 @@ static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const 
         m = *(const ProtobufCMessage *const *)slot;
         if (m && m->descriptor == &ws__count_workflow_executions_response__aggregation_group__descriptor)
             add_group(out, (const void *)m);
+        else if (m && m->descriptor == &schedule__schedule_spec__descriptor)
+            add_spec(out, (const void *)m);
         else if (m)
             add_message(out, m, style);
         return;

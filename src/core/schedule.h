@@ -50,6 +50,20 @@ int schedule_validate_patch(const Schedule__SchedulePatch *patch, struct err *er
 int schedule_validate_trigger(E__ScheduleOverlapPolicy policy,
                               const Google__Protobuf__Timestamp *scheduled_time, struct err *err) must_check;
 
+/* The spec as cal has it, with the days of the holiday calendars behind the *ret_own exclusions of its own. s
+ * is initialised. */
+int schedule_read_spec(const Schedule__Schedule *schedule, const State__Namespace *space, struct cal_spec *s,
+                       size_t *ret_own, struct err *err) must_check;
+/* One more exclusion, from a cron string. */
+int schedule_exclude_cron(struct arena *arena, Schedule__ScheduleSpec *spec, const char *text,
+                          struct err *err) must_check;
+/* Why a second is a time of a schedule, or is not: one word, and how a sentence about it goes on. */
+struct verdict_text {
+    const char *word;
+    const char *sentence;
+};
+struct verdict_text schedule_verdict(enum cal_verdict verdict);
+
 /* steps */
 
 struct schedule_birth {

@@ -189,6 +189,26 @@ static int write_spec(struct arena *arena, const struct cal_spec *in, Schedule__
     return 0;
 }
 
+/* A string that a client could not send: exclusions are calendars on the wire. */
+int schedule_exclude_cron(struct arena *arena, Schedule__ScheduleSpec *spec, const char *text,
+                          struct err *err) {
+    struct cal_spec s;
+    cal_spec_init(&s, arena, STR(""));
+    int rc = 0;
+    for (size_t i = 0; i < spec->n_exclude_structured_calendar && rc == 0; i++) {
+        struct cal_calendar c;
+        rc = spec_calendar(spec->exclude_structured_calendar[i], arena, &c);
+        rc = rc == 0 ? cal_spec_exclude_calendar(&s, &c, err) : err_std(err, rc);
+    }
+    if (rc == 0)
+        rc = cal_spec_exclude_cron(&s, str_of(text), err);
+    if (rc < 0)
+        return rc;
+    rc = write_calendars(arena, s.excludes, s.exclude_count, &spec->n_exclude_structured_calendar,
+                         &spec->exclude_structured_calendar);
+    return rc < 0 ? err_std(err, rc) : 0;
+}
+
 int spec_canonise(struct arena *arena, struct str seed, const struct cal_zones *zones,
                   Schedule__ScheduleSpec *spec, struct err *err) {
     cleanup(cal_freep) struct cal *compiled = NULL;
@@ -225,6 +245,13 @@ static int compile(const struct cal_spec *spec, size_t exclude_count, const stru
     return cal_new(&part, zones, ret, err);
 }
 
+int schedule_read_spec(const Schedule__Schedule *schedule, const State__Namespace *space, struct cal_spec *s,
+                       size_t *ret_own, struct err *err) {
+    int rc = schedule->spec ? read_spec(s, schedule->spec, err) : 0;
+    *ret_own = s->exclude_count;
+    return rc == 0 && schedule->extras ? holidays_exclude(s, space, schedule->extras, err) : rc;
+}
+
 int times_new(const State__Execution *st, const State__Namespace *space, const struct cal_zones *zones,
               struct arena *arena, struct times *ret, struct err *err) {
     const State__Schedule *sch = st->schedule;
@@ -233,10 +260,8 @@ int times_new(const State__Execution *st, const State__Namespace *space, const s
     if (!ret->seed.p)
         return err_std(err, ERR_NO_MEMORY);
     cal_spec_init(&s, arena, ret->seed);
-    int rc = sch->schedule->spec ? read_spec(&s, sch->schedule->spec, err) : 0;
-    size_t own = s.exclude_count;
-    if (rc == 0 && sch->schedule->extras)
-        rc = holidays_exclude(&s, space, sch->schedule->extras, err);
+    size_t own;
+    int rc = schedule_read_spec(sch->schedule, space, &s, &own, err);
     if (rc == 0)
         rc = compile(&s, s.exclude_count, zones, &ret->real, err);
     if (rc == 0 && s.exclude_count)

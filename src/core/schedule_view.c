@@ -270,12 +270,7 @@ int schedule_matching_times(const State__Execution *st, const State__Namespace *
     return arena_failed(arena) ? err_std(err, ERR_NO_MEMORY) : 0;
 }
 
-struct verdict_text {
-    const char *word;
-    const char *sentence;
-};
-
-static struct verdict_text verdict_text(enum cal_verdict verdict) {
+struct verdict_text schedule_verdict(enum cal_verdict verdict) {
     switch (verdict) {
     case CAL_IS_TIME:
         return (struct verdict_text){"time", "is a time of this schedule"};
@@ -334,7 +329,7 @@ int schedule_explain(const State__Execution *st, const State__Namespace *space, 
         return err_std(err, ERR_NO_MEMORY);
     int64_t nominal_s = req->time->seconds;
     enum cal_verdict verdict = cal_judge(times.real, nominal_s, &index);
-    struct verdict_text said = verdict_text(verdict);
+    struct verdict_text said = schedule_verdict(verdict);
     const char *more = verdict == CAL_IS_TIME    ? tense(st, &times, nominal_s, arena)
                        : verdict == CAL_EXCLUDED ? times_exclusion(&times, nominal_s)
                                                  : "";

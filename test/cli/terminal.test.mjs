@@ -127,6 +127,22 @@ test('a workflow that is waited for shows how far it is', async () => {
   assert.ok(!text.includes('3 events'));
 });
 
+test('so does a backfill', async () => {
+  await rondo('schedule', 'create', '-s', 'filled', '--interval', '1h', '--paused', '--type', 'x', '-t', 'nobody');
+  const screen = new Screen('backfill');
+  const period = '--start-time 2026-01-01T00:30:00Z --end-time 2026-01-02T00:30:00Z --overlap-policy BufferAll';
+  screen.begin(`rondo schedule backfill -s filled ${period} --wait`);
+  await screen.shows(/^backfill 1: 1 started, 23 waiting, at 2026-01-02/m);
+  await rondo('schedule', 'cancel-backfill', '-s', 'filled', '--backfill-id', '1');
+  const { text, code } = await screen.end();
+  assert.equal(code, 0);
+  assert.match(text, /^Done +true$/m);
+  assert.ok(!text.includes('backfill 1:'));
+  const described = await screen.run('rondo schedule describe -s filled');
+  assert.match(described.text, /^When +every 1 hour$/m);
+  assert.match(screen.text('-e'), /\u001b\[\d+m(\u001b\[\d+m)*When/);
+});
+
 test('what cannot be undone is asked for', async () => {
   await rondo('operator', 'namespace', 'create', 'doomed');
   const screen = new Screen('question');

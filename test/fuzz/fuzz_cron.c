@@ -6,6 +6,8 @@
 
 #include "cal/cal.h"
 #include "cal/classic.h"
+#include "cal/warning.h"
+#include "cal/words.h"
 
 #define BUDGET_BYTES ((size_t)1 << 20)
 #define TIMES 8
@@ -56,6 +58,19 @@ static void check_handed_back(const struct cal_spec *s, const struct cal *c, str
     check_times(c, again, s->seed);
 }
 
+/* What can be compiled can be said, and be warned of. */
+static void check_words(const struct cal_spec *s, struct arena *a) {
+    struct buf out cleanup(buf_done);
+    struct warning found[WARNING_KINDS];
+    struct err e = {0};
+    size_t n;
+    buf_init(&out, BUDGET_BYTES);
+    words_spec(s, &out);
+    ensure(!buf_ok(&out) || out.len > 0);
+    int r = warnings_of(s, NULL, YEAR_2026_US, a, found, &n, &e);
+    ensure(r == 0 || r == ERR_NO_MEMORY);
+}
+
 static void check_schedule(struct arena *a, int form, struct str text) {
     struct cal *c cleanup(cal_freep) = NULL;
     struct cal_spec s;
@@ -69,6 +84,7 @@ static void check_schedule(struct arena *a, int form, struct str text) {
     if (r < 0 || cal_spec_finish(&s, &e) < 0 || cal_new(&s, NULL, &c, &e) < 0)
         return;
     check_handed_back(&s, c, a);
+    check_words(&s, a);
 }
 
 static void check_classic(struct str text) {

@@ -5,6 +5,7 @@
 #include "fuzz.h"
 
 #include "cal/cal.h"
+#include "cal/words.h"
 
 #define BUDGET_BYTES ((size_t)1 << 20)
 #define TIMES 6
@@ -28,6 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ensure(r == 0 || (r == e.code && e.text[0]));
     if (r < 0 || cal_spec_finish(&s, &e) < 0 || cal_new(&s, NULL, &c, &e) < 0)
         return 0;
+    buf_clear(&text);
+    words_spec(&s, &text);
+    ensure(!buf_ok(&text) || text.len > 0);
     for (int i = 0; i < TIMES && cal_next(c, STR(""), after_us, &t) == CAL_FOUND; i++) {
         size_t index;
         ensure(t.actual_us > after_us);

@@ -95,7 +95,14 @@ const firstOf = {
     await rondo('activity', 'pause', '-a', '1', '-w', 'order-7');
   },
   'schedule create': () => rondo('schedule', 'delete', '-s', 'report').catch(() => undefined),
+  'schedule cancel-backfill': async () => {
+    const period = ['--start-time', '2026-01-01T00:00:00Z', '--end-time', '2026-01-02T00:00:00Z', '--overlap-policy', 'BufferAll'];
+    await rondo('schedule', 'delete', '-s', 'report').catch(() => undefined);
+    await rondo('schedule', 'create', '-s', 'report', '--interval', '1h', '--type', 'same', '-t', 'nobody');
+    await rondo('schedule', 'backfill', '-s', 'report', ...period);
+  },
   'schedule next': undefined,
+  'schedule calendar delete': () => rondo('schedule', 'calendar', 'put', '--name', 'german', '--date', '2026-12-25'),
   'batch list': undefined,
   'worker describe': () =>
     world.service.recordWorkerHeartbeat({ namespace: 'default', workerHeartbeat: [{ workerInstanceKey: '8d2f7c', taskQueue: 'q' }] }),

@@ -121,6 +121,8 @@ TEST(words_whole_specs) {
     WORDS("cron 0 9 * * * | start 2026-01-01T00:00 | end 2027-01-01T00:00 | jitter 90s",
           "at 09:00 every day; in UTC; from 2026-01-01T00:00:00Z; until 2027-01-01T00:00:00Z; each up to 1 "
           "minute 30 seconds later");
+    WORDS("cron 0 9 * * * | not sec=* min=* hour=* month=8",
+          "at 09:00 every day; not at any time in August; in UTC");
     WORDS("zone UTC", "never");
 }
 

@@ -1,0 +1,95 @@
+/* What `schedule next`, `explain` and `simulate` are about: a spec on the line, which needs no server, or a
+ * schedule of the server with what the line changes of it. */
+#include "command/schedule_draft.h"
+#include "host/zoneinfo.h"
+#include "json/moment.h"
+
+int flag_time(const struct command *c, const char *name, int64_t standard_us, int64_t *ret_us) {
+    const char *text = opt_named(c->args, name);
+    int64_t seconds;
+    int32_t nanos;
+    *ret_us = standard_us;
+    if (!text)
+        return 0;
+    if (moment_read(str_of(text), &seconds, &nanos) < 0) {
+        say("--%s: \"%s\" is not a time such as 2026-03-01T09:00:00Z", name, text);
+        return ERR_INVALID;
+    }
+    *ret_us = seconds * USEC_PER_SEC + nanos / NSEC_PER_USEC;
+    return 0;
+}
+
+static enum command_exit load_existing(struct command *c, const char *id) {
+    ProtobufCMessage *found;
+    Ws__DescribeScheduleRequest *r = (Ws__DescribeScheduleRequest *)request_new(c, CALL_DescribeSchedule);
+    if (!r || !(r->schedule_id = arena_strdup(&c->arena, id)))
+        return COMMAND_REFUSED;
+    struct talk_ask ask = {.method = CALL_DescribeSchedule, .request = &r->base};
+    enum command_exit code = talk_call(c, &ask, &c->arena, &found);
+    if (code != COMMAND_DONE)
+        return code;
+    return draft_over(c, (const Ws__DescribeScheduleResponse *)found) < 0 ? COMMAND_MISUSED : COMMAND_DONE;
+}
+
+/* The holiday calendars of the namespace, when the schedule names some. */
+static enum command_exit load_holidays(struct command *c, struct subject *s) {
+    const Rondo__ScheduleExtras *extras = s->schedule->extras;
+    ProtobufCMessage *found;
+    if (!extras || !extras->n_holiday_calendars)
+        return COMMAND_DONE;
+    struct talk_ask ask = {.method = CALL_ListHolidayCalendars,
+                           .request = request_new(c, CALL_ListHolidayCalendars)};
+    if (!ask.request)
+        return COMMAND_REFUSED;
+    enum command_exit code = talk_call(c, &ask, &c->arena, &found);
+    if (code != COMMAND_DONE)
+        return code;
+    s->space.n_holiday_calendars = ((Rondo__ListHolidayCalendarsResponse *)found)->n_calendars;
+    s->space.holiday_calendars = ((Rondo__ListHolidayCalendarsResponse *)found)->calendars;
+    return COMMAND_DONE;
+}
+
+static enum command_exit compile(struct command *c, struct subject *s) {
+    struct err e;
+    s->zoneinfo = zoneinfo_new(ZONEINFO_DIRECTORY);
+    if (!s->zoneinfo) {
+        say("out of memory");
+        return COMMAND_REFUSED;
+    }
+    s->zones = zoneinfo_zones(s->zoneinfo);
+    cal_spec_init(&s->spec, &c->arena, str_of(s->schedule_id));
+    int rc = schedule_read_spec(s->schedule, &s->space, &s->spec, &s->own_exclusions, &e);
+    if (rc == 0)
+        rc = cal_new(&s->spec, &s->zones, &s->cal, &e);
+    if (rc < 0)
+        say("%s; see rondo %s --help", e.text, c->args->command->path);
+    return rc < 0 ? COMMAND_MISUSED : COMMAND_DONE;
+}
+
+enum command_exit subject_load(struct command *c, struct subject *ret) {
+    const char *id = opt_named(c->args, "schedule-id");
+    *ret = (struct subject){.schedule_id = id ? id : ""};
+    state__namespace__init(&ret->space);
+    enum command_exit code = id ? load_existing(c, id) : draft_finish(c) < 0 ? COMMAND_MISUSED : COMMAND_DONE;
+    if (code != COMMAND_DONE)
+        return code;
+    ret->schedule = draft_schedule(c);
+    code = load_holidays(c, ret);
+    if (code == COMMAND_DONE)
+        code = compile(c, ret);
+    if (code == COMMAND_DONE && !ret->spec.calendar_count && !ret->spec.interval_count && !id) {
+        say("no times are given: add --cron, --calendar, --interval, --rrule or --at, or --schedule-id; see "
+            "rondo %s --help",
+            c->args->command->path);
+        code = COMMAND_MISUSED;
+    }
+    if (code != COMMAND_DONE)
+        subject_done(ret);
+    return code;
+}
+
+void subject_done(struct subject *s) {
+    cal_free(s->cal);
+    zoneinfo_free(s->zoneinfo);
+    *s = (struct subject){0};
+}
