@@ -652,6 +652,26 @@ describe('workflows and deployments', { timeout: 240_000 }, () => {
     await refused(mistral().getWorkflow({ workflowIdentifier: 'nothing' }), 404, /nothing/);
   });
 
+  test('metrics of a workflow', async () => {
+    const begun = new Date();
+    const runs = [await started('same', 1), await started('fails'), await started('forever')];
+    for (const { executionId } of runs.slice(0, 2)) await ended(executionId);
+    await executions().terminateWorkflowExecution({ executionId: runs[2].executionId });
+    const metrics = (workflowName, request) => mistral().metrics.getWorkflowMetrics({ workflowName, ...request });
+    const { latencyOverTime, averageLatencyMs, ...counts } = await metrics('forever', { startTime: begun });
+    assert.deepEqual(counts, { executionCount: { value: 1 }, successCount: { value: 0 }, errorCount: { value: 1 }, retryRate: { value: -1 } });
+    const over = await got(runs[2].executionId);
+    assert.deepEqual(latencyOverTime.value, [[over.endTime.getTime(), over.totalDurationMs]]);
+    assert.equal(averageLatencyMs.value, over.totalDurationMs);
+    const all = await metrics('same');
+    assert.ok(all.executionCount.value >= 5);
+    assert.equal(all.executionCount.value, all.successCount.value + all.errorCount.value);
+    assert.equal(all.latencyOverTime.value.length, all.executionCount.value);
+    const none = await metrics('same', { endTime: new Date(0) });
+    assert.deepEqual([none.executionCount.value, none.averageLatencyMs.value, none.latencyOverTime.value], [0, 0, []]);
+    assert.equal((await metrics('nothing')).executionCount.value, 0);
+  });
+
   test('registrations are types on queues', async () => {
     const { workflowRegistrations, nextCursor } = await mistral().getWorkflowRegistrations({ workflowId: 'echoes', withWorkflow: true });
     assert.deepEqual(workflowRegistrations.map((each) => each.id), ['echoes@main', 'echoes@second']);
