@@ -8,6 +8,7 @@
 #include "mistral/routing.h"
 
 #define PAGE_MAX 1000
+#define UPDATE_TRIES 20 /* against others that update the same schedule at the same time */
 
 static void on_done(struct dialog *x) {
     dialog_reply(x);
@@ -133,8 +134,22 @@ static void on_updated(struct dialog *x) {
     reply_id(x, own_text(x, x->id));
 }
 
-/* What was described is sent back with the changes, and its token: if someone else was faster, nothing is
- * lost, and the caller hears of it. */
+struct change {
+    int tries;
+};
+
+static void on_to_be_updated(struct dialog *x);
+
+/* Someone else was faster: what they made is changed instead, so that nothing of either is lost. */
+static void on_not_updated(struct dialog *x) {
+    struct change *c = x->state;
+    if (x->err.code == ERR_PRECONDITION && c->tries++ < UPDATE_TRIES)
+        describe(x, own_text(x, x->id), on_to_be_updated);
+    else
+        dialog_fail(x, &x->err);
+}
+
+/* What was described is sent back with the changes, and its token. */
 static void on_to_be_updated(struct dialog *x) {
     const Ws__DescribeScheduleResponse *r = dialog_answer(x);
     Ws__UpdateScheduleRequest *q = message_new(&x->arena, &ws__update_schedule_request__descriptor);
@@ -154,10 +169,11 @@ static void on_to_be_updated(struct dialog *x) {
     q->conflict_token = r->conflict_token;
     q->identity = own_identity(x);
     q->request_id = new_id(x);
-    dialog_ask(x, &q->base, on_updated);
+    dialog_try(x, &q->base, on_updated, on_not_updated);
 }
 
 void begin_patch_schedule(struct dialog *x) {
+    x->state = arena_new(&x->arena, struct change);
     describe(x, own_text(x, x->id), on_to_be_updated);
 }
 

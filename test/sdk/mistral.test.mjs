@@ -205,6 +205,18 @@ describe('schedules', { timeout: 240_000 }, () => {
     });
   });
 
+  test('updates at the same time lose nothing of each other', async () => {
+    await withSchedule({ input: 0, ...NEVER }, async (id) => {
+      const parts = [{ input: { n: 1 } }, { jitter: 'PT9S' }, { timeZoneName: 'Asia/Tokyo' }, { maxExecutions: 5 },
+                     { intervals: [{ every: 'P1D' }] }, { calendars: [{ hour: [{ start: 3 }] }] }, { policy: { overlap: 4 } }];
+      await Promise.all(parts.map((part) => update(id, part)));
+      const seen = await shown(id);
+      assert.deepEqual([seen.input, seen.jitter, seen.timeZoneName, seen.remainingExecutions], [{ n: 1 }, 'PT9S', 'Asia/Tokyo', 5]);
+      assert.deepEqual([seen.intervals[0].every, seen.calendars[0].hour, seen.policy.overlap], ['P1D', one(3), 4]);
+      assert.deepEqual(seen.cronExpressions, NEVER.cronExpressions);
+    });
+  });
+
   test('pause, resume and trigger', async () => {
     await withSchedule({ input: 'by hand', ...NEVER }, async (id) => {
       await schedules().pauseSchedule({ scheduleId: id, workflowSchedulePauseRequest: { note: 'Paused for maintenance' } });
@@ -231,9 +243,9 @@ describe('schedules', { timeout: 240_000 }, () => {
       assert.deepEqual(await complaints(schedules().scheduleWorkflow({ ...again, scheduleId: 'other' })),
                        [['body.schedule_id', 'value_error']]);
     }, { scheduleId });
-    for (const gone of [shown(scheduleId), update(scheduleId, {}), schedules().unscheduleWorkflow({ scheduleId }),
-                        schedules().pauseSchedule({ scheduleId }), schedules().triggerSchedule({ scheduleId })])
-      await refused(gone, 404, /./);
+    const calls = ['getSchedule', 'unscheduleWorkflow', 'pauseSchedule', 'resumeSchedule', 'triggerSchedule'];
+    for (const name of calls) await refused(schedules()[name]({ scheduleId }), 404, /not found/);
+    await refused(update(scheduleId, {}), 404, /not found/);
   });
 
   test('lists: by workflow, by status, in pages', async () => {
@@ -640,6 +652,26 @@ describe('workflows and deployments', { timeout: 240_000 }, () => {
     await refused(mistral().getWorkflow({ workflowIdentifier: 'nothing' }), 404, /nothing/);
   });
 
+  test('metrics of a workflow', async () => {
+    const begun = new Date();
+    const runs = [await started('same', 1), await started('fails'), await started('forever')];
+    for (const { executionId } of runs.slice(0, 2)) await ended(executionId);
+    await executions().terminateWorkflowExecution({ executionId: runs[2].executionId });
+    const metrics = (workflowName, request) => mistral().metrics.getWorkflowMetrics({ workflowName, ...request });
+    const { latencyOverTime, averageLatencyMs, ...counts } = await metrics('forever', { startTime: begun });
+    assert.deepEqual(counts, { executionCount: { value: 1 }, successCount: { value: 0 }, errorCount: { value: 1 }, retryRate: { value: -1 } });
+    const over = await got(runs[2].executionId);
+    assert.deepEqual(latencyOverTime.value, [[over.endTime.getTime(), over.totalDurationMs]]);
+    assert.equal(averageLatencyMs.value, over.totalDurationMs);
+    const all = await metrics('same');
+    assert.ok(all.executionCount.value >= 5);
+    assert.equal(all.executionCount.value, all.successCount.value + all.errorCount.value);
+    assert.equal(all.latencyOverTime.value.length, all.executionCount.value);
+    const none = await metrics('same', { endTime: new Date(0) });
+    assert.deepEqual([none.executionCount.value, none.averageLatencyMs.value, none.latencyOverTime.value], [0, 0, []]);
+    assert.equal((await metrics('nothing')).executionCount.value, 0);
+  });
+
   test('registrations are types on queues', async () => {
     const { workflowRegistrations, nextCursor } = await mistral().getWorkflowRegistrations({ workflowId: 'echoes', withWorkflow: true });
     assert.deepEqual(workflowRegistrations.map((each) => each.id), ['echoes@main', 'echoes@second']);
@@ -816,7 +848,8 @@ describe('paths', { timeout: 240_000 }, () => {
       const asked = path.replace(/\{\w+\}/g, 'no%20one');
       const taken = new Set(rows.filter((each) => matches(each.path, asked)).map((each) => each.verb));
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
-        const response = await fetch(url() + asked, { method });
+        const body = method === 'GET' ? undefined : '{"nonsense": true}';
+        const response = await fetch(url() + asked, { method, body });
         const { detail } = await response.json().catch(() => ({}));
         assert.equal(response.status === 405, !taken.has(method), `${method} ${asked} ${response.status}`);
         if (response.status !== 405) continue;
