@@ -426,12 +426,19 @@ static void parse_query(struct parser *p, struct filter *ret) {
 /* What the subject asks for by itself. */
 static const struct predicate *implied(struct parser *p) {
     struct arena *a = p->lexer.arena;
-    struct value v = value_text(STR(SCHEDULE_DIVISION));
-    const struct predicate *scheduler = filter_test(a, PREDICATE_EQUAL, DIVISION, &v);
-    if (p->subject == FILTER_SCHEDULES)
+    struct value schedules = value_text(STR(SCHEDULE_DIVISION)), batches = value_text(STR(BATCH_DIVISION));
+    const struct predicate *scheduler = filter_test(a, PREDICATE_EQUAL, DIVISION, &schedules);
+    const struct predicate *batcher = filter_test(a, PREDICATE_EQUAL, DIVISION, &batches);
+    switch (p->subject) {
+    case FILTER_SCHEDULES:
         return filter_and(a, scheduler, filter_not(a, filter_test(a, PREDICATE_PRESENT, "CloseTime", NULL)));
+    case FILTER_BATCHES:
+        return batcher;
+    case FILTER_WORKFLOWS:
+        break;
+    }
     if (p->names_division)
-        return filter_not(a, scheduler);
+        return filter_and(a, filter_not(a, scheduler), filter_not(a, batcher));
     return filter_not(a, filter_test(a, PREDICATE_PRESENT, DIVISION, NULL));
 }
 

@@ -55,6 +55,7 @@ struct space {
     State__Namespace *st;
     uint64_t group_seq; /* the last group that holds a change of it */
     bool is_refreshing; /* its schedules are being told of new holidays (refresh.c) */
+    int64_t batch_count; /* batch jobs that are open */
     struct engine *e;
     struct version_book book; /* its deployments, as core asks about them */
     size_t deployment_count;
@@ -267,6 +268,8 @@ struct engine {
 struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(struct op *op));
 void op_start(struct op *op); /* go(), or an error when the engine is not ready */
 void op_pin(struct op *op, struct run *run);
+/* Tells whoever made the call that what it did is in the open group; the ends below do so by themselves. */
+void op_settled(struct op *op, const struct err *e);
 void op_fail(struct op *op); /* ends with op->err now */
 void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail); /* ends now */
 /* Ends with this answer once everything that op->run shows is durable. */
@@ -556,6 +559,8 @@ void run_doom(struct engine *e, const struct run_key *key);
 void current_forget(struct engine *e, struct run *run);
 /* Delivers a letter of this run's outbox (letters.c). */
 void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter_id);
+/* Goes on with this batch job, which is open, from where its state says that it is (batch.c). */
+void batch_begin(struct engine *e, struct run *job);
 /* Everything in this run that could be done now. */
 void offer_all(struct engine *e, struct run *run);
 
