@@ -8,10 +8,8 @@
 
 #include <stdio.h>
 
-#include "cal/duration.h"
-#include "command/command_int.h"
+#include "command/caller.h"
 #include "json/shape.h"
-#include "wire/grpc.h"
 
 #define OUTPUT_BYTES_MAX (256u << 20)
 #define PAGE_ITEMS_MAX 1000
@@ -50,30 +48,6 @@ struct asking {
     bool has_more;
 };
 
-static const char *hint_of(enum grpc_code code) {
-    switch ((int)code) {
-    case GRPC_UNAVAILABLE:
-        return "is a server running there? Start one with: rondo server start-dev, or give --address";
-    case GRPC_DEADLINE_EXCEEDED:
-        return "allow more time with --command-timeout; look before you repeat what changes something";
-    case GRPC_UNIMPLEMENTED:
-        return "this server does not offer that";
-    default:
-        return NULL;
-    }
-}
-
-static void on_refusal(struct asking *q, const struct client_reply *r) {
-    const char *hint = hint_of(r->code);
-    const char *text = *r->text ? r->text : "no reason given";
-    bool is_unreached = r->code == GRPC_UNAVAILABLE && r->is_unseen;
-    q->exit = is_unreached ? COMMAND_UNREACHED : COMMAND_REFUSED;
-    if (is_unreached)
-        say("cannot reach %s: %s; %s", flag_named(q->command->args, "address"), text, hint);
-    else
-        say("%s%s%s", text, hint ? "; " : "", hint ? hint : "");
-}
-
 /* The token for the next page goes from the response to the request. */
 static int take_token(struct command *c, const ProtobufCMessage *response, bool *ret_has_more) {
     const ProtobufCFieldDescriptor *from = shape_field(response->descriptor, STR("next_page_token"));
@@ -96,7 +70,7 @@ static int take_token(struct command *c, const ProtobufCMessage *response, bool 
 static void on_reply(void *ctx, const struct client_reply *r) {
     struct asking *q = ctx;
     if (r->code != GRPC_OK) {
-        on_refusal(q, r);
+        q->exit = refusal_say(q->command, r->code, r->text, r->is_unseen);
         return;
     }
     int rc = view_page(q->command, r->message, q->out);
@@ -116,19 +90,18 @@ static bool flush(struct buf *out) {
     return ok;
 }
 
-static enum command_exit ask_pages(struct command *c, struct client *client, int64_t timeout_us,
-                                   struct buf *out) {
+static enum command_exit ask_pages(struct command *c, struct caller *caller, struct buf *out) {
     struct asking q = {.command = c, .out = out};
     struct client_ask ask = {.method = c->rule->call,
                              .request = c->request,
-                             .timeout_us = timeout_us,
+                             .timeout_us = caller->timeout_us,
                              .on_reply = on_reply,
                              .ctx = &q};
     view_begin(c, out);
     do {
         q.exit = COMMAND_REFUSED;
         q.has_more = false;
-        if (client_call_wait(client, &ask) < 0)
+        if (client_call_wait(caller->client, &ask) < 0)
             say("the call could not be made: out of memory, or the request is too large");
         if (q.exit != COMMAND_DONE)
             return q.exit;
@@ -141,29 +114,13 @@ static enum command_exit ask_pages(struct command *c, struct client *client, int
     return COMMAND_DONE;
 }
 
-static enum command_exit ask(struct command *c, struct buf *out) {
-    struct loop *loop = NULL;
-    struct client *client = NULL;
-    struct err e;
-    int64_t timeout_us;
-    enum command_exit code = COMMAND_REFUSED;
-    const char *timeout = flag_named(c->args, "command-timeout");
-    if (duration_parse_units(str_of(timeout), &timeout_us) < 0 || timeout_us <= 0) {
-        say("--command-timeout: \"%s\" is not a duration such as 500ms, 10s or 1m", timeout);
-        return COMMAND_MISUSED;
-    }
-    if (loop_new(&loop) < 0) {
-        say("out of memory");
-        return COMMAND_REFUSED;
-    }
-    if (client_new(loop, flag_named(c->args, "address"), &client, &e) < 0) {
-        say("--address: %s", e.text);
-        code = COMMAND_MISUSED;
-    } else {
-        code = ask_pages(c, client, timeout_us, out);
-    }
-    client_free(client);
-    loop_free(loop);
+enum command_exit command_ask(struct command *c, struct buf *out) {
+    struct caller caller;
+    enum command_exit code = caller_open(c, &caller);
+    if (code != COMMAND_DONE)
+        return code;
+    code = ask_pages(c, &caller, out);
+    caller_close(&caller);
     return code;
 }
 
@@ -189,13 +146,13 @@ enum command_exit command_run(enum command_id id, const struct opt_args *a, enum
     arena_init(&c.arena, COMMAND_MEMORY_MAX);
     arena_init(&c.page, COMMAND_MEMORY_MAX);
     buf_init(&out, OUTPUT_BYTES_MAX);
-    if (id == COMMAND_SCHEDULE_NEXT) {
-        code = next_run(&c, &out);
+    if (command_own(id)) {
+        code = command_own(id)(&c, &out);
         if (code == COMMAND_DONE && !flush(&out))
             code = COMMAND_REFUSED;
     } else if (request_build(&c) == 0) {
         limit_pages(&c);
-        code = ask(&c, &out);
+        code = command_ask(&c, &out);
     }
     buf_done(&out);
     arena_done(&c.page);

@@ -65,8 +65,14 @@ void view_begin(struct command *c, struct buf *out);
 int view_page(struct command *c, const ProtobufCMessage *response, struct buf *out) must_check;
 void view_end(struct command *c, struct buf *out);
 
-/* next.c: `schedule next`. */
-enum command_exit next_run(struct command *c, struct buf *out);
+/* command.c: the command's own call, page after page, shown as the table says. */
+enum command_exit command_ask(struct command *c, struct buf *out);
+
+/* own.c: the function of a command that is more than that; NULL when it is not. What it leaves in `out` is
+ * printed when all went well. */
+typedef enum command_exit command_fn(struct command *c, struct buf *out);
+command_fn *command_own(enum command_id id);
+command_fn next_run;
 
 /* rows.c: lines of cells, in columns as wide as their widest. */
 struct rows {

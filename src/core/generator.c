@@ -28,14 +28,20 @@ static bool is_paused_at(const State__Schedule *sch, int64_t actual_us) {
     return sch->schedule->state->paused && actual_us < schedule_pause_until_us(sch);
 }
 
-static bool is_late(const State__Schedule *sch, int64_t late_us, const char **ret_reason) {
+/* A server that runs may still have slept: a machine was suspended, a process stopped. */
+static bool was_inactive(const struct step *s, int64_t actual_us) {
+    return actual_us < s->ctx.active_us || s->now.us - actual_us > LIMIT_SCHEDULE_ACTIVE_S * USEC_PER_SEC;
+}
+
+static bool is_late(const struct step *s, int64_t actual_us, const char **ret_reason) {
+    const State__Schedule *sch = s->st->schedule;
     const Rondo__ScheduleExtras *extras = sch->schedule->extras;
-    if (extras && extras->only_while_active && late_us > LIMIT_SCHEDULE_ACTIVE_S * USEC_PER_SEC) {
+    if (extras && extras->only_while_active && was_inactive(s, actual_us)) {
         *ret_reason = "the server was not active at that time";
         return true;
     }
     *ret_reason = "it was later than the catch-up window";
-    return late_us > schedule_catchup_us(sch);
+    return s->now.us - actual_us > schedule_catchup_us(sch);
 }
 
 static State__Start *oldest_pushing(const State__Schedule *sch) {
@@ -103,7 +109,7 @@ static void consider(struct walk *w, struct cal_time at) {
         sch->is_exhaustion_noted = true;
     } else if (is_paused_at(sch, at.actual_us)) {
         ledger_idle_add(s, &w->idle, LEDGER_FATE_PAUSED, "the schedule was paused", at);
-    } else if (is_late(sch, s->now.us - at.actual_us, &reason)) {
+    } else if (is_late(s, at.actual_us, &reason)) {
         sch->missed_catchup_window++;
         ledger_idle_add(s, &w->idle, LEDGER_FATE_CATCHUP_MISSED, reason, at);
     } else {

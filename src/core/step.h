@@ -63,6 +63,7 @@ struct step_context {
     const char *namespace_name; /* that of space; "" without one */
     const char *identity; /* of the worker whose answer this is */
     const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
+    int64_t active_us; /* since when this server runs */
     const struct version_book *versions; /* NULL: there are none */
     /* The run's first event, for steps that may start its next run; NULL when it has no retry and no cron. */
     const History__WorkflowExecutionStartedEventAttributes *origin;

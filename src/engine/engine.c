@@ -270,6 +270,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->store = cfg->store;
     e->log = cfg->log;
     e->now = now;
+    e->begin = now.wall;
     counters_init(&e->counters);
     e->on_ready = ready;
     e->ready_ctx = ctx;

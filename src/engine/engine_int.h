@@ -48,7 +48,8 @@ struct queue;
 struct task;
 struct query;
 
-#define SPACE_SYSTEM "temporal-system" /* the name of a namespace that clients may neither make nor delete */
+#define SPACE_SYSTEM "temporal-system" /* the name of a namespace that clients may neither make nor delete   \
+                                        */
 
 struct space {
     struct uuid id;
@@ -75,6 +76,13 @@ struct tape {
     int64_t next_id;
 };
 
+/* What the store finds an open run by. */
+struct placing {
+    int64_t due_us;
+    int64_t close_us;
+    bool is_ready;
+};
+
 struct body {
     State__Execution *st;
     struct buf image; /* st, packed: what a failed step is undone to */
@@ -85,6 +93,7 @@ struct body {
     uint64_t listed_digest; /* of what lists show of it; 0: not known */
     bool is_dirty; /* changed since it was last put into the open group */
     bool is_written; /* the store has it, or a group that was handed over */
+    struct placing placing; /* what was written then */
     bool is_ahead; /* memory holds a start that no group holds yet */
     struct list readers; /* ops that wait for new events */
     struct list queries; /* struct query, waiting for or riding on a workflow task */
@@ -206,6 +215,7 @@ struct engine {
     struct log *log;
     struct rng rng;
     struct now now;
+    struct wall begin; /* when this engine was made */
     bool is_ready;
     bool is_draining;
     void (*on_ready)(void *ctx, int rc, const struct err *e);
@@ -365,6 +375,9 @@ int op_need_origin(struct op *op) must_check;
 /* steps */
 
 /* A step on op->run: begin, call core, end. */
+/* Begins a step on a state of this namespace, with all that a step may look up beside it. */
+void step_begin(struct engine *e, struct space *space, State__Execution *st, struct arena *arena,
+                struct err *err, struct step *ret);
 void op_step_begin(struct op *op, struct step *s);
 /* rc is what core said. Keeps the change (in the open group when is_durable) or undoes it. Returns rc or the
  * error of keeping it; op->err is filled. */

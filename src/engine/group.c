@@ -100,6 +100,10 @@ static struct write *batch_write(struct batch *b, enum write_kind kind) {
     return w;
 }
 
+static bool placing_eq(const struct placing *a, const struct placing *b) {
+    return a->due_us == b->due_us && a->close_us == b->close_us && a->is_ready == b->is_ready;
+}
+
 static void seal_run(struct group *g, struct group_run *gr) {
     struct run *run = gr->run;
     struct body *body = run->body;
@@ -109,11 +113,13 @@ static void seal_run(struct group *g, struct group_run *gr) {
     w->run_id = run->key.run_id;
     w->workflow_id = batch_copy(&g->batch, str_of(st->workflow_id));
     w->body = batch_copy(&g->batch, buf_str(&body->image));
-    w->due_us = run_due_us(st);
-    w->close_us = st->close_us ? st->close_us : CLOCK_NEVER;
+    struct placing placing = {run_due_us(st), st->close_us ? st->close_us : CLOCK_NEVER, run_is_ready(st)};
+    w->due_us = placing.due_us;
+    w->close_us = placing.close_us;
+    w->is_ready = placing.is_ready;
     w->status = st->status;
-    w->is_ready = run_is_ready(st);
     w->is_first = !body->is_written;
+    w->is_in_place = body->is_written && placing_eq(&placing, &body->placing);
     if (st->next_event_id > body->grouped_next_id) {
         struct write *h = batch_write(&g->batch, WRITE_HISTORY);
         h->namespace_id = run->key.namespace_id;
@@ -127,6 +133,7 @@ static void seal_run(struct group *g, struct group_run *gr) {
     gr->next_event_id = body->grouped_next_id = st->next_event_id;
     body->is_ahead = false;
     body->is_written = true;
+    body->placing = placing;
 }
 
 static void do_soon(struct engine *e) {

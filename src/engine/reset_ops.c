@@ -232,11 +232,7 @@ static int make_copy(struct op *op, struct space *space, const struct reset *r) 
     State__Execution *st = pb_new(&state__execution__descriptor, &failed);
     if (!st)
         return op_out_of_memory(op);
-    step_init(&s, st, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
-    s.ctx.space = space->st;
-    s.ctx.zones = op->e->cfg.zones;
-    s.ctx.namespace_name = space->st->name;
-    s.limits = &op->e->limits;
+    step_begin(op->e, space, st, op->call->arena, &op->err, &s);
     int rc = copy_run(op, &s, r, run_id.s);
     if (rc == 0)
         rc = end_current(op, r, s.st);

@@ -201,6 +201,7 @@ static void body_loaded(struct read *r, const struct row *row) {
         wire_encode(&b->image, &b->st->base);
     ensure(buf_ok(&b->image));
     b->is_written = true;
+    b->placing = (struct placing){row->due_us, row->close_us, row->is_ready};
     b->tape.first_id = b->tape.next_id = b->st->next_event_id;
     b->durable_next_id = b->grouped_next_id = b->st->next_event_id;
     run->body = b;

@@ -9,6 +9,12 @@ int schedule_id_validate(struct op *op, const char *schedule_id) must_check;
  * ERR_NOT_FOUND when there is no such schedule or it has ended; op->run is not set then. */
 int op_need_schedule(struct op *op, struct space *space, const char *schedule_id) must_check;
 
+/* The rules that a new and a changed schedule share. The copy that *ret gets is checked and canonical. */
+int op_prepare_schedule(struct op *op, struct space *space, const char *schedule_id,
+                        const Schedule__Schedule *given, Schedule__Schedule **ret) must_check;
+/* Makes the schedule, which is prepared, and pins its run. */
+int op_create_schedule(struct op *op, struct space *space, const Ws__CreateScheduleRequest *req) must_check;
+
 /* The holiday calendars of this namespace have changed, and that is in the open group: every schedule that
  * names one computes its times anew, a few at a time (refresh.c). */
 void schedules_refresh(struct engine *e, struct space *space);

@@ -35,9 +35,8 @@ static int check_caller(struct op *op, const char *identity, const char *request
     return rc == 0 ? op_need_room(op) : rc;
 }
 
-/* The rules that a new and a changed schedule share. The copy that *ret gets is checked and canonical. */
-static int prepare(struct op *op, struct space *space, const char *schedule_id,
-                   const Schedule__Schedule *given, Schedule__Schedule **ret) {
+int op_prepare_schedule(struct op *op, struct space *space, const char *schedule_id,
+                        const Schedule__Schedule *given, Schedule__Schedule **ret) {
     static const Schedule__Schedule nothing = SCHEDULE__SCHEDULE__INIT;
     struct arena *a = op->call->arena;
     if (op->extra) { /* the op was started again */
@@ -80,7 +79,7 @@ static int validate_create(struct op *op, const Ws__CreateScheduleRequest *req, 
     return rc == 0 ? check_attributes(op, space, req->search_attributes, req->memo) : rc;
 }
 
-static int give_birth(struct op *op, struct space *space, const Ws__CreateScheduleRequest *req) {
+int op_create_schedule(struct op *op, struct space *space, const Ws__CreateScheduleRequest *req) {
     struct engine *e = op->e;
     struct uuid_text run_id = uuid_format(uuid_timed(&e->rng, e->now.wall));
     struct schedule_birth birth = {space->st->id, run_id.s, req->request_id};
@@ -90,11 +89,7 @@ static int give_birth(struct op *op, struct space *space, const Ws__CreateSchedu
     State__Execution *st = pb_new(&state__execution__descriptor, &failed);
     if (!st)
         return op_out_of_memory(op);
-    step_init(&s, st, e->now.wall, &e->rng, op->call->arena, &op->err);
-    s.ctx.space = space->st;
-    s.ctx.zones = e->cfg.zones;
-    s.ctx.namespace_name = space->st->name;
-    s.limits = &e->limits;
+    step_begin(e, space, st, op->call->arena, &op->err, &s);
     int rc = schedule_create(&s, &birth, req);
     if (rc == 0)
         rc = run_settle(&s);
@@ -129,7 +124,7 @@ static void go_create(struct op *op) {
     if (rc == 0 && !op->extra)
         rc = validate_create(op, req, space);
     if (rc == 0)
-        rc = prepare(op, space, req->schedule_id, req->schedule, &prepared.schedule);
+        rc = op_prepare_schedule(op, space, req->schedule_id, req->schedule, &prepared.schedule);
     if (rc == 0)
         rc = op_need_schedule(op, space, req->schedule_id);
     if (rc == ERR_WAIT)
@@ -139,7 +134,7 @@ static void go_create(struct op *op) {
         return;
     }
     if (rc == ERR_NOT_FOUND)
-        rc = give_birth(op, space, &prepared);
+        rc = op_create_schedule(op, space, &prepared);
     if (rc < 0)
         op_fail(op);
     else
@@ -201,7 +196,7 @@ static void go_update(struct op *op) {
     if (rc == 0)
         rc = check_attributes(op, space, req->search_attributes, req->memo);
     if (rc == 0)
-        rc = prepare(op, space, req->schedule_id, req->schedule, &prepared.schedule);
+        rc = op_prepare_schedule(op, space, req->schedule_id, req->schedule, &prepared.schedule);
     if (rc == 0)
         rc = op_need_schedule(op, space, req->schedule_id);
     if (rc == 0) {

@@ -130,12 +130,7 @@ int op_birth(struct op *op, struct space *space, const struct start_plan *plan) 
     State__Execution *st = pb_new(&state__execution__descriptor, &failed);
     if (!st)
         return op_out_of_memory(op);
-    step_init(&s, st, e->now.wall, &e->rng, op->call->arena, &op->err);
-    s.ctx.space = space->st;
-    s.ctx.zones = op->e->cfg.zones;
-    s.ctx.versions = &space->book;
-    s.ctx.namespace_name = space->st->name;
-    s.limits = &e->limits;
+    step_begin(e, space, st, op->call->arena, &op->err, &s);
     const Workflow__VersioningOverride *override =
         versioning_override(op->call->arena, plan->req->versioning_override);
     struct version pin = versioning_override_target(override);

@@ -5,15 +5,21 @@
 #include "wire/encode.h"
 #include "wire/guard.h"
 
+void step_begin(struct engine *e, struct space *space, State__Execution *st, struct arena *arena,
+                struct err *err, struct step *ret) {
+    step_init(ret, st, e->now.wall, &e->rng, arena, err);
+    ret->ctx.space = space->st;
+    ret->ctx.zones = e->cfg.zones;
+    ret->ctx.active_us = e->begin.us;
+    ret->ctx.versions = &space->book;
+    ret->ctx.namespace_name = space->st->name;
+    ret->limits = &e->limits;
+}
+
 void op_step_begin(struct op *op, struct step *s) {
-    step_init(s, op->run->body->st, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
-    s->ctx.space = op->run->space->st;
-    s->ctx.zones = op->e->cfg.zones;
-    s->ctx.versions = &op->run->space->book;
-    s->ctx.namespace_name = op->run->space->st->name;
+    step_begin(op->e, op->run->space, op->run->body->st, op->call->arena, &op->err, s);
     s->ctx.origin = op->origin;
     s->ctx.state_bytes = op->run->body->image.len;
-    s->limits = &op->e->limits;
 }
 
 static bool is_trimming(const struct step *s) {
@@ -146,12 +152,7 @@ void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s
     struct arena arena;
     struct step s;
     arena_init(&arena, ENGINE_ERRAND_BYTES);
-    step_init(&s, run->body->st, e->now.wall, &e->rng, &arena, NULL);
-    s.ctx.space = run->space->st;
-    s.ctx.zones = e->cfg.zones;
-    s.ctx.versions = &run->space->book;
-    s.ctx.namespace_name = run->space->st->name;
-    s.limits = &e->limits;
+    step_begin(e, run->space, run->body->st, &arena, NULL, &s);
     fn(&s, arg);
     if (run_keep(e, run, &s, false) < 0)
         run_undo(e, run);

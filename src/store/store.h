@@ -68,6 +68,7 @@ struct write {
     int32_t status;          /* EXECUTION: WorkflowExecutionStatus */
     bool is_ready;           /* EXECUTION: has something to do now: tasks for workers, letters for other runs */
     bool is_first;           /* EXECUTION, VISIBILITY: there is certainly no such row yet; false is always right */
+    bool is_in_place;        /* EXECUTION: its row has this workflow id, these times and this readiness; false is always right */
     int64_t first_event_id;  /* HISTORY */
     int64_t last_event_id;   /* HISTORY */
     struct ledger_columns ledger; /* LEDGER; LEDGER_GONE: id and at_us, 0 for none */

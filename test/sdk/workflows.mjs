@@ -373,3 +373,8 @@ export async function followsVersions(initialVersioningBehavior, hops) {
     await sleep(20);
   return await next(initialVersioningBehavior, hops + 1);
 }
+
+// The two arguments of a run that a crontab started.
+export async function echoTimes(scheduled, started) {
+  return [scheduled, started];
+}

@@ -89,6 +89,19 @@ TEST(only_while_active_makes_up_for_nothing) {
     CHECK_STR(counters(&f), "2 begun, 3 missed, 0 skipped, 0 dropped");
 }
 
+TEST(only_while_active_begins_with_the_server) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    f.schedule->extras->only_while_active = true;
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:10:03");
+    f.c.ctx.active_us = f.c.now_us - USEC_PER_SEC; /* since 00:10:02 */
+    sched_go(&f, "00:15");
+    CHECK_STR(sched_begun(&f), "00:15");
+    CHECK_STR(counters(&f), "1 begun, 2 missed, 0 skipped, 0 dropped");
+}
+
 TEST(everything_missed_is_made_up_for_by_default) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);

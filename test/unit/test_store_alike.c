@@ -175,6 +175,7 @@ static void chance_execution(struct chance *x, struct write *w, struct write *la
         w->due_us = last->due_us;
         w->close_us = last->close_us;
         w->is_ready = last->is_ready;
+        w->is_in_place = rng_chance(&x->rng, 2);
     }
     w->is_first = !last->body.p && rng_chance(&x->rng, 2);
     *last = *w;

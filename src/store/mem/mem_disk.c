@@ -36,6 +36,19 @@ static void write_deployment(struct mem_disk *d, const struct write *w) {
     mem_table_put(&d->deployments, row);
 }
 
+/* What a write says about the row before it must be true: other stores save work by it. */
+static void ensure_claims(const struct mem_disk *d, const struct write *w, const struct mem_key *key) {
+    size_t i = mem_table_seek(&d->executions, key);
+    bool is_there = mem_table_has(&d->executions, i, key);
+    ensure(!w->is_first || !is_there);
+    if (!w->is_in_place)
+        return;
+    ensure(is_there);
+    const struct row *old = &d->executions.rows[i]->row;
+    ensure(str_eq(old->workflow_id, w->workflow_id) && old->due_us == w->due_us &&
+           old->close_us == w->close_us && old->is_ready == w->is_ready);
+}
+
 static void write_execution(struct mem_disk *d, const struct write *w) {
     struct row r = {.namespace_id = w->namespace_id,
                     .run_id = w->run_id,
@@ -46,6 +59,7 @@ static void write_execution(struct mem_disk *d, const struct write *w) {
                     .is_ready = w->is_ready};
     struct mem_row *row = mem_row_new(&r, w->status);
     row->key = mem_key_run(w->namespace_id, w->run_id);
+    ensure_claims(d, w, &row->key);
     mem_table_put(&d->executions, row);
 }
 

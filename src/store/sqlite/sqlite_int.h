@@ -4,10 +4,12 @@
  *   sqlite_file     the path, the lock beside it, a first look at the bytes
  *   sqlite_schema   versions and migrations
  *   sqlite_writer   the thread that commits batches in groups
+ *   sqlite_bulk     the new rows of a group, inserted together
+ *   sqlite_entry    what lists show of a run, brought up to date
  *   sqlite_wal      the write-ahead log, written in large pieces
  *   sqlite_reader   reads on the loop thread
  *   sqlite_where    predicates as SQL
- *   sqlite_visibility   what lists show: its rows, and the questions about them
+ *   sqlite_visibility   questions about what lists show
  *
  * A file has two connections, each used by one thread, so neither waits for
  * the other (WAL). ":memory:" has one connection that both threads share; they
@@ -40,6 +42,40 @@ void sqlite_file_close(struct sqlite_file *f); /* after the connections */
  * switches to WAL and migrates forward. */
 int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, struct err *reterr) must_check;
 
+/* new rows */
+
+enum bulk_kind {
+    BULK_EXECUTIONS,
+    BULK_HISTORY,
+    BULK_CURRENT,
+    BULK_ENTRIES,
+    BULK_ATTRIBUTES,
+    BULK_LEDGER,
+    BULK_COUNT,
+};
+
+struct sqlite_bulk;
+
+struct bulk_source {
+    const struct sqlite_bulk *bulk;
+    enum bulk_kind kind;
+};
+
+struct sqlite_bulk {
+    const struct list *group; /* whose rows are in the virtual tables; NULL: none */
+    struct bulk_source sources[BULK_COUNT];
+    sqlite3_stmt *stmts[BULK_COUNT];
+};
+
+int sqlite_bulk_start(struct sqlite_bulk *b, sqlite3 *db, const char *path,
+                      struct err *reterr) must_check; /* b must stay in place */
+void sqlite_bulk_stop(struct sqlite_bulk *b); /* before the connection is closed */
+/* Inserts those rows of the group, a list of batches, that can be. */
+bool sqlite_bulk_begin(struct sqlite_bulk *b, const struct list *group);
+bool sqlite_bulk_takes(const struct sqlite_bulk *b,
+                       const struct write *x); /* whether it has inserted this one */
+void sqlite_bulk_end(struct sqlite_bulk *b);
+
 /* the writer */
 
 enum writer_stmt {
@@ -48,6 +84,7 @@ enum writer_stmt {
     WRITER_NAMESPACE,
     WRITER_NAMESPACE_GONE,
     WRITER_EXECUTION,
+    WRITER_EXECUTION_MOVE,
     WRITER_STATE,
     WRITER_EXECUTION_GONE,
     WRITER_HISTORY_GONE,
@@ -56,9 +93,13 @@ enum writer_stmt {
     WRITER_DEPLOYMENT,
     WRITER_DEPLOYMENT_GONE,
     WRITER_HISTORY,
-    WRITER_VISIBILITY,
-    WRITER_VISIBILITY_GONE,
+    WRITER_ENTRY,
+    WRITER_ENTRY_MOVE,
+    WRITER_ENTRY_REFRESH,
+    WRITER_ENTRY_GONE,
     WRITER_ATTRIBUTE,
+    WRITER_ATTRIBUTE_GONE,
+    WRITER_ATTRIBUTES_OF,
     WRITER_ATTRIBUTES_GONE,
     WRITER_LEDGER,
     WRITER_LEDGER_GONE,
@@ -72,6 +113,7 @@ struct sqlite_writer {
     const struct sqlite_options *options;
     const char *path;
     sqlite3_stmt *stmts[WRITER_STMT_COUNT];
+    struct sqlite_bulk bulk;
     int wal_pages; /* in the log after the last commit */
     int checkpoint_at; /* when the log is that long */
     pthread_t thread;
@@ -85,14 +127,29 @@ struct sqlite_writer {
     bool is_stopping;
 };
 
-extern const char sqlite_visibility_sql[]; /* of WRITER_VISIBILITY */
-bool sqlite_write_visibility(struct sqlite_writer *w, const struct write *x);
-
 int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, const char *path,
                         const struct sqlite_options *o, struct err *reterr) must_check;
 void sqlite_writer_add(struct sqlite_writer *w, struct batch *b);
 void sqlite_writer_collect(struct sqlite_writer *w);
 void sqlite_writer_stop(struct sqlite_writer *w); /* writes and announces everything first */
+
+/* entries of lists */
+
+enum sqlite_column {
+#define COLUMN(name, column, number) SQLITE_COLUMN_##column,
+#include "store/sqlite/columns.def"
+#undef COLUMN
+    SQLITE_COLUMN_COUNT,
+};
+
+extern const char sqlite_entry_insert_sql[];
+extern const char sqlite_entry_move_sql[]; /* all of an existing row */
+extern const char sqlite_entry_refresh_sql[]; /* of one that stays where it is */
+
+/* The values that have a column, in the order of columns.def; NULL: none. */
+void sqlite_entry_columns(const struct write *x, const struct value *ret[SQLITE_COLUMN_COUNT]);
+bool sqlite_entry_has_row(const struct attribute *a); /* in visibility_attributes */
+bool sqlite_entry_write(struct sqlite_writer *w, const struct write *x);
 
 /* the log */
 

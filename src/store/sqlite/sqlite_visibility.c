@@ -1,4 +1,4 @@
-/* What lists show: one row for each run, and a row for each value of its own attributes.
+/* Questions about what lists show (sqlite_entry.c writes it).
  *
  * The happy path of a list: the predicate becomes a WHERE clause, an index that
  * ends with the order of the list is read backwards from the place that the
@@ -9,96 +9,6 @@
 #include "base/clock.h"
 #include "store/sqlite/sqlite_int.h"
 #include "store/sqlite/sqlite_where.h"
-
-/* writing */
-
-#define COLUMNS_FIRST 6 /* the parameter of the first one of columns.def */
-
-const char sqlite_visibility_sql[] = "INSERT INTO visibility (namespace_id, run_id, close_ns, start_ns, body"
-#define COLUMN(name, column) ", " #column
-#include "store/sqlite/columns.def"
-#undef COLUMN
-                                     ") VALUES (?1, ?2, ?3, ?4, ?5"
-#define COLUMN(name, column) ", ?"
-#include "store/sqlite/columns.def"
-#undef COLUMN
-                                     ") ON CONFLICT (namespace_id, run_id) DO UPDATE SET"
-                                     " close_ns = excluded.close_ns, start_ns = excluded.start_ns,"
-                                     " body = excluded.body"
-#define COLUMN(name, column) ", " #column " = excluded." #column
-#include "store/sqlite/columns.def"
-#undef COLUMN
-    ;
-
-static const char *const column_names[] = {
-#define COLUMN(name, column) name,
-#include "store/sqlite/columns.def"
-#undef COLUMN
-};
-
-static void bind_value(sqlite3_stmt *st, int at, const struct value *v) {
-    if (v->kind == VALUE_TEXT)
-        sqlite3_bind_text64(st, at, v->text.n ? v->text.p : "", v->text.n, SQLITE_STATIC, SQLITE_UTF8);
-    else if (v->kind == VALUE_INT)
-        sqlite3_bind_int64(st, at, v->number);
-    else
-        sqlite3_bind_double(st, at, v->real);
-}
-
-static void bind_place(sqlite3_stmt *st, const struct write *x) {
-    sqlite3_bind_blob(st, 1, x->namespace_id.b, sizeof x->namespace_id.b, SQLITE_STATIC);
-    sqlite3_bind_blob(st, 2, x->run_id.b, sizeof x->run_id.b, SQLITE_STATIC);
-    sqlite3_bind_int64(st, 3, sql_ns(x->close_us));
-    sqlite3_bind_int64(st, 4, sql_ns(x->start_us));
-}
-
-static bool run(sqlite3_stmt *st) {
-    int rc = sqlite3_step(st);
-    sqlite3_reset(st);
-    sqlite3_clear_bindings(st); /* columns without a value are NULL */
-    return rc == SQLITE_DONE;
-}
-
-static size_t column_of(struct str name) {
-    size_t i = 0;
-    while (i < ARRAY_LEN(column_names) && !str_is(name, column_names[i]))
-        i++;
-    return i;
-}
-
-static bool write_row(sqlite3_stmt *st, const struct write *x) {
-    bind_place(st, x);
-    sqlite3_bind_blob64(st, 5, x->body.n ? x->body.p : "", x->body.n, SQLITE_STATIC);
-    for (size_t i = 0; i < x->attribute_count; i++) {
-        size_t column = column_of(x->attributes[i].name);
-        if (column < ARRAY_LEN(column_names) && x->attributes[i].count)
-            bind_value(st, (int)column + COLUMNS_FIRST, x->attributes[i].values);
-    }
-    return run(st);
-}
-
-static bool write_attribute(sqlite3_stmt *st, const struct write *x, const struct attribute *a) {
-    for (size_t k = 0; k < a->count; k++) {
-        bind_place(st, x);
-        sqlite3_bind_text64(st, 5, a->name.n ? a->name.p : "", a->name.n, SQLITE_STATIC, SQLITE_UTF8);
-        bind_value(st, 6, &a->values[k]);
-        if (!run(st))
-            return false;
-    }
-    return true;
-}
-
-bool sqlite_write_visibility(struct sqlite_writer *w, const struct write *x) {
-    if (!write_row(w->stmts[WRITER_VISIBILITY], x))
-        return false;
-    for (size_t i = 0; i < x->attribute_count; i++)
-        if (!sql_column(x->attributes[i].name) &&
-            !write_attribute(w->stmts[WRITER_ATTRIBUTE], x, &x->attributes[i]))
-            return false;
-    return true;
-}
-
-/* asking */
 
 /* One value of the leading test, or everything when there is none. */
 static void add_from(struct sql_text *q, const struct read *r, const struct predicate *lead,

@@ -16,19 +16,23 @@
     "||'-'||substr(hex(v.run_id),17,4)||'-'||substr(hex(v.run_id),21,12))"
 
 struct column {
-    const char *name;
+    struct str name;
     const char *sql;
     const char *has_value;
     const char *has_none;
 };
 
 static const struct column columns[] = {
-#define COLUMN(name, column) {name, "v." #column, "v." #column " IS NOT NULL", "v." #column " IS NULL"},
+#define NAMED(name)                                                                                          \
+    { (name), sizeof(name) - 1 }
+#define COLUMN(name, column, number)                                                                         \
+    {NAMED(name), "v." #column, "v." #column " IS NOT NULL", "v." #column " IS NULL"},
 #include "store/sqlite/columns.def"
 #undef COLUMN
-    {"RunId", RUN_ID_TEXT, "1", "0"},
-    {"StartTime", "v.start_ns", "1", "0"},
-    {"CloseTime", "v.close_ns", "v.close_ns < 9223372036854775807", "v.close_ns = 9223372036854775807"},
+    {NAMED("RunId"), RUN_ID_TEXT, "1", "0"},
+    {NAMED("StartTime"), "v.start_ns", "1", "0"},
+    {NAMED("CloseTime"), "v.close_ns", "v.close_ns < 9223372036854775807",
+     "v.close_ns = 9223372036854775807"},
 };
 
 int64_t sql_ns(int64_t us) {
@@ -104,7 +108,7 @@ void sql_bind(const struct sql_text *q, sqlite3_stmt *st) {
 
 static const struct column *find_column(struct str name) {
     for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-        if (str_is(name, columns[i].name))
+        if (str_eq(name, columns[i].name))
             return &columns[i];
     return NULL;
 }
@@ -218,7 +222,7 @@ static void add_attribute_test(struct sql_text *q, const struct predicate *p) {
 
 static void add_test(struct sql_text *q, const struct predicate *p) {
     const struct column *c = find_column(p->name);
-    if (c && p->kind == PREDICATE_EQUAL && streq(c->name, "RunId"))
+    if (c && p->kind == PREDICATE_EQUAL && str_is(c->name, "RunId"))
         add_run_id(q, p);
     else if (c)
         add_column_test(q, c, p);

@@ -37,14 +37,13 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_NAMESPACE_GONE] = "DELETE FROM namespaces WHERE namespace_id = ?1",
     [WRITER_EXECUTION] =
         "INSERT INTO executions (namespace_id, run_id, workflow_id, status, due_us, close_us, ready, state)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-        " ON CONFLICT (namespace_id, run_id) DO UPDATE SET workflow_id = ?3, status = ?4, due_us = ?5,"
-        " close_us = ?6, ready = ?7, state = ?8",
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [WRITER_EXECUTION_MOVE] =
+        "UPDATE executions SET workflow_id = ?3, status = ?4, due_us = ?5,"
+        " close_us = ?6, ready = ?7, state = ?8 WHERE namespace_id = ?1 AND run_id = ?2",
     /* Most steps change the state of a run and nothing that an index holds; with the due time in SET, SQLite
-     * would take the row out of each of them and put it back. The plus keeps it from using them to look. */
-    [WRITER_STATE] = "UPDATE executions SET status = ?4, state = ?8"
-                     " WHERE namespace_id = ?1 AND run_id = ?2 AND workflow_id = ?3"
-                     " AND +due_us IS ?5 AND +close_us IS ?6 AND +ready = ?7",
+     * would take the row out of each of them and put it back. */
+    [WRITER_STATE] = "UPDATE executions SET status = ?4, state = ?8 WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_EXECUTION_GONE] = "DELETE FROM executions WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_HISTORY_GONE] = "DELETE FROM history WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_CURRENT] = "INSERT INTO current_runs (namespace_id, workflow_id, run_id) VALUES (?1, ?2, ?3)"
@@ -55,12 +54,18 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_DEPLOYMENT_GONE] = "DELETE FROM deployments WHERE namespace_id = ?1 AND name = ?2",
     [WRITER_HISTORY] = "INSERT INTO history (namespace_id, run_id, first_event_id, last_event_id, events)"
                        " VALUES (?1, ?2, ?3, ?4, ?5)",
-    [WRITER_VISIBILITY] = sqlite_visibility_sql,
-    [WRITER_VISIBILITY_GONE] = "DELETE FROM visibility WHERE namespace_id = ?1 AND run_id = ?2",
+    [WRITER_ENTRY] = sqlite_entry_insert_sql,
+    [WRITER_ENTRY_MOVE] = sqlite_entry_move_sql,
+    [WRITER_ENTRY_REFRESH] = sqlite_entry_refresh_sql,
+    [WRITER_ENTRY_GONE] = "DELETE FROM visibility WHERE namespace_id = ?1 AND run_id = ?2",
     /* A value that stands in a list twice is one row. */
     [WRITER_ATTRIBUTE] =
         "INSERT OR IGNORE INTO visibility_attributes"
         " (namespace_id, run_id, close_ns, start_ns, name, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [WRITER_ATTRIBUTE_GONE] = "DELETE FROM visibility_attributes WHERE namespace_id = ?1 AND run_id = ?2"
+                              " AND name = ?3 AND value = ?4 AND close_ns = ?5 AND start_ns = ?6",
+    [WRITER_ATTRIBUTES_OF] = "SELECT name, value, close_ns, start_ns FROM visibility_attributes"
+                             " WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_ATTRIBUTES_GONE] = "DELETE FROM visibility_attributes WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_LEDGER] =
         "INSERT INTO ledger (namespace_id, run_id, id, nominal_s, last_nominal_s, at_us, fate, body)"
@@ -115,9 +120,9 @@ static bool run_execution(sqlite3_stmt *st, const struct write *x) {
 }
 
 static bool write_execution(struct sqlite_writer *w, const struct write *x) {
-    if (x->is_first)
-        return run_execution(w->stmts[WRITER_EXECUTION], x);
-    if (!run_execution(w->stmts[WRITER_STATE], x))
+    if (x->is_in_place)
+        return run_execution(w->stmts[WRITER_STATE], x) && sqlite3_changes(w->db) == 1;
+    if (!run_execution(w->stmts[WRITER_EXECUTION_MOVE], x))
         return false;
     return sqlite3_changes(w->db) == 1 || run_execution(w->stmts[WRITER_EXECUTION], x);
 }
@@ -191,9 +196,8 @@ static bool remove_run(sqlite3_stmt *st, const struct write *x) {
 }
 
 static bool remove_all(struct sqlite_writer *w, const struct write *x) {
-    static const enum writer_stmt parts[] = {WRITER_EXECUTION_GONE, WRITER_HISTORY_GONE,
-                                             WRITER_VISIBILITY_GONE, WRITER_ATTRIBUTES_GONE,
-                                             WRITER_LEDGER_GONE};
+    static const enum writer_stmt parts[] = {WRITER_EXECUTION_GONE, WRITER_HISTORY_GONE, WRITER_ENTRY_GONE,
+                                             WRITER_ATTRIBUTES_GONE, WRITER_LEDGER_GONE};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (!remove_run(w->stmts[parts[i]], x))
             return false;
@@ -211,8 +215,7 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     case WRITE_EXECUTION_GONE:
         return remove_all(w, x);
     case WRITE_VISIBILITY:
-        return (x->is_first || remove_run(w->stmts[WRITER_ATTRIBUTES_GONE], x)) &&
-               sqlite_write_visibility(w, x);
+        return sqlite_entry_write(w, x);
     case WRITE_CURRENT:
         return write_current(w->stmts[WRITER_CURRENT], x);
     case WRITE_CURRENT_GONE:
@@ -249,12 +252,15 @@ static void commit_group(struct sqlite_writer *w, const struct list *group) {
     sqlite3_mutex_enter(turn);
     if (!run(w->stmts[WRITER_BEGIN]))
         fail(w, "begin");
+    if (!sqlite_bulk_begin(&w->bulk, group))
+        fail(w, "write");
     list_for(group, n) {
         const struct batch *b = container_of(n, struct batch, link);
         for (const struct write *x = b->first; x; x = x->next)
-            if (!write_one(w, x))
+            if (!sqlite_bulk_takes(&w->bulk, x) && !write_one(w, x))
                 fail(w, "write");
     }
+    sqlite_bulk_end(&w->bulk);
     if (!run(w->stmts[WRITER_COMMIT]))
         fail(w, "commit");
     sqlite3_mutex_leave(turn);
@@ -337,11 +343,11 @@ int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, const char *path,
     w->options = o;
     list_init(&w->waiting);
     list_init(&w->durable);
-    for (int i = 0; i < WRITER_STMT_COUNT; i++) {
-        int rc = sqlite_prepare(db, path, writer_sql[i], &w->stmts[i], reterr);
-        if (rc < 0)
-            return rc;
-    }
+    int rc = sqlite_bulk_start(&w->bulk, db, path, reterr);
+    for (int i = 0; rc == 0 && i < WRITER_STMT_COUNT; i++)
+        rc = sqlite_prepare(db, path, writer_sql[i], &w->stmts[i], reterr);
+    if (rc < 0)
+        return rc;
     sqlite3_wal_hook(db, after_commit, w); /* also switches SQLite's own checkpoints off */
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->has_work, NULL);
@@ -398,4 +404,5 @@ void sqlite_writer_stop(struct sqlite_writer *w) {
         join(w);
     for (int i = 0; i < WRITER_STMT_COUNT; i++)
         sqlite3_finalize(w->stmts[i]);
+    sqlite_bulk_stop(&w->bulk);
 }

@@ -4,6 +4,7 @@
  *   cases     what is measured
  *   floors    what this machine can do without us
  *   flow      a number of operations, so many at a time
+ *   json      the same over HTTP/1.1
  *   worker    polls for tasks and answers them
  *   requests  the messages that a client sends
  *   subject   the server's process

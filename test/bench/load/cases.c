@@ -11,11 +11,11 @@
 #define COLD_STARTS 20
 #define IDLE_US (2 * USEC_PER_SEC)
 
-static size_t scaled(const struct bench *b, size_t n) {
+size_t scaled(const struct bench *b, size_t n) {
     return MAX((size_t)((double)n * b->scale), b->width);
 }
 
-static void check_count(struct bench *b, const char *query, size_t want) {
+void check_count(struct bench *b, const char *query, size_t want) {
     int64_t got = bench_count(b, query);
     if (got != (int64_t)want)
         die("the server counts %lld for \"%s\", and %zu were done", (long long)got, query, want);
@@ -47,19 +47,19 @@ void case_idle(struct bench *b) {
 
 /* calls */
 
-static void begin_system_info(struct flow *f, size_t i) {
+void begin_system_info(struct flow *f, size_t i) {
     Ws__GetSystemInfoRequest m = WS__GET_SYSTEM_INFO_REQUEST__INIT;
     flow_call(f, i, CALL_GetSystemInfo, &m.base);
 }
 
-static void begin_start(struct flow *f, size_t i) {
+void begin_start(struct flow *f, size_t i) {
     struct start_request r;
     start_request_fill(&r, f->type, i);
     flow_call(f, i, CALL_StartWorkflowExecution, &r.m.base);
 }
 
-static void run_flow(struct bench *b, const char *name, size_t total, size_t width, const char *type,
-                     void (*begin)(struct flow *f, size_t i)) {
+void run_flow(struct bench *b, const char *name, size_t total, size_t width, const char *type,
+              void (*begin)(struct flow *f, size_t i)) {
     struct flow f;
     struct meter m;
     flow_init(&f, b, total, width, begin);

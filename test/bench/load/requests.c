@@ -7,9 +7,6 @@
 
 #include "bench.h"
 
-#define INPUT_TEXT                                                                                           \
-    "{\"order\":12345,\"customer\":\"someone@example.com\",\"items\":[1,2,3],\"express\":false}"
-
 char *mutable_text(const char *s) {
     union {
         const char *in;

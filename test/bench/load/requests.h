@@ -8,6 +8,8 @@
 
 #define ID_MAX 64
 #define QUEUE_NAME "bench"
+#define INPUT_TEXT                                                                                           \
+    "{\"order\":12345,\"customer\":\"someone@example.com\",\"items\":[1,2,3],\"express\":false}"
 
 /* A payload as the SDKs' JSON converter makes it. */
 struct payloads {

@@ -16,28 +16,34 @@
 #include "base/clock.h"
 
 #define BANNER_MAX 4096
-#define ADDRESS_LABEL "Server:"
+#define GRPC_LABEL "Server:"
+#define HTTP_LABEL "HTTP:    http://"
 
 static noreturn_fn void subject_exec(const char *binary, const char *file, int out) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a benchmark that gave up leaves no server behind */
     (void)dup2(out, STDOUT_FILENO);
-    execl(binary, binary, "server", "--data", file, "--grpc", "127.0.0.1:0", "--http", "off", "--log-level",
-          "warn", (char *)NULL);
+    execl(binary, binary, "server", "--data", file, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+          "--log-level", "warn", (char *)NULL);
     perror(binary);
     _exit(127);
 }
 
-/* Reads until the line with the address has come; the server prints all of it at once. */
-static bool read_address(struct subject *s) {
+/* The word behind the label, once its line is complete. */
+static bool find_word(const char *text, const char *label, char ret[64]) {
+    const char *at = strstr(text, label);
+    return at && strchr(at, '\n') && sscanf(at + strlen(label), " %63s", ret) == 1;
+}
+
+/* Reads until the lines with the addresses have come. */
+static bool read_addresses(struct subject *s) {
     char text[BANNER_MAX + 1];
     size_t n = 0;
     ssize_t got;
     while (n < BANNER_MAX && (got = read(s->out, text + n, BANNER_MAX - n)) > 0) {
         n += (size_t)got;
         text[n] = 0;
-        const char *label = strstr(text, ADDRESS_LABEL);
-        if (label && strchr(label, '\n'))
-            return sscanf(label + strlen(ADDRESS_LABEL), " %63s", s->grpc) == 1;
+        if (find_word(text, GRPC_LABEL, s->grpc) && find_word(text, HTTP_LABEL, s->http))
+            return true;
     }
     return false;
 }
@@ -53,7 +59,7 @@ void subject_start(struct subject *s, const char *binary, const char *file) {
         subject_exec(binary, file, pipe_fd[1]);
     close(pipe_fd[1]);
     s->out = pipe_fd[0];
-    if (s->pid < 0 || !read_address(s))
+    if (s->pid < 0 || !read_addresses(s))
         die("the server did not start");
     s->ready_us = now_us() - begin;
 }

@@ -9,6 +9,7 @@ struct subject {
     pid_t pid; /* 0: not running */
     int out; /* its stdout, where it says that it is ready */
     char grpc[64]; /* "127.0.0.1:40123" */
+    char http[64];
     int64_t ready_us; /* from fork until it said so */
 };
 

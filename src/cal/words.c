@@ -1,0 +1,439 @@
+/* Calendars, intervals and whole specs as words.
+ *
+ * A field of a calendar becomes bits, and what is said follows from their pattern: all of them, one, every
+ * n-th, a few. What only text can say is read again by the parser that the search uses, and recurrences are
+ * in words_recur.c. */
+#include "cal/words.h"
+
+#include "base/clock.h"
+#include "cal/civil.h"
+#include "cal/words_int.h"
+
+#define CLOCK_TIMES_MAX 6 /* times of day that are written out one by one */
+#define SPAN_MIN 3 /* values in a row that become "a to b" */
+#define YEARS_MAX 200
+
+static const char *const day_names[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                        "Thursday", "Friday", "Saturday"};
+static const char *const month_names[] = {"",        "January",  "February", "March",  "April",
+                                          "May",     "June",     "July",     "August", "September",
+                                          "October", "November", "December"};
+
+/* Sets of numbers. */
+
+int set_count(uint64_t bits) {
+    return __builtin_popcountll(bits);
+}
+
+static int set_first(uint64_t bits) {
+    return __builtin_ctzll(bits);
+}
+
+static void add_number(struct buf *out, int n) {
+    buf_printf(out, "%d", n);
+}
+
+void add_day_name(struct buf *out, int n) {
+    buf_add_cstr(out, day_names[n % CIVIL_WEEK_DAYS]);
+}
+
+void add_month_name(struct buf *out, int n) {
+    buf_add_cstr(out, month_names[n]);
+}
+
+void add_ordinal(struct buf *out, int n) {
+    static const char *const suffixes[] = {"th", "st", "nd", "rd"};
+    bool is_teen = n % 100 >= 11 && n % 100 <= 13;
+    buf_printf(out, "%d%s", n, n % 10 < 4 && !is_teen ? suffixes[n % 10] : "th");
+}
+
+void add_joint(struct buf *out, bool is_first, bool is_last) {
+    if (!is_first)
+        buf_add_cstr(out, is_last ? " and " : ", ");
+}
+
+void add_set(struct buf *out, uint64_t bits, void (*add)(struct buf *out, int n)) {
+    bool is_first = true;
+    while (bits) {
+        int first = set_first(bits), last = first;
+        while (last < 63 && bits >> (last + 1) & 1)
+            last++;
+        if (last - first + 1 < SPAN_MIN)
+            last = first;
+        for (int i = first; i <= last; i++)
+            bits &= ~(UINT64_C(1) << i);
+        add_joint(out, is_first, !bits);
+        add(out, first);
+        if (last > first) {
+            buf_add_cstr(out, " to ");
+            add(out, last);
+        }
+        is_first = false;
+    }
+}
+
+/* From Monday to Sunday. */
+void add_weekday_set(struct buf *out, uint64_t weekdays) {
+    add_set(out, (weekdays & ~UINT64_C(1)) | (weekdays & 1) << CIVIL_WEEK_DAYS, add_day_name);
+}
+
+/* n > 1 when the set is every n-th number from min to max and there are more than two of them. */
+static int set_step(uint64_t bits, int min, int max) {
+    if (set_count(bits) < 3 || set_first(bits) != min)
+        return 0;
+    int step = set_first(bits & (bits - 1)) - min;
+    uint64_t made = 0;
+    for (int i = min; i <= max; i += step)
+        made |= UINT64_C(1) << i;
+    return step > 1 && made == bits ? step : 0;
+}
+
+static uint64_t set_all(int min, int max) {
+    uint64_t bits = 0;
+    for (int i = min; i <= max; i++)
+        bits |= UINT64_C(1) << i;
+    return bits;
+}
+
+static uint64_t field_bits(const struct cal_calendar *c, enum cal_field field) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < c->fields[field].n; i++) {
+        struct cal_range r = cal_range_clean(c->fields[field].v[i]);
+        for (int v = r.first; v <= r.last && v < 64; v += r.step)
+            bits |= UINT64_C(1) << v;
+    }
+    return bits;
+}
+
+/* Times of day. */
+
+struct clock_sets {
+    uint64_t seconds, minutes, hours;
+};
+
+static bool is_every(uint64_t bits, int max) {
+    return bits == set_all(0, max);
+}
+
+static void add_clock_list(struct buf *out, const struct clock_sets *t) {
+    int left = set_count(t->seconds) * set_count(t->minutes) * set_count(t->hours);
+    bool is_first = true, has_seconds = t->seconds != 1;
+    buf_add_cstr(out, "at ");
+    for (int h = 0; h < 24; h++)
+        for (int m = 0; m < 60; m++)
+            for (int s = 0; s < 60; s++) {
+                if (!(t->hours >> h & 1 && t->minutes >> m & 1 && t->seconds >> s & 1))
+                    continue;
+                add_joint(out, is_first, --left == 0);
+                buf_printf(out, "%02d:%02d", h, m);
+                if (has_seconds)
+                    buf_printf(out, ":%02d", s);
+                is_first = false;
+            }
+}
+
+/* "every 5 minutes", "every 7th minute" where that does not divide, "at the minutes 1, 2 and 30". */
+static void add_unit(struct buf *out, uint64_t bits, int max, const char *unit) {
+    int step = set_step(bits, 0, max);
+    if (is_every(bits, max)) {
+        buf_printf(out, "every %s", unit);
+    } else if (step && (max + 1) % step == 0) {
+        buf_printf(out, "every %d %ss", step, unit);
+    } else if (step) {
+        buf_add_cstr(out, "every ");
+        add_ordinal(out, step);
+        buf_printf(out, " %s", unit);
+    } else {
+        buf_printf(out, "at the %s%s ", unit, set_count(bits) > 1 ? "s" : "");
+        add_set(out, bits, add_number);
+    }
+}
+
+static void add_hours(struct buf *out, uint64_t hours) {
+    int step = set_step(hours, 0, 23);
+    if (is_every(hours, 23)) {
+        buf_add_cstr(out, "every hour");
+    } else if (step && 24 % step == 0) {
+        buf_add_cstr(out, "every ");
+        add_ordinal(out, step);
+        buf_add_cstr(out, " hour");
+    } else {
+        buf_printf(out, "the hour%s ", set_count(hours) > 1 ? "s" : "");
+        add_set(out, hours, add_number);
+    }
+}
+
+/* "every 15 minutes" says enough; "at the minute 15" needs its hours. */
+static void add_minutes(struct buf *out, const struct clock_sets *t) {
+    size_t begin = out->len;
+    add_unit(out, t->minutes, 59, "minute");
+    if (is_every(t->hours, 23) && out->len > begin && out->data[begin] == 'e')
+        return;
+    buf_add_cstr(out, " of ");
+    add_hours(out, t->hours);
+}
+
+static void add_seconds(struct buf *out, const struct clock_sets *t) {
+    add_unit(out, t->seconds, 59, "second");
+    if (!is_every(t->minutes, 59) || !is_every(t->hours, 23)) {
+        buf_add_cstr(out, " of ");
+        add_minutes(out, t);
+    }
+}
+
+static void add_clock(struct buf *out, const struct clock_sets *t) {
+    int step = set_step(t->hours, 0, 23);
+    bool on_zero_second = t->seconds == 1, on_zero_minute = t->minutes == 1;
+    if (!t->seconds || !t->minutes || !t->hours) {
+        buf_add_cstr(out, "never");
+    } else if (set_count(t->seconds) * set_count(t->minutes) * set_count(t->hours) <= CLOCK_TIMES_MAX) {
+        add_clock_list(out, t);
+    } else if (on_zero_second && on_zero_minute && is_every(t->hours, 23)) {
+        buf_add_cstr(out, "every hour");
+    } else if (on_zero_second && on_zero_minute && step && 24 % step == 0) {
+        buf_printf(out, "every %d hours", step);
+    } else if (on_zero_second && on_zero_minute) {
+        buf_add_cstr(out, "on the hour, at ");
+        add_set(out, t->hours, add_number);
+    } else if (on_zero_second && set_count(t->minutes) == 1) {
+        buf_printf(out, "%d minutes past ", set_first(t->minutes));
+        add_hours(out, t->hours);
+    } else if (on_zero_second) {
+        add_minutes(out, t);
+    } else {
+        add_seconds(out, t);
+    }
+}
+
+/* Days. */
+
+static bool has_nth(const struct field_marks *m) {
+    uint8_t any = m->last;
+    for (size_t i = 0; i < ARRAY_LEN(m->nth); i++)
+        any |= m->nth[i];
+    return any != 0;
+}
+
+/* "the last day", "3 days before the last", "the weekday nearest to day 15", "day 1 and 15", in turn. */
+static void add_month_days(struct buf *out, uint64_t days, const struct field_marks *m) {
+    bool is_first = true;
+    if (days) {
+        buf_printf(out, "day%s ", set_count(days) > 1 ? "s" : "");
+        add_set(out, days, add_number);
+        is_first = false;
+    }
+    for (int i = 0; i < 32; i++) {
+        if (m->near >> i & 1) {
+            buf_printf(out, "%sthe weekday nearest to day %d", is_first ? "" : " and ", i);
+            is_first = false;
+        }
+        if (m->from_end >> i & 1) {
+            buf_add_cstr(out, is_first ? "" : " and ");
+            buf_add_cstr(out, "the ");
+            if (i)
+                add_ordinal(out, i);
+            buf_add_cstr(out, i ? " day before the last day" : "last day");
+            is_first = false;
+        }
+    }
+    if (m->is_last_workday)
+        buf_printf(out, "%sthe last weekday", is_first ? "" : " and ");
+}
+
+static void add_weekdays(struct buf *out, uint64_t weekdays, const struct field_marks *m) {
+    bool is_first = true;
+    if (weekdays) {
+        add_weekday_set(out, weekdays);
+        is_first = false;
+    }
+    for (int w = 0; w < CIVIL_WEEK_DAYS; w++) {
+        for (size_t n = 0; n <= ARRAY_LEN(m->nth); n++) {
+            bool is_last = n == ARRAY_LEN(m->nth);
+            if (!((is_last ? m->last : m->nth[n]) >> w & 1))
+                continue;
+            buf_add_cstr(out, is_first ? "the " : " and the ");
+            if (is_last)
+                buf_add_cstr(out, "last");
+            else
+                add_ordinal(out, (int)n + 1);
+            buf_printf(out, " %s", day_names[w]);
+            is_first = false;
+        }
+    }
+}
+
+static void add_years(struct buf *out, const struct cal_ranges *years) {
+    if (!years->n)
+        return;
+    buf_add_cstr(out, " in ");
+    for (size_t i = 0; i < years->n; i++) {
+        struct cal_range r = cal_range_clean(years->v[i]);
+        add_joint(out, i == 0, i + 1 == years->n);
+        buf_printf(out, r.last > r.first ? "%d to %d" : "%d", r.first, r.last);
+        if (r.step > 1 && r.last > r.first) {
+            buf_add_cstr(out, " (every ");
+            add_ordinal(out, r.step);
+            buf_add_u8(out, ')');
+        }
+    }
+}
+
+static bool is_any_year(const struct cal_ranges *years) {
+    if (!years->n)
+        return true;
+    struct cal_range r = cal_range_clean(years->v[0]);
+    return years->n == 1 && r.step == 1 && r.last - r.first >= YEARS_MAX / 2;
+}
+
+static void add_date(struct buf *out, const struct cal_calendar *c, const struct field_marks *m,
+                     bool says_every) {
+    uint64_t days = field_bits(c, CAL_DAY_OF_MONTH), months = field_bits(c, CAL_MONTH),
+             weekdays = field_bits(c, CAL_DAY_OF_WEEK);
+    bool any_day = days == set_all(1, 31), any_month = months == set_all(1, 12),
+         any_weekday = weekdays == set_all(0, 6);
+    bool has_day = !any_day && (days || m->near || m->from_end || m->is_last_workday);
+    bool has_weekday = !any_weekday && (weekdays || has_nth(m));
+    if (has_day) {
+        buf_add_cstr(out, " on ");
+        add_month_days(out, days, m);
+        buf_add_cstr(out, any_month ? " of the month" : " of ");
+    } else if (has_weekday) {
+        buf_add_cstr(out, " on ");
+        add_weekdays(out, weekdays, m);
+        buf_add_cstr(out, any_month ? has_nth(m) ? " of the month" : "" : has_nth(m) ? " of " : " in ");
+    } else {
+        buf_add_cstr(out, says_every ? "" : " every day");
+        buf_add_cstr(out, any_month ? "" : " in ");
+    }
+    if (!any_month)
+        add_set(out, months, add_month_name);
+    if (has_day && has_weekday) {
+        buf_add_cstr(out, ", but only if it is ");
+        add_weekdays(out, weekdays, m);
+    }
+    if (!is_any_year(&c->fields[CAL_YEAR]))
+        add_years(out, &c->fields[CAL_YEAR]);
+}
+
+void words_plain(const struct cal_calendar *c, const struct field_marks *m, struct buf *out) {
+    struct clock_sets t = {field_bits(c, CAL_SECOND), field_bits(c, CAL_MINUTE), field_bits(c, CAL_HOUR)};
+    int per_day = set_count(t.seconds) * set_count(t.minutes) * set_count(t.hours);
+    int step = set_step(t.hours, 0, 23);
+    bool is_round = is_every(t.hours, 23) || (step && 24 % step == 0);
+    add_clock(out, &t);
+    add_date(out, c, m, per_day > CLOCK_TIMES_MAX && is_round);
+}
+
+/* What is excluded is often the whole of a day. */
+void words_exclusion(const struct cal_calendar *c, struct arena *arena, struct buf *out) {
+    static const struct field_marks no_marks;
+    if (cal_calendar_carried(c).n || !is_every(field_bits(c, CAL_SECOND), 59) ||
+        !is_every(field_bits(c, CAL_MINUTE), 59) || !is_every(field_bits(c, CAL_HOUR), 23)) {
+        words_calendar(c, arena, out);
+        return;
+    }
+    buf_add_cstr(out, "at any time");
+    add_date(out, c, &no_marks, false);
+}
+
+void words_calendar(const struct cal_calendar *c, struct arena *arena, struct buf *out) {
+    static const struct field_marks no_marks;
+    struct str carried = cal_calendar_carried(c);
+    struct text t;
+    struct err e;
+    if (!carried.n)
+        words_plain(c, &no_marks, out);
+    else if (text_parse(arena, STR(""), TEXT_CRON, carried, &t, &e) < 0)
+        buf_add_str(out, carried); /* it was read before: only memory can be missing */
+    else
+        words_text(&t, out);
+}
+
+/* The rest of a spec. */
+
+void words_length(int64_t us, struct buf *out) {
+    static const struct {
+        int64_t us;
+        const char *name;
+    } units[] = {{CIVIL_DAY_S * USEC_PER_SEC, "day"},
+                 {CIVIL_HOUR_S * USEC_PER_SEC, "hour"},
+                 {CIVIL_MINUTE_S * USEC_PER_SEC, "minute"},
+                 {USEC_PER_SEC, "second"}};
+    size_t begin = out->len;
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        int64_t n = us / units[i].us;
+        us %= units[i].us;
+        if (n)
+            buf_printf(out, "%s%lld %s%s", out->len > begin ? " " : "", (long long)n, units[i].name,
+                       n > 1 ? "s" : "");
+    }
+    if (us || out->len == begin)
+        buf_printf(out, "%s%lld ms", out->len > begin ? " " : "", (long long)us / 1000);
+}
+
+void words_interval(const struct cal_interval *i, struct buf *out) {
+    buf_add_cstr(out, "every ");
+    words_length(i->interval_us, out);
+    if (i->phase_us) {
+        buf_add_cstr(out, ", shifted by ");
+        words_length(i->phase_us, out);
+    }
+    /* What divides a day falls on the same times of every day, by the clocks of UTC. */
+    if (CIVIL_DAY_S * USEC_PER_SEC % i->interval_us)
+        buf_add_cstr(out, ", counted from 1970-01-01T00:00:00Z");
+}
+
+void words_zone(const struct cal_spec *s, struct buf *out) {
+    static const char *const missing[] = {"a time that the clocks skip is left out",
+                                          "a time that the clocks skip is moved behind the gap"};
+    static const char *const repeated[] = {"one that they show twice counts twice",
+                                           "of one that they show twice the first counts",
+                                           "of one that they show twice the second counts"};
+    struct zone_label label;
+    struct err e;
+    bool is_ok = zone_label_parse(s->zone_name, &label, &e) == 0;
+    if (s->zone_data.n)
+        buf_add_cstr(out, "in a time zone of its own");
+    else if (!is_ok || !label.name.n || str_is(label.name, "UTC"))
+        buf_add_cstr(out, "in UTC");
+    else
+        buf_printf(out, "in %.*s; %s, %s", (int)label.name.n, label.name.p, missing[label.missing],
+                   repeated[label.repeated]);
+}
+
+static void add_bound(struct buf *out, const char *word, int64_t us) {
+    char text[CIVIL_TEXT_MAX];
+    civil_format(civil_div(us, USEC_PER_SEC), "Z", text);
+    buf_printf(out, "; %s %s", word, text);
+}
+
+void words_spec(const struct cal_spec *s, struct buf *out) {
+    bool has_times = s->calendar_count + s->interval_count > 0;
+    for (size_t i = 0; i < s->calendar_count; i++) {
+        buf_add_cstr(out, i ? "; " : "");
+        words_calendar(&s->calendars[i], s->arena, out);
+    }
+    for (size_t i = 0; i < s->interval_count; i++) {
+        buf_add_cstr(out, i + s->calendar_count ? "; " : "");
+        words_interval(&s->intervals[i], out);
+    }
+    if (!has_times)
+        buf_add_cstr(out, "never");
+    for (size_t i = 0; i < s->exclude_count; i++) {
+        buf_add_cstr(out, "; not ");
+        words_exclusion(&s->excludes[i], s->arena, out);
+    }
+    if (s->calendar_count) {
+        buf_add_cstr(out, "; ");
+        words_zone(s, out);
+    }
+    if (s->start_us != CAL_NO_START)
+        add_bound(out, "from", s->start_us);
+    if (s->end_us != CAL_NO_END)
+        add_bound(out, "until", s->end_us);
+    if (s->jitter_us > 0) {
+        buf_add_cstr(out, "; each up to ");
+        words_length(s->jitter_us, out);
+        buf_add_cstr(out, " later");
+    }
+}

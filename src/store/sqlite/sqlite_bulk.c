@@ -1,0 +1,386 @@
+/* The new rows of a group of batches, inserted with one statement for each table.
+ *
+ * A statement opens a cursor on its table and on each index, looks for the place of its row from the root of
+ * each tree, and closes them. A statement for many rows keeps its cursors, and since run ids grow with time,
+ * most rows belong right behind the one before, which SQLite finds out with one comparison. To SQL, the rows
+ * of a group are read-only virtual tables, one for each table that they go to, with rows in them during a
+ * commit.
+ *
+ * Rows are written before the others of their group. That is right for what is certainly new, and for the
+ * last of several with one key, as long as nothing is removed in between: a group that removes anything is
+ * written one by one. Failure ends the process, as every failure to write does. */
+#include "store/sqlite/sqlite_int.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "store/sqlite/sqlite_where.h"
+
+#define BULK_NAME_MAX 64
+#define BULK_SQL_MAX 1024
+
+struct bulk_cursor {
+    sqlite3_vtab_cursor base;
+    const struct bulk_table *table;
+    const struct list *group;
+    struct list *batch; /* == group: at the end */
+    const struct write *x;
+    size_t attribute, value; /* of x, for the table of attributes */
+    const struct value *columns[SQLITE_COLUMN_COUNT]; /* of x, for the table of entries */
+    sqlite3_int64 number;
+};
+
+/* The table that the row of x goes to with others; BULK_COUNT: it is not certainly new. */
+static enum bulk_kind bulk_of(const struct write *x) {
+    switch (x->kind) {
+    case WRITE_EXECUTION:
+        return x->is_first ? BULK_EXECUTIONS : BULK_COUNT;
+    case WRITE_VISIBILITY:
+        return x->is_first ? BULK_ENTRIES : BULK_COUNT;
+    case WRITE_HISTORY:
+        return BULK_HISTORY;
+    case WRITE_CURRENT:
+        return BULK_CURRENT;
+    case WRITE_LEDGER:
+        return BULK_LEDGER;
+    case WRITE_NAMESPACE:
+    case WRITE_NAMESPACE_GONE:
+    case WRITE_EXECUTION_GONE:
+    case WRITE_CURRENT_GONE:
+    case WRITE_DEPLOYMENT:
+    case WRITE_DEPLOYMENT_GONE:
+    case WRITE_LEDGER_GONE:
+        break;
+    }
+    return BULK_COUNT;
+}
+
+static bool removes(const struct write *x) {
+    return x->kind == WRITE_EXECUTION_GONE || x->kind == WRITE_CURRENT_GONE || x->kind == WRITE_LEDGER_GONE;
+}
+
+/* columns */
+
+static void give_uuid(sqlite3_context *out, const struct uuid *u) {
+    sqlite3_result_blob(out, u->b, sizeof u->b, SQLITE_STATIC);
+}
+
+static void give_text(sqlite3_context *out, struct str s) {
+    sqlite3_result_text64(out, s.n ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static void give_blob(sqlite3_context *out, struct str s) {
+    sqlite3_result_blob64(out, s.n ? s.p : "", s.n, SQLITE_STATIC);
+}
+
+static void give_time(sqlite3_context *out, int64_t us) {
+    if (us != CLOCK_NEVER) /* it is NULL to begin with */
+        sqlite3_result_int64(out, us);
+}
+
+static void give_value(sqlite3_context *out, const struct value *v) {
+    if (!v)
+        return;
+    if (v->kind == VALUE_TEXT)
+        give_text(out, v->text);
+    else if (v->kind == VALUE_INT)
+        sqlite3_result_int64(out, v->number);
+    else
+        sqlite3_result_double(out, v->real);
+}
+
+/* Every table but one begins with the namespace and the run; `at` counts what follows. */
+static void give_execution(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+    const struct write *x = c->x;
+    switch (at) {
+    case 0:
+        give_text(out, x->workflow_id);
+        return;
+    case 1:
+        sqlite3_result_int(out, x->status);
+        return;
+    case 2:
+        give_time(out, x->due_us);
+        return;
+    case 3:
+        give_time(out, x->close_us);
+        return;
+    case 4:
+        sqlite3_result_int(out, x->is_ready);
+        return;
+    default:
+        give_blob(out, x->body);
+        return;
+    }
+}
+
+static void give_history(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+    if (at == 2)
+        give_blob(out, c->x->body);
+    else
+        sqlite3_result_int64(out, at == 0 ? c->x->first_event_id : c->x->last_event_id);
+}
+
+static void give_current(const struct bulk_cursor *c, sqlite3_context *out, int at unused_arg) {
+    give_text(out, c->x->workflow_id);
+}
+
+static void give_place(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+    sqlite3_result_int64(out, sql_ns(at == 0 ? c->x->close_us : c->x->start_us));
+}
+
+static void give_entry(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+    if (at < 2)
+        give_place(c, out, at);
+    else if (at == 2)
+        give_blob(out, c->x->body);
+    else
+        give_value(out, c->columns[at - 3]);
+}
+
+static void give_attribute(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+    const struct attribute *a = &c->x->attributes[c->attribute];
+    if (at < 2)
+        give_place(c, out, at);
+    else if (at == 2)
+        give_text(out, a->name);
+    else
+        give_value(out, &a->values[c->value]);
+}
+
+static void give_ledger(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+    const struct ledger_columns *l = &c->x->ledger;
+    const int64_t numbers[] = {l->id, l->nominal_s, l->last_nominal_s, l->at_us, l->fate};
+    if (at < (int)ARRAY_LEN(numbers))
+        sqlite3_result_int64(out, numbers[at]);
+    else
+        give_blob(out, c->x->body);
+}
+
+/* tables */
+
+static const char entry_columns[] = "namespace_id, run_id, close_ns, start_ns, body"
+#define COLUMN(name, column, number) ", " #column
+#include "store/sqlite/columns.def"
+#undef COLUMN
+    ;
+
+struct bulk_table {
+    enum bulk_kind kind;
+    const char *name; /* the table that rows go to; the virtual one is called bulk_NAME */
+    const char *on_conflict; /* what happens to a row with the same key; ROLLBACK: there is none */
+    const char *columns;
+    void (*give)(const struct bulk_cursor *c, sqlite3_context *out, int at);
+};
+
+static const struct bulk_table tables[BULK_COUNT] = {
+    {BULK_EXECUTIONS, "executions", "ROLLBACK",
+     "namespace_id, run_id, workflow_id, status, due_us, close_us, ready, state", give_execution},
+    {BULK_HISTORY, "history", "ROLLBACK", "namespace_id, run_id, first_event_id, last_event_id, events",
+     give_history},
+    {BULK_CURRENT, "current_runs", "REPLACE", "namespace_id, run_id, workflow_id", give_current},
+    {BULK_ENTRIES, "visibility", "ROLLBACK", entry_columns, give_entry},
+    {BULK_ATTRIBUTES, "visibility_attributes", "IGNORE", /* a value that stands in a list twice is one row */
+     "namespace_id, run_id, close_ns, start_ns, name, value", give_attribute},
+    {BULK_LEDGER, "ledger", "REPLACE",
+     "namespace_id, run_id, id, nominal_s, last_nominal_s, at_us, fate, body", give_ledger},
+};
+
+struct bulk_vtab {
+    sqlite3_vtab base;
+    const struct bulk_source *source;
+};
+
+static int vtab_connect(sqlite3 *db, void *aux, int argc unused_arg, const char *const *argv unused_arg,
+                        sqlite3_vtab **ret, char **error unused_arg) {
+    char sql[BULK_SQL_MAX];
+    const struct bulk_source *source = aux;
+    (void)snprintf(sql, sizeof sql, "CREATE TABLE x (%s)", tables[source->kind].columns);
+    int rc = sqlite3_declare_vtab(db, sql);
+    struct bulk_vtab *v = rc == SQLITE_OK ? mem_zalloc(sizeof *v) : NULL;
+    if (!v)
+        return rc == SQLITE_OK ? SQLITE_NOMEM : rc;
+    v->source = source;
+    *ret = &v->base;
+    return SQLITE_OK;
+}
+
+static int vtab_disconnect(sqlite3_vtab *v) {
+    mem_free(v);
+    return SQLITE_OK;
+}
+
+static int vtab_best_index(sqlite3_vtab *v unused_arg, sqlite3_index_info *info) {
+    info->estimatedCost = 1;
+    return SQLITE_OK;
+}
+
+static int vtab_open(sqlite3_vtab *v, sqlite3_vtab_cursor **ret) {
+    struct bulk_cursor *c = mem_zalloc(sizeof *c);
+    if (!c)
+        return SQLITE_NOMEM;
+    c->table = &tables[((struct bulk_vtab *)(void *)v)->source->kind];
+    *ret = &c->base;
+    return SQLITE_OK;
+}
+
+static int vtab_close(sqlite3_vtab_cursor *c) {
+    mem_free(c);
+    return SQLITE_OK;
+}
+
+/* To the next value of x's own attributes, this one included. False: there is none. */
+static bool find_attribute(struct bulk_cursor *c) {
+    for (; c->attribute < c->x->attribute_count; c->attribute++, c->value = 0)
+        if (c->value < c->x->attributes[c->attribute].count &&
+            sqlite_entry_has_row(&c->x->attributes[c->attribute]))
+            return true;
+    return false;
+}
+
+/* Whether x has a row in this table; then the cursor is on its first. */
+static bool enter(struct bulk_cursor *c) {
+    enum bulk_kind kind = bulk_of(c->x);
+    c->attribute = c->value = 0;
+    if (c->table->kind == BULK_ATTRIBUTES)
+        return kind == BULK_ENTRIES && find_attribute(c);
+    if (kind == BULK_ENTRIES && kind == c->table->kind)
+        sqlite_entry_columns(c->x, c->columns);
+    return kind == c->table->kind;
+}
+
+/* From this write, itself included, to one that has a row here. */
+static void find_row(struct bulk_cursor *c) {
+    while (c->batch != c->group) {
+        for (; c->x; c->x = c->x->next)
+            if (enter(c))
+                return;
+        c->batch = c->batch->next;
+        if (c->batch != c->group)
+            c->x = container_of(c->batch, struct batch, link)->first;
+    }
+}
+
+static int vtab_filter(sqlite3_vtab_cursor *base, int number unused_arg, const char *text unused_arg,
+                       int argc unused_arg, sqlite3_value **argv unused_arg) {
+    struct bulk_cursor *c = (struct bulk_cursor *)(void *)base;
+    c->group = ((struct bulk_vtab *)(void *)base->pVtab)->source->bulk->group;
+    c->batch = c->group ? c->group->next : NULL;
+    c->number = 0;
+    if (!c->group)
+        return SQLITE_OK;
+    if (c->batch != c->group)
+        c->x = container_of(c->batch, struct batch, link)->first;
+    find_row(c);
+    return SQLITE_OK;
+}
+
+static int vtab_next(sqlite3_vtab_cursor *base) {
+    struct bulk_cursor *c = (struct bulk_cursor *)(void *)base;
+    c->number++;
+    c->value++;
+    if (c->table->kind == BULK_ATTRIBUTES && find_attribute(c))
+        return SQLITE_OK;
+    c->x = c->x->next;
+    find_row(c);
+    return SQLITE_OK;
+}
+
+static int vtab_eof(sqlite3_vtab_cursor *base) {
+    const struct bulk_cursor *c = (const struct bulk_cursor *)(void *)base;
+    return c->batch == c->group;
+}
+
+static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int at) {
+    const struct bulk_cursor *c = (const struct bulk_cursor *)(void *)base;
+    if (at == 0)
+        give_uuid(out, &c->x->namespace_id);
+    else if (at == 1)
+        give_uuid(out, &c->x->run_id);
+    else
+        c->table->give(c, out, at - 2);
+    return SQLITE_OK;
+}
+
+static int vtab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret) {
+    *ret = ((const struct bulk_cursor *)(void *)base)->number;
+    return SQLITE_OK;
+}
+
+/* Without xCreate they exist by themselves, in this connection only. */
+static const sqlite3_module module = {
+    .xConnect = vtab_connect,
+    .xBestIndex = vtab_best_index,
+    .xDisconnect = vtab_disconnect,
+    .xOpen = vtab_open,
+    .xClose = vtab_close,
+    .xFilter = vtab_filter,
+    .xNext = vtab_next,
+    .xEof = vtab_eof,
+    .xColumn = vtab_column,
+    .xRowid = vtab_rowid,
+};
+
+/* the writer's side */
+
+int sqlite_bulk_start(struct sqlite_bulk *b, sqlite3 *db, const char *path, struct err *reterr) {
+    int rc = 0;
+    for (size_t i = 0; i < BULK_COUNT && rc == 0; i++) {
+        const struct bulk_table *t = &tables[i];
+        char name[BULK_NAME_MAX], sql[BULK_SQL_MAX];
+        ensure(t->kind == i);
+        b->sources[i] = (struct bulk_source){b, t->kind};
+        (void)snprintf(name, sizeof name, "bulk_%s", t->name);
+        (void)snprintf(sql, sizeof sql, "INSERT OR %s INTO %s (%s) SELECT * FROM %s", t->on_conflict, t->name,
+                       t->columns, name);
+        if (sqlite3_create_module(db, name, &module, &b->sources[i]) != SQLITE_OK)
+            return sqlite_error(db, path, reterr);
+        rc = sqlite_prepare(db, path, sql, &b->stmts[i], reterr);
+    }
+    return rc;
+}
+
+void sqlite_bulk_stop(struct sqlite_bulk *b) {
+    for (size_t i = 0; i < BULK_COUNT; i++)
+        sqlite3_finalize(b->stmts[i]);
+}
+
+bool sqlite_bulk_takes(const struct sqlite_bulk *b, const struct write *x) {
+    return b->group && bulk_of(x) != BULK_COUNT;
+}
+
+/* Which tables have rows to take; false when none may be taken out of its order. */
+static bool look_over(const struct list *group, bool ret_has_rows[BULK_COUNT]) {
+    list_for(group, n) {
+        for (const struct write *x = container_of(n, struct batch, link)->first; x; x = x->next) {
+            enum bulk_kind kind = bulk_of(x);
+            if (removes(x))
+                return false;
+            if (kind != BULK_COUNT)
+                ret_has_rows[kind] = true;
+        }
+    }
+    ret_has_rows[BULK_ATTRIBUTES] = ret_has_rows[BULK_ENTRIES];
+    return true;
+}
+
+bool sqlite_bulk_begin(struct sqlite_bulk *b, const struct list *group) {
+    bool has_rows[BULK_COUNT] = {false};
+    if (!look_over(group, has_rows))
+        return true;
+    b->group = group;
+    for (size_t i = 0; i < BULK_COUNT; i++) {
+        if (!has_rows[i])
+            continue;
+        int rc = sqlite3_step(b->stmts[i]);
+        sqlite3_reset(b->stmts[i]);
+        if (rc != SQLITE_DONE)
+            return false;
+    }
+    return true;
+}
+
+void sqlite_bulk_end(struct sqlite_bulk *b) {
+    b->group = NULL;
+}

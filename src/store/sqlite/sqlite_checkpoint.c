@@ -1,0 +1,118 @@
+/* Checkpoints: what the log holds is moved into the main file, on a thread of its own.
+ *
+ * The happy path: after a commit the writer says how long the log is; when enough was added, the thread moves
+ * it while commits go on. They make the log longer meanwhile, so it can start over only after somebody has moved
+ * the very end of it with no commit in between. The writer does that itself, between two commits, once the log
+ * is long and the thread has left it little to move: that is the only time that a commit waits.
+ *
+ * The fewer checkpoints, the more often a page was rewritten before it is moved once. But the log must be read
+ * after a crash, and readers look through it.
+ *
+ * Failure to move or sync ends the process, like every failure to write. That somebody else (a backup, the
+ * sqlite3 shell) reads an old state or moves the log too is no failure: the next attempt comes later. */
+#include "store/sqlite/sqlite_int.h"
+
+#include <signal.h>
+
+/* In pages of 4 KiB. */
+#define MOVE_PAGES 4096 /* added to the log: they are moved beside commits */
+#define LONG_PAGES 8192 /* a log of this length should start over */
+#define REST_PAGES_MIN 512 /* not worth a sync of the main file */
+#define REST_PAGES_MAX 2048 /* commits need not wait for more than this */
+#define LOG_PAGES_MAX 65536 /* but a log this long has to be moved */
+
+static bool is_moved(struct sqlite_checkpoint *c, sqlite3 *db) {
+    int rc = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY)
+        return true;
+    c->fail(c->fail_ctx, db);
+    return false;
+}
+
+static void *checkpoint_main(void *ctx) {
+    struct sqlite_checkpoint *c = ctx;
+    pthread_mutex_lock(&c->lock);
+    for (;;) {
+        while (!c->is_asked && !c->is_stopping)
+            pthread_cond_wait(&c->changed, &c->lock);
+        if (c->is_stopping)
+            break;
+        pthread_mutex_unlock(&c->lock);
+        bool is_ok = is_moved(c, c->db);
+        pthread_mutex_lock(&c->lock);
+        c->is_asked = false;
+        pthread_cond_broadcast(&c->changed);
+        if (!is_ok)
+            break;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+/* the writer's side */
+
+static bool is_moving(struct sqlite_checkpoint *c) {
+    pthread_mutex_lock(&c->lock);
+    bool is_asked = c->is_asked;
+    pthread_mutex_unlock(&c->lock);
+    return is_asked;
+}
+
+static void ask(struct sqlite_checkpoint *c, int pages) {
+    pthread_mutex_lock(&c->lock);
+    c->is_asked = true;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    c->asked_at = pages;
+}
+
+static void wait_moved(struct sqlite_checkpoint *c) {
+    pthread_mutex_lock(&c->lock);
+    while (c->is_asked)
+        pthread_cond_wait(&c->changed, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, int pages) {
+    if (pages < c->pages) /* the log has started over */
+        c->asked_at = 0;
+    c->pages = pages;
+    int rest = pages - c->asked_at;
+    if (rest >= LOG_PAGES_MAX)
+        wait_moved(c);
+    if (rest < REST_PAGES_MIN || is_moving(c))
+        return;
+    bool is_short = pages >= LONG_PAGES && (rest <= REST_PAGES_MAX || rest >= LOG_PAGES_MAX);
+    if (is_short && is_moved(c, writer_db))
+        c->asked_at = pages;
+    else if (rest >= MOVE_PAGES || pages >= LONG_PAGES)
+        ask(c, pages);
+}
+
+int sqlite_checkpoint_start(struct sqlite_checkpoint *c, sqlite3 *db, struct err *reterr) {
+    sigset_t all, before;
+    c->db = db;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->changed, NULL);
+    sigfillset(&all); /* signals are for the loop's thread */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&c->thread, NULL, checkpoint_main, c);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        return err_set(reterr, ERR_STORE_IO, "Cannot start the store's thread: %s.", strerror(error));
+    c->has_thread = true;
+    (void)pthread_setname_np(c->thread, "checkpoint"); /* only for people who look */
+    return 0;
+}
+
+void sqlite_checkpoint_stop(struct sqlite_checkpoint *c) {
+    if (!c->has_thread)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->is_stopping = true;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    pthread_join(c->thread, NULL);
+    pthread_cond_destroy(&c->changed);
+    pthread_mutex_destroy(&c->lock);
+}
