@@ -210,8 +210,10 @@ static int ask(struct op *op, struct drive *d, enum read_kind kind) {
         return op_out_of_memory(op);
     }
     q->read = (struct read){.kind = kind, .namespace_id = d->job->key.namespace_id, .where = where};
-    if (kind == READ_VISIBILITY)
+    if (kind == READ_VISIBILITY) {
         q->read.limit = ENGINE_BATCH_PAGE;
+        q->read.bytes_max = ENGINE_LIST_PAGE_BYTES;
+    }
     if (kind == READ_VISIBILITY && place) {
         q->after = (struct visibility_place){.close_us = place->close_us, .start_us = place->start_us};
         memcpy(q->after.run_id.b, place->run_id.data, sizeof(q->after.run_id.b));
