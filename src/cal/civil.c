@@ -4,7 +4,6 @@
  * year and no table is needed. They hold for any year that fits; only civil_parse can fail. */
 #include "cal/civil.h"
 
-#include <stdio.h>
 
 #include "base/err.h"
 
@@ -141,11 +140,30 @@ int civil_parse(struct str text, struct civil_stamp *ret, size_t *ret_at) {
     return 0;
 }
 
+#define STAMP_LEN 19 /* YYYY-MM-DDTHH:MM:SS */
+
+static char *put_digits(char *at, int64_t number, int digits) {
+    for (int i = digits; i-- > 0; number /= 10)
+        at[i] = (char)('0' + number % 10);
+    return at + digits;
+}
+
+/* Formatted by hand: every action of a schedule has its time in several places. */
 void civil_format(int64_t local_s, const char *suffix, char text[CIVIL_TEXT_MAX]) {
     int64_t day = civil_div(local_s, CIVIL_DAY_S);
-    int s = (int)(local_s - day * CIVIL_DAY_S);
+    int64_t s = local_s - day * CIVIL_DAY_S;
     struct civil_date d = civil_date_of(day);
-    /* Fits for every year that is printed: the callers' times lie in years 1-9999. */
-    (void)snprintf(text, CIVIL_TEXT_MAX, "%04d-%02d-%02dT%02d:%02d:%02d%s", (int)(d.year % 100000), d.month,
-                   d.day, s / 3600, s / 60 % 60, s % 60, suffix);
+    ensure(strlen(suffix) < CIVIL_TEXT_MAX - STAMP_LEN);
+    char *at = put_digits(text, civil_mod(d.year, 10000), 4); /* the callers' times lie in years 1-9999 */
+    *at++ = '-';
+    at = put_digits(at, d.month, 2);
+    *at++ = '-';
+    at = put_digits(at, d.day, 2);
+    *at++ = 'T';
+    at = put_digits(at, s / CIVIL_HOUR_S, 2);
+    *at++ = ':';
+    at = put_digits(at, s / CIVIL_MINUTE_S % 60, 2);
+    *at++ = ':';
+    at = put_digits(at, s % 60, 2);
+    memcpy(at, suffix, strlen(suffix) + 1);
 }

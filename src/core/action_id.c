@@ -17,13 +17,15 @@ struct naming {
 
 static bool add_word(struct buf *b, const struct naming *n, struct str word) {
     char time[CIVIL_TEXT_MAX];
-    civil_format(n->nominal_s, "Z", time);
-    if (str_is(word, "id"))
+    bool is_time = str_is(word, "time");
+    if (is_time)
+        civil_format(n->nominal_s, "Z", time);
+    if (is_time)
+        buf_add_cstr(b, time);
+    else if (str_is(word, "id"))
         buf_add_cstr(b, n->id);
     else if (str_is(word, "schedule"))
         buf_add_cstr(b, n->schedule_id);
-    else if (str_is(word, "time"))
-        buf_add_cstr(b, time);
     else
         return false;
     return true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "wire/clone.h"
 #include "wire/guard.h"
 
 static char *empty_string(void) {
@@ -49,15 +50,7 @@ void *pb_new(const ProtobufCMessageDescriptor *d, bool *failed) {
 void *pb_clone(const ProtobufCMessage *m, bool *failed) {
     if (!m)
         return NULL;
-    size_t size = protobuf_c_message_get_packed_size(m);
-    uint8_t *packed = mem_alloc(size ? size : 1);
-    if (!packed) {
-        *failed = true;
-        return NULL;
-    }
-    protobuf_c_message_pack(m, packed);
-    void *copy = protobuf_c_message_unpack(m->descriptor, &wire_heap_allocator, size, packed);
-    mem_free(packed);
+    void *copy = wire_clone(m, &wire_heap_allocator);
     if (!copy)
         *failed = true;
     return copy;
@@ -222,14 +215,8 @@ void *pb_arena_new(const ProtobufCMessageDescriptor *d, struct arena *arena) {
 void *pb_arena_clone(const void *m, struct arena *arena) {
     if (!m)
         return NULL;
-    const ProtobufCMessage *from = m;
     ProtobufCAllocator alloc = wire_arena_allocator(arena);
-    size_t size = protobuf_c_message_get_packed_size(from);
-    uint8_t *packed = arena_alloc(arena, size ? size : 1);
-    if (!packed)
-        return NULL;
-    protobuf_c_message_pack(from, packed);
-    return protobuf_c_message_unpack(from->descriptor, &alloc, size, packed);
+    return wire_clone(m, &alloc);
 }
 
 Google__Protobuf__Timestamp *pb_arena_timestamp(int64_t us, struct arena *arena) {

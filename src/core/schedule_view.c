@@ -183,6 +183,7 @@ Schedule__ScheduleInfo *schedule_info(const State__Execution *st, struct arena *
     info->create_time = pb_arena_timestamp(sch->create_us, arena);
     info->update_time = sch->update_us ? pb_arena_timestamp(sch->update_us, arena) : NULL;
     info->invalid_schedule_error = arena_strdup(arena, sch->invalid_error);
+    info->run_id = arena_strdup(arena, st->run_id);
     info->state_size_bytes = (int64_t)state__execution__get_packed_size(st);
     int rc = show_actions(sch, SIZE_MAX, arena, &info->n_recent_actions, &info->recent_actions);
     if (rc == 0)
@@ -204,31 +205,37 @@ static void shorten_spec(Schedule__ScheduleSpec *spec) {
     spec->n_interval = MIN(spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
 }
 
-static Schedule__ScheduleListInfo *list_info(const State__Execution *st, struct arena *arena) {
+static Schedule__ScheduleListInfo *list_info(const State__Execution *st, size_t state_bytes,
+                                             struct arena *arena) {
     const State__Schedule *sch = st->schedule;
     Schedule__ScheduleListInfo *info = pb_arena_new(&schedule__schedule_list_info__descriptor, arena);
     if (!info || !(info->spec = pb_arena_clone(sch->schedule->spec, arena)))
         return NULL;
     clean_spec(info->spec);
     shorten_spec(info->spec);
-    info->workflow_type = pb_arena_clone(sch->schedule->action->start_workflow->workflow_type, arena);
-    info->notes = arena_strdup(arena, sch->schedule->state->notes);
+    info->workflow_type = sch->schedule->action->start_workflow->workflow_type;
+    info->notes = sch->schedule->state->notes;
     info->paused = sch->schedule->state->paused;
-    info->state_size_bytes = (int64_t)state__execution__get_packed_size(st);
+    info->state_size_bytes = (int64_t)state_bytes;
+    if (sch->schedule->extras) { /* they stay where they are for as long as the answer is used */
+        info->holiday_calendars = sch->schedule->extras->holiday_calendars;
+        info->n_holiday_calendars = sch->schedule->extras->n_holiday_calendars;
+    }
     int rc = show_actions(sch, LIMIT_SCHEDULE_LISTED, arena, &info->n_recent_actions, &info->recent_actions);
     if (rc == 0)
         rc = show_future(sch, arena, &info->n_future_action_times, &info->future_action_times);
     return rc == 0 && !arena_failed(arena) ? info : NULL;
 }
 
-Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, struct arena *arena) {
+Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, size_t state_bytes,
+                                                 struct arena *arena) {
     Schedule__ScheduleListEntry *e = pb_arena_new(&schedule__schedule_list_entry__descriptor, arena);
     if (!e)
         return NULL;
-    e->schedule_id = arena_strdup(arena, st->schedule->schedule_id);
-    e->memo = pb_arena_clone(st->memo, arena);
-    e->search_attributes = pb_arena_clone(st->search_attributes, arena);
-    e->info = list_info(st, arena);
+    e->schedule_id = st->schedule->schedule_id;
+    e->memo = st->memo;
+    e->search_attributes = st->search_attributes;
+    e->info = list_info(st, state_bytes, arena);
     return arena_failed(arena) ? NULL : e;
 }
 
@@ -288,8 +295,9 @@ static struct verdict_text verdict_text(enum cal_verdict verdict) {
 }
 
 /* When it acts, or whether it will at all. */
-static const char *tense(const State__Schedule *sch, const struct times *t, int64_t nominal_s,
+static const char *tense(const State__Execution *st, const struct times *t, int64_t nominal_s,
                          struct arena *arena) {
+    const State__Schedule *sch = st->schedule;
     struct cal_time at;
     char text[CIVIL_TEXT_MAX];
     if (cal_next(t->real, t->seed, nominal_s * USEC_PER_SEC - 1, &at) != CAL_FOUND ||
@@ -297,6 +305,8 @@ static const char *tense(const State__Schedule *sch, const struct times *t, int6
         return "";
     if (at.actual_us <= sch->high_water_us)
         return "; it was considered, or lies before the schedule's time";
+    if (!run_is_open(st))
+        return "; the schedule has ended";
     if (schedule_is_exhausted(sch))
         return "; no actions remain";
     if (sch->schedule->state->paused && at.actual_us < schedule_pause_until_us(sch))
@@ -325,7 +335,7 @@ int schedule_explain(const State__Execution *st, const State__Namespace *space, 
     int64_t nominal_s = req->time->seconds;
     enum cal_verdict verdict = cal_judge(times.real, nominal_s, &index);
     struct verdict_text said = verdict_text(verdict);
-    const char *more = verdict == CAL_IS_TIME    ? tense(st->schedule, &times, nominal_s, arena)
+    const char *more = verdict == CAL_IS_TIME    ? tense(st, &times, nominal_s, arena)
                        : verdict == CAL_EXCLUDED ? times_exclusion(&times, nominal_s)
                                                  : "";
     civil_format(nominal_s, "Z", text);

@@ -250,8 +250,7 @@ static int need_total(struct op *op, struct drive *d) {
 /* The store must know what was changed so far: what a deletion has closed, but not removed yet, would come
  * again among the closed. */
 static int need_durable(struct op *op, struct drive *d) {
-    bool is_durable = d->job->body->group_seq <= op->e->durable_seq;
-    if (is_durable || op->e->cfg.planted_bug == ENGINE_BUG_REPLY_BEFORE_COMMIT)
+    if (d->job->body->group_seq <= op->e->durable_seq)
         return 0;
     op_pin(op, d->job);
     op_continue_durable(op, go_walk);

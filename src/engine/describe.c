@@ -206,7 +206,8 @@ static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const St
         return NULL;
     ws__describe_workflow_execution_response__init(r);
     r->execution_config = describe_config(a, st);
-    r->workflow_execution_info = execution_info(a, st);
+    const Workflow__WorkflowExecutionInfo *info = execution_info(a, st);
+    r->workflow_execution_info = info ? message_copy(a, &info->base) : NULL;
     r->pending_workflow_task = describe_task(a, st->task);
     r->workflow_extended_info = describe_extended(a, st);
     r->pending_activities = arena_array(a, Workflow__PendingActivityInfo *, st->n_activities);

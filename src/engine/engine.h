@@ -34,6 +34,7 @@ struct engine_config {
     struct log *log;
     uint64_t seed; /* for ids; from the operating system, or from the simulator */
     size_t resident_runs_max; /* runs kept in memory beyond those in use */
+    size_t queue_tasks_max; /* tasks of one priority of a queue kept in memory; 0: the default */
     const char *const *namespaces; /* made at start when missing; NULL-terminated */
     int64_t retention_us; /* of namespaces made at start */
     const char *const
@@ -41,7 +42,6 @@ struct engine_config {
     struct core_limits limits; /* what an operator set */
     int64_t long_poll_us; /* the longest wait for events or for an update; 0: the default */
     const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
-    uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */
     /* Sends a callback and ends it with engine_callback_sent(), now or later. NULL: none is ever sent. */
     void (*send_callback)(void *ctx, struct callback_send *send);
     void *callback_ctx;
@@ -58,11 +58,14 @@ int engine_new(const struct engine_config *cfg, struct now now,
  * way. */
 void engine_free(struct engine *e);
 
-/* Tells the time: fires what is due, ends polls whose time is up. */
+/* Tells the time, by which calls are worked on. What is due waits for engine_advance(). */
+void engine_tell_time(struct engine *e, struct now now);
+/* Tells the time, and fires what is due: ends polls whose time is up, acts on deadlines. */
 void engine_advance(struct engine *e, struct now now);
 /* When engine_advance must be called next at the latest. */
 int64_t engine_next_wake_us(const struct engine *e, struct now now); /* a delay; CLOCK_NEVER: not needed */
-/* Hands the open batch to the store. Called at the end of a loop turn, so that many requests share a sync. */
+/* Hands the open batch to the store, if the store has none. Called at the end of a loop turn, so that many
+ * requests share a sync; when a batch is durable the next one is handed over by itself. */
 void engine_flush(struct engine *e);
 bool engine_idle(const struct engine *e); /* nothing uncommitted */
 

@@ -3,5 +3,5 @@
 
 #include "engine/engine_int.h"
 
-/* Everything is in the arena. NULL, or with parts missing, when it is exhausted (sticky there). */
+/* For as long as the state stays as it is: parts of it are shared. NULL, or with parts missing, when it is exhausted (sticky there). */
 Workflow__WorkflowExecutionInfo *execution_info(struct arena *a, const State__Execution *st);

@@ -3,8 +3,9 @@
  * Steps add runs to the open group. At the end of a loop turn, when the store
  * is free, the group is sealed (each run's image and new events are copied into
  * the batch, once, however many steps touched it) and handed over. When the
- * store says it is on disk, the effects and replies that waited for it happen.
- * There is at most one group with the store and one being filled. */
+ * store says it is on disk, the next one is handed over, and the effects and
+ * replies that waited for this one happen. There is at most one group with the
+ * store and one being filled. */
 #include "base/mem.h"
 #include "core/activity.h"
 #include "core/task.h"
@@ -189,6 +190,7 @@ static void group_durable(struct batch *b) {
         body->durable_next_id = g->runs[i].next_event_id;
         tape_trim(body);
     }
+    engine_flush(e); /* before the answers: the store need not wait for them */
     struct list going_on;
     list_init(&going_on);
     for (struct list *n; (n = list_pop(&g->replies));) {
@@ -210,6 +212,7 @@ static void group_durable(struct batch *b) {
         readers_wake(e, run);
         run_unpin(e, run);
     }
+    backlogs_resume(e);
     batch_clear(&g->batch);
     if (e->spare)
         group_free(g);
@@ -239,4 +242,10 @@ void run_effect(struct engine *e, struct run *run, const struct effect *fx) {
         updates_close(e, run); /* readers and queries are told with every commit */
         break;
     }
+}
+
+uint64_t group_last_change(const struct engine *e) {
+    if (e->open && (e->open->run_count || e->open->batch.count))
+        return e->open->seq;
+    return e->flight ? e->flight->seq : 0;
 }

@@ -54,6 +54,17 @@ static void add_us(struct gathering *g, const char *name, int64_t us) {
     add_value(g, name, value_int(us * NSEC_PER_USEC));
 }
 
+static void add_texts(struct gathering *g, const char *name, char *const *texts, size_t n) {
+    struct value *values = n ? arena_array(g->arena, struct value, n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        char *copy = arena_strdup(g->arena, texts[i]);
+        ensure(values && copy);
+        values[i] = value_text(str_of(copy));
+    }
+    if (n)
+        g->list[g->count++] = (struct attribute){str_of(name), values, n};
+}
+
 static void add_built_ins(struct gathering *g, const State__Execution *st) {
     add_text(g, "WorkflowId", st->workflow_id);
     add_text(g, "RunId", st->run_id);
@@ -92,6 +103,9 @@ static void add_schedule(struct gathering *g, const State__Execution *st) {
         add_us(g, "ScheduleNextActionTime", sched->future_us[0]);
     if (sched->idle_close_us)
         add_us(g, "ScheduleIdleCloseTime", sched->idle_close_us);
+    if (sched->schedule->extras)
+        add_texts(g, "ScheduleHolidayCalendars", sched->schedule->extras->holiday_calendars,
+                  sched->schedule->extras->n_holiday_calendars);
     if (st->close_us)
         add_us(g, "CloseTime", st->close_us);
 }
@@ -139,9 +153,10 @@ static void gather(struct group *g, struct run *run, struct write *w) {
 }
 
 /* What a list answers with. */
-static const ProtobufCMessage *listed(struct arena *a, const State__Execution *st) {
+static const ProtobufCMessage *listed(struct arena *a, const struct body *body) {
+    const State__Execution *st = body->st;
     if (st->schedule)
-        return (const ProtobufCMessage *)schedule_list_entry(st, a);
+        return (const ProtobufCMessage *)schedule_list_entry(st, body->image.len, a);
     if (st->batch)
         return (const ProtobufCMessage *)batch_info(st, a);
     Workflow__WorkflowExecutionInfo *i = execution_info(a, st);
@@ -150,9 +165,9 @@ static const ProtobufCMessage *listed(struct arena *a, const State__Execution *s
     return (const ProtobufCMessage *)i;
 }
 
-static void pack_listed(struct engine *e, const State__Execution *st, struct packer *p) {
+static void pack_listed(struct engine *e, const struct body *body, struct packer *p) {
     arena_clear(&e->scratch);
-    const ProtobufCMessage *m = listed(&e->scratch, st);
+    const ProtobufCMessage *m = listed(&e->scratch, body);
     ensure(m && !arena_failed(&e->scratch));
     packer_init(p);
     (void)packer_message(p, m); /* the length is in p too */
@@ -175,7 +190,7 @@ static void write_row(struct group *g, struct run *run, struct str info) {
 
 void visibility_seal(struct group *g, struct run *run) {
     struct packer p uninitialized;
-    pack_listed(g->e, run->body->st, &p);
+    pack_listed(g->e, run->body, &p);
     uint64_t digest = digest_of(packer_str(&p));
     if (run->body->listed_digest != digest && !run->is_removed) {
         run->body->listed_digest = digest;

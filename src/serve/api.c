@@ -17,9 +17,10 @@
 #include "base/mem.h"
 #include "engine/engine.h"
 #include "json/json.h"
+#include "net/path.h"
+#include "net/query.h"
 #include "rpc.pb-c.h"
 #include "serve/dispatch.h"
-#include "serve/query.h"
 #include "serve/routes.h"
 #include "wire/encode.h"
 #include "wire/grpc.h"
@@ -170,7 +171,7 @@ static const struct call_ops api_ops = {call_replied, call_failed};
 static int set_path(const struct route *route, struct str url, ProtobufCMessage *m, struct arena *a,
                     struct err *reterr) {
     struct str path = str_of(route->path), name, text, value;
-    while (route_next_variable(&path, &url, &name, &text)) {
+    while (path_next_variable(&path, &url, &name, &text)) {
         int rc = query_decode(a, text, false, &value, reterr);
         if (rc == 0)
             rc = json_set(m, name, value, JSON_SET_OVER, a, reterr);
@@ -368,7 +369,7 @@ bool api_request(struct api *api, const struct http1_request *q, struct http1_re
     k->style = style;
     k->resp = resp;
     /* The engine must not work by the time of the last turn, which may be long ago. */
-    engine_advance(d->engine, now);
+    engine_tell_time(d->engine, now);
     begin_call(k, route, q);
     k->resp = NULL;
     return true;

@@ -13,7 +13,7 @@ static void on_done(void *ctx, int status, const char *text) {
     mem_free(ctx);
     if (s.owner->is_closed)
         return;
-    engine_advance(s.send->engine, host_now());
+    engine_tell_time(s.send->engine, host_now());
     engine_callback_sent(s.send, status, text);
 }
 

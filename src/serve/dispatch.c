@@ -206,7 +206,7 @@ static void on_request(void *ctx, struct h2_request *r) {
     }
     /* The engine must not work by the time of the last turn, which may be long ago. */
     struct now now = host_now();
-    engine_advance(d->engine, now);
+    engine_tell_time(d->engine, now);
     begin_call(d, r, method, now);
 }
 

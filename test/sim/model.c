@@ -65,6 +65,7 @@ struct run_model *model_meet(struct model *m, const char *run_id, const char *wo
     ensure(map_put(&m->latest, str_of(run->workflow_id), run) == 0);
     ensure(map_put(&m->runs, str_of(run->run_id), run) == 0);
     m->in_order = model_grow(m->in_order, m->run_count, &m->run_cap, sizeof(*m->in_order));
+    run->number = m->run_count;
     m->in_order[m->run_count++] = run;
     return run;
 }
@@ -81,6 +82,7 @@ struct request_model *model_request(struct world *w, const char *workflow_id, co
     ensure(request && strlen(workflow_id) < sizeof(request->workflow_id));
     snprintf(request->id, sizeof(request->id), "%s-%" PRIu64, kind, w->next_id++);
     memcpy(request->workflow_id, workflow_id, strlen(workflow_id));
+    request->runs_met = w->model.run_count;
     request->is_signal = streq(kind, "signal");
     request->is_update = streq(kind, "update");
     ensure(map_put(&w->model.requests, str_of(request->id), request) == 0);
@@ -135,9 +137,21 @@ bool model_was_reset(const struct model *m, const char *workflow_id) {
     return false;
 }
 
-bool model_may_be_forgotten(const struct run_model *run) {
-    for (; run; run = run->after)
-        if (run->is_deleted)
+bool model_may_be_displaced(const struct model *m, const struct run_model *run) {
+    const struct request_model *request;
+    for (size_t i = 0; (request = map_next(&m->requests, &i));)
+        if (request->base && str_is(str_of(request->workflow_id), run->workflow_id) &&
+            !str_is(str_of(request->base->first_run_id), run->run_id))
             return true;
+    return false;
+}
+
+bool model_may_be_forgotten(const struct model *m, const struct run_model *run) {
+    const struct run_model *other = map_get(&m->latest, str_of(run->workflow_id));
+    for (; other; other = other->older) {
+        bool is_kin = other == run || !other->first_run_id[0] || streq(other->first_run_id, run->run_id);
+        if (other->is_deleted && is_kin)
+            return true;
+    }
     return false;
 }

@@ -9,6 +9,7 @@
 #include "history.pb-c.h"
 #include "operatorservice.pb-c.h"
 #include "state.pb-c.h"
+#include "wire/clone.h"
 #include "wire/guard.h"
 #include "workflowservice.pb-c.h"
 
@@ -158,22 +159,48 @@ static bool same_bytes(const ProtobufCMessage *m) {
     return ok;
 }
 
+static struct str packed(const ProtobufCMessage *m) {
+    size_t size = protobuf_c_message_get_packed_size(m);
+    uint8_t *bytes = mem_alloc(size + 1);
+    if (bytes)
+        protobuf_c_message_pack(m, bytes);
+    return str_bytes(bytes, bytes ? size : 0);
+}
+
+/* A copy is the same message, and needs nothing of the one that it was made from. */
+static bool same_copy(struct filler *x, const ProtobufCMessage *m) {
+    struct str want = packed(m);
+    ProtobufCMessage *copy = wire_clone(m, &wire_heap_allocator);
+    arena_clear(&x->arena);
+    bool ok = copy && want.p;
+    if (ok) {
+        struct str got = packed(copy);
+        ok = got.p && CHECK(str_eq(got, want));
+        mem_free((void *)(uintptr_t)got.p);
+    }
+    mem_free((void *)(uintptr_t)want.p);
+    if (copy)
+        protobuf_c_message_free_unpacked(copy, &wire_heap_allocator);
+    return ok;
+}
+
+static const ProtobufCMessageDescriptor *const kinds[] = {
+    &history__history_event__descriptor,
+    &history__history__descriptor,
+    &state__execution__descriptor,
+    &state__namespace__descriptor,
+    &command__command__descriptor,
+    &ws__start_workflow_execution_request__descriptor,
+    &ws__poll_workflow_task_queue_response__descriptor,
+    &ws__poll_activity_task_queue_response__descriptor,
+    &ws__respond_workflow_task_completed_request__descriptor,
+    &ws__describe_workflow_execution_response__descriptor,
+    &ws__list_workflow_executions_response__descriptor,
+    &ws__describe_task_queue_response__descriptor,
+    &ops__list_search_attributes_response__descriptor,
+};
+
 TEST(same_bytes_as_protobuf_c) {
-    static const ProtobufCMessageDescriptor *const kinds[] = {
-        &history__history_event__descriptor,
-        &history__history__descriptor,
-        &state__execution__descriptor,
-        &state__namespace__descriptor,
-        &command__command__descriptor,
-        &ws__start_workflow_execution_request__descriptor,
-        &ws__poll_workflow_task_queue_response__descriptor,
-        &ws__poll_activity_task_queue_response__descriptor,
-        &ws__respond_workflow_task_completed_request__descriptor,
-        &ws__describe_workflow_execution_response__descriptor,
-        &ws__list_workflow_executions_response__descriptor,
-        &ws__describe_task_queue_response__descriptor,
-        &ops__list_search_attributes_response__descriptor,
-    };
     for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
         for (uint64_t round = 0; round < ROUNDS; round++) {
             struct filler x;
@@ -184,6 +211,30 @@ TEST(same_bytes_as_protobuf_c) {
             if (!ok)
                 return;
         }
+}
+
+TEST(copies_are_the_same_messages) {
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+        for (uint64_t round = 0; round < ROUNDS; round++) {
+            struct filler x;
+            arena_init(&x.arena, SIZE_MAX);
+            rng_init(&x.rng, k * ROUNDS + round);
+            bool ok = same_copy(&x, fill(&x, kinds[k], 0));
+            arena_done(&x.arena);
+            if (!ok)
+                return;
+        }
+}
+
+/* What a field that has no text holds in an unpacked message, not NULL. */
+TEST(copies_have_no_missing_texts) {
+    Common__WorkflowExecution half = COMMON__WORKFLOW_EXECUTION__INIT;
+    half.workflow_id = NULL;
+    Common__WorkflowExecution *copy =
+        (Common__WorkflowExecution *)wire_clone(&half.base, &wire_heap_allocator);
+    CHECK(!copy || streq(copy->workflow_id, ""));
+    if (copy)
+        protobuf_c_message_free_unpacked(&copy->base, &wire_heap_allocator);
 }
 
 TEST(what_is_too_large_for_the_stack_is_packed_on_the_heap) {

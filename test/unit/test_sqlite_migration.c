@@ -109,6 +109,67 @@ static void check_old_rows(struct store *s) {
                " 000000000001 000000000002 '' '' 'v' never never - 0 0 start 5 count 0\n");
 }
 
+/* Run 3 is a schedule; its next action is a value of its own, as version 1 has them. */
+static const char schedule_1[] =
+    "INSERT INTO visibility (namespace_id, run_id, close_ns, start_ns, division, body)"
+    " VALUES (x'00000000000000000000000000000001', x'00000000000000000000000000000003',"
+    " 9223372036854775807, 6000, 'd', x'73');"
+    "INSERT INTO visibility_attributes (namespace_id, run_id, close_ns, start_ns, name, value)"
+    " VALUES (x'00000000000000000000000000000001', x'00000000000000000000000000000003',"
+    " 9223372036854775807, 6000, 'ScheduleNextActionTime', 77000),"
+    " (x'00000000000000000000000000000001', x'00000000000000000000000000000003',"
+    " 9223372036854775807, 6000, 'ScheduleRunningWorkflowCount', 2),"
+    " (x'00000000000000000000000000000001', x'00000000000000000000000000000003',"
+    " 9223372036854775807, 6000, 'Mine', 5);";
+
+static void check_finds(struct store *s, const char *name, int64_t number, const char *want) {
+    struct value v = value_int(number);
+    struct predicate p = {.kind = PREDICATE_EQUAL, .name = str_of(name), .values = &v, .count = 1};
+    struct question q;
+    struct buf text;
+    buf_init(&text, FIXTURE_TEXT_MAX);
+    question_init(&q, READ_VISIBILITY, &text);
+    q.read.namespace_id = id(1);
+    q.read.limit = 10;
+    q.read.where = &p;
+    CHECK_INT(question_ask(&q, s), 0);
+    buf_add(&text, "", 1);
+    if (CHECK(buf_ok(&text)))
+        CHECK_SLICE(str_of((const char *)text.data), str_of(want));
+    buf_done(&text);
+}
+
+TEST(what_a_schedule_of_an_older_file_is_found_by_moves_with_it) {
+    static const char found[] = " 000000000001 000000000003 '' '' 's' never never - 0 0 start 6 count 0\n";
+    struct fixture f;
+    struct commit c;
+    make_version_1(&f);
+    run_sql(f.path, schedule_1);
+    commit_init(&c);
+    fixture_reopen(&f);
+    if (CHECK(f.store != NULL)) {
+        check_finds(f.store, "ScheduleNextActionTime", 77000, found);
+        check_finds(f.store, "ScheduleRunningWorkflowCount", 2, found);
+        check_finds(f.store, "ScheduleBufferedStartsCount", 0, "");
+        check_finds(f.store, "Mine", 5, found);
+        struct value next = value_int(78000);
+        struct attribute later = {STR("ScheduleNextActionTime"), &next, 1};
+        struct write *w = commit_add(&c, WRITE_VISIBILITY, id(1), id(3));
+        w->start_us = 6;
+        w->body = STR("s");
+        w->attributes = &later;
+        w->attribute_count = 1;
+        if (!arena_failed(&c.batch.arena))
+            fixture_commit(&f, &c);
+        check_finds(f.store, "ScheduleNextActionTime", 77000, "");
+        check_finds(f.store, "ScheduleNextActionTime", 78000, found);
+        check_finds(f.store, "ScheduleRunningWorkflowCount", 2, "");
+        check_finds(f.store, "Mine", 5, "");
+    }
+    fixture_done(&f);
+    batch_done(&c.batch);
+}
+
 TEST(a_file_of_version_1_is_carried_on_with) {
     struct fixture f;
     struct commit c;

@@ -142,7 +142,7 @@ TEST(sqlite_log_does_not_grow_without_end) {
     fixture_init(&f, BACKEND_FILE);
     commit_init(&c);
     (void)snprintf(name, sizeof name, "%s-wal", f.path);
-    for (int round = 0; round < 120 && CHECK(f.store != NULL); round++) {
+    for (int round = 0; round < 200 && CHECK(f.store != NULL); round++) {
         for (uint8_t run = 0; run < 100; run++) {
             struct write *w = add(&c, WRITE_EXECUTION);
             w->run_id = id(run);
@@ -154,7 +154,7 @@ TEST(sqlite_log_does_not_grow_without_end) {
         largest = MAX(largest, st.st_size);
     }
     CHECK(largest > (1 << 20));
-    CHECK(largest < (16 << 20));
+    CHECK(largest < (48 << 20)); /* sqlite_checkpoint.c lets 37 MiB gather at most, and one commit */
     batch_done(&c.batch);
     fixture_done(&f);
 }
@@ -252,7 +252,7 @@ TEST(sqlite_read_reports_damage) {
         fill(&f, 1, 300, str_bytes(page, 2000));
     fixture_close(&f);
     CHECK_INT(stat(f.path, &st), 0);
-    for (off_t at = sizeof page * 20; at < st.st_size; at += sizeof page)
+    for (off_t at = sizeof page * 24; at < st.st_size; at += sizeof page) /* behind the roots of the tables */
         write_file(f.path, garbage, sizeof garbage, at);
     fixture_reopen(&f);
     if (CHECK(f.store != NULL))
@@ -274,6 +274,13 @@ static uint64_t hash_file(const char *path) {
     return h;
 }
 
+static const char become_version_2[] = "DROP TABLE deployments;"
+                                       "DROP TABLE backlog;"
+                                       "ALTER TABLE visibility DROP COLUMN next_action_ns;"
+                                       "ALTER TABLE visibility DROP COLUMN running_count;"
+                                       "ALTER TABLE visibility DROP COLUMN buffered_count;"
+                                       "PRAGMA user_version = 2;";
+
 TEST(sqlite_refuses_a_newer_schema_and_leaves_it_alone) {
     struct fixture f;
     fixture_init(&f, BACKEND_FILE);
@@ -284,23 +291,25 @@ TEST(sqlite_refuses_a_newer_schema_and_leaves_it_alone) {
     check_refused(&f, f.path, ERR_STORE_NEWER, "schema 99");
     check_refused(&f, f.path, ERR_STORE_NEWER, "Upgrade rondo");
     CHECK(hash_file(f.path) == before);
-    run_sql(f.path, "DROP TABLE deployments; PRAGMA user_version = 2");
+    run_sql(f.path, become_version_2);
     fixture_reopen(&f);
     CHECK(f.store != NULL);
     fixture_done(&f);
 }
 
-TEST(sqlite_a_file_of_version_2_gets_the_tables_of_3) {
+TEST(sqlite_a_file_of_version_2_gets_the_tables_that_came_later) {
     struct fixture f;
     struct question q;
     struct buf text;
     fixture_init(&f, BACKEND_FILE);
     fixture_close(&f);
-    run_sql(f.path, "DROP TABLE deployments; PRAGMA user_version = 2");
+    run_sql(f.path, become_version_2);
     fixture_reopen(&f);
     buf_init(&text, FIXTURE_TEXT_MAX);
     if (CHECK(f.store != NULL)) {
         question_init(&q, READ_DEPLOYMENTS, &text);
+        CHECK_INT(question_ask(&q, f.store), 0);
+        question_init(&q, READ_BACKLOG, &text);
         CHECK_INT(question_ask(&q, f.store), 0);
     }
     buf_done(&text);

@@ -1,12 +1,12 @@
 /* Checkpoints: what the log holds is moved into the main file, on a thread of its own.
  *
  * The happy path: after a commit the writer says how long the log is; when enough was added, the thread moves
- * it while commits go on. They make the log longer meanwhile, so it can start over only after somebody has moved
- * the very end of it with no commit in between. The writer does that itself, between two commits, once the log
- * is long and the thread has left it little to move: that is the only time that a commit waits.
+ * it while commits go on. They make the log longer meanwhile, so it can start over only after somebody has
+ * moved the very end of it with no commit in between. The writer does that itself, between two commits, once
+ * the log is long and the thread has left it little to move: that is the only time that a commit waits.
  *
- * The fewer checkpoints, the more often a page was rewritten before it is moved once. But the log must be read
- * after a crash, and readers look through it.
+ * The fewer checkpoints, the more often a page was rewritten before it is moved once. But the log must be
+ * read after a crash, and readers look through it.
  *
  * Failure to move or sync ends the process, like every failure to write. That somebody else (a backup, the
  * sqlite3 shell) reads an old state or moves the log too is no failure: the next attempt comes later. */
@@ -15,18 +15,16 @@
 #include <signal.h>
 
 /* In pages of 4 KiB. */
-#define MOVE_PAGES 4096 /* added to the log: they are moved beside commits */
-#define LONG_PAGES 8192 /* a log of this length should start over */
-#define REST_PAGES_MIN 512 /* not worth a sync of the main file */
-#define REST_PAGES_MAX 2048 /* commits need not wait for more than this */
-#define LOG_PAGES_MAX 65536 /* but a log this long has to be moved */
+#define MOVE_PAGES 2048 /* added to the log: they are moved beside commits */
+#define LONG_PAGES 4096 /* a log of this length should start over */
+#define REST_PAGES_MIN 256 /* not worth a sync of the main file */
+#define REST_PAGES_MAX 1024 /* commits need not wait for more than this */
+#define OVERDUE_PAGES 4096 /* added while the thread is still moving: the writer waits for it */
 
-static bool is_moved(struct sqlite_checkpoint *c, sqlite3 *db) {
+static void move(struct sqlite_checkpoint *c, sqlite3 *db) {
     int rc = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY)
-        return true;
-    c->fail(c->fail_ctx, db);
-    return false;
+    if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)
+        sqlite_fail(db, c->path, c->options, "checkpoint");
 }
 
 static void *checkpoint_main(void *ctx) {
@@ -38,12 +36,10 @@ static void *checkpoint_main(void *ctx) {
         if (c->is_stopping)
             break;
         pthread_mutex_unlock(&c->lock);
-        bool is_ok = is_moved(c, c->db);
+        move(c, c->db);
         pthread_mutex_lock(&c->lock);
         c->is_asked = false;
         pthread_cond_broadcast(&c->changed);
-        if (!is_ok)
-            break;
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;
@@ -78,20 +74,25 @@ void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, in
         c->asked_at = 0;
     c->pages = pages;
     int rest = pages - c->asked_at;
-    if (rest >= LOG_PAGES_MAX)
+    bool is_overdue = rest >= OVERDUE_PAGES;
+    if (is_overdue)
         wait_moved(c);
     if (rest < REST_PAGES_MIN || is_moving(c))
         return;
-    bool is_short = pages >= LONG_PAGES && (rest <= REST_PAGES_MAX || rest >= LOG_PAGES_MAX);
-    if (is_short && is_moved(c, writer_db))
+    if (pages >= LONG_PAGES && (rest <= REST_PAGES_MAX || is_overdue)) {
+        move(c, writer_db);
         c->asked_at = pages;
-    else if (rest >= MOVE_PAGES || pages >= LONG_PAGES)
+    } else if (rest >= MOVE_PAGES || pages >= LONG_PAGES) {
         ask(c, pages);
+    }
 }
 
-int sqlite_checkpoint_start(struct sqlite_checkpoint *c, sqlite3 *db, struct err *reterr) {
+int sqlite_checkpoint_start(struct sqlite_checkpoint *c, sqlite3 *db, const char *path,
+                            const struct sqlite_options *o, struct err *reterr) {
     sigset_t all, before;
     c->db = db;
+    c->path = path;
+    c->options = o;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
     sigfillset(&all); /* signals are for the loop's thread */

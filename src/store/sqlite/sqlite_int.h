@@ -6,14 +6,15 @@
  *   sqlite_writer   the thread that commits batches in groups
  *   sqlite_bulk     the new rows of a group, inserted together
  *   sqlite_entry    what lists show of a run, brought up to date
+ *   sqlite_checkpoint   the thread that moves the log into the file
  *   sqlite_wal      the write-ahead log, written in large pieces
  *   sqlite_reader   reads on the loop thread
  *   sqlite_lister   lists and counts, on threads of their own
  *   sqlite_where    predicates as SQL
  *   sqlite_visibility   questions about what lists show
  *
- * A file has two connections, each used by one thread, so neither waits for
- * the other (WAL). ":memory:" has one connection that both threads share; they
+ * A file has three connections, each used by one thread, so none waits for
+ * the others (WAL). ":memory:" has one connection that both threads share; they
  * take turns by holding its mutex (sqlite3_db_mutex), which is NULL, and
  * therefore costs nothing, for a file. */
 #pragma once
@@ -77,6 +78,28 @@ bool sqlite_bulk_takes(const struct sqlite_bulk *b,
                        const struct write *x); /* whether it has inserted this one */
 void sqlite_bulk_end(struct sqlite_bulk *b);
 
+/* checkpoints */
+
+struct sqlite_checkpoint {
+    sqlite3 *db; /* borrowed: its own connection */
+    const struct sqlite_options *options;
+    const char *path;
+    int pages; /* of the log, and */
+    int asked_at; /* how many there were when the last move began; both are the writer's */
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    bool is_asked; /* until it is done */
+    bool is_stopping;
+};
+
+int sqlite_checkpoint_start(struct sqlite_checkpoint *c, sqlite3 *db, const char *path,
+                            const struct sqlite_options *o, struct err *reterr) must_check;
+void sqlite_checkpoint_stop(struct sqlite_checkpoint *c); /* after the writer */
+/* On the writer's thread, between commits: its log has so many pages now. */
+void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, int pages);
+
 /* the writer */
 
 enum writer_stmt {
@@ -106,6 +129,9 @@ enum writer_stmt {
     WRITER_LEDGER_GONE,
     WRITER_LEDGER_BELOW,
     WRITER_LEDGER_BEFORE,
+    WRITER_BACKLOG,
+    WRITER_BACKLOG_GONE,
+    WRITER_BACKLOG_EMPTY,
     WRITER_STMT_COUNT,
 };
 
@@ -115,8 +141,8 @@ struct sqlite_writer {
     const char *path;
     sqlite3_stmt *stmts[WRITER_STMT_COUNT];
     struct sqlite_bulk bulk;
-    int wal_pages; /* in the log after the last commit */
-    int checkpoint_at; /* when the log is that long */
+    int log_pages; /* after the last commit */
+    struct sqlite_checkpoint *checkpoint; /* borrowed; NULL: there is no log */
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock; /* guards what follows */
@@ -128,8 +154,9 @@ struct sqlite_writer {
     bool is_stopping;
 };
 
-int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, const char *path,
-                        const struct sqlite_options *o, struct err *reterr) must_check;
+/* checkpoint: NULL when there is no log. */
+int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, struct sqlite_checkpoint *checkpoint,
+                        const char *path, const struct sqlite_options *o, struct err *reterr) must_check;
 void sqlite_writer_add(struct sqlite_writer *w, struct batch *b);
 void sqlite_writer_collect(struct sqlite_writer *w);
 void sqlite_writer_stop(struct sqlite_writer *w); /* writes and announces everything first */
@@ -177,6 +204,7 @@ enum reader_stmt {
     READER_CLOSED,
     READER_CLOSED_ALL,
     READER_LEDGER,
+    READER_BACKLOG,
     READER_RUNS,
     READER_STMT_COUNT,
 };
@@ -235,3 +263,5 @@ int sqlite_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt 
 int sqlite_exec(sqlite3 *db, const char *path, const char *sql, struct err *reterr) must_check;
 /* ERR_STORE_CORRUPT or ERR_STORE_IO for the last failure of db, with a text. */
 int sqlite_error(sqlite3 *db, const char *path, struct err *reterr);
+/* The promise "durable, or the process ends": logs the last failure of db and ends it. */
+noreturn_fn void sqlite_fail(sqlite3 *db, const char *path, const struct sqlite_options *o, const char *what);

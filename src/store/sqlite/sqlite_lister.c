@@ -6,6 +6,9 @@
  * threads, so that a quick question does not wait behind one that is slow, and so that many slow ones leave
  * the machine to others.
  *
+ * A question whose caller has left is not answered, and given up when it is being answered: whoever asks and
+ * goes away, again and again, keeps nobody else waiting.
+ *
  * Failure is told like that of any other read. When the store is closed, what is being asked is interrupted
  * and what waits is dropped; nobody hears of it any more. */
 #include <signal.h>
@@ -13,6 +16,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "store/sqlite/sqlite_int.h"
+
+#define PROGRESS_STEPS 10000 /* of SQLite's machine between two looks at whether anyone still waits */
 
 struct listed {
     struct list link;
@@ -31,15 +36,25 @@ static void keep_row(void *ctx, const struct row *row) {
     buf_add(rows, row->body.p, row->body.n);
 }
 
+static int is_unwanted(void *ctx) {
+    const struct listed *a = ctx;
+    return a->read->is_unwanted;
+}
+
 static void answer(struct sqlite_lister *l, sqlite3 *db, struct listed *a) {
+    if (is_unwanted(a))
+        return;
+    sqlite3_progress_handler(db, PROGRESS_STEPS, is_unwanted, a);
     int rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL); /* one state for all statements */
     if (rc == SQLITE_OK)
         rc = sqlite_read_visibility(db, a->read, true, keep_row, &a->rows);
+    sqlite3_progress_handler(db, 0, NULL, NULL);
     if (rc == SQLITE_DONE)
         rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     if (rc == SQLITE_OK && buf_ok(&a->rows))
         return;
-    a->rc = sqlite_error(db, l->path, &a->err) == ERR_STORE_CORRUPT ? ERR_STORE_CORRUPT : ERR_STORE_IO;
+    if (!is_unwanted(a))
+        a->rc = sqlite_error(db, l->path, &a->err) == ERR_STORE_CORRUPT ? ERR_STORE_CORRUPT : ERR_STORE_IO;
     (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* the first error is the one that counts */
 }
 

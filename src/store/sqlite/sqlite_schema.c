@@ -35,6 +35,14 @@ struct migration {
  *
  * executions_due holds all that READ_DUE looks at (so close_us too, which is NULL in it): a
  * start with a million open runs reads this index, not their states. */
+#define MOVE_TO_COLUMN(column, name)                                                                         \
+    "ALTER TABLE visibility ADD COLUMN " column ";"                                                          \
+    "UPDATE visibility SET " column " = (SELECT value FROM visibility_attributes a"                          \
+    "  WHERE a.namespace_id = visibility.namespace_id AND a.run_id = visibility.run_id"                      \
+    "  AND a.name = '" name "') WHERE division IS NOT NULL;"                                                 \
+    "DELETE FROM visibility_attributes WHERE (namespace_id, run_id) IN"                                      \
+    "  (SELECT namespace_id, run_id FROM visibility WHERE division IS NOT NULL) AND name = '" name "';"
+
 static const struct migration migrations[] = {
     {1, "CREATE TABLE namespaces ("
         "  namespace_id BLOB NOT NULL PRIMARY KEY,"
@@ -132,6 +140,18 @@ static const struct migration migrations[] = {
         "  name TEXT NOT NULL,"
         "  body BLOB NOT NULL,"
         "  PRIMARY KEY (namespace_id, name)"
+        ") WITHOUT ROWID;"},
+    /* What changes with every action of a schedule is written with its row, and nowhere else. */
+    {4, MOVE_TO_COLUMN("next_action_ns", "ScheduleNextActionTime")
+            MOVE_TO_COLUMN("running_count", "ScheduleRunningWorkflowCount")
+                MOVE_TO_COLUMN("buffered_count", "ScheduleBufferedStartsCount")},
+    /* Empty unless a task queue has more waiting than memory should hold. */
+    {5, "CREATE TABLE backlog ("
+        "  namespace_id BLOB NOT NULL,"
+        "  lane INTEGER NOT NULL,"
+        "  number INTEGER NOT NULL,"
+        "  body BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, lane, number)"
         ") WITHOUT ROWID;"},
 };
 

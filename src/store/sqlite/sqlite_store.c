@@ -7,6 +7,8 @@
  * cannot be made durable ends the process (sqlite_writer.c). */
 #include "store/sqlite/sqlite_store.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "store/sqlite/sqlite_int.h"
 
@@ -21,6 +23,8 @@ struct sqlite_store {
     struct sqlite_wal wal;
     sqlite3 *writer_db;
     sqlite3 *reader_db; /* the same as writer_db in memory */
+    sqlite3 *checkpoint_db; /* NULL in memory */
+    struct sqlite_checkpoint checkpoint;
     struct sqlite_writer writer;
     struct sqlite_reader reader;
     sqlite3 *lister_dbs[SQLITE_LISTERS]; /* none in memory */
@@ -49,6 +53,10 @@ static const char reader_pragmas[] = "PRAGMA query_only = ON;"
                                      "PRAGMA trusted_schema = OFF;"
                                      "PRAGMA cache_size = -4096;";
 
+/* It touches no page but to copy it. */
+static const char checkpoint_pragmas[] = "PRAGMA synchronous = FULL;"
+                                         "PRAGMA trusted_schema = OFF;";
+
 int sqlite_error(sqlite3 *db, const char *path, struct err *reterr) {
     int rc = sqlite3_extended_errcode(db);
     int os_errno = sqlite3_system_errno(db);
@@ -73,6 +81,15 @@ int sqlite_error(sqlite3 *db, const char *path, struct err *reterr) {
                        "Cannot use %s: %s (%d%s%s). Check the disk and the permissions.", path,
                        sqlite3_errmsg(db), rc, os_errno ? ", " : "", os_errno ? strerror(os_errno) : "");
     }
+}
+
+void sqlite_fail(sqlite3 *db, const char *path, const struct sqlite_options *o, const char *what) {
+    struct err e = {0};
+    (void)sqlite_error(db, path, &e);
+    log_emit(o->log, LOG_store_failed, log_str("what", what), log_str("text", e.text));
+    if (o->fatal)
+        o->fatal(o->fatal_ctx, e.text);
+    abort();
 }
 
 int sqlite_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt **ret, struct err *reterr) {
@@ -103,10 +120,12 @@ static int connect_to(const struct sqlite_file *f, const char *vfs, int patience
 
 static void store_dispose(struct sqlite_store *s) {
     sqlite_writer_stop(&s->writer);
+    sqlite_checkpoint_stop(&s->checkpoint);
     sqlite_reader_stop(&s->reader);
     sqlite_lister_stop(&s->lister);
     for (size_t i = 0; i < SQLITE_LISTERS; i++)
         sqlite3_close(s->lister_dbs[i]);
+    sqlite3_close(s->checkpoint_db);
     /* The writer's connection goes last: it then moves the log into the file. */
     if (s->reader_db != s->writer_db)
         sqlite3_close(s->reader_db);
@@ -127,6 +146,13 @@ static int start_lister(struct sqlite_store *s, struct err *reterr) {
                : sqlite_lister_start(&s->lister, s->lister_dbs, SQLITE_LISTERS, f->path, &s->options, reterr);
 }
 
+static int start_checkpoints(struct sqlite_store *s, struct err *reterr) {
+    int rc = connect_to(&s->file, NULL, READER_PATIENCE_MS, checkpoint_pragmas, &s->checkpoint_db, reterr);
+    if (rc == 0)
+        rc = sqlite_checkpoint_start(&s->checkpoint, s->checkpoint_db, s->file.path, &s->options, reterr);
+    return rc;
+}
+
 static int store_connect(struct sqlite_store *s, struct err *reterr) {
     const struct sqlite_file *f = &s->file;
     int rc = sqlite_wal_register(&s->wal);
@@ -143,10 +169,13 @@ static int store_connect(struct sqlite_store *s, struct err *reterr) {
         rc = connect_to(f, NULL, READER_PATIENCE_MS, reader_pragmas, &s->reader_db, reterr);
     if (rc == 0)
         rc = sqlite_reader_start(&s->reader, s->reader_db, f->path, s->options.log, reterr);
+    if (rc == 0 && !f->is_memory)
+        rc = start_checkpoints(s, reterr);
     if (rc == 0)
         rc = start_lister(s, reterr);
     if (rc == 0)
-        rc = sqlite_writer_start(&s->writer, s->writer_db, f->path, &s->options, reterr);
+        rc = sqlite_writer_start(&s->writer, s->writer_db, f->is_memory ? NULL : &s->checkpoint, f->path,
+                                 &s->options, reterr);
     return rc;
 }
 

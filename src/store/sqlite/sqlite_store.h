@@ -4,8 +4,8 @@
 #include "store/store.h"
 
 struct sqlite_options {
-    const char *path;         /* a file name, or ":memory:" */
-    void (*wake)(void *ctx);  /* called on the writer thread when store_collect() has work */
+    const char *path; /* a file name, or ":memory:" */
+    void (*wake)(void *ctx); /* called on the writer thread when store_collect() has work */
     void *wake_ctx;
     struct log *log;
     /* A commit or sync failed: nothing can be promised any more. Called on the writer thread;

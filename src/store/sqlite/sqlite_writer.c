@@ -9,25 +9,12 @@
  *
  * Failure: any error in here means that the promise "durable, or the process
  * ends" can only be kept by ending it. A commit is never tried again: after a
- * failed sync nobody knows what is on the disk; reopening the file does.
- *
- * Checkpoints move the log into the main file. They run here, between commits
- * and after the batches before them were announced, so they never hold up an
- * answer that is ready, and no commit can grow the log meanwhile, so that it
- * can start over. They come early when nothing waits, later under load, where
- * one page is rewritten many times before it is moved once. */
+ * failed sync nobody knows what is on the disk; reopening the file does. */
 #include "store/sqlite/sqlite_int.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
-
-/* In pages of 4 KiB. A checkpoint holds up the commit that comes during it, the longer the
- * more pages it moves; moving them less often saves work. README.md has the numbers that
- * these two lie between. */
-#define CHECKPOINT_PAGES_IDLE 512
-#define CHECKPOINT_PAGES_BUSY 2048
 
 static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_BEGIN] = "BEGIN IMMEDIATE",
@@ -75,6 +62,11 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_LEDGER_GONE] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_LEDGER_BELOW] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND id < ?3",
     [WRITER_LEDGER_BEFORE] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND at_us < ?3",
+    [WRITER_BACKLOG] = "INSERT INTO backlog (namespace_id, lane, number, body) VALUES (?1, ?2, ?3, ?4)"
+                       " ON CONFLICT (namespace_id, lane, number) DO UPDATE SET body = ?4",
+    [WRITER_BACKLOG_GONE] =
+        "DELETE FROM backlog WHERE namespace_id = ?1 AND lane = ?2 AND number >= ?3 AND number < ?4",
+    [WRITER_BACKLOG_EMPTY] = "DELETE FROM backlog",
 };
 
 /* one write */
@@ -157,6 +149,24 @@ static bool trim_ledger(sqlite3_stmt *st, const struct write *x, int64_t limit) 
     return run(st);
 }
 
+static void bind_lane(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    sqlite3_bind_int64(st, 2, x->backlog.lane);
+    sqlite3_bind_int64(st, 3, x->backlog.number);
+}
+
+static bool write_backlog(sqlite3_stmt *st, const struct write *x) {
+    bind_lane(st, x);
+    bind_blob(st, 4, x->body);
+    return run(st);
+}
+
+static bool trim_backlog(sqlite3_stmt *st, const struct write *x) {
+    bind_lane(st, x);
+    sqlite3_bind_int64(st, 4, x->backlog_end);
+    return run(st);
+}
+
 /* A namespace or a deployment. */
 static bool write_named(sqlite3_stmt *st, const struct write *x) {
     bind_uuid(st, 1, &x->namespace_id);
@@ -231,6 +241,12 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     case WRITE_LEDGER_GONE:
         return trim_ledger(w->stmts[WRITER_LEDGER_BELOW], x, x->ledger.id) &&
                trim_ledger(w->stmts[WRITER_LEDGER_BEFORE], x, x->ledger.at_us);
+    case WRITE_BACKLOG:
+        return write_backlog(w->stmts[WRITER_BACKLOG], x);
+    case WRITE_BACKLOG_GONE:
+        return trim_backlog(w->stmts[WRITER_BACKLOG_GONE], x);
+    case WRITE_BACKLOG_EMPTY:
+        return run(w->stmts[WRITER_BACKLOG_EMPTY]);
     }
     ensure(!"a write has a kind");
     return false;
@@ -239,12 +255,7 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
 /* a group */
 
 static noreturn_fn void fail(struct sqlite_writer *w, const char *what) {
-    struct err e = {0};
-    (void)sqlite_error(w->db, w->path, &e);
-    log_emit(w->options->log, LOG_store_failed, log_str("what", what), log_str("text", e.text));
-    if (w->options->fatal)
-        w->options->fatal(w->options->fatal_ctx, e.text);
-    abort();
+    sqlite_fail(w->db, w->path, w->options, what);
 }
 
 static void commit_group(struct sqlite_writer *w, const struct list *group) {
@@ -268,20 +279,8 @@ static void commit_group(struct sqlite_writer *w, const struct list *group) {
 
 static int after_commit(void *ctx, sqlite3 *db unused_arg, const char *name unused_arg, int log_pages) {
     struct sqlite_writer *w = ctx;
-    if (log_pages < w->wal_pages) /* the log has started over */
-        w->checkpoint_at = 0;
-    w->wal_pages = log_pages;
+    w->log_pages = log_pages;
     return SQLITE_OK;
-}
-
-/* A reader that looks at an old state (a backup, say) keeps the log from starting over;
- * the next attempt then waits for as many pages again. */
-static void checkpoint(struct sqlite_writer *w, int every_pages) {
-    if (w->wal_pages < w->checkpoint_at + every_pages)
-        return;
-    if (sqlite3_wal_checkpoint_v2(w->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) != SQLITE_OK)
-        fail(w, "checkpoint");
-    w->checkpoint_at = w->wal_pages;
 }
 
 /* the thread */
@@ -310,12 +309,12 @@ static void *writer_main(void *ctx) {
         pthread_mutex_lock(&w->lock);
         move_all(&group, &w->durable);
         w->is_writing = false;
-        bool is_busy = !list_empty(&w->waiting);
         pthread_cond_signal(&w->announced);
         pthread_mutex_unlock(&w->lock);
 
         w->options->wake(w->options->wake_ctx);
-        checkpoint(w, is_busy ? CHECKPOINT_PAGES_BUSY : CHECKPOINT_PAGES_IDLE);
+        if (w->checkpoint)
+            sqlite_checkpoint_after(w->checkpoint, w->db, w->log_pages);
         pthread_mutex_lock(&w->lock);
     }
     pthread_mutex_unlock(&w->lock);
@@ -336,9 +335,10 @@ static int spawn(struct sqlite_writer *w, struct err *reterr) {
     return 0;
 }
 
-int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, const char *path,
-                        const struct sqlite_options *o, struct err *reterr) {
+int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, struct sqlite_checkpoint *checkpoint,
+                        const char *path, const struct sqlite_options *o, struct err *reterr) {
     w->db = db;
+    w->checkpoint = checkpoint;
     w->path = path;
     w->options = o;
     list_init(&w->waiting);

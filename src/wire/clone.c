@@ -1,0 +1,145 @@
+/* Copies a message by its descriptor.
+ *
+ * The happy path: a fresh message, then every field that has something in it. What packing would leave out
+ * (an empty text, a message that is not there) stays as a fresh message has it. Out of memory is sticky: the
+ * rest is skipped, and what was copied is freed as a whole, which works at any point because a field is
+ * filled only after what it points to. */
+#include "wire/clone.h"
+
+#include <string.h>
+
+#include "base/base.h"
+
+struct cloner {
+    ProtobufCAllocator *allocator;
+    bool failed;
+};
+
+static ProtobufCMessage *clone(struct cloner *c, const ProtobufCMessage *m);
+
+static void *take_room(struct cloner *c, size_t size) {
+    void *p = c->failed ? NULL : c->allocator->alloc(c->allocator->allocator_data, size ? size : 1);
+    c->failed |= !p;
+    return p;
+}
+
+static void *clone_bytes(struct cloner *c, const void *bytes, size_t n) {
+    void *copy = take_room(c, n);
+    if (copy && n)
+        memcpy(copy, bytes, n);
+    return copy;
+}
+
+static size_t item_size(ProtobufCType type) {
+    switch (type) {
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_SINT32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+    case PROTOBUF_C_TYPE_ENUM:
+        return 4;
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return 8;
+    case PROTOBUF_C_TYPE_BOOL:
+        return sizeof(protobuf_c_boolean);
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return sizeof(void *);
+    case PROTOBUF_C_TYPE_BYTES:
+        return sizeof(ProtobufCBinaryData);
+    }
+    ensure(!"a field has a type");
+    return 0;
+}
+
+/* One value, from its place to another. `keeps_empty`: also when packing would leave it out. */
+static void clone_item(struct cloner *c, ProtobufCType type, const void *from, void *to, bool keeps_empty) {
+    if (type == PROTOBUF_C_TYPE_STRING) {
+        const char *text = *(char *const *)from;
+        if (text && (*text || keeps_empty))
+            *(char **)to = clone_bytes(c, text, strlen(text) + 1);
+    } else if (type == PROTOBUF_C_TYPE_BYTES) {
+        const ProtobufCBinaryData *b = from;
+        if (b->len)
+            *(ProtobufCBinaryData *)to = (ProtobufCBinaryData){b->len, clone_bytes(c, b->data, b->len)};
+    } else if (type == PROTOBUF_C_TYPE_MESSAGE) {
+        const ProtobufCMessage *m = *(ProtobufCMessage *const *)from;
+        if (m)
+            *(ProtobufCMessage **)to = clone(c, m);
+    } else {
+        memcpy(to, from, item_size(type));
+    }
+}
+
+static void clone_items(struct cloner *c, const ProtobufCFieldDescriptor *f, const uint8_t *from,
+                        uint8_t *to) {
+    size_t n = *(const size_t *)(const void *)(from + f->quantifier_offset), size = item_size(f->type);
+    const uint8_t *items = *(uint8_t *const *)(const void *)(from + f->offset);
+    uint8_t *copies = n ? take_room(c, n * size) : NULL;
+    if (!copies)
+        return;
+    memset(copies, 0, n * size);
+    *(uint8_t **)(void *)(to + f->offset) = copies;
+    *(size_t *)(void *)(to + f->quantifier_offset) = n;
+    for (size_t i = 0; i < n; i++)
+        clone_item(c, f->type, items + i * size, copies + i * size, true);
+}
+
+static void clone_field(struct cloner *c, const ProtobufCFieldDescriptor *f, const uint8_t *from,
+                        uint8_t *to) {
+    if (f->label == PROTOBUF_C_LABEL_REPEATED) {
+        clone_items(c, f, from, to);
+        return;
+    }
+    bool is_oneof = f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF,
+         is_optional = f->label == PROTOBUF_C_LABEL_OPTIONAL;
+    if (is_oneof) {
+        uint32_t chosen = *(const uint32_t *)(const void *)(from + f->quantifier_offset);
+        if (chosen != f->id)
+            return;
+        *(uint32_t *)(void *)(to + f->quantifier_offset) = chosen;
+    } else if (is_optional && f->quantifier_offset) {
+        memcpy(to + f->quantifier_offset, from + f->quantifier_offset, sizeof(protobuf_c_boolean));
+    }
+    clone_item(c, f->type, from + f->offset, to + f->offset, is_oneof || is_optional);
+}
+
+static void clone_unknown(struct cloner *c, const ProtobufCMessage *from, ProtobufCMessage *to) {
+    size_t n = from->n_unknown_fields;
+    if (!n)
+        return;
+    to->unknown_fields = take_room(c, n * sizeof(*to->unknown_fields));
+    for (size_t i = 0; to->unknown_fields && i < n; i++) {
+        ProtobufCMessageUnknownField *u = &to->unknown_fields[i];
+        *u = from->unknown_fields[i];
+        u->data = clone_bytes(c, from->unknown_fields[i].data, u->len);
+        to->n_unknown_fields++;
+    }
+}
+
+static ProtobufCMessage *clone(struct cloner *c, const ProtobufCMessage *m) {
+    const ProtobufCMessageDescriptor *d = m->descriptor;
+    ProtobufCMessage *copy = take_room(c, d->sizeof_message);
+    if (!copy)
+        return NULL;
+    protobuf_c_message_init(d, copy);
+    for (unsigned i = 0; i < d->n_fields; i++)
+        clone_field(c, &d->fields[i], (const uint8_t *)m, (uint8_t *)copy);
+    clone_unknown(c, m, copy);
+    return copy;
+}
+
+ProtobufCMessage *wire_clone(const ProtobufCMessage *m, ProtobufCAllocator *allocator) {
+    struct cloner c = {.allocator = allocator};
+    ProtobufCMessage *copy = clone(&c, m);
+    if (c.failed && copy)
+        protobuf_c_message_free_unpacked(copy, allocator);
+    return c.failed ? NULL : copy;
+}
