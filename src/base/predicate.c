@@ -27,18 +27,24 @@ static bool is_one_of(const struct value *v, const struct predicate *p) {
     return false;
 }
 
+/* An attribute may have been of another type when the value was written. */
+static bool is_comparable(const struct value *a, const struct value *b) {
+    return (a->kind == VALUE_TEXT) == (b->kind == VALUE_TEXT);
+}
+
 static bool passes(const struct value *v, const struct predicate *p) {
+    bool is_like = p->count && is_comparable(v, p->values);
     switch (p->kind) {
     case PREDICATE_EQUAL:
         return is_one_of(v, p);
     case PREDICATE_BELOW:
-        return value_compare(v, p->values) < 0;
+        return is_like && value_compare(v, p->values) < 0;
     case PREDICATE_AT_MOST:
-        return value_compare(v, p->values) <= 0;
+        return is_like && value_compare(v, p->values) <= 0;
     case PREDICATE_ABOVE:
-        return value_compare(v, p->values) > 0;
+        return is_like && value_compare(v, p->values) > 0;
     case PREDICATE_AT_LEAST:
-        return value_compare(v, p->values) >= 0;
+        return is_like && value_compare(v, p->values) >= 0;
     case PREDICATE_PREFIX:
         return v->kind == VALUE_TEXT && str_starts(v->text, p->values->text);
     case PREDICATE_PRESENT:

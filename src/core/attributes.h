@@ -4,6 +4,7 @@
 #include "core/step.h"
 
 #define SCHEDULE_DIVISION "TemporalScheduler" /* TemporalNamespaceDivision of what is no workflow */
+#define BATCH_DIVISION "TemporalBatcher"
 
 /* The type of a name in this namespace; UNSPECIFIED when it has none. */
 E__IndexedValueType attribute_type(const State__Namespace *ns, const char *name);

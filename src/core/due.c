@@ -51,6 +51,8 @@ static struct due first_due(const State__Execution *st) {
 int64_t run_due_us(const State__Execution *st) {
     if (st->schedule)
         return run_is_open(st) ? schedule_due_us(st) : CLOCK_NEVER;
+    if (st->batch)
+        return CLOCK_NEVER; /* the engine goes on with it as long as it is open */
     return first_due(st).at_us;
 }
 

@@ -229,8 +229,36 @@ static const struct predicate *test(struct parser *p, enum predicate_kind kind, 
     return p->rc == 0 ? filter_test(p->lexer.arena, kind, n->text, v) : NULL;
 }
 
+static bool has_value(const struct predicate *t, const char *text) {
+    for (size_t i = 0; i < t->count; i++)
+        if (str_is(t->values[i].text, text))
+            return true;
+    return false;
+}
+
+/* Every workflow has one of a few statuses: which it has not is better asked as which it has, because that
+ * has an index. */
+static const struct predicate *other_statuses(struct arena *a, const struct predicate *t) {
+    struct predicate *others = new_node(a, PREDICATE_EQUAL);
+    struct value *values = arena_array(a, struct value, WORKFLOW_EXECUTION_STATUS_PAUSED);
+    if (!others || !values)
+        return NULL;
+    others->name = t->name;
+    others->values = values;
+    for (int64_t i = 1; status_name(i); i++)
+        if (!has_value(t, status_name(i)))
+            values[others->count++] = value_text(str_of(status_name(i)));
+    return others;
+}
+
+static const struct predicate *negate(struct parser *p, const struct predicate *t) {
+    bool is_of_status = p->subject == FILTER_WORKFLOWS && t && t->kind == PREDICATE_EQUAL &&
+                        str_is(t->name, "ExecutionStatus");
+    return is_of_status ? other_statuses(p->lexer.arena, t) : filter_not(p->lexer.arena, t);
+}
+
 static const struct predicate *negate_if(struct parser *p, bool is_negative, const struct predicate *t) {
-    return is_negative ? filter_not(p->lexer.arena, t) : t;
+    return is_negative ? negate(p, t) : t;
 }
 
 /* A text is found by any of its words. */
@@ -373,7 +401,7 @@ static const struct predicate *parse_deeper(struct parser *p, parse_fn parse) {
 
 static const struct predicate *parse_not(struct parser *p) {
     if (accept_word(p, "not"))
-        return filter_not(p->lexer.arena, parse_deeper(p, parse_not));
+        return negate(p, parse_deeper(p, parse_not));
     if (!accept_symbol(p, "("))
         return p->rc == 0 ? parse_test(p) : NULL;
     const struct predicate *t = parse_deeper(p, parse_or);
@@ -426,12 +454,19 @@ static void parse_query(struct parser *p, struct filter *ret) {
 /* What the subject asks for by itself. */
 static const struct predicate *implied(struct parser *p) {
     struct arena *a = p->lexer.arena;
-    struct value v = value_text(STR(SCHEDULE_DIVISION));
-    const struct predicate *scheduler = filter_test(a, PREDICATE_EQUAL, DIVISION, &v);
-    if (p->subject == FILTER_SCHEDULES)
+    struct value schedules = value_text(STR(SCHEDULE_DIVISION)), batches = value_text(STR(BATCH_DIVISION));
+    const struct predicate *scheduler = filter_test(a, PREDICATE_EQUAL, DIVISION, &schedules);
+    const struct predicate *batcher = filter_test(a, PREDICATE_EQUAL, DIVISION, &batches);
+    switch (p->subject) {
+    case FILTER_SCHEDULES:
         return filter_and(a, scheduler, filter_not(a, filter_test(a, PREDICATE_PRESENT, "CloseTime", NULL)));
+    case FILTER_BATCHES:
+        return batcher;
+    case FILTER_WORKFLOWS:
+        break;
+    }
     if (p->names_division)
-        return filter_not(a, scheduler);
+        return filter_and(a, filter_not(a, scheduler), filter_not(a, batcher));
     return filter_not(a, filter_test(a, PREDICATE_PRESENT, DIVISION, NULL));
 }
 

@@ -25,11 +25,11 @@ struct filter {
 };
 
 /* What a query is about: it decides which names there are, and what is never shown. */
-enum filter_subject { FILTER_WORKFLOWS, FILTER_SCHEDULES };
+enum filter_subject { FILTER_WORKFLOWS, FILTER_SCHEDULES, FILTER_BATCHES };
 
 /* The tree and its texts live in the arena, or are the query's. What has a TemporalNamespaceDivision is
- * left out unless the query names that attribute; schedules, which have a division of their own, are only
- * ever found by queries about them, and those that have ended not even then. */
+ * left out unless the query names that attribute; schedules and batch jobs, which have divisions of their own,
+ * are only ever found by queries about them, and schedules that have ended not even then. */
 int filter_parse(struct arena *a, const State__Namespace *ns, enum filter_subject subject, struct str query,
                  struct filter *ret, struct err *err) must_check;
 

@@ -96,6 +96,8 @@ int run_settle(struct step *s) {
         return 0;
     if (s->st->schedule)
         return schedule_settle(s);
+    if (s->st->batch)
+        return 0; /* nothing in it grows */
     int rc = bound_buffer(s);
     task_settle(s);
     return rc == 0 && run_is_open(s->st) ? bound_size(s) : rc;

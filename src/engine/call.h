@@ -22,6 +22,9 @@ struct call_ops {
     /* The answer: message, then `tail`, bytes that are already packed fields of the same message. */
     void (*reply)(struct call *c, const ProtobufCMessage *message, struct str tail);
     void (*fail)(struct call *c, const struct err *e);
+    /* May be NULL. The call has changed all that it will change, or failed with e; what it did is in the open
+     * group. Whatever is stepped now becomes durable together with it; the answer follows. */
+    void (*settled)(struct call *c, const struct err *e);
 };
 
 /* A task that rides in an answer. */
@@ -35,6 +38,7 @@ struct call {
     struct arena *arena;
     struct mono deadline; /* CLOCK_NEVER when the caller named none */
     struct op *op; /* the engine's: what this call waits for */
+    bool is_settled;
     /* The tasks in the answer. If it does not reach its caller, they go back with engine_task_lost(). */
     struct carried *carried;
 };

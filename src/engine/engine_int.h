@@ -43,6 +43,7 @@ struct space {
     State__Namespace *st;
     uint64_t group_seq; /* the last group that holds a change of it */
     bool is_refreshing; /* its schedules are being told of new holidays (refresh.c) */
+    int64_t batch_count; /* batch jobs that are open */
     struct engine *e;
     struct version_book book; /* its deployments, as core asks about them */
     size_t deployment_count;
@@ -269,6 +270,8 @@ struct engine {
 struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(struct op *op));
 void op_start(struct op *op); /* go(), or an error when the engine is not ready */
 void op_pin(struct op *op, struct run *run);
+/* Tells whoever made the call that what it did is in the open group; the ends below do so by themselves. */
+void op_settled(struct op *op, const struct err *e);
 void op_hold(struct op *op, struct run *run); /* besides op->run; NULL lets go */
 void op_fail(struct op *op); /* ends with op->err now */
 void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail); /* ends now */
@@ -609,6 +612,8 @@ void run_doom(struct engine *e, const struct run_key *key);
 void current_forget(struct engine *e, struct run *run);
 /* Delivers a letter of this run's outbox (letters.c). */
 void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter_id);
+/* Goes on with this batch job, which is open, from where its state says that it is (batch.c). */
+void batch_begin(struct engine *e, struct run *job);
 void offer_tasks(struct engine *e, struct run *run); /* all that workers could do for it now */
 void offer_messages(struct engine *e, struct run *run); /* its letters and callbacks that are under way */
 bool has_messages(const State__Execution *st);

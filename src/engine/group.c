@@ -72,6 +72,8 @@ int group_add_run(struct engine *e, struct run *run) {
 
 /* Whether something could be done for it now, by a worker or by us: what recovery must begin again. */
 static bool run_is_ready(const State__Execution *st) {
+    if (st->batch)
+        return run_is_open(st);
     if (st->task && !st->task->started_event_id && !st->task->is_speculative)
         return true;
     if (st->task && st->task->is_speculative && st->n_buffered)

@@ -63,22 +63,34 @@ void op_finish(struct op *op) {
     op_hold(op, NULL);
     buf_done(&op->page);
     task_free(take(&op->task));
-    if (op->page_read)
+    if (op->page_read) {
         op->page_read->op = NULL;
+        op->page_read->read.is_unwanted = true;
+    }
     if (op->query && op->query->poll == op)
         op->query->poll = NULL; /* the query goes on without the poll that carried it */
     op->call->op = NULL;
 }
 
+void op_settled(struct op *op, const struct err *e) {
+    struct call *c = op->call;
+    if (!c->ops->settled || c->is_settled)
+        return;
+    c->is_settled = true;
+    c->ops->settled(c, e);
+}
+
 void op_fail(struct op *op) {
     struct call *c = op->call;
     struct err err = op->err;
+    op_settled(op, &err);
     op_finish(op);
     call_fail(c, &err);
 }
 
 void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail) {
     struct call *c = op->call;
+    op_settled(op, NULL);
     struct buf page = op->page; /* the tail may point into it */
     buf_init(&op->page, 0);
     op_finish(op);
@@ -101,6 +113,7 @@ static struct group *group_of(const struct op *op) {
 }
 
 void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail) {
+    op_settled(op, NULL);
     struct group *g = group_of(op);
     op->reply = m;
     op->tail = tail;
@@ -126,6 +139,7 @@ void op_continue_durable(struct op *op, void (*go)(struct op *op)) {
 }
 
 void op_fail_durable(struct op *op) {
+    op_settled(op, &op->err);
     struct group *g = group_of(op);
     if (!g) {
         op_fail(op);

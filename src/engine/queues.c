@@ -457,6 +457,8 @@ void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {
 
 void offer_tasks(struct engine *e, struct run *run) {
     const State__Execution *st = run->body->st;
+    if (st->batch && run_is_open(st))
+        batch_begin(e, run);
     offer_workflow_task(e, run);
     for (size_t i = 0; i < st->n_activities; i++)
         offer_activity_task(e, run, st->activities[i]->scheduled_event_id);

@@ -81,8 +81,20 @@ static History__HistoryEvent *decode_next(struct op *op, struct str *rest) {
 
 /* The copy */
 
+/* Behind the start of a task, or anywhere between that and its scheduling. */
 static bool is_reset_point(const State__Execution *st, int64_t finish_event_id) {
-    return st->task && st->task->started_event_id && st->task->started_event_id == finish_event_id - 1;
+    return st->task && (!st->task->started_event_id || st->task->started_event_id == finish_event_id - 1);
+}
+
+/* A task can only fail once it has started. */
+static void start_task(struct step *s, const char *identity) {
+    State__WorkflowTask *t = s->st->task;
+    if (t->started_event_id)
+        return;
+    t->started_event_id = s->st->next_event_id;
+    t->started_us = s->now.us;
+    pb_set_string(&t->identity, identity, &s->failed);
+    task_write_started(s);
 }
 
 static int rebuild_until(struct op *op, struct step *s, struct str *rest, int64_t finish_event_id) {
@@ -164,6 +176,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     rebuild_rename(s, &(struct rebuild_name){run_id, op->request_id, r->origin_request_id});
     pb_set_message(&s->st->scheduled_by, r->scheduled_by, &s->failed); /* no event tells it */
     s->st->history_bytes = (int64_t)(r->base.events.n - rest.n);
+    start_task(s, req->identity);
     rc = task_reset(s, &reset, req->identity);
     if (rc == 0)
         rc = reapply(op, s, r, rest);

@@ -3,6 +3,7 @@
  * An open run is terminated first. A run whose letters are still under way is
  * left until they have arrived. Rows and history go in one commit; until that
  * is durable the run is as good as gone in memory. */
+#include "core/batch.h"
 #include "core/run.h"
 #include "core/schedule.h"
 #include "core/validate.h"
@@ -41,6 +42,7 @@ static void remove_run(struct op *op, bool is_current) {
     if (is_current)
         current_forget(e, run);
     op->wait_seq = e->open->seq;
+    op_settled(op, NULL);
     op_continue_durable(op, go_removed);
 }
 
@@ -88,6 +90,8 @@ static void remove_begin(struct op *op, const ProtobufCMessage *resp) {
         op_step_begin(op, &s);
         if (st->schedule)
             rc = schedule_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED);
+        else if (st->batch)
+            rc = batch_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED, "", "");
         else
             rc = run_terminate(&s, "Delete workflow execution", NULL, "history-service", NULL, 0);
         rc = op_step_end(op, &s, rc, true);

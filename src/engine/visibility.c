@@ -5,6 +5,7 @@
  * tells. After a body was dropped and loaded again the digest is not known,
  * and the row is written once more than needed. Failure to allocate ends the
  * process, as everywhere while a group is sealed. */
+#include "core/batch.h"
 #include "core/filter_value.h"
 #include "core/schedule.h"
 #include "engine/engine_int.h"
@@ -109,6 +110,15 @@ static void add_schedule(struct gathering *g, const State__Execution *st) {
         add_us(g, "CloseTime", st->close_us);
 }
 
+/* Nothing can be asked about a batch job but whether it is one. */
+static void add_batch(struct gathering *g, const State__Execution *st) {
+    add_text(g, "TemporalNamespaceDivision", BATCH_DIVISION);
+    add_text(g, "RunId", st->run_id);
+    add_us(g, "StartTime", st->start_us);
+    if (st->close_us)
+        add_us(g, "CloseTime", st->close_us);
+}
+
 static void add_own(struct gathering *g, const Common__SearchAttributes__IndexedFieldsEntry *f) {
     struct attribute *a = &g->list[g->count];
     E__IndexedValueType type = attribute_type(g->ns, f->key);
@@ -134,7 +144,7 @@ static void gather(struct group *g, struct run *run, struct write *w) {
     struct gathering all = {.arena = &g->batch.arena, .ns = run->space->st};
     all.list = arena_array(all.arena, struct attribute, BUILT_IN_MAX + own_count);
     ensure(all.list);
-    (st->schedule ? add_schedule : add_built_ins)(&all, st);
+    (st->schedule ? add_schedule : st->batch ? add_batch : add_built_ins)(&all, st);
     ensure(all.count <= BUILT_IN_MAX);
     for (size_t i = 0; i < own_count; i++)
         add_own(&all, st->search_attributes->indexed_fields[i]);
@@ -147,6 +157,8 @@ static const ProtobufCMessage *listed(struct arena *a, const struct body *body) 
     const State__Execution *st = body->st;
     if (st->schedule)
         return (const ProtobufCMessage *)schedule_list_entry(st, body->image.len, a);
+    if (st->batch)
+        return (const ProtobufCMessage *)batch_info(st, a);
     Workflow__WorkflowExecutionInfo *i = execution_info(a, st);
     if (i && !st->close_us)
         i->history_length = i->history_size_bytes = i->state_transition_count = 0;

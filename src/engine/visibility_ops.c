@@ -283,6 +283,13 @@ static void go_list_schedules(struct op *op) {
     list_by_query(op, &w, req->query);
 }
 
+static void go_list_batches(struct op *op) {
+    static const Ws__ListBatchOperationsResponse empty = WS__LIST_BATCH_OPERATIONS_RESPONSE__INIT;
+    const Ws__ListBatchOperationsRequest *req = op->req;
+    struct wanted w = {req->namespace_, req->page_size, &req->next_page_token, &empty.base, FILTER_BATCHES};
+    list_by_query(op, &w, "");
+}
+
 static void go_count_schedules(struct op *op) {
     const Ws__CountSchedulesRequest *req = op->req;
     struct wanted w = {.namespace = req->namespace_, .subject = FILTER_SCHEDULES};
@@ -416,4 +423,5 @@ LIST_RPC(list_open_workflows, ListOpenWorkflowExecutions, go_list_open)
 LIST_RPC(list_closed_workflows, ListClosedWorkflowExecutions, go_list_closed)
 LIST_RPC(list_archived_workflows, ListArchivedWorkflowExecutions, go_list_archived)
 LIST_RPC(list_schedules, ListSchedules, go_list_schedules)
+LIST_RPC(list_batches, ListBatchOperations, go_list_batches)
 LIST_RPC(count_schedules, CountSchedules, go_count_schedules)

@@ -190,6 +190,8 @@ struct read {
     void (*done)(struct read *r, int rc);
     void *owner;
     struct list link; /* for the store */
+    /* May be set at any time by whoever asked: the answer is of no use any more. `done` still comes; rows may not. */
+    _Atomic bool is_unwanted;
 };
 
 /* the interface */

@@ -109,6 +109,8 @@ async function openRun() {
   tokens.closed = (await good('PollWorkflowTaskQueue', { namespace, taskQueue, identity: 'w' })).taskToken;
   await good('TerminateWorkflowExecution', { namespace, workflowExecution: closed });
   await good('CreateSchedule', { namespace, scheduleId: 'sched', schedule, requestId: 'first' });
+  const gone = [{ workflowId: 'nobody' }];
+  await good('StartBatchOperation', { namespace, jobId: 'job', reason: 'r', executions: gone, terminationOperation: {} });
   await good('CreateWorkerDeployment', { namespace, deploymentName: 'dep', requestId: 'first' });
   await good('CreateWorkerDeploymentVersion', { namespace, deploymentVersion: version, requestId: 'first' });
 }
@@ -129,6 +131,7 @@ async function look() {
     ask('ListWorkerDeployments', { namespace }),
     ask('ListHolidayCalendars', { namespace }),
     ask('DescribeTaskQueue', { namespace, taskQueue: { name: 'acts' }, taskQueueType: 2, reportConfig: true }),
+    ask('ListBatchOperations', { namespace }),
   ]);
 }
 
@@ -223,6 +226,16 @@ const requests = {
   DescribeWorker: () => ({ namespace, workerInstanceKey: 'k' }),
   PauseWorkflowExecution: () => ({ namespace, workflowId: 'open', identity: 'me', requestId: 'r' }),
   UnpauseWorkflowExecution: () => ({ namespace, workflowId: 'open', identity: 'me', requestId: 'r' }),
+  StartBatchOperation: () => ({
+    namespace,
+    jobId: 'new-job',
+    reason: 'r',
+    visibilityQuery: "WorkflowId = 'nobody'",
+    terminationOperation: { identity: 'me' },
+  }),
+  StopBatchOperation: () => ({ namespace, jobId: 'job', reason: 'r', identity: 'me' }),
+  DescribeBatchOperation: () => ({ namespace, jobId: 'job' }),
+  ListBatchOperations: () => ({ namespace }),
   CreateSchedule: () => ({ namespace, scheduleId: 'fresh', schedule, identity: 'me', requestId: 'r' }),
   DescribeSchedule: ofSchedule(),
   UpdateSchedule: ofSchedule({ schedule, identity: 'me', requestId: 'r' }),
@@ -285,6 +298,9 @@ function spoil(request, changes) {
   }
   return copy;
 }
+
+// The good batch job with another operation.
+const batch = (operation) => ({ terminationOperation: undefined, ...operation });
 
 // The rules: from the fields of a request to lines.
 
@@ -377,8 +393,19 @@ function queueRule(name, fields) {
 function pageRule(name, fields) {
   const size = fields.includes('pageSize') ? 'pageSize' : 'maximumPageSize';
   if (!fields.includes(size) || !fields.includes('nextPageToken')) return [];
-  if (!/Workflow/.test(name) || /Archived/.test(name)) return []; // else a token is a name, and any name will do
+  if (!/Workflow|Batch/.test(name) || /Archived/.test(name)) return []; // else a token is a name, and any name will do
   return [[{ nextPageToken: Buffer.from('garbage') }, INVALID_ARGUMENT, /page token|NextPageToken|deserializ/i]];
+}
+
+function jobRule(name, fields) {
+  if (!fields.includes('jobId')) return [];
+  return [
+    [{ jobId: '' }, INVALID_ARGUMENT, /JobId is not set/],
+    [{ jobId: LONG }, INVALID_ARGUMENT, /JobId length exceeds limit/],
+    name === 'StartBatchOperation'
+      ? [{ jobId: 'job' }, ALREADY_EXISTS, /exists already/]
+      : [{ jobId: 'nobody' }, NOT_FOUND, /batch operation "nobody" not found/],
+  ];
 }
 
 function scheduleRule(name, fields) {
@@ -636,6 +663,50 @@ const special = {
     [{ updateMask: undefined }, INVALID_ARGUMENT, /UpdateMask is required/],
     [{ updateMask: { paths: ['nope'] } }, INVALID_ARGUMENT, /./],
   ],
+  StartBatchOperation: [
+    [{ reason: '' }, INVALID_ARGUMENT, /must provide required parameters/],
+    [{ reason: LONG }, INVALID_ARGUMENT, /Reason length exceeds limit/],
+    [{ visibilityQuery: '' }, INVALID_ARGUMENT, /must provide required parameters/],
+    [{ terminationOperation: undefined }, INVALID_ARGUMENT, /must provide required parameters/],
+    [{ executions: [{ workflowId: 'a' }] }, INVALID_ARGUMENT, /mutually exclusive/],
+    [{ visibilityQuery: '', executions: [{}] }, INVALID_ARGUMENT, /WorkflowId is not set/],
+    [{ visibilityQuery: '', executions: [{ workflowId: 'a', runId: 'no-uuid' }] }, INVALID_ARGUMENT, /Invalid RunId/],
+    [{ visibilityQuery: '', targetExecutions: [{ businessId: 'a' }] }, INVALID_ARGUMENT, /target_executions\[0\] has type 0/],
+    [{ visibilityQuery: 'Nope = 1' }, INVALID_ARGUMENT, /invalid query/],
+    [{ visibilityQuery: 'WorkflowId =' }, INVALID_ARGUMENT, /invalid query/],
+    [{ visibilityQuery: 'GROUP BY ExecutionStatus' }, INVALID_ARGUMENT, /GROUP BY/],
+    [{ maxOperationsPerSecond: -1 }, INVALID_ARGUMENT, /MaxOperationsPerSecond/],
+    [{ maxOperationsPerSecond: NaN }, INVALID_ARGUMENT, /MaxOperationsPerSecond/],
+    [{ 'terminationOperation.identity': LONG }, INVALID_ARGUMENT, /Identity length exceeds limit/],
+    [{ 'terminationOperation.details': big }, INVALID_ARGUMENT, /exceeds/i],
+    [batch({ signalOperation: {} }), INVALID_ARGUMENT, /must provide signal name/],
+    [batch({ signalOperation: { signal: LONG } }), INVALID_ARGUMENT, /SignalName length exceeds limit/],
+    [batch({ resetOperation: {} }), INVALID_ARGUMENT, /unknown batch reset type 0/],
+    [batch({ resetOperation: { resetType: 99 } }), INVALID_ARGUMENT, /unknown batch reset type 99/],
+    [batch({ resetOperation: { options: {} } }), INVALID_ARGUMENT, /batch reset missing target/],
+    [batch({ updateWorkflowOptionsOperation: {} }), INVALID_ARGUMENT, /must provide UpdateOptions/],
+    [batch({ updateWorkflowOptionsOperation: { workflowExecutionOptions: {} } }), INVALID_ARGUMENT, /must provide UpdateMask/],
+    [batch({ unpauseActivitiesOperation: {} }), INVALID_ARGUMENT, /activity filter must be set/],
+    [batch({ unpauseActivitiesOperation: { type: '' } }), INVALID_ARGUMENT, /match all should be set/],
+    [batch({ unpauseActivitiesOperation: { matchAll: true, jitter: negative } }), INVALID_ARGUMENT, /Jitter/],
+    [batch({ resetActivitiesOperation: {} }), INVALID_ARGUMENT, /activity filter must be set/],
+    [batch({ resetActivitiesOperation: { matchAll: false } }), INVALID_ARGUMENT, /match all should be set/],
+    [batch({ updateActivityOptionsOperation: { matchAll: true } }), INVALID_ARGUMENT, /restore original/],
+    [
+      batch({ updateActivityOptionsOperation: { matchAll: true, activityOptions: {}, restoreOriginal: true } }),
+      INVALID_ARGUMENT,
+      /cannot set both/,
+    ],
+    [batch({ updateActivityOptionsOperation: { matchAll: true, activityOptions: {} } }), INVALID_ARGUMENT, /must provide UpdateMask/],
+    [batch({ cancelActivitiesOperation: {} }), INVALID_ARGUMENT, /standalone activities/],
+    [batch({ terminateActivitiesOperation: {} }), INVALID_ARGUMENT, /standalone activities/],
+    [batch({ deleteActivitiesOperation: {} }), INVALID_ARGUMENT, /standalone activities/],
+  ],
+  StopBatchOperation: [
+    [{ reason: '' }, INVALID_ARGUMENT, /Reason is not set/],
+    [{ reason: LONG }, INVALID_ARGUMENT, /Reason length exceeds limit/],
+    [{}, NOT_FOUND, /over already/],
+  ],
   CreateSchedule: scheduling,
   UpdateSchedule: [...scheduling, [{ conflictToken: Buffer.from('old') }, FAILED_PRECONDITION, /conflict token/]],
   PatchSchedule: [
@@ -680,7 +751,7 @@ const special = {
   Check: [[{ service: 'nobody' }, NOT_FOUND, /unknown service/]],
 };
 
-const rules = [namespaceRule, executionRule, tokenRule, lengthRule, idRule, scheduleRule, deploymentRule, queueRule, pageRule];
+const rules = [namespaceRule, executionRule, tokenRule, lengthRule, idRule, scheduleRule, deploymentRule, queueRule, pageRule, jobRule];
 // They take nothing that could be wrong but their bytes.
 const takesNothing = new Set(['ListNamespaces', 'GetClusterInfo', 'GetSystemInfo', 'GetSearchAttributes', 'ListClusters']);
 

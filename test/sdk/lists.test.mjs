@@ -239,6 +239,31 @@ describe('lists', { timeout: 120_000 }, () => {
     assert.deepEqual(await ids(`City = 'Rome'`), []);
   });
 
+  test('attributes come, go, and come back as another type', async () => {
+    const { operatorService } = world.client.connection;
+    const { INDEXED_VALUE_TYPE_KEYWORD: KEYWORD, INDEXED_VALUE_TYPE_INT: INT } = Indexed;
+    const add = (type) => operatorService.addSearchAttributes({ namespace: NAMESPACE, searchAttributes: { Mood: type } });
+    const custom = async () => (await operatorService.listSearchAttributes({ namespace: NAMESPACE })).customAttributes;
+    const labelled = (type, value) => ({
+      typedSearchAttributes: new TypedSearchAttributes([{ key: defineSearchAttributeKey('Mood', type), value }]),
+    });
+    await refuses(`Mood = 'glad'`, /'Mood' is not a valid search attribute/);
+    await add(KEYWORD);
+    await begin('mood-1', labelled(SearchAttributeType.KEYWORD, 'glad'));
+    assert.deepEqual(await ids(`Mood > 'a'`), ['mood-1']);
+    await operatorService.removeSearchAttributes({ namespace: NAMESPACE, searchAttributes: ['Mood'] });
+    assert.ok(!('Mood' in (await custom())));
+    await refuses(`Mood = 'glad'`, /'Mood' is not a valid search attribute/);
+    const error = await failure(begin('mood-2', labelled(SearchAttributeType.KEYWORD, 'glad')));
+    assert.match(String(error.cause?.details ?? error), /Mood/);
+    await add(INT);
+    assert.equal((await custom()).Mood, INT);
+    await refuses(`Mood = 'glad'`, /of type Int/);
+    await begin('mood-3', labelled(SearchAttributeType.INT, 7));
+    assert.deepEqual(await ids('Mood > 5'), ['mood-3']);
+    assert.deepEqual(await ids('Mood BETWEEN 1 AND 9'), ['mood-3']);
+  });
+
   test('deleted ones are not listed', async () => {
     await begin('gone', { typedSearchAttributes: attributes({ City: 'Gone' }) });
     await world.service.deleteWorkflowExecution({ namespace: NAMESPACE, workflowExecution: { workflowId: 'gone' } });

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -220,6 +221,10 @@ static inline void question_init(struct question *q, enum read_kind kind, struct
 static inline int question_ask(struct question *q, struct store *s) {
     q->row_count = 0;
     store_read(s, &q->read);
+    while (!q->done_count) { /* a list comes from another thread */
+        store_collect(s);
+        sched_yield();
+    }
     CHECK_INT(q->done_count, 1);
     return q->rc;
 }

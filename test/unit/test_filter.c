@@ -176,6 +176,12 @@ TEST(values_take_the_type_of_their_name) {
         LINE("ExecutionStatus = 6", "(= ExecutionStatus 'ContinuedAsNew')"),
         LINE("ExecutionStatus = 'WORKFLOW_EXECUTION_STATUS_TIMED_OUT'", "(= ExecutionStatus 'TimedOut')"),
         LINE("ExecutionStatus IN ('failed', 5)", "(= ExecutionStatus 'Failed' 'Terminated')"),
+        LINE("ExecutionStatus != 'Completed'", "(= ExecutionStatus 'Running' 'Failed' 'Canceled' "
+                                               "'Terminated' 'ContinuedAsNew' 'TimedOut' 'Paused')"),
+        LINE("NOT NOT ExecutionStatus NOT IN (1, 3, 4, 5, 6, 7, 8)", "(= ExecutionStatus 'Completed')"),
+        LINE("ExecutionStatus NOT IN (1, 2, 3, 4, 5, 6, 7, 8)", "(= ExecutionStatus)"),
+        LINE("NOT (ExecutionStatus = 1 AND Year = 1)",
+             "(not (and (= ExecutionStatus 'Running') (= Year 1)))"),
         LINE("ExecutionDuration > '1h30m'", "(> ExecutionDuration 5400000000000)"),
         LINE("ExecutionDuration > '01:30:00'", "(> ExecutionDuration 5400000000000)"),
         LINE("ExecutionDuration > 17", "(> ExecutionDuration 17)"),
@@ -183,7 +189,9 @@ TEST(values_take_the_type_of_their_name) {
     check_lines(lines, ARRAY_LEN(lines));
 }
 
-#define NO_SCHEDULE "(not (= TemporalNamespaceDivision 'TemporalScheduler'))"
+#define NO_SCHEDULE                                                                                          \
+    "(and (not (= TemporalNamespaceDivision 'TemporalScheduler')) "                                          \
+    "(not (= TemporalNamespaceDivision 'TemporalBatcher')))"
 #define OPEN_SCHEDULE "(and (= TemporalNamespaceDivision 'TemporalScheduler') (not (has CloseTime)))"
 #define CANNOT "invalid query: cannot filter on "
 

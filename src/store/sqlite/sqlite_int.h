@@ -9,6 +9,7 @@
  *   sqlite_checkpoint   the thread that moves the log into the file
  *   sqlite_wal      the write-ahead log, written in large pieces
  *   sqlite_reader   reads on the loop thread
+ *   sqlite_lister   lists and counts, on threads of their own
  *   sqlite_where    predicates as SQL
  *   sqlite_visibility   questions about what lists show
  *
@@ -220,8 +221,41 @@ int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const char *path,
                         struct err *reterr) must_check;
 void sqlite_reader_read(struct sqlite_reader *rd, struct read *r);
 void sqlite_reader_stop(struct sqlite_reader *rd);
-/* READ_VISIBILITY*: SQLite's code of the end, SQLITE_DONE when all went well. */
-int sqlite_read_visibility(sqlite3 *db, struct read *r);
+/* READ_VISIBILITY*: each row goes to `row`, on this thread. With `looks` it may take several statements; then the
+ * caller sees to it that they read one state. SQLite's code of the end, SQLITE_DONE when all went well. */
+int sqlite_read_visibility(sqlite3 *db, const struct read *r, bool looks,
+                           void (*row)(void *ctx, const struct row *row), void *ctx);
+
+/* lists and counts, beside the loop */
+
+#define SQLITE_LISTERS 3
+
+struct sqlite_lister;
+
+struct sqlite_lister_thread {
+    struct sqlite_lister *lister;
+    sqlite3 *db; /* borrowed; this thread's own */
+    pthread_t thread;
+};
+
+struct sqlite_lister {
+    const struct sqlite_options *options; /* NULL: it was not started */
+    const char *path;
+    struct sqlite_lister_thread threads[SQLITE_LISTERS];
+    size_t thread_count; /* 0: there are none, reads happen at once */
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t has_work;
+    struct list waiting;
+    struct list answered;
+    bool is_stopping;
+};
+
+int sqlite_lister_start(struct sqlite_lister *l, sqlite3 *const *dbs, size_t count, const char *path,
+                        const struct sqlite_options *o, struct err *reterr) must_check;
+/* Takes the read, unless there is no memory to do so. */
+int sqlite_lister_read(struct sqlite_lister *l, struct read *r) must_check;
+void sqlite_lister_collect(struct sqlite_lister *l);
+void sqlite_lister_stop(struct sqlite_lister *l); /* what was not answered never will be */
 
 /* the connection */
 

@@ -260,11 +260,21 @@ static int read_rows(struct sqlite_reader *rd, sqlite3_stmt *st, struct read *r)
     return rc == SQLITE_DONE ? 0 : read_failed(rd, NULL);
 }
 
+/* In memory nobody writes while the mutex is held. */
+static bool is_shared(const struct sqlite_reader *rd) {
+    return sqlite3_db_mutex(rd->db) != NULL;
+}
+
+static void pass_row(void *ctx, const struct row *row) {
+    struct read *r = ctx;
+    r->row(r, row);
+}
+
 /* A row's callback may read in turn; when it asks the same question, the kept statement is
  * busy and a second one is made for it. */
 static int read_all(struct sqlite_reader *rd, struct read *r) {
     if (r->kind == READ_VISIBILITY || r->kind == READ_VISIBILITY_COUNT)
-        return sqlite_read_visibility(rd->db, r) == SQLITE_DONE ? 0 : read_failed(rd, NULL);
+        return sqlite_read_visibility(rd->db, r, is_shared(rd), pass_row, r) == SQLITE_DONE ? 0 : read_failed(rd, NULL);
     enum reader_stmt i = statement_for(r);
     sqlite3_stmt *st = rd->stmts[i], *extra = NULL;
     if (sqlite3_stmt_busy(st)) {

@@ -27,6 +27,8 @@ struct sqlite_store {
     struct sqlite_checkpoint checkpoint;
     struct sqlite_writer writer;
     struct sqlite_reader reader;
+    sqlite3 *lister_dbs[SQLITE_LISTERS]; /* none in memory */
+    struct sqlite_lister lister;
 };
 
 /* page_size: the disk's own; larger ones measured no better. It counts only when the file is made.
@@ -120,6 +122,9 @@ static void store_dispose(struct sqlite_store *s) {
     sqlite_writer_stop(&s->writer);
     sqlite_checkpoint_stop(&s->checkpoint);
     sqlite_reader_stop(&s->reader);
+    sqlite_lister_stop(&s->lister);
+    for (size_t i = 0; i < SQLITE_LISTERS; i++)
+        sqlite3_close(s->lister_dbs[i]);
     sqlite3_close(s->checkpoint_db);
     /* The writer's connection goes last: it then moves the log into the file. */
     if (s->reader_db != s->writer_db)
@@ -128,6 +133,17 @@ static void store_dispose(struct sqlite_store *s) {
     sqlite_wal_unregister(&s->wal);
     sqlite_file_close(&s->file);
     mem_free(s);
+}
+
+/* Memory has one connection, on which two threads already take turns: there lists are read at once. */
+static int start_lister(struct sqlite_store *s, struct err *reterr) {
+    const struct sqlite_file *f = &s->file;
+    int rc = 0;
+    for (size_t i = 0; i < SQLITE_LISTERS && rc == 0 && !f->is_memory; i++)
+        rc = connect_to(f, NULL, WRITER_PATIENCE_MS, reader_pragmas, &s->lister_dbs[i], reterr);
+    return rc < 0 || f->is_memory
+               ? rc
+               : sqlite_lister_start(&s->lister, s->lister_dbs, SQLITE_LISTERS, f->path, &s->options, reterr);
 }
 
 static int start_checkpoints(struct sqlite_store *s, struct err *reterr) {
@@ -156,6 +172,8 @@ static int store_connect(struct sqlite_store *s, struct err *reterr) {
     if (rc == 0 && !f->is_memory)
         rc = start_checkpoints(s, reterr);
     if (rc == 0)
+        rc = start_lister(s, reterr);
+    if (rc == 0)
         rc = sqlite_writer_start(&s->writer, s->writer_db, f->is_memory ? NULL : &s->checkpoint, f->path,
                                  &s->options, reterr);
     return rc;
@@ -165,12 +183,20 @@ static void ops_commit(struct store *base, struct batch *b) {
     sqlite_writer_add(&container_of(base, struct sqlite_store, base)->writer, b);
 }
 
+static bool is_list(const struct read *r) {
+    return r->kind == READ_VISIBILITY || r->kind == READ_VISIBILITY_COUNT;
+}
+
 static void ops_read(struct store *base, struct read *r) {
-    sqlite_reader_read(&container_of(base, struct sqlite_store, base)->reader, r);
+    struct sqlite_store *s = container_of(base, struct sqlite_store, base);
+    if (!is_list(r) || !s->lister.thread_count || sqlite_lister_read(&s->lister, r) < 0)
+        sqlite_reader_read(&s->reader, r);
 }
 
 static void ops_collect(struct store *base) {
-    sqlite_writer_collect(&container_of(base, struct sqlite_store, base)->writer);
+    struct sqlite_store *s = container_of(base, struct sqlite_store, base);
+    sqlite_writer_collect(&s->writer);
+    sqlite_lister_collect(&s->lister);
 }
 
 static void ops_close(struct store *base) {

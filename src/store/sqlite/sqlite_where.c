@@ -179,6 +179,10 @@ static void add_condition(struct sql_text *q, const char *column, const struct p
         sql_add(q, column);
         sql_add(q, operator_of(p->kind));
         sql_add_param(q, p->values[0]);
+        /* Texts are above all numbers; what was written when the attribute had another type is neither. */
+        sql_add(q, " AND typeof(");
+        sql_add(q, column);
+        sql_add(q, p->values[0].kind == VALUE_TEXT ? ") = 'text'" : ") <> 'text'");
     }
 }
 
@@ -253,21 +257,44 @@ void sql_add_predicate(struct sql_text *q, const struct predicate *p) {
     }
 }
 
-static bool can_lead(const struct predicate *p) {
+static bool has_index(struct str name) {
     static const char *const led[] = {"WorkflowId", "WorkflowType", "TaskQueue", "ExecutionStatus"};
-    if (p->kind != PREDICATE_EQUAL || p->count == 0 || p->count > SQL_LEAD_MAX)
-        return false;
     for (size_t i = 0; i < ARRAY_LEN(led); i++)
-        if (str_is(p->name, led[i]))
+        if (str_is(name, led[i]))
             return true;
-    return !find_column(p->name);
+    return false;
 }
 
-const struct predicate *sql_leading_test(const struct predicate *p) {
+static bool can_lead(const struct predicate *p) {
+    if (p->kind != PREDICATE_EQUAL || p->count == 0 || p->count > SQL_LEAD_MAX)
+        return false;
+    return has_index(p->name) || !find_column(p->name);
+}
+
+bool sql_has_prefix(const struct predicate *p) {
     if (!p)
-        return NULL;
-    if (p->kind != PREDICATE_AND)
-        return can_lead(p) ? p : NULL;
-    const struct predicate *left = sql_leading_test(p->left), *right = sql_leading_test(p->right);
-    return !left || (right && right->count < left->count) ? right : left;
+        return false;
+    if (p->kind == PREDICATE_AND)
+        return sql_has_prefix(p->left) || sql_has_prefix(p->right);
+    return p->kind == PREDICATE_PREFIX && has_index(p->name);
+}
+
+static struct sql_lead lead_of(const struct predicate *p) {
+    struct sql_lead none = {.value_count = 0};
+    if (p->kind != PREDICATE_AND && p->kind != PREDICATE_OR)
+        return can_lead(p) ? (struct sql_lead){.tests = {p}, .count = 1, .value_count = p->count} : none;
+    struct sql_lead left = lead_of(p->left), right = lead_of(p->right);
+    if (p->kind == PREDICATE_AND)
+        return !left.count || (right.count && right.value_count < left.value_count) ? right : left;
+    if (!left.count || !right.count || left.value_count + right.value_count > SQL_LEAD_MAX ||
+        left.count + right.count > SQL_LEAD_TESTS)
+        return none;
+    for (size_t i = 0; i < right.count; i++)
+        left.tests[left.count++] = right.tests[i];
+    left.value_count += right.value_count;
+    return left;
+}
+
+struct sql_lead sql_leading_tests(const struct predicate *p) {
+    return p ? lead_of(p) : (struct sql_lead){.value_count = 0};
 }

@@ -37,10 +37,18 @@ void sql_bind(const struct sql_text *q, sqlite3_stmt *st); /* q must outlive the
 const char *sql_column(struct str name);
 /* An expression that is 0 or 1, never NULL, about the row v. */
 void sql_add_predicate(struct sql_text *q, const struct predicate *p);
-/* The part of a conjunction that has an index from which its values can be read in the order of lists: one
- * of a few values. NULL when there is none. */
+/* Tests of which one holds for every row that passes, each for one of a few values of something with an index
+ * that ends with the order of lists. count 0: there are none. */
 #define SQL_LEAD_MAX 64
-const struct predicate *sql_leading_test(const struct predicate *p);
+#define SQL_LEAD_TESTS 8
+struct sql_lead {
+    const struct predicate *tests[SQL_LEAD_TESTS];
+    size_t count;
+    size_t value_count; /* of all of them */
+};
+struct sql_lead sql_leading_tests(const struct predicate *p);
+/* Whether every row that passes begins with some text in a column that has an index. */
+bool sql_has_prefix(const struct predicate *p);
 
 int64_t sql_ns(int64_t us);
 int64_t sql_us(int64_t ns);
