@@ -219,6 +219,7 @@ static void load_done(struct read *r, int rc) {
     }
     run->is_loading = false;
     run->is_missing = !run->body;
+    mem_free(take(&run->read));
     if (run->is_in_read)
         return;
     run_pin(run);
@@ -226,25 +227,32 @@ static void load_done(struct read *r, int rc) {
     run_unpin(e, run);
 }
 
-static void load(struct engine *e, struct run *run) {
+static int load(struct engine *e, struct run *run) {
+    run->read = mem_alloc(sizeof(*run->read));
+    if (!run->read)
+        return ERR_NO_MEMORY;
     run->is_loading = true;
     run->is_in_read = true;
-    run->read = (struct read){.kind = READ_EXECUTION,
-                              .namespace_id = run->key.namespace_id,
-                              .run_id = run->key.run_id,
-                              .row = body_loaded,
-                              .done = load_done,
-                              .owner = run};
-    store_read(e->store, &run->read);
+    *run->read = (struct read){.kind = READ_EXECUTION,
+                               .namespace_id = run->key.namespace_id,
+                               .run_id = run->key.run_id,
+                               .row = body_loaded,
+                               .done = load_done,
+                               .owner = run};
+    store_read(e->store, run->read);
     run->is_in_read = false;
+    return 0;
 }
 
 int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
     struct run *run = run_get(op->e, (struct run_key){space->id, run_id}, space);
     if (!run)
         return op_out_of_memory(op);
-    if (!run->body && !run->is_missing && !run->is_loading)
-        load(op->e, run);
+    if (!run->body && !run->is_missing && !run->is_loading && load(op->e, run) < 0) {
+        run_pin(run);
+        run_unpin(op->e, run); /* it may have been made just now */
+        return op_out_of_memory(op);
+    }
     if (run->body && !run->is_removed) {
         op_pin(op, run);
         run_touch(op->e, run);
