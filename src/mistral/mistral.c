@@ -90,17 +90,6 @@ static void refuse(struct http1_response *resp, int status, const char *text) {
     buf_printf(&resp->body, "{\"detail\":\"%s\"}\n", text);
 }
 
-/* Pages of other sites can send requests here from a browser that can reach us, but not without saying so. */
-static bool is_foreign(const struct http1_request *q) {
-    static const struct str schemes[] = {{"http://", 7}, {"https://", 8}}; /* the latter through a proxy */
-    struct str origin = http1_header(q, "Origin");
-    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
-        if (str_starts(origin, schemes[i]) &&
-            str_eq(str_bytes(origin.p + schemes[i].n, origin.n - schemes[i].n), q->host))
-            return false;
-    return origin.p != NULL;
-}
-
 static struct str keep(struct dialog *x, struct str text) {
     return str_bytes(arena_strndup(&x->arena, text.n ? text.p : "", text.n), text.n);
 }
@@ -171,7 +160,7 @@ bool mistral_request(struct mistral *m, const struct http1_request *q, struct ht
         refuse(resp, HTTP_NOT_ALLOWED, "Method Not Allowed");
         return true;
     }
-    if (is_foreign(q)) {
+    if (http1_is_foreign(q)) {
         refuse(resp, HTTP_FORBIDDEN, "Pages of other sites may not call this server.");
         return true;
     }

@@ -118,6 +118,16 @@ struct str http1_header(const struct http1_request *q, const char *name) {
     return value ? str_of(value) : (struct str){NULL, 0};
 }
 
+bool http1_is_foreign(const struct http1_request *q) {
+    static const struct str schemes[] = {{"http://", 7}, {"https://", 8}}; /* the latter through a proxy */
+    struct str origin = http1_header(q, "Origin");
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (str_starts(origin, schemes[i]) &&
+            str_eq(str_bytes(origin.p + schemes[i].n, origin.n - schemes[i].n), q->host))
+            return false;
+    return origin.p != NULL;
+}
+
 /* Requests that are answered later. */
 
 static void later_free(struct http1_later *l) {

@@ -25,6 +25,9 @@ struct http1_request {
     struct http1_exchange *exchange; /* net's own */
 };
 struct str http1_header(const struct http1_request *q, const char *name); /* {NULL,0} when absent */
+/* Whether a page of another site sent it: those can send requests here from a browser that can reach us, but
+ * not without naming their origin. */
+bool http1_is_foreign(const struct http1_request *q);
 
 /* To be filled in by the handler; it starts as 200, JSON, with an empty body. */
 struct http1_response {

@@ -318,17 +318,6 @@ static const char *allowed(unsigned verbs) {
     return texts[verbs];
 }
 
-/* Pages of other sites can send requests here from a browser that can reach us, but not without saying so. */
-static bool is_foreign(const struct http1_request *q) {
-    static const struct str schemes[] = {{"http://", 7}, {"https://", 8}}; /* the latter through a proxy */
-    struct str origin = http1_header(q, "Origin");
-    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
-        if (str_starts(origin, schemes[i]) &&
-            str_eq(str_bytes(origin.p + schemes[i].n, origin.n - schemes[i].n), q->host))
-            return false;
-    return origin.p != NULL;
-}
-
 static void refuse(struct http1_response *resp, int status, int code, const char *text,
                    struct json_style style) {
     struct err e;
@@ -350,7 +339,7 @@ bool api_request(struct api *api, const struct http1_request *q, struct http1_re
         refuse(resp, HTTP_NOT_ALLOWED, ERR_UNIMPLEMENTED, "This path does not take this method.", style);
         return true;
     }
-    if (is_foreign(q)) {
+    if (http1_is_foreign(q)) {
         refuse(resp, HTTP_FORBIDDEN, ERR_DENIED, "Pages of other sites may not call this server.", style);
         return true;
     }
