@@ -87,12 +87,18 @@ void opt_help(const struct opt_args *a, struct buf *out) {
     const struct opt_command *c = a->command;
     const char *name = a->program->name;
     add_wrapped(out, 0, c->text);
-    if (*c->path)
-        buf_printf(out, "\nUsage: %s %s [flags]\n", name, c->path);
-    else
+    if (*c->path) {
+        buf_printf(out, "\nUsage: %s %s", name, c->path);
+        for (size_t i = 0; i < c->opt_count; i++)
+            if (c->opts[i].type == OPT_WORD)
+                buf_printf(out, " [%s]", c->opts[i].arg);
+        buf_add_cstr(out, " [flags]\n");
+    } else
         buf_printf(out, "\nUsage: %s COMMAND [flags]\n", name);
     add_commands(a, out);
     add_options(out, "Flags", c->opts, c->opt_count);
+    for (size_t i = 0; i < c->set_count; i++)
+        add_options(out, c->sets[i].title, c->sets[i].opts, c->sets[i].count);
     add_options(out, "Flags of every command", a->program->globals, a->program->global_count);
     if (c->example_count)
         buf_add_cstr(out, "\nExamples:\n");
@@ -123,12 +129,10 @@ static void add_member(struct buf *out, const char *key, const char *value) {
 }
 
 static void add_options_json(struct buf *out, const char *key, const struct opt *opts, size_t count) {
-    static const char *const type_names[] = {[OPT_FLAG] = "flag",
-                                             [OPT_TEXT] = "text",
-                                             [OPT_INT] = "int",
-                                             [OPT_CHOICE] = "choice",
-                                             [OPT_LIST] = "list"};
-    buf_printf(out, ",\"%s\":[", key);
+    static const char *const type_names[] = {
+        [OPT_FLAG] = "flag",     [OPT_TEXT] = "text", [OPT_INT] = "int",
+        [OPT_CHOICE] = "choice", [OPT_LIST] = "list", [OPT_WORD] = "word"};
+    buf_printf(out, "\"%s\":[", key);
     for (size_t i = 0; i < count; i++) {
         const struct opt *o = &opts[i];
         buf_add_cstr(out, i ? ",{\"name\":" : "{\"name\":");
@@ -136,6 +140,7 @@ static void add_options_json(struct buf *out, const char *key, const struct opt 
         if (o->letter)
             add_member(out, "letter", (const char[]){o->letter, 0});
         add_member(out, "type", type_names[o->type]);
+        add_member(out, "alias", o->alias);
         add_member(out, "argument", o->type == OPT_FLAG ? NULL : o->arg);
         add_member(out, "default", o->standard);
         add_member(out, "environment", o->env);
@@ -164,7 +169,17 @@ void opt_help_json(const struct opt_args *a, struct buf *out) {
         buf_add_u8(out, '}');
     }
     buf_add_u8(out, ']');
+    buf_add_u8(out, ',');
     add_options_json(out, "flags", c->opts, c->opt_count);
+    buf_add_cstr(out, ",\"shared_flags\":[");
+    for (size_t i = 0; i < c->set_count; i++) {
+        buf_add_cstr(out, i ? ",{\"title\":" : "{\"title\":");
+        opt_json_string(out, c->sets[i].title);
+        buf_add_u8(out, ',');
+        add_options_json(out, "flags", c->sets[i].opts, c->sets[i].count);
+        buf_add_u8(out, '}');
+    }
+    buf_add_cstr(out, "],");
     add_options_json(out, "global_flags", a->program->globals, a->program->global_count);
     buf_add_cstr(out, ",\"examples\":[");
     for (size_t i = 0; i < c->example_count; i++) {

@@ -68,10 +68,9 @@ static int unknown_option(struct parser *p, const char *dashes, const char *name
     const char *names[128];
     size_t n = 0;
     const struct opt_command *c = p->args->command;
-    for (size_t i = 0; i < c->opt_count && n < ARRAY_LEN(names); i++)
-        names[n++] = c->opts[i].name;
-    for (size_t i = 0; i < p->program->global_count && n < ARRAY_LEN(names); i++)
-        names[n++] = p->program->globals[i].name;
+    const struct opt *o;
+    for (size_t i = 0; (o = opt_at(p->program, c, i)) && n < ARRAY_LEN(names); i++)
+        names[n++] = o->name;
     const char *near = opt_nearest(name, names, n);
     buf_printf(p->problem, "unknown flag %s%s", dashes, name);
     if (near)
@@ -100,6 +99,14 @@ static int unknown_word(struct parser *p, const char *word) {
 
 /* Values. */
 
+/* Whether one of "ONE|OTHER" is the word. */
+static bool is_among(struct str word, const char *words) {
+    for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+        if (str_eq(word, str_bytes(at, strcspn(at, "|"))))
+            return true;
+    return false;
+}
+
 static bool parse_flag(const char *text, bool *ret) {
     if (streq(text, "true") || streq(text, "1"))
         *ret = true;
@@ -110,16 +117,8 @@ static bool parse_flag(const char *text, bool *ret) {
     return true;
 }
 
-static bool choice_has(const char *choices, const char *text) {
-    size_t n = strlen(text);
-    for (const char *c = choices; c; c = strchr(c, '|') ? strchr(c, '|') + 1 : NULL)
-        if (n == strcspn(c, "|") && strncmp(c, text, n) == 0)
-            return true;
-    return false;
-}
-
 /* Appends why the value does not fit and returns false. `from` is how the user gave it. */
-static bool value_fits(struct buf *problem, const struct opt *o, const char *from, const char *text) {
+bool opt_fits(const struct opt *o, const char *from, const char *text, struct buf *problem) {
     bool flag;
     int64_t number;
     switch (o->type) {
@@ -135,12 +134,13 @@ static bool value_fits(struct buf *problem, const struct opt *o, const char *fro
                    (long long)o->max, text);
         return false;
     case OPT_CHOICE:
-        if (choice_has(o->choices, text))
+        if (is_among(str_of(text), o->choices))
             return true;
         buf_printf(problem, "%s takes %s, not \"%s\"", from, o->choices, text);
         return false;
     case OPT_TEXT:
     case OPT_LIST:
+    case OPT_WORD:
         if (*text)
             return true;
         buf_printf(problem, "%s needs a value that is not empty", from);
@@ -158,7 +158,7 @@ static int give(struct parser *p, const struct opt *o, const char *text) {
         return ERR_INVALID;
     }
     strncat(from, o->name, WORD_MAX);
-    if (!value_fits(p->problem, o, from, text)) {
+    if (!opt_fits(o, from, text, p->problem)) {
         problem_end(p);
         return ERR_INVALID;
     }
@@ -168,18 +168,29 @@ static int give(struct parser *p, const struct opt *o, const char *text) {
 
 /* Options. */
 
-static const struct opt *find_in(const struct opt *opts, size_t count, struct str name, char letter) {
-    for (size_t i = 0; i < count; i++)
-        if (letter ? opts[i].letter == letter
-                   : str_is(name, opts[i].name) || (opts[i].alias && str_is(name, opts[i].alias)))
-            return &opts[i];
+const struct opt *opt_at(const struct opt_program *p, const struct opt_command *c, size_t i) {
+    if (i < c->opt_count)
+        return &c->opts[i];
+    i -= c->opt_count;
+    for (size_t k = 0; k < c->set_count; k++) {
+        if (i < c->sets[k].count)
+            return &c->sets[k].opts[i];
+        i -= c->sets[k].count;
+    }
+    return i < p->global_count ? &p->globals[i] : NULL;
+}
+
+/* Of two with the same name or letter the command's own counts. */
+static const struct opt *find_in(const struct opt_args *a, struct str name, char letter) {
+    const struct opt *o;
+    for (size_t i = 0; (o = opt_at(a->program, a->command, i)); i++)
+        if (letter ? o->letter == letter : str_is(name, o->name) || is_among(name, o->alias))
+            return o;
     return NULL;
 }
 
 static const struct opt *find_option(struct parser *p, struct str name, char letter) {
-    const struct opt_command *c = p->args->command;
-    const struct opt *o = find_in(c->opts, c->opt_count, name, letter);
-    return o ? o : find_in(p->program->globals, p->program->global_count, name, letter);
+    return find_in(p->args, name, letter);
 }
 
 /* The option's value: what stood after '=' (or directly after the letter), or the next word. */
@@ -255,15 +266,24 @@ static int path_words(const char *path, int argc, char *const *argv) {
     return words;
 }
 
-static void choose_command(struct parser *p) {
-    p->args->command = &p->program->commands[0];
-    for (size_t i = 1; i < p->program->command_count; i++) {
-        int words = path_words(p->program->commands[i].path, p->argc - 1, p->argv + 1);
-        if (words >= p->at) {
-            p->at = words + 1;
-            p->args->command = &p->program->commands[i];
+/* The command with the longest path that the words begin with. */
+static const struct opt_command *choose(const struct opt_program *p, int argc, char *const *argv,
+                                        int *ret_words) {
+    const struct opt_command *best = &p->commands[0];
+    *ret_words = 0;
+    for (size_t i = 1; i < p->command_count; i++) {
+        int words = path_words(p->commands[i].path, argc, argv);
+        if (words > *ret_words) {
+            *ret_words = words;
+            best = &p->commands[i];
         }
     }
+    return best;
+}
+
+const struct opt_command *opt_command_of(const struct opt_program *p, int argc, char *const *argv) {
+    int words;
+    return choose(p, argc, argv, &words);
 }
 
 static bool asks_for_help(int argc, char *const *argv) {
@@ -274,10 +294,10 @@ static bool asks_for_help(int argc, char *const *argv) {
 }
 
 static int check_env(struct parser *p) {
-    const struct opt_command *c = p->args->command;
-    for (size_t i = 0; i < c->opt_count; i++) {
-        const char *text = env_text(p->args, &c->opts[i]);
-        if (text && !value_fits(p->problem, &c->opts[i], c->opts[i].env, text)) {
+    const struct opt *o;
+    for (size_t i = 0; (o = opt_at(p->program, p->args->command, i)); i++) {
+        const char *text = env_text(p->args, o);
+        if (text && !opt_fits(o, o->env, text, p->problem)) {
             problem_end(p);
             return ERR_INVALID;
         }
@@ -302,24 +322,42 @@ static int parse_for_help(struct parser *p) {
     return 0;
 }
 
+static bool is_given(const struct opt_args *a, const struct opt *o) {
+    for (size_t i = 0; i < a->given_count; i++)
+        if (a->given[i].opt == o)
+            return true;
+    return false;
+}
+
+/* A word without a flag before it is the value of the first flag that takes one and has none. */
+static int parse_word(struct parser *p, const char *word) {
+    const struct opt_command *c = p->args->command;
+    for (size_t i = 0; i < c->opt_count; i++)
+        if (c->opts[i].type == OPT_WORD && !is_given(p->args, &c->opts[i]))
+            return give(p, &c->opts[i], word);
+    return unknown_word(p, word);
+}
+
 int opt_parse(const struct opt_program *program, int argc, char *const *argv,
               const char *(*env)(const char *name), struct opt_args *ret, struct buf *problem) {
     struct parser p = {program, argc, argv, 1, ret, problem};
     *ret = (struct opt_args){.program = program, .env = env};
-    choose_command(&p);
+    int words;
+    ret->command = choose(program, argc - 1, argv + 1, &words);
+    p.at = words + 1;
     if (asks_for_help(argc, argv))
         return parse_for_help(&p);
     while (p.at < argc) {
         const char *word = argv[p.at++];
         int rc;
         if (streq(word, "--"))
-            rc = p.at < argc ? unknown_word(&p, argv[p.at]) : 0;
+            rc = p.at < argc ? parse_word(&p, argv[p.at++]) : 0;
         else if (word[0] == '-' && word[1] == '-')
             rc = parse_long(&p, word + 2);
         else if (word[0] == '-' && word[1])
             rc = parse_short(&p, word + 1);
         else
-            rc = unknown_word(&p, word);
+            rc = parse_word(&p, word);
         if (rc < 0)
             return rc;
     }
@@ -332,7 +370,8 @@ static const char *given_text(const struct opt_args *a, const struct opt *o) {
     for (size_t i = a->given_count; i-- > 0;)
         if (a->given[i].opt == o)
             return a->given[i].text;
-    return env_text(a, o);
+    const char *text = env_text(a, o);
+    return text || !a->file ? text : a->file(a->file_ctx, o);
 }
 
 static const char *text_of(const struct opt_args *a, const struct opt *o) {
@@ -372,13 +411,40 @@ int64_t opt_int(const struct opt_args *a, size_t row) {
     return n;
 }
 
-const char *opt_list(const struct opt_args *a, size_t row, size_t n) {
-    const struct opt *o = row_of(a, row);
+static const char *list_of(const struct opt_args *a, const struct opt *o, size_t n) {
     size_t seen = 0;
     for (size_t i = 0; i < a->given_count; i++)
         if (a->given[i].opt == o && seen++ == n)
             return a->given[i].text;
     return seen || n ? NULL : text_of(a, o);
+}
+
+const char *opt_list(const struct opt_args *a, size_t row, size_t n) {
+    return list_of(a, row_of(a, row), n);
+}
+
+const struct opt *opt_find(const struct opt_args *a, const char *name) {
+    return find_in(a, str_of(name), 0);
+}
+
+const char *opt_named(const struct opt_args *a, const char *name) {
+    const struct opt *o = opt_find(a, name);
+    return o ? text_of(a, o) : NULL;
+}
+
+bool opt_named_flag(const struct opt_args *a, const char *name) {
+    const struct opt *o = opt_find(a, name);
+    return o && flag_of(a, o);
+}
+
+bool opt_named_given(const struct opt_args *a, const char *name) {
+    const struct opt *o = opt_find(a, name);
+    return o && given_text(a, o);
+}
+
+const char *opt_named_list(const struct opt_args *a, const char *name, size_t n) {
+    const struct opt *o = opt_find(a, name);
+    return o ? list_of(a, o, n) : NULL;
 }
 
 bool opt_global_flag(const struct opt_args *a, size_t row) {

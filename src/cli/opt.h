@@ -22,6 +22,7 @@ enum opt_type {
     OPT_INT, /* --port N, between min and max */
     OPT_CHOICE, /* --log-level LEVEL, one of `choices` */
     OPT_LIST, /* --namespace NAME, may be repeated */
+    OPT_WORD, /* TEXT that may also stand without its name: env get KEY */
 };
 
 struct opt {
@@ -34,12 +35,19 @@ struct opt {
     const char *choices; /* CHOICE: "debug|info|warn" */
     int64_t min, max; /* INT */
     const char *help; /* sentences; help wraps them */
-    const char *alias; /* another name for it, or NULL */
+    const char *alias; /* other names for it, "ONE|OTHER", or NULL */
 };
 
 struct opt_example {
     const char *line;
     const char *what;
+};
+
+/* Options that several commands share. */
+struct opt_set {
+    const char *title; /* over them in help */
+    const struct opt *opts;
+    size_t count;
 };
 
 struct opt_command {
@@ -50,6 +58,8 @@ struct opt_command {
     size_t opt_count;
     const struct opt_example *examples;
     size_t example_count;
+    const struct opt_set *sets;
+    size_t set_count;
 };
 
 struct opt_program {
@@ -58,6 +68,7 @@ struct opt_program {
     size_t command_count;
     const struct opt *globals; /* options that every command takes; index 0 is --help */
     size_t global_count;
+    const char *exit_codes, *files; /* sections of the manual page */
 };
 
 struct opt_given {
@@ -72,6 +83,9 @@ struct opt_args {
     const struct opt_program *program;
     const struct opt_command *command;
     const char *(*env)(const char *name);
+    /* What is neither on the line nor in the environment may be in a file; NULL: there is none. */
+    const char *(*file)(void *ctx, const struct opt *o);
+    void *file_ctx;
     size_t given_count;
     struct opt_given given[OPT_GIVEN_MAX];
 };
@@ -92,9 +106,31 @@ const char *opt_list(const struct opt_args *a, size_t row, size_t n);
 bool opt_global_flag(const struct opt_args *a, size_t row);
 const char *opt_global_text(const struct opt_args *a, size_t row);
 
+/* The option that a name or an alias means here: the command's own, one of its sets, or a global; NULL. */
+const struct opt *opt_find(const struct opt_args *a, const char *name);
+/* Its value; NULL when there is no such option, or it is not given and has no default. */
+const char *opt_named(const struct opt_args *a, const char *name);
+bool opt_named_flag(const struct opt_args *a, const char *name);
+bool opt_named_given(const struct opt_args *a, const char *name);
+const char *opt_named_list(const struct opt_args *a, const char *name, size_t n);
+/* Whether the text is a value for the option; if not, `problem` says why not. `from` is how it was given. */
+bool opt_fits(const struct opt *o, const char *from, const char *text, struct buf *problem) must_check;
+
+/* Walks the options of a command, its own first, then those of its sets, then the globals. NULL past the end.
+ */
+const struct opt *opt_at(const struct opt_program *p, const struct opt_command *c, size_t i);
+
 /* The complete help of the command that was asked for, as text or as one JSON object. */
 void opt_help(const struct opt_args *a, struct buf *out);
 void opt_help_json(const struct opt_args *a, struct buf *out);
+
+/* The command that the words begin with; the one without a path if with none. */
+const struct opt_command *opt_command_of(const struct opt_program *p, int argc, char *const *argv);
+/* What could stand next on a command line, for shells: lines of "word<TAB>what it is". The last of argv is
+ * what was typed so far of that word, maybe nothing. No lines where a file, or anything, may be meant. */
+void opt_complete(const struct opt_program *p, int argc, char *const *argv, struct buf *out);
+/* The manual page, for man(1). */
+void opt_man(const struct opt_program *p, struct buf *out);
 
 /* The candidate closest to `word`, or NULL when none is close enough to be what was meant. */
 const char *opt_nearest(const char *word, const char *const *candidates, size_t count);

@@ -1,14 +1,15 @@
 /* One command, from its flags to its exit code.
  *
- * Happy path: the request is built, the call is made and its answer shown; a
- * list is asked for page by page until it ends or the limit is reached. What is
- * shown goes out after each page. A server that says no is one line on stderr
- * with its text and, where there is one, what to do about it. */
+ * Happy path: what files say is read, the request is built, the call is made and
+ * its answer shown; a list is asked for page by page until it ends or the limit
+ * is reached. What is shown goes out after each page. Commands that are more than
+ * that have a function of their own (runs.def). */
 #include "command/command.h"
 
 #include <stdio.h>
 
-#include "command/caller.h"
+#include "cli/pager.h"
+#include "command/command_int.h"
 #include "json/shape.h"
 
 #define OUTPUT_BYTES_MAX (256u << 20)
@@ -33,20 +34,8 @@ const char *flag_text(const struct opt_args *a, enum command_flag flag) {
 }
 
 const char *flag_named(const struct opt_args *a, const char *name) {
-    for (size_t i = 0; i < a->command->opt_count; i++)
-        if (streq(a->command->opts[i].name, name))
-            return opt_text(a, i);
-    return NULL;
+    return opt_named(a, name);
 }
-
-/* Calls. */
-
-struct asking {
-    struct command *command;
-    struct buf *out;
-    enum command_exit exit;
-    bool has_more;
-};
 
 /* The token for the next page goes from the response to the request. */
 static int take_token(struct command *c, const ProtobufCMessage *response, bool *ret_has_more) {
@@ -67,21 +56,7 @@ static int take_token(struct command *c, const ProtobufCMessage *response, bool 
     return 0;
 }
 
-static void on_reply(void *ctx, const struct client_reply *r) {
-    struct asking *q = ctx;
-    if (r->code != GRPC_OK) {
-        q->exit = refusal_say(q->command, r->code, r->text, r->is_unseen);
-        return;
-    }
-    int rc = view_page(q->command, r->message, q->out);
-    if (rc == 0)
-        rc = take_token(q->command, r->message, &q->has_more);
-    q->exit = rc < 0 ? COMMAND_REFUSED : COMMAND_DONE;
-    if (rc == ERR_NO_MEMORY)
-        say("the answer is too large to show");
-}
-
-static bool flush(struct buf *out) {
+bool flush(struct buf *out) {
     bool ok = buf_ok(out) && (!out->len || fwrite(out->data, 1, out->len, stdout) == out->len) &&
               fflush(stdout) == 0;
     if (!ok)
@@ -90,38 +65,31 @@ static bool flush(struct buf *out) {
     return ok;
 }
 
-static enum command_exit ask_pages(struct command *c, struct caller *caller, struct buf *out) {
-    struct asking q = {.command = c, .out = out};
-    struct client_ask ask = {.method = c->rule->call,
-                             .request = c->request,
-                             .timeout_us = caller->timeout_us,
-                             .on_reply = on_reply,
-                             .ctx = &q};
+enum command_exit ask_pages(struct command *c, struct buf *out) {
+    struct talk_ask ask = {.method = c->rule->call, .request = c->request, .is_patient = c->is_patient};
+    ProtobufCMessage *response;
+    bool has_more;
     view_begin(c, out);
     do {
-        q.exit = COMMAND_REFUSED;
-        q.has_more = false;
-        if (client_call_wait(caller->client, &ask) < 0)
-            say("the call could not be made: out of memory, or the request is too large");
-        if (q.exit != COMMAND_DONE)
-            return q.exit;
-        if (!q.has_more)
+        enum command_exit code = talk_call(c, &ask, &c->page, &response);
+        if (code != COMMAND_DONE)
+            return code;
+        has_more = true;
+        int rc = response ? view_page(c, response, out) : 0;
+        if (rc == 0 && response)
+            rc = take_token(c, response, &has_more);
+        if (rc < 0) {
+            if (rc == ERR_NO_MEMORY)
+                say("the answer is too large to show");
+            return COMMAND_REFUSED;
+        }
+        if (!has_more)
             view_end(c, out);
         if (!flush(out))
             return COMMAND_REFUSED;
         arena_clear(&c->page);
-    } while (q.has_more);
+    } while (has_more);
     return COMMAND_DONE;
-}
-
-enum command_exit command_ask(struct command *c, struct buf *out) {
-    struct caller caller;
-    enum command_exit code = caller_open(c, &caller);
-    if (code != COMMAND_DONE)
-        return code;
-    code = ask_pages(c, &caller, out);
-    caller_close(&caller);
-    return code;
 }
 
 /* So that a short list does not cost a long page. */
@@ -139,21 +107,64 @@ static void limit_pages(struct command *c) {
     }
 }
 
-enum command_exit command_run(enum command_id id, const struct opt_args *a, enum command_format format) {
-    struct command c = {.id = id, .rule = &command_rules[id], .args = a, .format = format};
+struct run_row {
+    enum command_id id;
+    enum command_exit (*fn)(struct command *c, struct buf *out);
+};
+
+static const struct run_row runs[] = {
+#define RUN(id, fn) {COMMAND_##id, fn},
+#include "command/runs.def"
+#undef RUN
+};
+
+static enum command_exit perform(struct command *c, struct buf *out) {
+    if (c->rule->call != CALL_NONE) {
+        if (request_build(c) < 0)
+            return COMMAND_MISUSED;
+        limit_pages(c);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++)
+        if (runs[i].id == c->id) {
+            enum command_exit code = runs[i].fn(c, out);
+            return flush(out) || code != COMMAND_DONE ? code : COMMAND_REFUSED;
+        }
+    /* What has --yes does not do it unasked. */
+    if (opt_find(c->args, "yes") && c->id != COMMAND_ATTRIBUTE_REMOVE) {
+        const char *question = arena_printf(&c->arena, "%s?", c->args->command->summary);
+        enum command_exit code = question ? prompt_yes(c, question) : COMMAND_REFUSED;
+        if (code != COMMAND_DONE)
+            return code;
+    }
+    return ask_pages(c, out);
+}
+
+/* A list may be longer than the screen. What waits for something, or asks, talks to the reader directly. */
+static bool is_paged(const struct command *c) {
+    return c->style.has_pager && c->format == FORMAT_TABLE && *c->rule->items &&
+           !opt_named_flag(c->args, "follow");
+}
+
+enum command_exit command_run(enum command_id id, struct opt_args *a, const struct command_style *style) {
+    struct command c = {
+        .id = id, .rule = &command_rules[id], .args = a, .style = *style, .format = style->format};
     enum command_exit code = COMMAND_MISUSED;
+    struct pager pager = {0};
     struct buf out;
     arena_init(&c.arena, COMMAND_MEMORY_MAX);
     arena_init(&c.page, COMMAND_MEMORY_MAX);
     buf_init(&out, OUTPUT_BYTES_MAX);
-    if (command_own(id)) {
-        code = command_own(id)(&c, &out);
-        if (code == COMMAND_DONE && !flush(&out))
-            code = COMMAND_REFUSED;
-    } else if (request_build(&c) == 0) {
-        limit_pages(&c);
-        code = command_ask(&c, &out);
+    c.talk = talk_new();
+    if (!c.talk) {
+        say("out of memory");
+        code = COMMAND_REFUSED;
+    } else if (settings_load(&c) == 0) {
+        if (is_paged(&c))
+            pager_open(&pager, a->env);
+        code = perform(&c, &out);
+        pager_close(&pager);
     }
+    talk_free(c.talk);
     buf_done(&out);
     arena_done(&c.page);
     arena_done(&c.arena);

@@ -8,11 +8,13 @@
 enum command_id {
 #define GROUP(id, ...) COMMAND_##id,
 #define COMMAND(id, ...) COMMAND_##id,
+#define LOCAL(id, ...) COMMAND_##id,
 #define FLAG(...)
 #define END(...)
 #include "command/commands.def"
 #undef GROUP
 #undef COMMAND
+#undef LOCAL
 #undef FLAG
 #undef END
     COMMAND_IDS,
@@ -22,11 +24,13 @@ enum command_id {
 enum command_flag {
 #define GROUP(...)
 #define COMMAND(id, ...) FLAGS_OF_##id, FLAGS_OF_##id##_ = FLAGS_OF_##id - 1,
+#define LOCAL(id, ...) FLAGS_OF_##id, FLAGS_OF_##id##_ = FLAGS_OF_##id - 1,
 #define FLAG(command, id, ...) FLAG_##command##_##id,
 #define END(id) FLAGS_END_##id, FLAGS_END_##id##_ = FLAGS_END_##id - 1,
 #include "command/commands.def"
 #undef GROUP
 #undef COMMAND
+#undef LOCAL
 #undef FLAG
 #undef END
     FLAG_ROWS,
@@ -35,13 +39,23 @@ enum command_flag {
 extern const struct opt command_opts[FLAG_ROWS];
 extern const struct opt_example command_examples[COMMAND_IDS];
 
+/* The flags that they share: for all of them, and for those that ask a server. */
+enum { SET_SETTINGS, SET_CLIENT, SET_COUNT };
+extern const struct opt_set command_sets[SET_COUNT];
+
 enum command_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_JSONL, FORMAT_NONE };
+
+struct command_style {
+    enum command_format format;
+    bool has_color;
+    bool has_pager; /* long tables may go through one */
+};
 
 enum command_exit {
     COMMAND_DONE = 0,
-    COMMAND_REFUSED = 1, /* the server said no, or something failed on the way */
+    COMMAND_REFUSED = 1, /* the server said no, something failed on the way, or what was waited for failed */
     COMMAND_MISUSED = 2, /* the command line is wrong */
     COMMAND_UNREACHED = 3, /* no server answered */
 };
 
-enum command_exit command_run(enum command_id id, const struct opt_args *a, enum command_format format);
+enum command_exit command_run(enum command_id id, struct opt_args *a, const struct command_style *style);

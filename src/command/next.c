@@ -87,7 +87,7 @@ static int add_time(struct command *c, const struct cal *cal, int64_t utc_s, str
 }
 
 static int add_all(struct command *c, const struct cal *cal, int64_t after_us, struct buf *out) {
-    struct rows rows = {.arena = &c->arena, .columns = 2};
+    struct rows rows = {.arena = &c->arena, .columns = 2, .titles = 2, .has_color = c->style.has_color};
     struct cal_time t;
     size_t limit = (size_t)opt_int(c->args, FLAG_SCHEDULE_NEXT_LIMIT - FLAGS_OF_SCHEDULE_NEXT);
     int rc = rows_add(&rows, "UTC");

@@ -67,12 +67,34 @@ static ProtobufCMessage *descend(ProtobufCMessage *m, const ProtobufCFieldDescri
     ensure(f->type == PROTOBUF_C_TYPE_MESSAGE);
     if (f->label == PROTOBUF_C_LABEL_REPEATED)
         next = *list_count(m, f) ? (*list_slot(m, f))[0] : NULL;
-    else
+    else if (!(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) ||
+             *(uint32_t *)(void *)((char *)m + f->quantifier_offset) == f->id)
         next = *(ProtobufCMessage **)(void *)((char *)m + f->offset);
     if (next)
         return next;
     next = message_new(f->descriptor, a);
     return next && message_store(m, f, next, a) == 0 ? next : NULL;
+}
+
+static void add_key(struct buf *out, const char *text, size_t n) {
+    buf_add_cstr(out, "{\"key\":\"");
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '"' || text[i] == '\\')
+            buf_add_u8(out, '\\');
+        buf_add_u8(out, (uint8_t)text[i]);
+    }
+    buf_add_cstr(out, "\",\"value\":");
+}
+
+ProtobufCMessage *request_message(ProtobufCMessage *m, const char *path, struct arena *a) {
+    while (m && *path) {
+        size_t n = strcspn(path, ".");
+        const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path, n));
+        ensure(f); /* paths are the table's */
+        m = descend(m, f, a);
+        path += n + (path[n] == '.');
+    }
+    return m;
 }
 
 /* The value as JSON text. */
@@ -93,20 +115,21 @@ static int fragment(enum flag_form form, const char *text, struct buf *out, stru
     case FORM_PAIR:
         if (!key || !text[key])
             return err_set(reterr, ERR_INVALID, "\"%s\" is not KEY=JSON", text);
-        buf_add_cstr(out, "{\"key\":");
-        buf_add_u8(out, '"');
-        for (size_t i = 0; i < key; i++) {
-            if (text[i] == '"' || text[i] == '\\')
-                buf_add_u8(out, '\\');
-            buf_add_u8(out, (uint8_t)text[i]);
-        }
-        buf_add_cstr(out, "\",\"value\":");
+        add_key(out, text, key);
         buf_add_cstr(out, text + key + 1);
+        buf_add_u8(out, '}');
+        return 0;
+    case FORM_PAIR_TEXT:
+        if (!key || !text[key])
+            return err_set(reterr, ERR_INVALID, "\"%s\" is not KEY=VALUE", text);
+        add_key(out, text, key);
+        opt_json_string(out, text + key + 1);
         buf_add_u8(out, '}');
         return 0;
     case FORM_NONE:
     case FORM_PLAIN:
     case FORM_EVERY:
+    case FORM_INPUT:
         break;
     }
     opt_json_string(out, text);
@@ -154,24 +177,38 @@ int request_set(ProtobufCMessage *m, const char *path, enum flag_form form, cons
     }
 }
 
-/* What every request of its kind carries. */
-static int set_common(struct command *c, struct err *e) {
+const char *random_id(struct command *c) {
     struct rng rng;
-    int rc = 0;
     rng_init(&rng, host_entropy());
-    if (request_has(c->request, "namespace"))
-        rc = request_set(c->request, "namespace", FORM_PLAIN, flag_named(c->args, "namespace"), &c->arena, e);
-    if (rc == 0 && request_has(c->request, "identity"))
-        rc = request_set(c->request, "identity", FORM_PLAIN, IDENTITY, &c->arena, e);
-    if (rc == 0 && request_has(c->request, "request_id"))
-        rc =
-            request_set(c->request, "request_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena, e);
-    if (rc == 0 && (c->id == COMMAND_WORKFLOW_START || c->id == COMMAND_WORKFLOW_SIGNAL_START))
-        rc = request_set(c->request, "workflow_id", FORM_PLAIN, uuid_format(uuid_random(&rng)).s, &c->arena,
-                         e);
-    if (rc < 0)
-        say("--namespace: %s", e->text);
+    return arena_strdup(&c->arena, uuid_format(uuid_random(&rng)).s);
+}
+
+/* What every request of its kind carries. */
+static int set_common(struct command *c, ProtobufCMessage *m, struct err *e) {
+    const char *identity = opt_named(c->args, "identity");
+    const char *id = random_id(c);
+    int rc = 0;
+    if (!id)
+        return err_std(e, ERR_NO_MEMORY);
+    if (request_has(m, "namespace"))
+        rc = request_set(m, "namespace", FORM_PLAIN, flag_named(c->args, "namespace"), &c->arena, e);
+    if (rc == 0 && request_has(m, "identity"))
+        rc = request_set(m, "identity", FORM_PLAIN, identity ? identity : IDENTITY, &c->arena, e);
+    if (rc == 0 && request_has(m, "request_id"))
+        rc = request_set(m, "request_id", FORM_PLAIN, id, &c->arena, e);
     return rc;
+}
+
+ProtobufCMessage *request_new(struct command *c, enum client_method call) {
+    struct err e = {0};
+    ProtobufCMessage *m = message_new(request_type(call), &c->arena);
+    if (m && set_common(c, m, &e) == 0)
+        return m;
+    if (m)
+        say("--namespace: %s", e.text);
+    else
+        say("out of memory");
+    return NULL;
 }
 
 static int set_flag(struct command *c, size_t row) {
@@ -186,69 +223,37 @@ static int set_flag(struct command *c, size_t row) {
          n++) {
         if (rule->form == FORM_NONE)
             return 0;
+        if (rule->form == FORM_INPUT)
+            break;
         if (request_set(c->request, rule->field, rule->form, text, &c->arena, &e) < 0) {
             say("--%s: %s; see rondo %s --help", o->name, e.text, c->args->command->path);
             return ERR_INVALID;
         }
     }
-    if (n || !rule->is_needed)
+    if (rule->form == FORM_INPUT && input_set(c, o->name, c->request, rule->field, &e) < 0) {
+        say("%s; see rondo %s --help", e.text, c->args->command->path);
+        return ERR_INVALID;
+    }
+    if (n || text || !rule->is_needed)
         return 0;
     say("--%s is needed: --%s %s; see rondo %s --help", o->name, o->name, o->arg, c->args->command->path);
     return ERR_INVALID;
 }
 
-/* What single commands need beyond the table. */
-
-static int set_toggle(struct command *c, struct err *e) {
-    size_t row = FLAG_SCHEDULE_TOGGLE_PAUSE - FLAGS_OF_SCHEDULE_TOGGLE;
-    bool pauses = opt_flag(c->args, row);
-    if (pauses == opt_flag(c->args, FLAG_SCHEDULE_TOGGLE_UNPAUSE - FLAGS_OF_SCHEDULE_TOGGLE))
-        return err_set(e, ERR_INVALID, "give either --pause or --unpause");
-    return request_set(c->request, pauses ? "patch.pause" : "patch.unpause", FORM_PLAIN,
-                       flag_text(c->args, FLAG_SCHEDULE_TOGGLE_REASON), &c->arena, e);
-}
-
-static int set_attributes(struct command *c, struct err *e) {
-    const char *name, *type;
-    for (size_t i = 0;; i++) {
-        name = opt_list(c->args, FLAG_ATTRIBUTE_CREATE_NAME - FLAGS_OF_ATTRIBUTE_CREATE, i);
-        type = opt_list(c->args, FLAG_ATTRIBUTE_CREATE_TYPE - FLAGS_OF_ATTRIBUTE_CREATE, i);
-        if (!name && !type && i)
-            return 0;
-        if (!name || !type)
-            return err_set(e, ERR_INVALID, "give as many --type as --name, and at least one");
-        const char *pair = arena_printf(&c->arena, "%s=\"%s\"", name, type);
-        if (!pair)
-            return err_std(e, ERR_NO_MEMORY);
-        int rc = request_set(c->request, "search_attributes", FORM_PAIR, pair, &c->arena, e);
-        if (rc < 0)
-            return rc;
-    }
-}
-
-static int set_special(struct command *c) {
+/* A start without an id gets one, which is shown. */
+static int set_id(struct command *c) {
     struct err e;
-    int rc = 0;
-    if (c->id == COMMAND_SCHEDULE_TOGGLE)
-        rc = set_toggle(c, &e);
-    else if (c->id == COMMAND_ATTRIBUTE_CREATE)
-        rc = set_attributes(c, &e);
-    else if (c->id == COMMAND_SCHEDULE_CREATE && flag_text(c->args, FLAG_SCHEDULE_CREATE_REMAINING))
-        rc = request_set(c->request, "schedule.state.limited_actions", FORM_PLAIN, "true", &c->arena, &e);
-    if (rc < 0)
-        say("%s; see rondo %s --help", e.text, c->args->command->path);
-    return rc;
+    const char *id = random_id(c);
+    const ProtobufCFieldDescriptor *f = shape_field(c->request->descriptor, STR("workflow_id"));
+    if (!f || !request_has(c->request, "workflow_type") || opt_named(c->args, "workflow-id"))
+        return 0;
+    return id ? request_set(c->request, "workflow_id", FORM_PLAIN, id, &c->arena, &e) : ERR_NO_MEMORY;
 }
 
 int request_build(struct command *c) {
-    struct err e;
-    c->request = message_new(command_request(c->id), &c->arena);
-    if (!c->request) {
-        say("out of memory");
-        return ERR_NO_MEMORY;
-    }
-    int rc = set_common(c, &e);
+    c->request = request_new(c, c->rule->call);
+    int rc = c->request ? set_id(c) : ERR_INVALID;
     for (size_t i = 0; rc == 0 && i < c->args->command->opt_count; i++)
         rc = set_flag(c, i);
-    return rc < 0 ? rc : set_special(c);
+    return rc < 0 ? rc : request_special(c);
 }

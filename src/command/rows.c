@@ -1,8 +1,19 @@
-/* Cells in columns as wide as their widest, two spaces between them, nothing behind the last. */
+/* Cells in columns as wide as their widest, two spaces between them, nothing behind the last.
+ *
+ * On a terminal titles are bold, and words that say how something stands have
+ * the colour of it. */
 #include "command/command_int.h"
 
 #define ROWS_ROOM_FIRST 256
-#define COLUMNS_MAX 16
+
+static const struct {
+    const char *word, *color;
+} colors[] = {
+    {"Running", "\x1b[34m"},  {"Completed", "\x1b[32m"},      {"Failed", "\x1b[31m"},
+    {"TimedOut", "\x1b[31m"}, {"Canceled", "\x1b[33m"},       {"Terminated", "\x1b[31m"},
+    {"Paused", "\x1b[33m"},   {"ContinuedAsNew", "\x1b[36m"},
+};
+static const char title_color[] = "\x1b[1m", end_color[] = "\x1b[0m";
 
 int rows_add(struct rows *r, const char *cell) {
     if (!cell)
@@ -29,14 +40,29 @@ static size_t width_of(const char *s) {
     return n;
 }
 
+static const char *color_of(const struct rows *r, size_t i) {
+    if (!r->has_color)
+        return NULL;
+    if (i < r->titles || (r->is_card && i % r->columns == 0))
+        return title_color;
+    for (size_t k = 0; k < ARRAY_LEN(colors); k++)
+        if (streq(colors[k].word, r->cells[i]))
+            return colors[k].color;
+    return NULL;
+}
+
 void rows_print(const struct rows *r, struct buf *out) {
-    size_t widths[COLUMNS_MAX] = {0};
+    size_t own[COLUMNS_MAX] = {0};
+    size_t *widths = r->widths ? r->widths : own;
     ensure(r->columns && r->columns <= COLUMNS_MAX && r->count % r->columns == 0);
     for (size_t i = 0; i < r->count; i++)
         widths[i % r->columns] = MAX(widths[i % r->columns], width_of(r->cells[i]));
     for (size_t i = 0; i < r->count; i++) {
         bool is_last = i % r->columns == r->columns - 1;
+        const char *color = color_of(r, i);
+        buf_add_cstr(out, color ? color : "");
         buf_add_cstr(out, r->cells[i]);
+        buf_add_cstr(out, color ? end_color : "");
         if (is_last)
             buf_add_u8(out, '\n');
         else

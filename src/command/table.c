@@ -7,6 +7,7 @@
 
 #define GROUP(...)
 #define COMMAND(...)
+#define LOCAL(...)
 #define END(...)
 const struct opt command_opts[FLAG_ROWS] = {
 #define FLAG(command, id, name_, letter_, alias_, type_, needed, arg_, standard_, env_, choices_, min_,      \
@@ -34,13 +35,16 @@ const struct flag_rule flag_rules[FLAG_ROWS] = {
 #undef FLAG
 };
 #undef COMMAND
+#undef LOCAL
 
 #define FLAG(...)
 const struct opt_example command_examples[COMMAND_IDS] = {
 #define COMMAND(id, path, call, items, columns, summary, text, example, what)                                \
     [COMMAND_##id] = {example, what},
+#define LOCAL(id, path, items, columns, summary, text, example, what) [COMMAND_##id] = {example, what},
 #include "command/commands.def"
 #undef COMMAND
+#undef LOCAL
 };
 
 static const ProtobufCMessageDescriptor *const requests[CALL_COUNT] = {
@@ -53,10 +57,49 @@ static const ProtobufCMessageDescriptor *const requests[CALL_COUNT] = {
 const struct command_rule command_rules[COMMAND_IDS] = {
 #define COMMAND(id, path, call_, items_, columns_, summary, text, example, what)                             \
     [COMMAND_##id] = {CALL_##call_, items_, columns_},
+#define LOCAL(id, path, items_, columns_, summary, text, example, what)                                      \
+    [COMMAND_##id] = {CALL_NONE, items_, columns_},
 #include "command/commands.def"
 #undef COMMAND
+#undef LOCAL
 };
 
-const ProtobufCMessageDescriptor *command_request(enum command_id id) {
-    return requests[command_rules[id].call];
+const ProtobufCMessageDescriptor *request_type(enum client_method call) {
+    ensure(call < CALL_COUNT);
+    return requests[call];
 }
+
+/* What they share. */
+
+#define ROW(name_, letter_, type_, arg_, standard_, env_, choices_, help_)                                   \
+    {.name = name_,                                                                                          \
+     .letter = letter_,                                                                                      \
+     .type = OPT_##type_,                                                                                    \
+     .arg = arg_,                                                                                            \
+     .standard = standard_,                                                                                  \
+     .env = env_,                                                                                            \
+     .choices = choices_,                                                                                    \
+     .help = help_},
+#define OF_SETTINGS_SETTINGS(...) ROW(__VA_ARGS__)
+#define OF_SETTINGS_CLIENT(...)
+#define OF_CLIENT_SETTINGS(...)
+#define OF_CLIENT_CLIENT(...) ROW(__VA_ARGS__)
+
+static const struct opt settings_opts[] = {
+#define SHARED(set, id, name, letter, type, arg, standard, env, choices, property, help)                     \
+    OF_SETTINGS_##set(name, letter, type, arg, standard, env, choices, help)
+#include "command/shared.def"
+#undef SHARED
+};
+
+static const struct opt client_opts[] = {
+#define SHARED(set, id, name, letter, type, arg, standard, env, choices, property, help)                     \
+    OF_CLIENT_##set(name, letter, type, arg, standard, env, choices, help)
+#include "command/shared.def"
+#undef SHARED
+};
+
+const struct opt_set command_sets[SET_COUNT] = {
+    [SET_SETTINGS] = {"Flags for files and formats", settings_opts, ARRAY_LEN(settings_opts)},
+    [SET_CLIENT] = {"Flags of the connection", client_opts, ARRAY_LEN(client_opts)},
+};

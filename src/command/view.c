@@ -1,12 +1,15 @@
 /* From a response to text: a table, or JSON.
  *
  * The columns of the table are paths to fields. A path that ends at a list
- * shows all of it, or with "#0" the first. In JSON a response is shown as it
- * is, a list as an array of its items; where columns take fields of the request
- * too, the object has the columns. */
+ * shows all of it, or with "#0" the first; a time is shown as --time-format
+ * says, or with "#iso" always in full. In JSON a response is shown as it is, a
+ * list as an array of its items; where columns take fields of the request too
+ * (@field), the object has the columns. &field is one of the request for the
+ * table alone. */
 #include "command/command_int.h"
 #include "json/json.h"
 #include "json/shape.h"
+#include "google/protobuf/timestamp.pb-c.h"
 #include "workflowservice.pb-c.h"
 
 #define CELL_BYTES_MAX (4u << 20)
@@ -24,9 +27,19 @@ static void add_quoted_off(struct buf *out, const struct buf *json) {
     buf_add_str(out, s);
 }
 
-static void add_message(struct buf *out, const ProtobufCMessage *m) {
+struct cell_style {
+    const struct command *command;
+    bool is_iso, is_first_only;
+};
+
+static void add_message(struct buf *out, const ProtobufCMessage *m, const struct cell_style *style) {
     struct buf json;
     struct err e;
+    if (shape_of(m->descriptor) == SHAPE_TIMESTAMP) {
+        const Google__Protobuf__Timestamp *t = (const void *)m;
+        add_moment(style->command, t->seconds, t->nanos, style->is_iso, out);
+        return;
+    }
     buf_init(&json, CELL_BYTES_MAX);
     bool is_payload = shape_of(m->descriptor) == SHAPE_PAYLOAD || shape_of(m->descriptor) == SHAPE_PAYLOADS;
     if (json_print(&json, m, line_style, &e) == 0 && buf_ok(&json)) {
@@ -84,7 +97,8 @@ static void add_enum(struct buf *out, const ProtobufCEnumDescriptor *d, int valu
     }
 }
 
-static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot) {
+static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot,
+                      const struct cell_style *style) {
     const ProtobufCMessage *m;
     switch (f->type) {
     case PROTOBUF_C_TYPE_STRING:
@@ -95,7 +109,7 @@ static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const 
         if (m && m->descriptor == &ws__count_workflow_executions_response__aggregation_group__descriptor)
             add_group(out, (const void *)m);
         else if (m)
-            add_message(out, m);
+            add_message(out, m, style);
         return;
     case PROTOBUF_C_TYPE_ENUM:
         add_enum(out, f->descriptor, *(const int *)slot);
@@ -109,6 +123,9 @@ static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const 
     case PROTOBUF_C_TYPE_INT32:
         buf_printf(out, "%d", *(const int32_t *)slot);
         return;
+    case PROTOBUF_C_TYPE_FLOAT:
+        buf_printf(out, "%g", (double)*(const float *)slot);
+        return;
     case PROTOBUF_C_TYPE_DOUBLE:
         buf_printf(out, "%g", *(const double *)slot);
         return;
@@ -118,33 +135,59 @@ static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const 
 }
 
 static void add_list(struct buf *out, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m,
-                     bool is_first_only) {
+                     const struct cell_style *style) {
     size_t n = *(const size_t *)(const void *)((const char *)m + f->quantifier_offset);
     const char *items = *(const char *const *)(const void *)((const char *)m + f->offset);
-    for (size_t i = 0; i < (is_first_only ? MIN(n, 1u) : n); i++) {
+    for (size_t i = 0; i < (style->is_first_only ? MIN(n, 1u) : n); i++) {
         if (i)
             buf_add_cstr(out, ", ");
-        add_value(out, f, items + i * shape_size(f->type));
+        add_value(out, f, items + i * shape_size(f->type), style);
+    }
+}
+
+/* Whether it is this one that a oneof holds. */
+static bool is_chosen(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
+    return *(const uint32_t *)(const void *)((const char *)m + f->quantifier_offset) == f->id;
+}
+
+/* "*": what its oneof holds, as the attributes of an event. */
+static void add_choice(struct buf *out, const ProtobufCMessage *m, const struct cell_style *style) {
+    for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
+        if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF && is_chosen(m, f))
+            add_value(out, f, (const char *)m + f->offset, style);
     }
 }
 
 /* What the path leads to; nothing when a message on the way is not there. */
-static void add_field(struct buf *out, const ProtobufCMessage *m, struct str path) {
+static void add_field(struct buf *out, const ProtobufCMessage *m, struct str path, struct cell_style style) {
+    const char *mark = memchr(path.p, '#', path.n);
+    if (mark) {
+        style.is_first_only = mark[1] == '0';
+        style.is_iso = mark[1] == 'i';
+        path.n = (size_t)(mark - path.p);
+    }
+    if (m && path.n == 1 && path.p[0] == '*') {
+        add_choice(out, m, &style);
+        return;
+    }
     while (m) {
-        size_t n = 0;
-        while (n < path.n && path.p[n] != '.' && path.p[n] != '#')
-            n++;
+        const char *dot = memchr(path.p, '.', path.n);
+        size_t n = dot ? (size_t)(dot - path.p) : path.n;
         const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path.p, n));
         ensure(f); /* paths are the table's */
         if (f->label == PROTOBUF_C_LABEL_REPEATED) {
-            add_list(out, f, m, n < path.n);
+            add_list(out, f, m, &style);
             return;
         }
         const void *slot = (const char *)m + f->offset;
         if (n == path.n) {
-            add_value(out, f, slot);
+            if (!(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) || is_chosen(m, f))
+                add_value(out, f, slot, &style);
             return;
         }
+        if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF && !is_chosen(m, f))
+            return;
         m = *(const ProtobufCMessage *const *)slot;
         path = str_bytes(path.p + n + 1, path.n - n - 1);
     }
@@ -165,7 +208,7 @@ static bool column_next(const char **at, struct column *ret) {
     size_t title = strcspn(*at, "=");
     const char *path = *at + title + 1;
     size_t n = strcspn(path, "|");
-    *ret = (struct column){str_bytes(*at, title), str_bytes(path, n), path[0] == '@'};
+    *ret = (struct column){str_bytes(*at, title), str_bytes(path, n), path[0] == '@' || path[0] == '&'};
     if (ret->is_asked)
         ret->path = str_bytes(path + 1, n - 1);
     *at = path + n + (path[n] == '|');
@@ -176,7 +219,7 @@ static bool column_next(const char **at, struct column *ret) {
 static const char *cell_text(struct command *c, const ProtobufCMessage *m, const struct column *col) {
     struct buf text;
     buf_init(&text, CELL_BYTES_MAX);
-    add_field(&text, col->is_asked ? c->request : m, col->path);
+    add_field(&text, col->is_asked ? c->request : m, col->path, (struct cell_style){.command = c});
     for (size_t i = 0; i < text.len; i++)
         if (text.data[i] < ' ' || text.data[i] == 0x7f)
             text.data[i] = ' ';
@@ -191,10 +234,9 @@ static const char *title_text(struct command *c, struct str title) {
 }
 
 /* One thing: a line for each column that has something to say. */
-static int add_card(struct command *c, const ProtobufCMessage *m, struct buf *out) {
-    struct rows rows = {.arena = &c->page, .columns = 2};
+static int add_card(struct command *c, const char *at, const ProtobufCMessage *m, struct buf *out) {
+    struct rows rows = {.arena = &c->page, .columns = 2, .is_card = true, .has_color = c->style.has_color};
     struct column col;
-    const char *at = c->rule->columns;
     int rc = 0;
     while (rc == 0 && column_next(&at, &col)) {
         const char *cell = cell_text(c, m, &col);
@@ -224,9 +266,8 @@ static bool is_bool(const ProtobufCMessageDescriptor *d, struct str path) {
 }
 
 /* {"workflowId":"...","runId":"...","started":true} */
-static int add_card_json(struct command *c, const ProtobufCMessage *m, struct buf *out) {
+static int add_card_json(struct command *c, const char *at, const ProtobufCMessage *m, struct buf *out) {
     bool is_pretty = c->format == FORMAT_JSON;
-    const char *at = c->rule->columns;
     struct column col;
     bool any = false;
     buf_add_u8(out, '{');
@@ -295,9 +336,10 @@ static int add_titles(struct command *c, struct rows *rows) {
 }
 
 static int add_table(struct command *c, const struct items *items, struct buf *out) {
-    struct rows rows = {.arena = &c->page};
+    struct rows rows = {.arena = &c->page, .widths = c->widths, .has_color = c->style.has_color};
     struct column col;
     int rc = add_titles(c, &rows);
+    rows.titles = rows.count;
     for (size_t i = 0; rc == 0 && i < items->n; i++) {
         const char *at = c->rule->columns;
         while (rc == 0 && column_next(&at, &col))
@@ -311,7 +353,8 @@ static int add_table(struct command *c, const struct items *items, struct buf *o
 /* A history is read by SDKs, which know payloads only in full. */
 static struct json_style style_of(const struct command *c) {
     struct json_style style = c->format == FORMAT_JSON ? pretty_style : line_style;
-    style.has_shorthand = c->id != COMMAND_WORKFLOW_SHOW;
+    style.has_shorthand =
+        c->id != COMMAND_WORKFLOW_SHOW && !opt_named_flag(c->args, "no-json-shorthand-payloads");
     return style;
 }
 
@@ -327,11 +370,24 @@ static int add_items_json(struct command *c, const struct items *items, struct b
     return rc;
 }
 
+int view_card(struct command *c, const char *columns, const ProtobufCMessage *m, struct buf *out) {
+    if (c->format == FORMAT_NONE || !*columns)
+        return 0;
+    return c->format == FORMAT_TABLE ? add_card(c, columns, m, out) : add_card_json(c, columns, m, out);
+}
+
+int view_json(struct command *c, const ProtobufCMessage *m, struct buf *out) {
+    return add_json(m, style_of(c), out);
+}
+
+const char *view_text(struct command *c, const ProtobufCMessage *m, const char *path) {
+    struct column col = {.path = str_of(path)};
+    return cell_text(c, m, &col);
+}
+
 static int view_one(struct command *c, const ProtobufCMessage *m, struct buf *out) {
-    if (c->format == FORMAT_TABLE)
-        return *c->rule->columns ? add_card(c, m, out) : 0;
-    if (strchr(c->rule->columns, '@') && c->id != COMMAND_SCHEDULE_DESCRIBE)
-        return add_card_json(c, m, out);
+    if (c->format == FORMAT_TABLE || strchr(c->rule->columns, '@'))
+        return view_card(c, c->rule->columns, m, out);
     int rc = add_json(m, style_of(c), out);
     buf_add_u8(out, '\n');
     return rc;

@@ -289,6 +289,10 @@ void schedule_action_closed(struct step *s, int64_t start_id, const struct actio
     start->close_us = MAX(end->close_us, 1);
     sch->active_us = s->now.us;
     ledger_start(s, start, LEDGER_FATE_STARTED, NULL);
+    if (!run_is_open(s->st)) { /* only its ledger has to know */
+        start_forget(sch, start);
+        return;
+    }
     remember_outcome(s, end);
     pause_on_failure(s, end);
     for (size_t i = 0; i < sch->n_starts; i++)

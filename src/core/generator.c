@@ -5,7 +5,8 @@
  * meanwhile; and when the clock goes back, what is behind the mark stays done.
  *
  * Excluded times are walked too, so that the ledger can say so. They wake nobody: they are looked at with the
- * next time that acts, or an hour later. */
+ * next time that acts, or an hour later. Those behind the last action are looked at once a day, after the
+ * first, which says at its time that no actions remain. */
 #include "base/mem.h"
 #include "core/schedule_int.h"
 
@@ -129,7 +130,7 @@ static bool is_flooded(const struct walk *w) {
 static bool walk(struct walk *w) {
     struct step *s = w->s;
     State__Schedule *sch = s->st->schedule;
-    for (size_t passed = 0; !s->failed && !sch->is_exhaustion_noted; passed++) {
+    for (size_t passed = 0; !s->failed; passed++) {
         struct cal_time at;
         if (cal_next(times_all(w->times), w->times->seed, sch->high_water_us, &at) != CAL_FOUND ||
             at.actual_us > s->now.us)
@@ -175,12 +176,13 @@ static void look_ahead(struct step *s, const struct times *t) {
 static int64_t next_look(struct step *s, const struct times *t) {
     const State__Schedule *sch = s->st->schedule;
     int64_t look_us = sch->n_future_us ? sch->future_us[0] : CLOCK_NEVER;
+    int64_t rest_s = sch->is_exhaustion_noted ? LIMIT_SCHEDULE_REST_S : LIMIT_SCHEDULE_RECHECK_S;
+    int64_t rested_us = usec_add(s->now.us, rest_s * USEC_PER_SEC);
     struct cal_time at;
     if (sch->is_exhaustion_noted)
-        return 0;
+        look_us = MAX(look_us, rested_us);
     if (t->raw && cal_next(t->raw, t->seed, sch->high_water_us, &at) == CAL_FOUND)
-        look_us =
-            MIN(look_us, MAX(at.actual_us, usec_add(s->now.us, LIMIT_SCHEDULE_RECHECK_S * USEC_PER_SEC)));
+        look_us = MIN(look_us, MAX(at.actual_us, rested_us));
     return look_us == CLOCK_NEVER ? 0 : look_us;
 }
 
@@ -229,7 +231,8 @@ int generator_drain(struct step *s, bool *ret_more) {
 int generator_refresh(struct step *s) {
     State__Schedule *sch = s->st->schedule;
     /* It wanted to look later, so what came since it looked was excluded then, and stays so. */
-    struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN, .is_all_excluded = sch->generate_us > s->now.us};
+    struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN,
+                     .is_all_excluded = sch->generate_us > s->now.us && !sch->is_exhaustion_noted};
     bool has_more;
     if (!sch->generate_us)
         return 0;

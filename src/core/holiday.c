@@ -160,6 +160,16 @@ const char *holidays_missing(const Rondo__ScheduleExtras *extras, const State__N
     return text;
 }
 
+void holidays_show_missing(const Rondo__ScheduleExtras *extras, const State__Namespace *space,
+                           Schedule__ScheduleInfo *info, struct arena *arena) {
+    size_t n = extras ? extras->n_holiday_calendars : 0;
+    char **names = n ? arena_array(arena, char *, n) : NULL;
+    for (size_t i = 0; names && i < n; i++)
+        if (!holidays_find(space, extras->holiday_calendars[i]))
+            names[info->n_missing_holiday_calendars++] = arena_strdup(arena, extras->holiday_calendars[i]);
+    info->missing_holiday_calendars = names;
+}
+
 const char *holidays_reason(const Rondo__ScheduleExtras *extras, struct arena *arena) {
     char *names = arena_strdup(arena, "");
     for (size_t i = 0; names && i < extras->n_holiday_calendars; i++)

@@ -19,6 +19,9 @@ int holidays_exclude(struct cal_spec *spec, const State__Namespace *space,
  * full. extras may be NULL. */
 const char *holidays_missing(const Rondo__ScheduleExtras *extras, const State__Namespace *space,
                              struct arena *arena);
+/* The same for a describe: their names. */
+void holidays_show_missing(const Rondo__ScheduleExtras *extras, const State__Namespace *space,
+                           Schedule__ScheduleInfo *info, struct arena *arena);
 /* For the ledger, in the arena. */
 const char *holidays_reason(const Rondo__ScheduleExtras *extras, struct arena *arena);
 

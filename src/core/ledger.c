@@ -153,12 +153,13 @@ void ledger_idle_add(struct step *s, struct ledger_idle *idle, Rondo__LedgerFate
 /* By count whenever some have gathered, by age once a day. */
 void ledger_sweep(struct step *s) {
     State__Schedule *sch = s->st->schedule;
-    int64_t first = sch->next_ledger_id - LIMIT_LEDGER_ROWS + 1;
+    int64_t first = sch->next_ledger_id - step_limit(s, SETTABLE_LEDGER_ROWS) + 1;
     if (first - MAX(sch->first_ledger_id, 1) >= LIMIT_LEDGER_SLACK)
         s->ledger_first_id = sch->first_ledger_id = first;
     if (!s->ledger_count || s->now.us - sch->ledger_swept_us < DAY_US)
         return;
     if (sch->ledger_swept_us)
-        s->ledger_before_us = s->now.us - LIMIT_LEDGER_DAYS * DAY_US;
+        s->ledger_before_us =
+            s->now.us - MIN(step_limit(s, SETTABLE_LEDGER_DAYS), LIMIT_DURATION_DAYS) * DAY_US;
     sch->ledger_swept_us = s->now.us;
 }

@@ -177,6 +177,7 @@ int schedule_create(struct step *s, const struct schedule_birth *birth,
     if (!sch)
         return err_std(s->err, ERR_NO_MEMORY);
     pb_set_string(&sch->schedule_id, req->schedule_id, &s->failed);
+    pb_set_string(&sch->previous_run_id, birth->previous_run_id, &s->failed);
     adopt(s, req->schedule);
     if (s->failed)
         return err_std(s->err, ERR_NO_MEMORY);
@@ -276,7 +277,7 @@ int schedule_update(struct step *s, const Ws__UpdateScheduleRequest *req) {
     if (rc < 0)
         return rc;
     bool was_paused = sch->schedule->state->paused;
-    bool has_pending = old.real && !sch->is_exhaustion_noted && find_pending(s, &old, &pending);
+    bool has_pending = old.real && find_pending(s, &old, &pending);
     adopt(s, req->schedule);
     if (s->failed)
         return err_std(s->err, ERR_NO_MEMORY);
@@ -393,8 +394,11 @@ int schedule_settle(struct step *s) {
     invoker_run(s);
     backfill_finish(sch);
     sch->idle_close_us = idle_close_us(sch);
-    if (sch->idle_close_us && sch->idle_close_us <= s->now.us)
-        return schedule_end(s, WORKFLOW_EXECUTION_STATUS_COMPLETED);
+    if (sch->idle_close_us && sch->idle_close_us <= s->now.us && !has_more) {
+        rc = generator_drain(s, &has_more);
+        if (rc < 0 || !has_more)
+            return rc < 0 ? rc : schedule_end(s, WORKFLOW_EXECUTION_STATUS_COMPLETED);
+    }
     sch->wake_us = next_wake(s, has_more);
     ledger_sweep(s);
     return s->failed ? err_std(s->err, ERR_NO_MEMORY) : 0;
@@ -408,11 +412,33 @@ int64_t schedule_due_us(const State__Execution *st) {
     return st->schedule->wake_us ? st->schedule->wake_us : CLOCK_NEVER;
 }
 
+/* What waits is over. What runs is kept until it ends, since its row has to say how; and so is what may have
+ * been started although the answer is not here yet. */
+static void end_starts(struct step *s, E__WorkflowExecutionStatus status) {
+    State__Schedule *sch = s->st->schedule;
+    const char *reason = status == WORKFLOW_EXECUTION_STATUS_TERMINATED
+                             ? "the schedule was deleted before it could be started"
+                             : "the schedule ended before it could be started";
+    for (size_t i = sch->n_starts; i-- > 0;) {
+        State__Start *start = sch->starts[i];
+        if (start_is_waiting(start))
+            start_drop(s, start, LEDGER_FATE_ENDED, reason);
+        else if (start->phase == PHASE_STARTING)
+            ledger_start(s, start, LEDGER_FATE_ENDED, reason);
+        else if (start->phase == PHASE_COMPLETED)
+            pb_remove_message(&sch->n_starts, sch->starts, i);
+    }
+}
+
 int schedule_end(struct step *s, E__WorkflowExecutionStatus status) {
     State__Schedule *sch = s->st->schedule;
+    bool has_more = false;
     if (!run_is_open(s->st))
         return err_set(s->err, ERR_NOT_FOUND, "schedule not found");
-    pb_clear_messages(&sch->n_starts, &sch->starts);
+    int rc = generator_drain(s, &has_more);
+    if (rc < 0)
+        return rc;
+    end_starts(s, status);
     pb_clear_messages(&sch->n_backfills, &sch->backfills);
     pb_clear_messages(&s->st->n_outbox, &s->st->outbox);
     sch->wake_us = sch->generate_us = sch->idle_close_us = 0;

@@ -52,6 +52,7 @@ struct schedule_birth {
     const char *namespace_id;
     const char *run_id;
     const char *request_id;
+    const char *previous_run_id; /* of the last schedule that had this id; "": there was none */
 };
 /* s->st is a fresh message; req->schedule is prepared. */
 int schedule_create(struct step *s, const struct schedule_birth *birth,
@@ -66,7 +67,8 @@ int schedule_trigger(struct step *s, const Rondo__TriggerScheduleRequest *req) m
 const State__ScheduleRequest *schedule_request_find(const State__Execution *st, const char *request_id);
 /* Whether what this request asked to start is neither started nor dropped nor waiting for another run. */
 bool schedule_is_deciding(const State__Execution *st, const State__ScheduleRequest *request);
-/* Deleted, or idle for long enough: whatever waits is dropped, letters are taken back, runs go on. */
+/* Deleted, or idle for long enough: whatever waits is dropped, letters are taken back, runs go on, and the
+ * ledger still hears how they end. */
 int schedule_end(struct step *s, E__WorkflowExecutionStatus status) must_check;
 int schedule_cancel_backfill(struct step *s, int64_t backfill_id) must_check;
 /* The holiday calendars of the namespace changed: future times may be others. */

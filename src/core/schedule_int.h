@@ -85,6 +85,7 @@ struct start_wish {
 /* A new one at the end, PENDING; NULL without memory. Its ledger row is not written yet. */
 State__Start *start_add(struct step *s, const struct start_wish *wish);
 State__Start *start_find(const State__Schedule *sch, int64_t id);
+void start_forget(State__Schedule *sch, const State__Start *start);
 /* Its fate is sealed: the row is written, and it is gone. */
 void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason);
 /* The letter goes out. */

@@ -183,6 +183,7 @@ Schedule__ScheduleInfo *schedule_info(const State__Execution *st, struct arena *
     info->create_time = pb_arena_timestamp(sch->create_us, arena);
     info->update_time = sch->update_us ? pb_arena_timestamp(sch->update_us, arena) : NULL;
     info->invalid_schedule_error = arena_strdup(arena, sch->invalid_error);
+    info->run_id = arena_strdup(arena, st->run_id);
     info->state_size_bytes = (int64_t)state__execution__get_packed_size(st);
     int rc = show_actions(sch, SIZE_MAX, arena, &info->n_recent_actions, &info->recent_actions);
     if (rc == 0)
@@ -216,6 +217,10 @@ static Schedule__ScheduleListInfo *list_info(const State__Execution *st, size_t 
     info->notes = sch->schedule->state->notes;
     info->paused = sch->schedule->state->paused;
     info->state_size_bytes = (int64_t)state_bytes;
+    if (sch->schedule->extras) { /* they stay where they are for as long as the answer is used */
+        info->holiday_calendars = sch->schedule->extras->holiday_calendars;
+        info->n_holiday_calendars = sch->schedule->extras->n_holiday_calendars;
+    }
     int rc = show_actions(sch, LIMIT_SCHEDULE_LISTED, arena, &info->n_recent_actions, &info->recent_actions);
     if (rc == 0)
         rc = show_future(sch, arena, &info->n_future_action_times, &info->future_action_times);
@@ -290,8 +295,9 @@ static struct verdict_text verdict_text(enum cal_verdict verdict) {
 }
 
 /* When it acts, or whether it will at all. */
-static const char *tense(const State__Schedule *sch, const struct times *t, int64_t nominal_s,
+static const char *tense(const State__Execution *st, const struct times *t, int64_t nominal_s,
                          struct arena *arena) {
+    const State__Schedule *sch = st->schedule;
     struct cal_time at;
     char text[CIVIL_TEXT_MAX];
     if (cal_next(t->real, t->seed, nominal_s * USEC_PER_SEC - 1, &at) != CAL_FOUND ||
@@ -299,6 +305,8 @@ static const char *tense(const State__Schedule *sch, const struct times *t, int6
         return "";
     if (at.actual_us <= sch->high_water_us)
         return "; it was considered, or lies before the schedule's time";
+    if (!run_is_open(st))
+        return "; the schedule has ended";
     if (schedule_is_exhausted(sch))
         return "; no actions remain";
     if (sch->schedule->state->paused && at.actual_us < schedule_pause_until_us(sch))
@@ -327,7 +335,7 @@ int schedule_explain(const State__Execution *st, const State__Namespace *space, 
     int64_t nominal_s = req->time->seconds;
     enum cal_verdict verdict = cal_judge(times.real, nominal_s, &index);
     struct verdict_text said = verdict_text(verdict);
-    const char *more = verdict == CAL_IS_TIME    ? tense(st->schedule, &times, nominal_s, arena)
+    const char *more = verdict == CAL_IS_TIME    ? tense(st, &times, nominal_s, arena)
                        : verdict == CAL_EXCLUDED ? times_exclusion(&times, nominal_s)
                                                  : "";
     civil_format(nominal_s, "Z", text);

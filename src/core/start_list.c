@@ -55,15 +55,18 @@ State__Start *start_add(struct step *s, const struct start_wish *wish) {
     return s->failed ? NULL : start;
 }
 
-void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason) {
-    State__Schedule *sch = s->st->schedule;
-    ledger_start(s, start, fate, reason);
+void start_forget(State__Schedule *sch, const State__Start *start) {
     for (size_t i = 0; i < sch->n_starts; i++) {
         if (sch->starts[i] == start) {
             pb_remove_message(&sch->n_starts, sch->starts, i);
             return;
         }
     }
+}
+
+void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason) {
+    ledger_start(s, start, fate, reason);
+    start_forget(s->st->schedule, start);
 }
 
 /* Two triggers of the same second are two actions: the second one gets a name of its own. */

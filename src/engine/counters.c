@@ -3,7 +3,7 @@
 
 #include "engine/engine_int.h"
 
-static_assert(LEDGER_FATE_CANCELED + 1 == COUNTED_FATES, "each fate of a ledger is counted");
+static_assert(LEDGER_FATE_ENDED + 1 == COUNTED_FATES, "each fate of a ledger is counted");
 
 void counters_init(struct engine_counters *c) {
     *c = (struct engine_counters){0};

@@ -5,7 +5,7 @@
 
 struct engine;
 
-#define COUNTED_FATES 14 /* values of Rondo__LedgerFate; counters.c checks it */
+#define COUNTED_FATES 15 /* values of Rondo__LedgerFate; counters.c checks it */
 
 struct engine_counters {
     /* Since the engine was made. */

@@ -3,7 +3,6 @@
 
 #include "base/mem.h"
 #include "engine/engine_int.h"
-#include "engine/schedule.h"
 
 /* time */
 
@@ -86,6 +85,8 @@ void engine_advance(struct engine *e, struct now now) {
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
     const struct heap_node *due = heap_top(&e->due), *deadline = heap_top(&e->deadlines);
     int64_t wait = CLOCK_NEVER;
+    if (!e->is_ready)
+        return CLOCK_NEVER; /* the store's answers wake it; what is due then waits for the last of them */
     if (due && !group_is_full(e))
         wait = MAX(due->key - now.wall.us, 0);
     if (deadline)
@@ -138,138 +139,14 @@ void engine_drain(struct engine *e) {
 
 /* start */
 
-struct restored { /* what recovery reads of a run; the rest is loaded when it is needed */
-    struct run_key key;
-    int64_t due_us;
-    bool is_ready;
-};
-
-struct recovery {
-    struct engine *e;
-    struct buf rows; /* struct restored */
-};
-
-static void recovery_free(struct engine *e) {
-    if (e->recovery)
-        buf_done(&e->recovery->rows);
-    mem_free(take(&e->recovery));
-}
-
-static void recovery_end(struct engine *e, int rc, const char *text) {
-    struct err err = {0};
-    if (rc < 0)
-        err_set(&err, rc, "%s", text);
-    e->is_ready = rc == 0;
-    if (e->is_ready)
-        schedules_refresh_all(e);
-    e->on_ready(e->ready_ctx, rc, &err);
-}
-
-static void go_offer(struct op *op) {
-    const struct run_key *key = op->req;
-    struct engine *e = op->e;
-    struct space *space = space_by_id(e, key->namespace_id);
-    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
-    if (rc == ERR_WAIT)
-        return;
-    if (rc == 0)
-        offer_all(e, op->run);
-    op_reply(op, NULL, (struct str){NULL, 0});
-    if (--e->restoring == 0)
-        recovery_end(e, 0, "");
-}
-
-static int restore_stub(struct engine *e, const struct restored *r) {
-    struct space *space = space_by_id(e, r->key.namespace_id);
-    if (!space || r->due_us == CLOCK_NEVER)
-        return 0;
-    struct run *run = run_get(e, r->key, space);
-    return run && !heap_has(&run->due) ? heap_add(&e->due, &run->due, r->due_us) : run ? 0 : ERR_NO_MEMORY;
-}
-
-static void due_row(struct read *r, const struct row *row) {
-    struct recovery *rec = r->owner;
-    struct restored one = {{row->namespace_id, row->run_id}, row->due_us, row->is_ready};
-    buf_add(&rec->rows, &one, sizeof(one));
-}
-
-static void due_done(struct read *r, int rc) {
-    struct recovery *rec = r->owner;
-    struct engine *e = rec->e;
-    size_t n = rec->rows.len / sizeof(struct restored);
-    const struct restored *all = (const struct restored *)(const void *)rec->rows.data;
-    if (rc == 0 && !buf_ok(&rec->rows))
-        rc = ERR_NO_MEMORY;
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = restore_stub(e, &all[i]);
-    e->restoring = 1; /* so that it ends only after the last was begun */
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        if (!all[i].is_ready)
-            continue;
-        e->restoring++;
-        errand_start(e, go_offer, &all[i].key, sizeof(all[i].key));
-    }
-    log_emit(e->log, LOG_recovered, log_int("open_runs", (int64_t)n));
-    recovery_free(e);
-    if (rc < 0)
-        recovery_end(e, rc, "The open runs cannot be read from the store.");
-    else if (--e->restoring == 0)
-        recovery_end(e, 0, "");
-}
-
-static void deployment_row(struct read *r, const struct row *row) {
-    struct recovery *rec = r->owner;
-    ensure(deployment_add(rec->e, row->namespace_id, row->body) == 0);
-    drainage_expect(rec->e);
-}
-
-static void deployments_done(struct read *r, int rc) {
-    struct recovery *rec = r->owner;
-    struct engine *e = rec->e;
-    if (rc < 0) {
-        recovery_free(e);
-        recovery_end(e, rc, "The worker deployments cannot be read from the store.");
-        return;
-    }
-    e->start_read = (struct read){.kind = READ_DUE, .row = due_row, .done = due_done, .owner = rec};
-    store_read(e->store, &e->start_read);
-}
-
-static void namespace_row(struct read *r, const struct row *row) {
-    struct recovery *rec = r->owner;
-    ensure(space_add(rec->e, row->body) == 0);
-}
-
-static void namespaces_done(struct read *r, int rc) {
-    struct recovery *rec = r->owner;
-    struct engine *e = rec->e;
-    for (const char *const *name = e->cfg.namespaces; rc == 0 && name && *name; name++) {
-        if (!space_find(e, *name))
-            rc = space_create(e, *name, e->cfg.retention_us);
-        if (rc == 0)
-            rc = space_seed_attributes(e, space_find(e, *name));
-    }
-    if (rc < 0) {
-        recovery_free(e);
-        recovery_end(e, rc, "The namespaces cannot be read from the store.");
-        return;
-    }
-    e->start_read = (struct read){
-        .kind = READ_DEPLOYMENTS, .row = deployment_row, .done = deployments_done, .owner = rec};
-    store_read(e->store, &e->start_read);
-}
-
 int engine_new(const struct engine_config *cfg, struct now now,
                void (*ready)(void *ctx, int rc, const struct err *e), void *ctx, struct engine **ret) {
     struct engine *e = mem_zalloc(sizeof(*e));
-    struct recovery *rec = mem_zalloc(sizeof(*rec));
-    if (!e || !rec) {
-        mem_free(e);
-        mem_free(rec);
+    if (!e)
         return ERR_NO_MEMORY;
-    }
     e->cfg = *cfg;
     e->limits = cfg->limits;
+    e->queue_tasks_max = cfg->queue_tasks_max ? cfg->queue_tasks_max : ENGINE_QUEUE_TASKS;
     e->long_poll_us = cfg->long_poll_us ? cfg->long_poll_us : ENGINE_LONG_POLL_MS * USEC_PER_MS;
     e->store = cfg->store;
     e->log = cfg->log;
@@ -300,17 +177,16 @@ int engine_new(const struct engine_config *cfg, struct now now,
     list_init(&e->errands);
     list_init(&e->page_reads);
     list_init(&e->retries);
-    e->recovery = rec;
+    list_init(&e->backlogs);
+    list_init(&e->hungry);
     e->soon_end = &e->soon;
     e->next_sweep_us = usec_add(now.mono.us, ENGINE_SWEEP_MS * USEC_PER_MS);
     e->next_reap_us = CLOCK_NEVER;
-    rec->e = e;
-    buf_init(&rec->rows, SIZE_MAX);
     *ret = e;
-    e->start_read =
-        (struct read){.kind = READ_NAMESPACES, .row = namespace_row, .done = namespaces_done, .owner = rec};
-    store_read(e->store, &e->start_read);
-    return 0;
+    int rc = recovery_begin(e);
+    if (rc < 0)
+        engine_free(take(ret));
+    return rc;
 }
 
 /* the end */
@@ -393,6 +269,7 @@ static void free_contents(struct engine *e) {
     struct deployment *d;
     for (size_t i = 0; (q = map_next(&e->queues, &i));)
         queue_free(q);
+    backlogs_free(e);
     for (size_t i = 0; (c = map_next(&e->currents, &i));)
         mem_free(c);
     for (size_t i = 0; (run = map_next(&e->runs, &i));) {

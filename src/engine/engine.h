@@ -34,6 +34,7 @@ struct engine_config {
     struct log *log;
     uint64_t seed; /* for ids; from the operating system, or from the simulator */
     size_t resident_runs_max; /* runs kept in memory beyond those in use */
+    size_t queue_tasks_max; /* tasks of one priority of a queue kept in memory; 0: the default */
     const char *const *namespaces; /* made at start when missing; NULL-terminated */
     int64_t retention_us; /* of namespaces made at start */
     const char *const
@@ -41,7 +42,6 @@ struct engine_config {
     struct core_limits limits; /* what an operator set */
     int64_t long_poll_us; /* the longest wait for events or for an update; 0: the default */
     const struct cal_zones *zones; /* for cron schedules; NULL: only UTC is known */
-    uint32_t planted_bug; /* 0; a test may switch on one known bug to see that it is found */
     /* Sends a callback and ends it with engine_callback_sent(), now or later. NULL: none is ever sent. */
     void (*send_callback)(void *ctx, struct callback_send *send);
     void *callback_ctx;

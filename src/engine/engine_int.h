@@ -29,22 +29,8 @@
 #include "state.pb-c.h"
 #include "store/store.h"
 
-/* Bugs that a test may plant (engine_config.planted_bug) to see that it is found. */
-enum {
-    ENGINE_BUG_REPLY_BEFORE_COMMIT = 1,
-    ENGINE_BUG_FORGET_REQUEST_ID = 2,
-    ENGINE_BUG_LOSE_LETTERS = 3, /* those that were under way when the process ended */
-    ENGINE_BUG_LOSE_SUCCESSOR = 4, /* the next run of a chain is not in the same commit */
-    ENGINE_BUG_LOSE_UPDATE = 5, /* an accepted update is answered before it is durable */
-    ENGINE_BUG_RESET_LOSES_SIGNALS = 6,
-    ENGINE_BUG_CHILD_DOES_NOT_WAIT = 7, /* its first task comes before its parent knows it */
-    ENGINE_BUG_IGNORE_CLOSE_POLICY = 8,
-    ENGINE_BUG_LOSE_ACTION = 9, /* what a schedule was starting when the process ended */
-    ENGINE_BUG_MARK_RUNS_AHEAD = 10, /* a schedule passes over times that are still to come */
-    ENGINE_BUG_LOSE_ACTION_END = 11, /* a schedule does not hear that its run has ended */
-};
-
 struct queue;
+struct backlog;
 struct task;
 struct query;
 
@@ -159,6 +145,7 @@ struct op {
     struct heap_node deadline; /* by the monotonic clock */
 
     struct run *run; /* pinned */
+    struct run *held; /* pinned too, whatever `run` becomes; NULL: none */
     uint64_t wait_seq; /* a group that must be durable too before it ends */
     bool continues; /* goes on, instead of ending, when its group is durable */
     struct err err;
@@ -237,6 +224,11 @@ struct engine {
     struct heap passes; /* queues whose rate holds tasks back */
     struct list recent; /* runs with a body, least recently used first */
     size_t body_count;
+    struct list backlogs; /* of queues */
+    struct list hungry; /* struct backlog: those that go on after the next commit */
+    size_t queue_tasks_max; /* of each priority of a queue, in memory */
+    int64_t last_backlog;
+    uint64_t backlog_seq; /* the group that removed what an earlier life left; 0: none yet */
 
     struct group *open; /* being filled */
     struct group *flight; /* with the store */
@@ -250,7 +242,7 @@ struct engine {
     struct pending_effect **soon_end;
     struct list page_reads;
     struct list retries; /* ops that try again later */
-    struct recovery *recovery; /* while starting */
+    struct recovery *recovery; /* while starting (recovery.c) */
     bool is_sweeping; /* retention.c */
     bool sweep_is_behind;
     int64_t next_sweep_us;
@@ -266,7 +258,6 @@ struct engine {
     struct run_key doomed[ENGINE_REAP_RUNS];
     size_t doomed_count;
     struct read start_read;
-    size_t restoring; /* errands that rebuild queues at start */
     struct list sends; /* struct sending: callbacks under way */
     struct engine_counters counters;
     int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
@@ -277,6 +268,7 @@ struct engine {
 struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(struct op *op));
 void op_start(struct op *op); /* go(), or an error when the engine is not ready */
 void op_pin(struct op *op, struct run *run);
+void op_hold(struct op *op, struct run *run); /* besides op->run; NULL lets go */
 void op_fail(struct op *op); /* ends with op->err now */
 void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail); /* ends now */
 /* Ends with this answer once everything that op->run shows is durable. */
@@ -425,6 +417,8 @@ struct group *group_open(struct engine *e); /* the open group; NULL: no memory *
 int group_add_run(struct engine *e, struct run *run) must_check;
 bool group_is_full(const struct engine *e);
 void group_free(struct group *g);
+/* The last group with anything in it: what it holds was perhaps answered already, and must be seen. */
+uint64_t group_last_change(const struct engine *e);
 void run_effect(struct engine *e, struct run *run, const struct effect *fx);
 /* Puts what lists show of the run into the batch, if that has changed (visibility.c). */
 void visibility_seal(struct group *g, struct run *run);
@@ -488,6 +482,12 @@ struct route {
     int64_t ramping_us;
 };
 
+/* The tasks of one priority that are in memory. */
+struct lane {
+    struct list tasks; /* oldest first */
+    size_t count;
+};
+
 struct queue {
     struct str key;
     struct version version; /* of the workers that poll it; points into the key */
@@ -500,9 +500,12 @@ struct queue {
     struct space *space;
     char *name;
     bool is_activity;
-    struct list tasks[QUEUE_PRIORITIES]; /* by priority, then oldest first */
+    bool is_sticky; /* as its last poll said: it belongs to one worker */
+    struct lane lanes[QUEUE_PRIORITIES]; /* by priority */
+    struct backlog *backlog; /* tasks behind those of the lanes, in the store; NULL: none */
     struct list pollers; /* op.link */
-    size_t task_count;
+    size_t task_count; /* of the lanes and the backlog */
+    bool is_shut; /* its worker said goodbye: what comes from the backlog goes elsewhere */
     int64_t last_poll_us; /* monotonic; INT64_MIN: never, or shut down */
     struct visitor *visitors; /* who polled lately, for describe */
     size_t visitor_count;
@@ -514,7 +517,7 @@ struct queue {
 /* A worker that polled a queue. */
 struct visitor {
     char *identity;
-    int64_t last_us; /* wall */
+    int64_t first_us, last_us; /* wall */
     double rate;
 };
 
@@ -542,10 +545,29 @@ bool route_is_blind(struct engine *e, const struct run *run);
 bool route_keeps_sticky(struct engine *e, const struct run *run);
 void routes_changed(struct engine *e);
 void routes_settle(struct engine *e); /* moves tasks that wait in the wrong queue */
+/* Whether the task waits in the right queue; and its way to the right one. */
+bool route_fits(struct engine *e, const struct queue *q, const struct task *t);
+void route_move(struct engine *e, const struct queue *q, struct task *t);
+
+/* backlogs (backlog.c) */
+
+size_t backlog_count(const struct queue *q, int lane);
+int64_t backlog_since_us(const struct queue *q, int lane); /* of a lane that has some */
+void backlog_add(struct engine *e, struct queue *q, int lane, struct task *t); /* takes it */
+void backlog_fill(struct engine *e, struct queue *q); /* reads what the lanes have room for */
+void backlog_sift(struct engine *e, struct queue *q); /* moves what belongs elsewhere */
+void backlog_clear(struct queue *q); /* removes it from the store */
+void backlog_drop(struct queue *q); /* from memory only */
+void backlogs_resume(struct engine *e); /* after a commit: those that waited for it */
+void backlogs_free(struct engine *e);
+
 bool queue_has_worker(const struct engine *e, const struct queue *q);
 void queue_add(struct engine *e, struct queue *q, struct task *t);
 struct task *queue_pop(struct engine *e, struct queue *q); /* NULL: nothing, or not yet by its rate */
-void queue_take_out(struct queue *q, struct task *t); /* wherever it waits */
+void queue_take_out(struct queue *q, struct task *t); /* wherever it waits in memory */
+void queue_extend(struct queue *q, int lane, struct task *t); /* with one from the backlog */
+void queue_resume(struct engine *e, struct queue *q); /* the backlog has moved */
+void queue_shut(struct engine *e, struct queue *q); /* its worker said goodbye */
 void queue_visit(struct engine *e, struct queue *q, const char *identity, double rate);
 void queue_watch_rate(struct engine *e, struct queue *q); /* wakes it when its rate allows the next task */
 void queues_advance(struct engine *e); /* hands out what a rate held back */
@@ -561,16 +583,20 @@ void offer_workflow_task(struct engine *e, struct run *run);
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
 /* Removes closed runs whose time is up, a few at a time. */
 void retention_sweep(struct engine *e);
-/* Removes op->run, which is closed, with everything that is kept of it, and answers when that is durable. */
-void op_remove_run(struct op *op, const ProtobufCMessage *resp);
 /* Removes this run, which is terminated first when it is open. */
 void run_doom(struct engine *e, const struct run_key *key);
 /* The workflow id means no run any more. */
 void current_forget(struct engine *e, struct run *run);
 /* Delivers a letter of this run's outbox (letters.c). */
 void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter_id);
-/* Everything in this run that could be done now. */
-void offer_all(struct engine *e, struct run *run);
+void offer_tasks(struct engine *e, struct run *run); /* all that workers could do for it now */
+void offer_messages(struct engine *e, struct run *run); /* its letters and callbacks that are under way */
+bool has_messages(const State__Execution *st);
+
+/* recovery */
+
+int recovery_begin(struct engine *e) must_check;
+void recovery_free(struct engine *e);
 
 /* workers */
 

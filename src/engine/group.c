@@ -210,6 +210,7 @@ static void group_durable(struct batch *b) {
         readers_wake(e, run);
         run_unpin(e, run);
     }
+    backlogs_resume(e);
     batch_clear(&g->batch);
     if (e->spare)
         group_free(g);
@@ -239,4 +240,10 @@ void run_effect(struct engine *e, struct run *run, const struct effect *fx) {
         updates_close(e, run); /* readers and queries are told with every commit */
         break;
     }
+}
+
+uint64_t group_last_change(const struct engine *e) {
+    if (e->open && (e->open->run_count || e->open->batch.count))
+        return e->open->seq;
+    return e->flight ? e->flight->seq : 0;
 }

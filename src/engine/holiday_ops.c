@@ -1,6 +1,6 @@
 /* Calls about the holiday calendars of a namespace: put, list, delete.
  *
- * They are part of the namespace's state and written with it. After a change, every schedule that names a
+ * They are part of the namespace's state and written with it. After a change, every schedule that names the
  * calendar computes its times anew, behind the answer (refresh.c). A schedule may name a calendar that was
  * deleted: then that excludes nothing. */
 #include "core/holiday.h"
@@ -16,13 +16,31 @@ static size_t calendar_index(const State__Namespace *st, const char *name) {
     return i;
 }
 
+/* What schedules have to be told, once for each calendar. NULL without memory. */
+static State__HolidayChange *change_of(State__Namespace *st, const char *name) {
+    bool failed = false;
+    for (size_t i = 0; i < st->n_holiday_changes; i++)
+        if (streq(st->holiday_changes[i]->name, name))
+            return st->holiday_changes[i];
+    State__HolidayChange *change = pb_new(&state__holiday_change__descriptor, &failed);
+    if (!change)
+        return NULL;
+    pb_set_string(&change->name, name, &failed);
+    if (failed) {
+        pb_free(change);
+        return NULL;
+    }
+    pb_append_message(&st->n_holiday_changes, &st->holiday_changes, change, &failed);
+    return failed ? NULL : change;
+}
+
 /* The change is in memory: to the disk with it. ERR_NO_MEMORY: nothing was written. */
-static int keep_change(struct op *op, struct space *s) {
-    s->st->holiday_change++;
-    if (space_write(op->e, s) == 0)
-        return 0;
-    s->st->holiday_change--;
-    return op_out_of_memory(op);
+static int keep_change(struct op *op, struct space *s, const char *name) {
+    State__HolidayChange *change = change_of(s->st, name);
+    if (!change)
+        return op_out_of_memory(op);
+    change->change = ++s->st->holiday_change; /* should that fail, it is told for nothing */
+    return space_write(op->e, s) == 0 ? 0 : op_out_of_memory(op);
 }
 
 static void reply_changed(struct op *op, struct space *s, const ProtobufCMessage *resp) {
@@ -67,7 +85,7 @@ static int put(struct op *op, struct space *s, const Rondo__HolidayCalendar *c) 
     }
     if (failed)
         return op_out_of_memory(op);
-    int rc = keep_change(op, s);
+    int rc = keep_change(op, s, c->name);
     if (rc < 0 && old) {
         st->holiday_calendars[i] = old;
         pb_free(copy);
@@ -114,7 +132,7 @@ static int remove_calendar(struct op *op, struct space *s, const char *name) {
     size_t behind = (n - i - 1) * sizeof(struct Rondo__HolidayCalendar *);
     memmove(st->holiday_calendars + i, st->holiday_calendars + i + 1, behind);
     st->n_holiday_calendars = n - 1;
-    int rc = keep_change(op, s);
+    int rc = keep_change(op, s, name);
     if (rc == 0) {
         pb_free(old);
         return 0;

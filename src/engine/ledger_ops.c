@@ -1,9 +1,9 @@
 /* Reading the ledger of a schedule: as a list, or for what became of one time.
  *
- * The happy path: the schedule is found by its id, the call waits until all that the schedule shows is on
- * disk, the store is asked for one page, the last entries first, and its rows, which are packed entries of
- * the answer, are handed on as they are. A page token holds the id that the next page lies below, so a page
- * is the same whatever was added meanwhile. */
+ * The happy path: the schedule is found by its id, also when it has ended, the call waits until all that the
+ * schedule shows is on disk, the store is asked for one page, the last entries first, and its rows, which are
+ * packed entries of the answer, are handed on as they are. A page token holds the id that the next page lies
+ * below, so a page is the same whatever was added meanwhile. */
 #include "core/schedule.h"
 #include "engine/question.h"
 #include "engine/schedule.h"
@@ -132,16 +132,31 @@ static int read_fates(struct op *op, const Rondo__ListScheduleLedgerRequest *req
     return 0;
 }
 
+/* Whose ledger it is. NULL without memory. */
+static Rondo__ListScheduleLedgerResponse *head_of(struct op *op) {
+    struct arena *a = op->call->arena;
+    const State__Execution *st = op->run->body->st;
+    Rondo__ListScheduleLedgerResponse *r = arena_new(a, Rondo__ListScheduleLedgerResponse);
+    if (!r)
+        return NULL;
+    rondo__list_schedule_ledger_response__init(r);
+    r->run_id = arena_strdup(a, st->run_id);
+    r->previous_run_id = arena_strdup(a, st->schedule->previous_run_id);
+    r->status = (E__WorkflowExecutionStatus)st->status;
+    r->end_time = run_is_open(st) ? NULL : pb_arena_timestamp(st->close_us, a);
+    return arena_failed(a) ? NULL : r;
+}
+
 static int prepare(struct op *op, const Rondo__ListScheduleLedgerRequest *req) {
-    static const Rondo__ListScheduleLedgerResponse empty = RONDO__LIST_SCHEDULE_LEDGER_RESPONSE__INIT;
+    Rondo__ListScheduleLedgerResponse *head = head_of(op);
     struct ledger_page *p = arena_new(op->call->arena, struct ledger_page);
-    if (!p)
+    if (!p || !head)
         return op_out_of_memory(op);
     bool is_sized = req->maximum_page_size > 0 && req->maximum_page_size <= ENGINE_LEDGER_PAGE_ROWS;
     p->key = op->run->key;
     p->size = is_sized ? (size_t)req->maximum_page_size : ENGINE_LEDGER_PAGE_ROWS;
     p->filter.before_id = INT64_MAX;
-    p->head = &empty.base;
+    p->head = &head->base;
     p->field = FIELD_ENTRIES;
     op->extra = p;
     int rc = read_times(op, req, &p->filter);
@@ -155,7 +170,7 @@ static void go_list(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0)
-        rc = op_need_schedule(op, space, req->schedule_id);
+        rc = op_need_past_schedule(op, space, req->schedule_id, req->run_id);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)
@@ -200,7 +215,7 @@ static void go_explain(struct op *op) {
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0)
-        rc = op_need_schedule(op, space, req->schedule_id);
+        rc = op_need_past_schedule(op, space, req->schedule_id, req->run_id);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)

@@ -1,12 +1,12 @@
 /* Delivering letters: what one run must tell another.
  *
- * Three parts, each of which may wait for a load: read the letter and the event
- * behind it from the sender; do it to the receiver; tell the sender, whose step
- * takes the letter out of its outbox. Groups become durable in order, so what
- * the receiver did is never on disk before the letter, nor the report before
- * what the receiver did; when nothing has to be loaded all three are one
- * commit. A crash in between only means that the letter is delivered again,
- * which the receiver notices. */
+ * Three parts: read the letter and the event behind it from the sender; do it to
+ * the receiver; tell the sender, whose step takes the letter out of its outbox.
+ * The first two may wait for a load. The sender stays in memory from then on, so
+ * that what the receiver does and what the sender learns of it are one commit:
+ * a letter that names no run, delivered again after a crash, could otherwise meet
+ * the next run of its workflow id, which does not know it. Groups become durable
+ * in order, so neither is on disk before the letter. */
 #include "core/child.h"
 #include "core/external.h"
 #include "core/letter.h"
@@ -61,6 +61,7 @@ static void letter_retry_later(struct op *op) {
     int64_t until = usec_add(op->e->now.mono.us, ENGINE_LETTER_RETRY_MS * USEC_PER_MS);
     op->e->counters.letters_retried++;
     op_pin(op, NULL);
+    op_hold(op, NULL);
     op_park(op, &op->e->retries, until, letter_again);
 }
 
@@ -160,6 +161,7 @@ static void go_letter(struct op *op) {
         letter_retry_later(op);
         return;
     }
+    op_hold(op, op->run);
     op->go = go_deliver;
     go_deliver(op);
 }
@@ -248,7 +250,7 @@ static int deliver_child(struct op *op, struct space *space) {
                               .birth = {.parent = &parent,
                                         .root_workflow_id = d->root_workflow_id,
                                         .root_run_id = d->root_run_id,
-                                        .is_held = op->e->cfg.planted_bug != ENGINE_BUG_CHILD_DOES_NOT_WAIT}};
+                                        .is_held = true}};
     if (!req.versioning_override) /* what the parent says for this child comes first */
         versioning_inherit(&plan.birth, &req, &d->legacy);
     if (verdict != START_SAME && !is_override_served(op, space, a)) {
@@ -333,8 +335,7 @@ static int deliver_close(struct op *op, struct space *space) {
     int rc = find_receiver(op, space, d->letter->run_id);
     if (rc == ERR_WAIT)
         return rc;
-    bool obeys = op->e->cfg.planted_bug != ENGINE_BUG_IGNORE_CLOSE_POLICY;
-    if (rc == 0 && run_is_open(op->run->body->st) && obeys) {
+    if (rc == 0 && run_is_open(op->run->body->st)) {
         Ws__RequestCancelWorkflowExecutionRequest req = WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_REQUEST__INIT;
         struct run_caller caller = {.execution = &d->from};
         op_step_begin(op, &s);
@@ -479,15 +480,32 @@ static bool is_taken_back(struct op *op) {
     return sender && sender->body && !letter_find(sender->body->st, d->letter_id);
 }
 
-static int refuse_action(struct op *op) {
+/* Nothing is wrong with the action: the server has no room for it now. */
+static bool is_passing(int rc) {
+    return rc == ERR_BUSY || rc == ERR_NO_MEMORY || rc == ERR_FULL;
+}
+
+/* The schedule is told why, and when the reason may pass it tries again. */
+static int refuse_action(struct op *op, int rc) {
     struct delivery *d = op->extra;
     d->outcome.error = arena_strdup(op->call->arena, op->err.text);
+    d->outcome.is_retryable = is_passing(rc);
     return d->outcome.error ? 0 : ERR_NO_MEMORY;
 }
 
 static bool is_action_of(const State__Execution *st, const State__ScheduledBy *by) {
     return st->scheduled_by && streq(st->scheduled_by->run_id, by->run_id) &&
            st->scheduled_by->start_id == by->start_id;
+}
+
+/* What a client that starts a workflow must pass, an action must pass too: the namespace and the limits may
+ * have changed since the schedule was made. */
+static int admit_action(struct op *op, struct space *space) {
+    const struct delivery *d = op->extra;
+    int rc = op_need_open_space(op, space->st->name, &space);
+    if (rc == 0)
+        rc = op_check_start(op, space, d->order.request);
+    return rc == 0 ? op_need_room(op) : rc;
 }
 
 static int deliver_action(struct op *op, struct space *space) {
@@ -497,23 +515,23 @@ static int deliver_action(struct op *op, struct space *space) {
                               .birth = {.last_completion_result = d->order.last_completion_result,
                                         .continued_failure = d->order.continued_failure,
                                         .scheduled_by = d->order.scheduled_by}};
-    if (run_validate_start(plan.req, space->st, op->e->cfg.zones, &op->e->limits, &op->err) < 0)
-        return refuse_action(op); /* the namespace has changed since the schedule was made */
     op->request_id = d->letter->request_id;
     int rc = op_judge_start(op, space, plan.req, &verdict);
-    if (rc < 0)
+    if (rc == ERR_WAIT)
         return rc;
-    if (is_taken_back(op))
+    if (rc == 0 && is_taken_back(op))
         return 0;
     /* It may have been delivered before, and the run since then have continued as another. */
-    bool is_ours = op->run && is_action_of(op->run->body->st, d->order.scheduled_by);
-    d->outcome.is_taken = !is_ours && (verdict == START_REFUSED || verdict == START_EXISTING);
+    bool is_ours = rc == 0 && op->run && is_action_of(op->run->body->st, d->order.scheduled_by);
+    if (rc == 0 && !is_ours)
+        rc = admit_action(op, space);
+    d->outcome.is_taken = rc == 0 && !is_ours && (verdict == START_REFUSED || verdict == START_EXISTING);
     if (d->outcome.is_taken)
         return 0;
-    if (!is_ours)
+    if (rc == 0 && !is_ours)
         rc = op_start_by_verdict(op, space, &plan, verdict);
     if (rc < 0)
-        return rc;
+        return refuse_action(op, rc);
     memcpy(d->child_run_id.s, op->run->body->st->first_run_id, UUID_TEXT_LEN);
     d->outcome.run_id = d->child_run_id.s;
     return 0;
@@ -545,8 +563,7 @@ static int deliver_action_closed(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     struct step s;
     int rc = find_receiver(op, space, NULL);
-    bool is_heard = op->e->cfg.planted_bug != ENGINE_BUG_LOSE_ACTION_END;
-    if (rc == 0 && run_is_open(op->run->body->st) && is_heard) {
+    if (rc == 0) {
         op_step_begin(op, &s);
         schedule_action_closed(&s, d->letter->event_id, &d->end);
         rc = op_step_end(op, &s, 0, true);

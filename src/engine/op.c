@@ -49,9 +49,18 @@ void op_pin(struct op *op, struct run *run) {
     op->page_next = 0; /* a page that was read belongs to the run before */
 }
 
+void op_hold(struct op *op, struct run *run) {
+    if (run)
+        run_pin(run);
+    if (op->held)
+        run_unpin(op->e, op->held);
+    op->held = run;
+}
+
 void op_finish(struct op *op) {
     op_unpark(op);
     op_pin(op, NULL);
+    op_hold(op, NULL);
     buf_done(&op->page);
     task_free(take(&op->task));
     if (op->page_read)
@@ -83,7 +92,7 @@ static struct group *group_of(const struct op *op) {
     const struct run *run = op->run;
     uint64_t seq = run && run->body ? run->body->group_seq : 0;
     seq = MAX(seq, op->wait_seq);
-    if (seq <= e->durable_seq || e->cfg.planted_bug == ENGINE_BUG_REPLY_BEFORE_COMMIT)
+    if (seq <= e->durable_seq)
         return NULL;
     if (e->flight && e->flight->seq == seq)
         return e->flight;

@@ -304,6 +304,8 @@ static int poll_enter(struct op *op, const struct poll *p, struct space *space, 
         return rc;
     struct queue *base = queue_get(op->e, space, is_activity, name);
     op->queue = base && is_versioned ? queue_get_version(op->e, base, p->version) : base;
+    if (op->queue)
+        op->queue->is_sticky = p->is_sticky;
     return op->queue ? 0 : op_out_of_memory(op);
 }
 

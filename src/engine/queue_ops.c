@@ -23,7 +23,8 @@ static void go_unstick(struct op *op) {
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
-static void queue_shut(struct engine *e, struct queue *q) {
+void queue_shut(struct engine *e, struct queue *q) {
+    q->is_shut = true;
     q->last_poll_us = INT64_MIN;
     q->rate = 0; /* nobody is left to protect */
     for (struct task *t; (t = queue_pop(e, q));) {
@@ -151,9 +152,13 @@ static void describe_pollers(struct op *op, const struct queue *q, Ws__DescribeT
 
 static int64_t oldest_age_us(const struct op *op, const struct queue *q) {
     int64_t oldest = op->e->now.mono.us;
-    for (int p = 0; p < QUEUE_PRIORITIES; p++)
-        if (!list_empty(&q->tasks[p]))
-            oldest = MIN(oldest, container_of(q->tasks[p].next, struct task, link)->added_us);
+    for (int p = 0; p < QUEUE_PRIORITIES; p++) {
+        const struct list *tasks = &q->lanes[p].tasks;
+        if (!list_empty(tasks))
+            oldest = MIN(oldest, container_of(tasks->next, struct task, link)->added_us);
+        if (backlog_count(q, p))
+            oldest = MIN(oldest, backlog_since_us(q, p));
+    }
     return op->e->now.mono.us - oldest;
 }
 

@@ -1,5 +1,6 @@
 /* Task queues: tasks that wait for a worker, or workers that wait for a task;
- * never both. They live in memory only and are rebuilt from the runs at start.
+ * never both. They are rebuilt from the runs at start. What is more than memory
+ * should hold waits in the store (backlog.c).
  *
  * An entry is a hint. Whether the task still exists is decided when a worker
  * takes it, by the step on its run; stale entries are dropped then. */
@@ -45,20 +46,35 @@ struct queue *queue_find_version(struct engine *e, const struct queue *base, str
     return q;
 }
 
-static struct task *pop_first(struct queue *q) {
+static struct task *lane_pop(struct queue *q, struct lane *l) {
+    struct list *n = list_pop(&l->tasks);
+    if (!n)
+        return NULL;
+    l->count--;
+    q->task_count--;
+    return container_of(n, struct task, link);
+}
+
+/* A lane whose first tasks are on their way from the store holds back those of lower priority. */
+static struct task *pop_first(struct engine *e, struct queue *q) {
     for (int p = 0; p < QUEUE_PRIORITIES; p++) {
-        struct list *n = list_pop(&q->tasks[p]);
-        if (n) {
-            q->task_count--;
-            return container_of(n, struct task, link);
-        }
+        struct lane *l = &q->lanes[p];
+        if (!l->count && backlog_count(q, p))
+            backlog_fill(e, q);
+        struct task *t = lane_pop(q, l);
+        if (t)
+            backlog_fill(e, q);
+        if (t || backlog_count(q, p))
+            return t;
     }
     return NULL;
 }
 
 void queue_free(struct queue *q) {
-    for (struct task *t; (t = pop_first(q));)
-        task_free(t);
+    for (int p = 0; p < QUEUE_PRIORITIES; p++)
+        for (struct task *t; (t = lane_pop(q, &q->lanes[p]));)
+            task_free(t);
+    backlog_drop(q);
     for (size_t i = 0; i < q->visitor_count; i++)
         mem_free(q->visitors[i].identity);
     mem_free(q->visitors);
@@ -86,6 +102,7 @@ void queues_forget(struct engine *e, const struct space *space) {
             continue;
         map_remove(&e->queues, q->key);
         heap_remove(&e->passes, &q->pass);
+        backlog_clear(q);
         queue_free(q);
     }
 }
@@ -112,7 +129,7 @@ static struct queue *queue_get_key(struct engine *e, struct space *space, bool i
     q->is_activity = is_activity;
     q->last_poll_us = INT64_MIN;
     for (int p = 0; p < QUEUE_PRIORITIES; p++)
-        list_init(&q->tasks[p]);
+        list_init(&q->lanes[p].tasks);
     list_init(&q->pollers);
     list_init(&q->versions);
     q->base = q;
@@ -163,15 +180,22 @@ void task_free(struct task *t) {
     mem_free(t);
 }
 
-static struct list *lane_of(struct queue *q, const struct task *t) {
+static int lane_of(const struct task *t) {
     int p = t->priority >= 1 && t->priority <= QUEUE_PRIORITIES ? t->priority : QUEUE_PRIORITY_DEFAULT;
-    return &q->tasks[p - 1];
+    return p - 1;
 }
 
 void queue_take_out(struct queue *q, struct task *t) {
-    if (list_linked(&t->link))
-        q->task_count--;
+    if (!list_linked(&t->link))
+        return;
+    q->lanes[lane_of(t)].count--;
+    q->task_count--;
     list_remove(&t->link);
+}
+
+void queue_extend(struct queue *q, int lane, struct task *t) {
+    list_append(&q->lanes[lane].tasks, &t->link);
+    q->lanes[lane].count++;
 }
 
 /* Rates */
@@ -187,15 +211,17 @@ static void count_pass(struct engine *e, struct queue *q) {
 }
 
 void queue_watch_rate(struct engine *e, struct queue *q) {
-    if (q->task_count && !list_empty(&q->pollers) && !heap_has(&q->pass))
+    if (q->task_count && !list_empty(&q->pollers) && !may_pass(e, q) && !heap_has(&q->pass))
         ensure(heap_add(&e->passes, &q->pass, q->next_pass_us) == 0);
 }
 
 struct task *queue_pop(struct engine *e, struct queue *q) {
     if (!q->task_count || !may_pass(e, q))
         return NULL;
-    count_pass(e, q);
-    return pop_first(q);
+    struct task *t = pop_first(e, q);
+    if (t)
+        count_pass(e, q);
+    return t;
 }
 
 static void hand_out(struct engine *e, struct queue *q) {
@@ -221,16 +247,30 @@ int64_t queues_next_pass_us(const struct engine *e) {
 }
 
 void queue_add(struct engine *e, struct queue *q, struct task *t) {
+    int lane = lane_of(t);
     t->added_us = q->last_add_us = e->now.mono.us;
-    list_append(lane_of(q, t), &t->link);
     q->task_count++;
+    /* A query has someone who waits for it in memory. */
+    if (t->kind != TASK_QUERY && (q->lanes[lane].count >= e->queue_tasks_max || backlog_count(q, lane)))
+        backlog_add(e, q, lane, t);
+    else
+        queue_extend(q, lane, t);
     hand_out(e, q);
 }
 
 void queue_put_back(struct engine *e, struct queue *q, struct task *t) {
-    list_prepend(lane_of(q, t), &t->link);
+    struct lane *l = &q->lanes[lane_of(t)];
+    list_prepend(&l->tasks, &t->link);
+    l->count++;
     q->task_count++;
     hand_out(e, q);
+}
+
+void queue_resume(struct engine *e, struct queue *q) {
+    if (q->is_shut)
+        queue_shut(e, q);
+    else
+        hand_out(e, q);
 }
 
 /* Who polls */
@@ -248,7 +288,7 @@ static struct visitor *visitor_of(struct queue *q, const char *identity) {
         return NULL;
     if (q->visitor_count == ENGINE_QUEUE_VISITORS) {
         mem_free(oldest->identity);
-        oldest->identity = copy;
+        *oldest = (struct visitor){.identity = copy};
         return oldest;
     }
     struct visitor *bigger = mem_resize(q->visitors, (q->visitor_count + 1) * sizeof(*bigger));
@@ -265,10 +305,13 @@ static struct visitor *visitor_of(struct queue *q, const char *identity) {
 void queue_visit(struct engine *e, struct queue *q, const char *identity, double rate) {
     struct visitor *v = visitor_of(q, identity);
     q->last_poll_us = e->now.mono.us;
+    q->is_shut = false;
     q->rate = rate; /* the last word counts */
     if (!v)
         return;
     v->last_us = e->now.wall.us;
+    if (!v->first_us)
+        v->first_us = v->last_us;
     v->rate = rate;
 }
 
@@ -344,17 +387,25 @@ void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {
     queue_add(e, q, t);
 }
 
-void offer_all(struct engine *e, struct run *run) {
+void offer_tasks(struct engine *e, struct run *run) {
     const State__Execution *st = run->body->st;
     offer_workflow_task(e, run);
     for (size_t i = 0; i < st->n_activities; i++)
         offer_activity_task(e, run, st->activities[i]->scheduled_event_id);
+}
+
+bool has_messages(const State__Execution *st) {
+    for (size_t i = 0; i < st->n_callbacks; i++)
+        if (st->callbacks[i]->state == CALLBACK_STATE_SCHEDULED)
+            return true;
+    return st->n_outbox > 0;
+}
+
+void offer_messages(struct engine *e, struct run *run) {
+    const State__Execution *st = run->body->st;
     for (size_t i = 0; i < st->n_callbacks; i++)
         if (st->callbacks[i]->state == CALLBACK_STATE_SCHEDULED)
             callback_begin(e, &run->key, (int64_t)i);
-    bool is_losing = e->cfg.planted_bug == ENGINE_BUG_LOSE_LETTERS ||
-                     (e->cfg.planted_bug == ENGINE_BUG_LOSE_ACTION && st->schedule);
     for (size_t i = 0; i < st->n_outbox; i++)
-        if (!is_losing)
-            letter_begin(e, &run->key, st->outbox[i]->id);
+        letter_begin(e, &run->key, st->outbox[i]->id);
 }

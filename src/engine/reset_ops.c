@@ -123,7 +123,6 @@ static int reapply_all(struct op *op, struct step *s, struct str rest, const str
 static int reapply(struct op *op, struct step *s, const struct reset *r, struct str rest) {
     struct reapply_choice choice = reapply_choice(op->req);
     choice.is_base = true;
-    choice.no_signals |= op->e->cfg.planted_bug == ENGINE_BUG_RESET_LOSES_SIGNALS;
     int rc = reapply_all(op, s, rest, &choice);
     choice.is_base = false;
     for (const struct reset_part *p = r->base.next; p && rc == 0; p = p->next)

@@ -79,11 +79,6 @@ static void go_remove(struct op *op) {
     remove_run(op, is_known && uuid_eq(current, run->key.run_id));
 }
 
-void op_remove_run(struct op *op, const ProtobufCMessage *resp) {
-    op->extra = (void *)(uintptr_t)resp;
-    op_continue_durable(op, go_remove);
-}
-
 /* An open run is terminated first; once that is durable the run goes. */
 static void remove_begin(struct op *op, const ProtobufCMessage *resp) {
     const State__Execution *st = op->run->body->st;
@@ -97,10 +92,12 @@ static void remove_begin(struct op *op, const ProtobufCMessage *resp) {
             rc = run_terminate(&s, "Delete workflow execution", NULL, "history-service", NULL, 0);
         rc = op_step_end(op, &s, rc, true);
     }
-    if (rc < 0)
+    if (rc < 0) {
         op_fail(op);
-    else
-        op_remove_run(op, resp);
+        return;
+    }
+    op->extra = (void *)(uintptr_t)resp;
+    op_continue_durable(op, go_remove);
 }
 
 /* By request */

@@ -142,32 +142,40 @@ void routes_changed(struct engine *e) {
     drainage_expect(e);
 }
 
+bool route_fits(struct engine *e, const struct queue *q, const struct task *t) {
+    int64_t revision;
+    return !t->is_routed ||
+           version_eq(route_target(queue_route(e, q->base), t->ramp_place, t->wants_ramp, &revision),
+                      q->version);
+}
+
 /* Without memory for the queue the task would wait for workers that do not come: the process ends and
  * recovery offers it again. */
+void route_move(struct engine *e, const struct queue *q, struct task *t) {
+    int64_t revision;
+    struct version v = route_target(queue_route(e, q->base), t->ramp_place, t->wants_ramp, &revision);
+    struct queue *to = queue_get_version(e, q->base, v);
+    ensure(to);
+    if (t->query)
+        t->query->queue = to;
+    queue_add(e, to, t);
+}
+
 static void move_misplaced(struct engine *e, struct queue *q) {
     struct list found;
-    int64_t revision;
     list_init(&found);
-    const struct route *r = queue_route(e, q->base);
     for (int p = 0; p < QUEUE_PRIORITIES; p++) {
-        list_for_safe(&q->tasks[p], n) {
+        list_for_safe(&q->lanes[p].tasks, n) {
             struct task *t = container_of(n, struct task, link);
-            if (!t->is_routed ||
-                version_eq(route_target(r, t->ramp_place, t->wants_ramp, &revision), q->version))
+            if (route_fits(e, q, t))
                 continue;
             queue_take_out(q, t);
             list_append(&found, &t->link);
         }
     }
-    for (struct list *n; (n = list_pop(&found));) {
-        struct task *t = container_of(n, struct task, link);
-        struct version v = route_target(queue_route(e, q->base), t->ramp_place, t->wants_ramp, &revision);
-        struct queue *to = queue_get_version(e, q->base, v);
-        ensure(to);
-        if (t->query)
-            t->query->queue = to;
-        queue_add(e, to, t);
-    }
+    for (struct list *n; (n = list_pop(&found));)
+        route_move(e, q, container_of(n, struct task, link));
+    backlog_sift(e, q);
 }
 
 void routes_settle(struct engine *e) {

@@ -344,7 +344,9 @@ int op_need_current(struct op *op, struct space *space, const char *workflow_id,
         list_append(&c->waiters, &op->link);
         return ERR_WAIT;
     }
-    *ret_known = c->state == CURRENT_KNOWN;
+    const struct run *run = run_find(e, &(struct run_key){space->id, c->run_id});
+    bool is_going = run && run->is_removed; /* the store may still have it: the removal is on its way there */
+    *ret_known = c->state == CURRENT_KNOWN && !is_going;
     *ret_run_id = c->run_id;
     if (current_is_idle(c) && !current_is_needed(e, c))
         current_free(e, c); /* asked again, it is read again; what is not resident is not cached */

@@ -6,6 +6,7 @@
 #include "engine/schedule.h"
 
 #include "core/attributes.h"
+#include "core/holiday.h"
 #include "core/schedule.h"
 #include "core/validate.h"
 #include "engine/copy.h"
@@ -81,8 +82,12 @@ static int validate_create(struct op *op, const Ws__CreateScheduleRequest *req, 
 
 int op_create_schedule(struct op *op, struct space *space, const Ws__CreateScheduleRequest *req) {
     struct engine *e = op->e;
+    const char *previous;
+    int rc = op_last_schedule_run(op, space, req->schedule_id, &previous);
+    if (rc < 0)
+        return rc;
     struct uuid_text run_id = uuid_format(uuid_timed(&e->rng, e->now.wall));
-    struct schedule_birth birth = {space->st->id, run_id.s, req->request_id};
+    struct schedule_birth birth = {space->st->id, run_id.s, req->request_id, previous};
     struct run *run = NULL;
     struct step s;
     bool failed = false;
@@ -90,7 +95,7 @@ int op_create_schedule(struct op *op, struct space *space, const Ws__CreateSched
     if (!st)
         return op_out_of_memory(op);
     step_begin(e, space, st, op->call->arena, &op->err, &s);
-    int rc = schedule_create(&s, &birth, req);
+    rc = schedule_create(&s, &birth, req);
     if (rc == 0)
         rc = run_settle(&s);
     if (rc == 0 && (rc = run_keep_new(e, space, &s, &run)) < 0)
@@ -135,6 +140,8 @@ static void go_create(struct op *op) {
     }
     if (rc == ERR_NOT_FOUND)
         rc = op_create_schedule(op, space, &prepared);
+    if (rc == ERR_WAIT)
+        return;
     if (rc < 0)
         op_fail(op);
     else
@@ -160,6 +167,8 @@ static void go_describe(struct op *op) {
         ws__describe_schedule_response__init(r);
         r->schedule = schedule_shown(st, a);
         r->info = schedule_info(st, a);
+        if (r->info)
+            holidays_show_missing(st->schedule->schedule->extras, space->st, r->info, a);
         r->memo = copy_or_null(a, st->memo);
         r->search_attributes = copy_or_null(a, st->search_attributes);
         r->conflict_token = schedule_token(st, a);
@@ -233,16 +242,11 @@ static void go_delete(struct op *op) {
     int rc = check_caller(op, req->identity, "");
     if (rc == 0)
         rc = find(op, req->namespace_, req->schedule_id, &space);
-    if (rc == ERR_WAIT)
-        return;
     if (rc == 0) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, schedule_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED), true);
     }
-    if (rc < 0)
-        op_fail_durable(op);
-    else
-        op_remove_run(op, &resp.base);
+    end_change(op, rc, &resp.base);
 }
 
 /* Trigger: the answer waits until the action was started, or something else became of it. */
@@ -293,6 +297,8 @@ static void go_trigger(struct op *op) {
     struct space *space;
     struct step s;
     int rc = check_caller(op, req->identity, req->request_id);
+    if (rc == 0)
+        rc = schedule_validate_trigger(req->overlap_policy, req->scheduled_time, &op->err);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
     if (rc == 0)

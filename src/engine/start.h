@@ -6,9 +6,12 @@
 struct start_plan {
     const Ws__StartWorkflowExecutionRequest *req;
     struct run_birth birth; /* ids are filled in */
-    bool ends_current;      /* op->run is terminated in the same commit */
+    bool ends_current; /* op->run is terminated in the same commit */
 };
 
+/* Whether the namespace and the limits allow it, whoever asks. */
+int op_check_start(struct op *op, const struct space *space,
+                   const Ws__StartWorkflowExecutionRequest *req) must_check;
 /* What req would do now: *ret, with op->run the current run if there is one. ERR_WAIT as always. */
 int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowExecutionRequest *req,
                    enum start_verdict *ret) must_check;

@@ -175,9 +175,7 @@ int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowEx
         rc = op_need_run(op, space, run_id);
     if (rc < 0)
         return rc;
-    bool forgets = op->e->cfg.planted_bug == ENGINE_BUG_FORGET_REQUEST_ID;
-    *ret = is_known ? run_judge_start(req, forgets ? "" : op->request_id, op->run->body->st, &op->err)
-                    : START_NEW;
+    *ret = is_known ? run_judge_start(req, op->request_id, op->run->body->st, &op->err) : START_NEW;
     return 0;
 }
 
@@ -271,8 +269,10 @@ static void reply_eager(struct op *op) {
     reply_started(op, true, tail);
 }
 
-static int check_blobs(struct op *op, const Ws__StartWorkflowExecutionRequest *req) {
-    int rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
+int op_check_start(struct op *op, const struct space *space, const Ws__StartWorkflowExecutionRequest *req) {
+    int rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
+    if (rc == 0)
+        rc = op_check_blob(op, (const ProtobufCMessage *)req->input);
     return rc == 0 ? op_check_memo(op, req->memo) : rc;
 }
 
@@ -282,9 +282,7 @@ static void go_start(struct op *op) {
     struct space *space;
     int rc = op_need_open_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(req, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
-    if (rc == 0 && !op->request_id)
-        rc = check_blobs(op, req);
+        rc = op_check_start(op, space, req);
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
     if (rc == 0)
@@ -404,9 +402,7 @@ static void go_signal_with_start(struct op *op) {
     struct space *space;
     int rc = op_need_open_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = run_validate_start(&start, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
-    if (rc == 0 && !op->request_id)
-        rc = check_blobs(op, &start);
+        rc = op_check_start(op, space, &start);
     if (rc == 0 && !op->request_id)
         rc = op_check_blob(op, (const ProtobufCMessage *)req->signal_input);
     if (rc == 0)

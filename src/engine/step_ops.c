@@ -115,8 +115,7 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     ensure(keep_effects(e, run, s, is_durable) == 0);
     ensure(keep_ledger(e, run, s) == 0);
     struct run *next = NULL;
-    bool keeps_next = s->next && e->cfg.planted_bug != ENGINE_BUG_LOSE_SUCCESSOR;
-    ensure(!keeps_next || run_keep_new(e, run->space, s->next, &next) == 0);
+    ensure(!s->next || run_keep_new(e, run->space, s->next, &next) == 0);
     return 0;
 }
 
@@ -132,9 +131,6 @@ void run_undo(struct engine *e, struct run *run) {
 int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) {
     if (rc == 0)
         rc = run_settle(s);
-    if (op->e->cfg.planted_bug == ENGINE_BUG_MARK_RUNS_AHEAD && s->st->schedule)
-        s->st->schedule->high_water_us =
-            usec_add(MAX(s->st->schedule->high_water_us, s->now.us), USEC_PER_SEC);
     if (rc == 0) {
         rc = run_keep(op->e, op->run, s, is_durable);
         if (rc < 0)

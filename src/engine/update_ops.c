@@ -105,10 +105,7 @@ static void update_reply(struct op *op, E__UpdateWorkflowExecutionLifecycleStage
         update_fail(op);
         return;
     }
-    if (op->e->cfg.planted_bug == ENGINE_BUG_LOSE_UPDATE)
-        op_reply(op, m, (struct str){NULL, 0});
-    else
-        op_reply_durable(op, m, (struct str){NULL, 0});
+    op_reply_durable(op, m, (struct str){NULL, 0});
 }
 
 static void reply_failure(struct op *op, Failure__Failure *failure) {

@@ -53,6 +53,17 @@ static void add_us(struct gathering *g, const char *name, int64_t us) {
     add_value(g, name, value_int(us * NSEC_PER_USEC));
 }
 
+static void add_texts(struct gathering *g, const char *name, char *const *texts, size_t n) {
+    struct value *values = n ? arena_array(g->arena, struct value, n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        char *copy = arena_strdup(g->arena, texts[i]);
+        ensure(values && copy);
+        values[i] = value_text(str_of(copy));
+    }
+    if (n)
+        g->list[g->count++] = (struct attribute){str_of(name), values, n};
+}
+
 static void add_built_ins(struct gathering *g, const State__Execution *st) {
     add_text(g, "WorkflowId", st->workflow_id);
     add_text(g, "RunId", st->run_id);
@@ -91,6 +102,9 @@ static void add_schedule(struct gathering *g, const State__Execution *st) {
         add_us(g, "ScheduleNextActionTime", sched->future_us[0]);
     if (sched->idle_close_us)
         add_us(g, "ScheduleIdleCloseTime", sched->idle_close_us);
+    if (sched->schedule->extras)
+        add_texts(g, "ScheduleHolidayCalendars", sched->schedule->extras->holiday_calendars,
+                  sched->schedule->extras->n_holiday_calendars);
     if (st->close_us)
         add_us(g, "CloseTime", st->close_us);
 }

@@ -173,19 +173,12 @@ static void go_read(struct op *op) {
         op_reply(op, l->empty, buf_str(&op->page));
 }
 
-/* The last group with anything in it: what it holds was perhaps answered already, and must be seen. */
-static uint64_t last_change(const struct engine *e) {
-    if (e->open && (e->open->run_count || e->open->batch.count))
-        return e->open->seq;
-    return e->flight ? e->flight->seq : 0;
-}
-
 static void begin_read(struct op *op, int rc) {
     if (rc < 0) {
         op_fail(op);
         return;
     }
-    op->wait_seq = last_change(op->e);
+    op->wait_seq = group_last_change(op->e);
     op_continue_durable(op, go_read);
 }
 

@@ -6,12 +6,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/pager.h"
+#include "cli/shell.h"
 #include "command/command.h"
 #include "main/run.h"
 
-#define HELP_BYTES_MAX (64u << 10)
+#define HELP_BYTES_MAX (256u << 10)
+#define MAN_BYTES_MAX (4u << 20)
 #define HELP_WORDS_MAX 16
 
 static const struct opt globals[] = {
@@ -23,6 +27,17 @@ static const struct opt globals[] = {
                        .standard = "text",
                        .choices = "text|table|json|jsonl|none",
                        .help = "How to print what goes to stdout."},
+    [GLOBAL_COLOR] = {.name = "color",
+                      .type = OPT_CHOICE,
+                      .arg = "WHEN",
+                      .standard = "auto",
+                      .choices = "auto|always|never",
+                      .help =
+                          "Whether tables have colours. Never when NO_COLOR is set, unless it says always."},
+    [GLOBAL_NO_PAGER] = {.name = "no-pager",
+                         .type = OPT_FLAG,
+                         .env = "RONDO_NO_PAGER",
+                         .help = "On a terminal, do not show long lists and help through $PAGER."},
 };
 
 static const struct opt root_flags[] = {
@@ -61,7 +76,27 @@ static const struct opt_example dev_examples[] = {
     {"rondo server start-dev --port 0 --headless -o json", "For a test: any free port, named on stdout"},
 };
 
-enum { COMMAND_ROOT, COMMAND_SERVER, COMMAND_START_DEV, COMMAND_VERSION, COMMAND_HELP, COMMAND_ASKING };
+static const struct opt_example bash_examples[] = {
+    {"source <(rondo completion bash)", "For this shell; in ~/.bashrc for every one"}};
+static const struct opt_example zsh_examples[] = {
+    {"source <(rondo completion zsh)", "For this shell; in ~/.zshrc, after compinit, for every one"}};
+static const struct opt_example fish_examples[] = {
+    {"rondo completion fish | source", "For this shell; in ~/.config/fish/config.fish for every one"}};
+static const struct opt_example man_examples[] = {{"rondo man > rondo.1", "A page for man -l rondo.1"}};
+
+enum {
+    COMMAND_ROOT,
+    COMMAND_SERVER,
+    COMMAND_START_DEV,
+    COMMAND_VERSION,
+    COMMAND_HELP,
+    COMMAND_COMPLETION,
+    COMMAND_BASH,
+    COMMAND_ZSH,
+    COMMAND_FISH,
+    COMMAND_MAN,
+    COMMAND_ASKING,
+};
 
 #define ROWS(a) (a), ARRAY_LEN(a)
 static const struct opt_command commands[] = {
@@ -79,6 +114,17 @@ static const struct opt_command commands[] = {
     [COMMAND_VERSION] = {"version", "Show the version", "Shows the version.", NULL, 0, NULL, 0},
     [COMMAND_HELP] = {"help", "Show the help of a command", "Shows the help of a command: rondo help server",
                       NULL, 0, NULL, 0},
+    [COMMAND_COMPLETION] = {.path = "completion",
+                            .summary = "Complete commands and flags in a shell",
+                            .text = "Prints a script that makes a shell complete commands and flags."},
+    [COMMAND_BASH] = {"completion bash", "Complete in bash", "Prints the script for bash.", NULL, 0,
+                      ROWS(bash_examples)},
+    [COMMAND_ZSH] = {"completion zsh", "Complete in zsh", "Prints the script for zsh.", NULL, 0,
+                     ROWS(zsh_examples)},
+    [COMMAND_FISH] = {"completion fish", "Complete in fish", "Prints the script for fish.", NULL, 0,
+                      ROWS(fish_examples)},
+    [COMMAND_MAN] = {"man", "Print the manual page", "Prints the manual page of all commands, for man(1).",
+                     NULL, 0, ROWS(man_examples)},
 #define GROUP(id, path_, summary_)                                                                           \
     [COMMAND_ASKING + COMMAND_##id] = {.path = path_, .summary = summary_, .text = summary_ "."},
 #define COMMAND(id, path_, call, items, columns, summary_, text_, example, what)                             \
@@ -88,17 +134,37 @@ static const struct opt_command commands[] = {
                                        &command_opts[FLAGS_OF_##id],                                         \
                                        FLAGS_END_##id - FLAGS_OF_##id,                                       \
                                        &command_examples[COMMAND_##id],                                      \
-                                       1},
+                                       1,                                                                    \
+                                       command_sets,                                                         \
+                                       SET_COUNT},
+#define LOCAL(id, path_, items, columns, summary_, text_, example, what)                                     \
+    [COMMAND_ASKING + COMMAND_##id] = {path_,                                                                \
+                                       summary_,                                                             \
+                                       text_,                                                                \
+                                       &command_opts[FLAGS_OF_##id],                                         \
+                                       FLAGS_END_##id - FLAGS_OF_##id,                                       \
+                                       &command_examples[COMMAND_##id],                                      \
+                                       1,                                                                    \
+                                       command_sets,                                                         \
+                                       SET_CLIENT},
 #define FLAG(...)
 #define END(...)
 #include "command/commands.def"
 #undef GROUP
 #undef COMMAND
+#undef LOCAL
 #undef FLAG
 #undef END
 };
 
-static const struct opt_program program = {"rondo", ROWS(commands), ROWS(globals)};
+static const char exit_codes[] =
+    "0: done.\n1: the server said no, did not answer in time, or what was waited for failed.\n"
+    "2: the command line, or a file of flags, is wrong; nothing was sent.\n"
+    "3: no server could be reached; nothing was done.";
+static const char files[] = "~/.config/temporalio/temporal.toml: profiles (rondo config).\n"
+                            "~/.config/temporalio/temporal.yaml: environments (rondo env).";
+
+static const struct opt_program program = {"rondo", ROWS(commands), ROWS(globals), exit_codes, files};
 
 enum output output_of(const struct opt_args *a) {
     const char *text = opt_global_text(a, GLOBAL_OUTPUT);
@@ -107,16 +173,45 @@ enum output output_of(const struct opt_args *a) {
     return streq(text, "text") || streq(text, "table") ? OUTPUT_TEXT : OUTPUT_JSON;
 }
 
+static int print_buf(struct buf *out) {
+    bool ok = buf_ok(out) && fwrite(out->data, 1, out->len, stdout) == out->len && fflush(stdout) == 0;
+    buf_done(out);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
 static int print_help(const struct opt_args *a) {
+    struct pager pager = {0};
     struct buf out;
     buf_init(&out, HELP_BYTES_MAX);
     if (output_of(a) == OUTPUT_JSON)
         opt_help_json(a, &out);
     else
         opt_help(a, &out);
-    bool ok = buf_ok(&out) && fwrite(out.data, 1, out.len, stdout) == out.len && fflush(stdout) == 0;
-    buf_done(&out);
-    return ok ? EXIT_DONE : EXIT_FAILED;
+    if (output_of(a) == OUTPUT_TEXT && !opt_global_flag(a, GLOBAL_NO_PAGER))
+        pager_open(&pager, a->env);
+    int code = print_buf(&out);
+    bool is_paged = pager.pid != 0;
+    pager_close(&pager);
+    return is_paged ? EXIT_DONE : code; /* the reader may have left before the end */
+}
+
+static int print_man(void) {
+    struct buf out;
+    buf_init(&out, MAN_BYTES_MAX);
+    opt_man(&program, &out);
+    return print_buf(&out);
+}
+
+static int print_script(const char *shell) {
+    return fputs(shell_script(shell), stdout) >= 0 && fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* What a shell asks through its script. */
+static int print_words(int argc, char *const *argv) {
+    struct buf out;
+    buf_init(&out, HELP_BYTES_MAX);
+    opt_complete(&program, argc, argv, &out);
+    return print_buf(&out);
 }
 
 static int print_version(const struct opt_args *a) {
@@ -142,12 +237,30 @@ static enum command_format format_of(const struct opt_args *a) {
     return streq(opt_global_text(a, GLOBAL_OUTPUT), "jsonl") ? FORMAT_JSONL : FORMAT_JSON;
 }
 
-static int run(const struct opt_args *a) {
+/* Escape sequences are for terminals that understand them, and for readers who do not mind. */
+static bool has_color(const struct opt_args *a) {
+    const char *when = opt_global_text(a, GLOBAL_COLOR);
+    if (!streq(when, "auto"))
+        return streq(when, "always");
+    return isatty(STDOUT_FILENO) && strempty(a->env("NO_COLOR")) && !streq(a->env("TERM"), "dumb");
+}
+
+static struct command_style style_of(const struct opt_args *a) {
+    return (struct command_style){
+        .format = format_of(a), .has_color = has_color(a), .has_pager = !opt_global_flag(a, GLOBAL_NO_PAGER)};
+}
+
+static int run_asking(struct opt_args *a) {
+    struct command_style style = style_of(a);
+    return (int)command_run((enum command_id)(a->command - &commands[COMMAND_ASKING]), a, &style);
+}
+
+static int run(struct opt_args *a) {
     if (opt_global_flag(a, GLOBAL_HELP))
         return print_help(a);
-    /* A group has no flags of its own, and asks for nothing. */
-    if (a->command >= &commands[COMMAND_ASKING] && a->command->opt_count)
-        return (int)command_run((enum command_id)(a->command - &commands[COMMAND_ASKING]), a, format_of(a));
+    /* A group shares no flags, and asks for nothing. */
+    if (a->command >= &commands[COMMAND_ASKING] && a->command->set_count)
+        return run_asking(a);
     switch (a->command - commands) {
     case COMMAND_SERVER:
         return command_server(a);
@@ -155,6 +268,14 @@ static int run(const struct opt_args *a) {
         return command_start_dev(a);
     case COMMAND_VERSION:
         return print_version(a);
+    case COMMAND_BASH:
+        return print_script("bash");
+    case COMMAND_ZSH:
+        return print_script("zsh");
+    case COMMAND_FISH:
+        return print_script("fish");
+    case COMMAND_MAN:
+        return print_man();
     default:
         return a->command == &commands[COMMAND_ROOT] && opt_flag(a, ROOT_VERSION) ? print_version(a)
                                                                                   : print_help(a);
@@ -177,6 +298,8 @@ static int help_words(int argc, char *const *argv, char *help, char *words[HELP_
 
 int program_main(int argc, char *const *argv) {
     char help[] = "--help";
+    if (argc > 1 && streq(argv[1], SHELL_COMPLETE))
+        return print_words(argc - 2, argv + 2);
     char *words[HELP_WORDS_MAX];
     if (argc > 1 && streq(argv[1], "help")) {
         argc = help_words(argc, argv, help, words);

@@ -8,7 +8,7 @@
 
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 }; /* and those of command/command.h */
 
-enum { GLOBAL_HELP, GLOBAL_OUTPUT };
+enum { GLOBAL_HELP, GLOBAL_OUTPUT, GLOBAL_COLOR, GLOBAL_NO_PAGER };
 
 enum { ROOT_VERSION };
 

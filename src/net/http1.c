@@ -64,6 +64,8 @@ struct http1_later {
     struct event *closed;
     void (*on_gone)(void *ctx);
     void *ctx;
+    void (*on_sent)(void *ctx); /* of an answer in pieces */
+    bool is_sending; /* a piece is not with the kernel yet */
 };
 
 static struct str method_name(enum evhttp_cmd_type type) {
@@ -133,6 +135,7 @@ static void later_gone(struct http1_later *l) {
 static void on_closed(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
     struct http1_later *l = ctx;
     struct evhttp_connection *connection = evhttp_request_get_connection(l->req);
+    evhttp_connection_set_closecb(connection, NULL, NULL);
     later_gone(l);
     evhttp_connection_free(connection); /* and the request */
 }
@@ -161,6 +164,57 @@ void http1_answer(struct http1_later *l, struct http1_response *resp) {
     later_free(l);
     send_response(req, resp);
     buf_done(&resp->body);
+}
+
+/* Answers in pieces. */
+
+/* evhttp gave the connection up: the peer is gone or takes nothing. When that happened while a piece was
+ * being written, the request has lost its connection and is ours to free. */
+static void on_lost(struct evhttp_connection *connection unused_arg, void *ctx) {
+    struct http1_later *l = ctx;
+    struct evhttp_request *req = l->req;
+    bool is_ours = !evhttp_request_get_connection(req);
+    later_gone(l);
+    if (is_ours)
+        evhttp_send_reply_end(req); /* only frees it */
+}
+
+static void on_written(struct evhttp_connection *connection unused_arg, void *ctx) {
+    struct http1_later *l = ctx;
+    if (!l->is_sending)
+        return;
+    l->is_sending = false;
+    l->on_sent(l->ctx);
+}
+
+void http1_begin(struct http1_later *l, const char *content_type, void (*on_sent)(void *ctx)) {
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(l->req);
+    l->on_sent = on_sent;
+    evhttp_connection_set_closecb(evhttp_request_get_connection(l->req), on_lost, l);
+    /* Without memory for a header the peer gets an answer that it cannot read, and goes. */
+    (void)evhttp_add_header(headers, "Content-Type", content_type);
+    (void)evhttp_add_header(headers, "Cache-Control", "no-store");
+    (void)evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
+    evhttp_send_reply_start(l->req, HTTP_OK, NULL);
+}
+
+void http1_send(struct http1_later *l, struct str bytes) {
+    struct evbuffer *piece = evbuffer_new();
+    ensure(!l->is_sending && bytes.n > 0);
+    l->is_sending = true;
+    if (piece && evbuffer_add(piece, bytes.p, bytes.n) == 0)
+        evhttp_send_reply_chunk_with_cb(l->req, piece, on_written, l);
+    else
+        event_active(l->closed, EV_CLOSED, 0); /* a piece is missing: the peer must not take it for whole */
+    if (piece)
+        evbuffer_free(piece);
+}
+
+void http1_end(struct http1_later *l) {
+    struct evhttp_request *req = l->req;
+    evhttp_connection_set_closecb(evhttp_request_get_connection(req), NULL, NULL);
+    later_free(l);
+    evhttp_send_reply_end(req);
 }
 
 /* Requests. */
@@ -310,7 +364,11 @@ uint16_t http1_server_port(const struct http1_server *s) {
 void http1_server_free(struct http1_server *s) {
     if (!s)
         return;
-    list_for_safe(&s->waiting, n) later_gone(container_of(n, struct http1_later, link));
+    list_for_safe(&s->waiting, n) {
+        struct http1_later *l = container_of(n, struct http1_later, link);
+        evhttp_connection_set_closecb(evhttp_request_get_connection(l->req), NULL, NULL);
+        later_gone(l);
+    }
     if (s->http)
         evhttp_free(s->http);
     sweep(s);

@@ -48,6 +48,14 @@ struct http1_later *http1_take(const struct http1_request *q, void (*on_gone)(vo
                                void *ctx) must_check;
 void http1_answer(struct http1_later *l, struct http1_response *resp); /* frees the body */
 
+/* An answer without an end in sight, in pieces, instead of http1_answer(). After http1_begin() each
+ * http1_send() waits until its bytes have been handed to the kernel and then calls on_sent(ctx), from the
+ * loop: who sends one piece at a time holds no more than that for a peer that reads slowly. A peer that takes
+ * nothing for as long as any write may take is gone. http1_end() says that it is complete. */
+void http1_begin(struct http1_later *l, const char *content_type, void (*on_sent)(void *ctx));
+void http1_send(struct http1_later *l, struct str bytes); /* not empty; not before the last was sent */
+void http1_end(struct http1_later *l); /* l is gone */
+
 /* Port 0 picks one. ERR_UNAVAILABLE with a text when it cannot listen there. */
 int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct http1_handler *h,
                      struct http1_server **ret, struct err *reterr) must_check;

@@ -17,9 +17,10 @@
 #include "base/mem.h"
 #include "engine/engine.h"
 #include "json/json.h"
+#include "net/path.h"
+#include "net/query.h"
 #include "rpc.pb-c.h"
 #include "serve/dispatch.h"
-#include "serve/query.h"
 #include "serve/routes.h"
 #include "wire/encode.h"
 #include "wire/grpc.h"
@@ -170,7 +171,7 @@ static const struct call_ops api_ops = {call_replied, call_failed};
 static int set_path(const struct route *route, struct str url, ProtobufCMessage *m, struct arena *a,
                     struct err *reterr) {
     struct str path = str_of(route->path), name, text, value;
-    while (route_next_variable(&path, &url, &name, &text)) {
+    while (path_next_variable(&path, &url, &name, &text)) {
         int rc = query_decode(a, text, false, &value, reterr);
         if (rc == 0)
             rc = json_set(m, name, value, JSON_SET_OVER, a, reterr);

@@ -1,9 +1,9 @@
 /* Paths of the HTTP/1.1 listener.
  *
  * /healthz says that the process lives, /readyz that it takes work,
- * /metrics is for Prometheus, /namespaces is a page for people, and api.c has Temporal's HTTP API. Whatever
- * is not there is a JSON error with the number of the gRPC code and a text.
- * Apart from the two probes a request must come under a host that is ours. */
+ * /metrics is for Prometheus, /namespaces is a page for people, src/mistral has
+ * Mistral's dialect and api.c Temporal's HTTP API. Whatever is not there is a JSON error with the number of
+ * the gRPC code and a text. Apart from the two probes a request must come under a host that is ours. */
 #include "serve/http.h"
 
 #include "engine/engine.h"
@@ -92,7 +92,7 @@ static void on_request(void *ctx, const struct http1_request *q, struct http1_re
         on_namespaces(h, q, resp);
     else if (str_is(q->path, "/metrics"))
         on_metrics(h, q, resp);
-    else if (!api_request(&h->api, q, resp))
+    else if (!mistral_request(&h->mistral, q, resp) && !api_request(&h->api, q, resp))
         answer_error(resp, HTTP_NOT_FOUND, GRPC_NOT_FOUND, "There is nothing at this path.");
 }
 

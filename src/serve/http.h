@@ -1,8 +1,9 @@
 /* What the HTTP/1.1 listener answers: health for probes, metrics for Prometheus, a page for people,
- * Temporal's HTTP API. */
+ * Temporal's HTTP API, Mistral's dialect. */
 #pragma once
 
 #include "base/clock.h"
+#include "mistral/mistral.h"
 #include "net/http1.h"
 #include "serve/address.h"
 #include "serve/api.h"
@@ -13,6 +14,7 @@ struct http {
     struct address bound;
     struct engine *engine; /* ready before the listener opens */
     struct api api;
+    struct mistral mistral;
     struct mono begin; /* when the server was made */
     bool is_draining;
 };

@@ -59,7 +59,7 @@ static const struct method method_table[] = {
 };
 
 static const char *const service_names[] = {SERVICE_WORKFLOW, SERVICE_OPERATOR, SERVICE_HEALTH,
-                                            SERVICE_SCHEDULE};
+                                            SERVICE_SCHEDULE, SERVICE_QUEUE};
 
 const struct method *method_at(size_t i) {
     return i < ARRAY_LEN(method_table) ? &method_table[i] : NULL;

@@ -17,7 +17,3 @@ struct route {
  * GET. */
 const struct route *route_find(struct str verb, struct str path, unsigned *ret_verbs);
 const struct route *route_at(size_t i); /* NULL past the end */
-
-/* Steps through the variables of a path that matched: name is the field, value the segment as it stands in
- * the URL. Both slices start out as the row's path and the request's. False when there is none left. */
-bool route_next_variable(struct str *path, struct str *url, struct str *ret_name, struct str *ret_value);

@@ -20,6 +20,7 @@
 #include "host/zoneinfo.h"
 #include "net/h2.h"
 #include "net/http1.h"
+#include "serve/bridge.h"
 #include "serve/callbacks.h"
 #include "serve/dispatch.h"
 #include "serve/http.h"
@@ -56,6 +57,7 @@ static void on_turn(void *ctx) {
     if (!s->engine)
         return;
     dispatch_return_lost(&s->dispatch);
+    mistral_sweep(&s->http.mistral);
     api_sweep(&s->http.api);
     struct now now = host_now();
     engine_advance(s->engine, now);
@@ -263,7 +265,9 @@ int server_new(const struct server_config *cfg, struct server **ret, struct err 
         return err_std(reterr, ERR_NO_MEMORY);
     s->log = cfg->log;
     s->http.begin = begin;
+    struct mistral_server lent = bridge_server(&s->dispatch);
     api_init(&s->http.api, &s->dispatch);
+    mistral_init(&s->http.mistral, &lent, &s->zones, host_entropy());
     int rc = dispatch_init(&s->dispatch, cfg->log, cfg->store_name, host_entropy());
     if (rc < 0) {
         mem_free(s);
@@ -302,6 +306,7 @@ void server_free(struct server *s) {
     http1_client_free(s->callbacks.client);
     h2_server_free(s->h2_server);
     http1_server_free(s->http_server);
+    mistral_sweep(&s->http.mistral);
     api_sweep(&s->http.api);
     dispatch_done(&s->dispatch);
     timer_free(s->wake);

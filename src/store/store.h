@@ -41,6 +41,9 @@ enum write_kind {
     WRITE_HISTORY, /* append one run of events; first_event_id must be new in this run */
     WRITE_LEDGER,  /* insert or replace one row of a schedule's ledger */
     WRITE_LEDGER_GONE, /* remove a schedule's rows with ids below ledger.id, and those written before ledger.at_us */
+    WRITE_BACKLOG, /* insert or replace one task that waits in a lane */
+    WRITE_BACKLOG_GONE, /* remove those of a lane with numbers from backlog.number, below backlog_end */
+    WRITE_BACKLOG_EMPTY, /* remove all, of every namespace */
 };
 
 /* What is looked up of a row of a schedule's ledger. Its key is the schedule's run and the id. */
@@ -52,6 +55,12 @@ struct ledger_columns {
     int32_t fate;           /* 0 to 31 */
 };
 
+/* Where a task waits that has no room in memory. Who writes it gives both numbers a meaning. */
+struct backlog_place {
+    int64_t lane;
+    int64_t number; /* the order in the lane */
+};
+
 /* One write. Every slice lives in the batch's arena. */
 struct write {
     struct write *next;
@@ -61,7 +70,7 @@ struct write {
     struct str workflow_id;  /* EXECUTION, CURRENT* */
     struct str name;         /* NAMESPACE, DEPLOYMENT* */
     struct str body;         /* NAMESPACE, EXECUTION, DEPLOYMENT: the state; VISIBILITY, LEDGER: the answer; HISTORY:
-                                packed events */
+                                packed events; BACKLOG: the task */
     int64_t due_us;          /* EXECUTION: next deadline by the wall clock, or CLOCK_NEVER */
     int64_t close_us;        /* EXECUTION, VISIBILITY: when it closed, or CLOCK_NEVER while open */
     int64_t start_us;        /* VISIBILITY */
@@ -72,6 +81,8 @@ struct write {
     int64_t first_event_id;  /* HISTORY */
     int64_t last_event_id;   /* HISTORY */
     struct ledger_columns ledger; /* LEDGER; LEDGER_GONE: id and at_us, 0 for none */
+    struct backlog_place backlog; /* BACKLOG, BACKLOG_GONE */
+    int64_t backlog_end;          /* BACKLOG_GONE */
     /* VISIBILITY: all that can be asked about the run, each name once. The values' texts too are in the arena. */
     const struct attribute *attributes;
     size_t attribute_count;
@@ -104,8 +115,9 @@ enum read_kind {
     READ_CURRENT,    /* (namespace_id, workflow_id) -> run_id */
     READ_EXECUTION,  /* (namespace_id, run_id) -> body, workflow_id, due_us, close_us, is_ready */
     READ_HISTORY,    /* (namespace_id, run_id, [first, last] event ids) -> rows, whole batches, oldest first */
-    READ_DUE,        /* every open run with a deadline or ready tasks, by id; for recovery. All but the body:
-                      * a million open runs are read in seconds, their states when they are needed */
+    READ_DUE,        /* every open run with a deadline or ready tasks, by id, behind the run `behind`, at most `limit`
+                      * (0: all); for recovery. All but the body: a million open runs are read in seconds, their states
+                      * when they are needed */
     READ_CLOSED,     /* runs of namespace_id (zero: of all) that closed before `before_us`, oldest first, at most
                       * `limit` -> namespace_id, run_id, workflow_id, close_us */
     READ_RUNS,       /* runs of namespace_id, by id, at most `limit` -> run_id */
@@ -115,6 +127,8 @@ enum read_kind {
     READ_VISIBILITY_COUNT, /* how many there are -> count; with group_by: for each value of it -> name, count */
     READ_LEDGER, /* (namespace_id, run_id): rows for which `ledger` holds, the last id first, at most `limit`
                   * -> ledger, body */
+    READ_BACKLOG, /* (namespace_id, backlog.lane): tasks with numbers from backlog.number, at most `limit`
+                   * -> backlog, body */
 };
 
 /* One row of an answer. Slices are valid only during the callback. */
@@ -132,6 +146,13 @@ struct row {
     int64_t start_us;
     int64_t count;
     struct ledger_columns ledger;
+    struct backlog_place backlog;
+};
+
+/* A place in the order of READ_DUE. */
+struct due_place {
+    struct uuid namespace_id;
+    struct uuid run_id;
 };
 
 /* A place in the order of READ_VISIBILITY. */
@@ -160,7 +181,9 @@ struct read {
     size_t limit;
     const struct predicate *where;         /* VISIBILITY*; NULL: all. Must stay in place until done */
     const struct visibility_place *after;  /* VISIBILITY; NULL: from the beginning */
+    const struct due_place *behind;        /* DUE; NULL: from the beginning. Must stay in place until done */
     struct ledger_filter ledger;           /* LEDGER */
+    struct backlog_place backlog;          /* BACKLOG */
     struct str group_by;                   /* VISIBILITY_COUNT; one of the names with a column, or empty */
     /* Called for each row, then done once: rc 0 (also with no rows) or ERR_STORE_*. */
     void (*row)(struct read *r, const struct row *row);
@@ -189,4 +212,4 @@ static inline void store_collect(struct store *s) { s->ops->collect(s); }
 /* Waits for batches under way to be durable (their `done` runs), then frees. NULL is fine. */
 void store_close(struct store *s);
 
-#define STORE_SCHEMA_VERSION 4
+#define STORE_SCHEMA_VERSION 5

@@ -5,3 +5,4 @@
 #define SERVICE_OPERATOR "temporal.api.operatorservice.v1.OperatorService"
 #define SERVICE_HEALTH "grpc.health.v1.Health"
 #define SERVICE_SCHEDULE "rondo.api.v1.ScheduleService"
+#define SERVICE_QUEUE "rondo.api.v1.TaskQueueService"

@@ -1,8 +1,10 @@
 // The commands that ask a server, against one: what they print, in each format, and how they end.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, run } from './rondo.mjs';
+import { launch, run, temporaryDirectory } from './rondo.mjs';
 
 let server;
 let env;
@@ -54,9 +56,10 @@ test('every command has help with an example, and the guide names it and its fla
     assert.equal(help.command, name);
     if (help.commands.length) continue; // a group
     assert.equal(help.examples.length, 1, name);
-    assert.ok(help.examples[0].line.startsWith(`rondo ${name}`), name);
+    assert.ok(help.examples[0].line.includes(`rondo ${name}`), name);
     assert.ok(guide.includes(`\`rondo ${name}`), `docs/cli.md does not mention rondo ${name}`);
-    for (const flag of help.flags) assert.ok(guide.includes(`\`--${flag.name}`), `${name} --${flag.name}`);
+    const shared = help.shared_flags.flatMap((set) => set.flags);
+    for (const flag of [...help.flags, ...shared, ...help.global_flags]) assert.ok(guide.includes(`\`--${flag.name}`), `${name} --${flag.name}`);
   }
 });
 
@@ -77,7 +80,10 @@ test('a workflow is started, found, described, counted', async () => {
   const table = (await text('workflow', 'list', '--query', query)).trimEnd().split('\n');
   assert.equal(table.length, 2);
   assert.match(table[0], /^Status +WorkflowId +Type +StartTime +RunId$/);
-  assert.match(table[1], /^Running +found-1 +order +20/);
+  assert.match(table[1], /^Running +found-1 +order +(now|\d+ (second|minute)s? ago) /);
+  const timed = async (format) => (await text('workflow', 'list', '--query', query, '--time-format', format)).split('\n')[1];
+  assert.ok((await timed('iso')).includes(row.startTime));
+  assert.match(await timed('raw'), / \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000 UTC /);
   assert.deepEqual(await json('workflow', 'count', '--query', query), { count: '1' });
   assert.match(await text('workflow', 'count', '--query', `${query} GROUP BY ExecutionStatus`), /^Groups +Running 1$/m);
 });
@@ -238,7 +244,7 @@ test('namespaces, search attributes, health and task queues', async () => {
   await refused(2, /as many --type as --name/, 'operator', 'search-attribute', 'create', '--name', 'A');
   await refused(2, /Colour/, 'operator', 'search-attribute', 'create', '--name', 'A', '--type', 'Colour');
   assert.deepEqual(await json('operator', 'cluster', 'health'), { status: 'SERVING' });
-  assert.deepEqual(await json('task-queue', 'describe', '--task-queue', 'cli'), []);
+  assert.equal((await json('task-queue', 'describe', '--task-queue', 'cli')).pollers, undefined);
 });
 
 test('the environment chooses the server and the namespace, flags win', async () => {
@@ -272,4 +278,147 @@ test('no text from a server moves the cursor of the terminal', async () => {
   const card = await text('schedule', 'describe', '-s', 'loud');
   assert.match(card, /^Notes +red \[31m line$/m);
   assert.ok(!card.includes('\u001b'));
+});
+
+const payloadsOf = (events) => events[0].workflowExecutionStartedEventAttributes.input.payloads;
+const decoded = ({ data, metadata }) => [Buffer.from(metadata.encoding, 'base64').toString(), Buffer.from(data ?? '', 'base64').toString()];
+
+test('arguments come from the line and from files, with metadata, as text or as bytes', async (t) => {
+  const file = join(temporaryDirectory(t), 'input.json');
+  writeFileSync(file, '{"from":"file"}');
+  const inputs = async (id, ...args) => {
+    await start(id, ...args);
+    return payloadsOf((await json('workflow', 'show', '-w', id)).events).map(decoded);
+  };
+  assert.deepEqual(await inputs('input-1', '--input', '1', '--input-file', file), [['json/plain', '1'], ['json/plain', '{"from":"file"}']]);
+  assert.deepEqual(await inputs('input-2', '--input', 'aGkA', '--input-base64', '--input-meta', 'encoding=binary/plain'), [['binary/plain', 'hi\0']]);
+  assert.deepEqual(
+    await inputs('input-3', '--input', 'raw', '--input', 'text', '--input-meta', 'encoding=a/b', '--input-meta', 'encoding=c/d'),
+    [['a/b', 'raw'], ['c/d', 'text']],
+  );
+  const bad = ['workflow', 'start', '--type', 'x', '-t', 'q'];
+  await refused(2, /cannot open .*none/, ...bad, '--input-file', '/none');
+  await refused(2, /not base64/, ...bad, '--input', '!', '--input-base64');
+  await refused(2, /KEY=VALUE/, ...bad, '--input', '1', '--input-meta', 'x');
+});
+
+test('a payload is shown in full when that is asked for', async () => {
+  const short = await json('workflow', 'describe', '-w', 'found-1');
+  assert.equal(short.workflowExecutionInfo.memo.fields.why, 'test');
+  const full = await json('workflow', 'describe', '-w', 'found-1', '--no-json-shorthand-payloads');
+  assert.deepEqual(decoded(full.workflowExecutionInfo.memo.fields.why), ['json/plain', '"test"']);
+});
+
+test('colours only when they are asked for or a terminal is there', async () => {
+  const list = ['workflow', 'list', '-q', "WorkflowId = 'found-1'"];
+  assert.ok(!(await text(...list)).includes('\u001b'));
+  assert.match(await text(...list, '--color', 'always'), /^\u001b\[1mStatus\u001b\[0m.*\n\u001b\[34mRunning\u001b\[0m/);
+  assert.ok(!(await text(...list, '--color', 'never')).includes('\u001b'));
+});
+
+test('profiles and environments are kept in files, and lead to servers', async (t) => {
+  const home = temporaryDirectory(t);
+  const at = (more = {}) => ({ env: { HOME: home, ...more } });
+  const ok = async (args, more) => {
+    const result = await run(args, at(more));
+    assert.equal(result.stderr, '', args.join(' '));
+    assert.equal(result.code, 0);
+    return result.stdout;
+  };
+  const set = (profile, prop, value) => ok(['config', 'set', '--profile', profile, '--prop', prop, '--value', value]);
+  await set('near', 'address', env.TEMPORAL_ADDRESS);
+  await set('near', 'namespace', 'default');
+  await set('near', 'grpc_meta.x-who', 'me "quoted"');
+  await set('far', 'tls', 'true');
+  await set('far', 'tls.server_name', 'far.example');
+  const file = join(home, '.config/temporalio/temporal.toml');
+  assert.equal(
+    readFileSync(file, 'utf8'),
+    `[profile.near]\naddress = "${env.TEMPORAL_ADDRESS}"\nnamespace = "default"\n\n[profile.near.grpc_meta]\nx-who = "me \\"quoted\\""\n` +
+      '\n[profile.far]\n\n[profile.far.tls]\nserver_name = "far.example"\n',
+  );
+  assert.deepEqual(JSON.parse(await ok(['config', 'list', '-o', 'json'])), [{ name: 'near' }, { name: 'far' }]);
+  assert.deepEqual(JSON.parse(await ok(['config', 'get', '--profile', 'near', '-p', 'grpc_meta.x-who', '-o', 'json'])), [
+    { property: 'grpc_meta.x-who', value: 'me "quoted"' },
+  ]);
+  assert.match(await ok(['workflow', 'count', '--profile', 'near']), /^Total/);
+  assert.match(await ok(['workflow', 'count'], { TEMPORAL_PROFILE: 'near' }), /^Total/);
+  const fails = async (code, pattern, args, more) => {
+    const result = await run(args, at(more));
+    assert.equal(result.code, code, result.stderr);
+    assert.match(result.stderr, pattern);
+    assert.equal(result.stdout, '');
+  };
+  await fails(2, /not encrypted/, ['workflow', 'count', '--profile', 'far']);
+  await fails(2, /no profile "nowhere"/, ['workflow', 'count', '--profile', 'nowhere']);
+  await fails(2, /no property "adress", did you mean address/, ['config', 'set', '-p', 'adress', '-v', 'x']);
+  await fails(2, /true or false/, ['config', 'set', '-p', 'tls', '-v', 'perhaps']);
+  await fails(2, /--profile is needed/, ['config', 'delete-profile']);
+  await fails(1, /no profile "default"/, ['config', 'get']);
+  await ok(['config', 'delete', '--profile', 'near', '--prop', 'grpc_meta.x-who']);
+  await ok(['config', 'delete-profile', '--profile', 'far']);
+  assert.equal(readFileSync(file, 'utf8'), `[profile.near]\naddress = "${env.TEMPORAL_ADDRESS}"\nnamespace = "default"\n`);
+  writeFileSync(file, `# by hand\n[profile."de fault"]\naddress='${env.TEMPORAL_ADDRESS}' # here\ntls = { disabled = true }\napi_key = """\nk"""\n`);
+  assert.match(await ok(['workflow', 'count', '--profile', 'de fault']), /^Total/);
+  writeFileSync(file, '[profile.default]\naddress = \n');
+  await fails(2, /temporal\.toml: line 2 is not TOML/, ['workflow', 'count']);
+  await ok(['workflow', 'count', '--disable-config-file'], { TEMPORAL_ADDRESS: env.TEMPORAL_ADDRESS });
+  writeFileSync(file, '');
+
+  await ok(['env', 'set', 'prod.address', env.TEMPORAL_ADDRESS]);
+  await ok(['env', 'set', '--env', 'prod', '-k', 'namespace', '-v', 'default']);
+  await ok(['env', 'set', '--env', 'prod', '-k', 'limit', '-v', '1']);
+  assert.equal(
+    readFileSync(join(home, '.config/temporalio/temporal.yaml'), 'utf8'),
+    `env:\n    prod:\n        address: ${env.TEMPORAL_ADDRESS}\n        namespace: default\n        limit: "1"\n`.replace(/address: ([\d.:]+)\n/, 'address: "$1"\n'),
+  );
+  assert.deepEqual(JSON.parse(await ok(['env', 'get', 'prod.namespace', '-o', 'json'])), [{ property: 'namespace', value: 'default' }]);
+  assert.equal((await ok(['workflow', 'list', '--env', 'prod', '-o', 'jsonl'])).trim().split('\n').length, 1);
+  assert.equal((await ok(['workflow', 'list', '-o', 'jsonl'], { TEMPORAL_ENV: 'prod' })).trim().split('\n').length, 1);
+  await fails(2, /no environment "test"/, ['workflow', 'list', '--env', 'test']);
+  await ok(['env', 'set', 'prod.limit', 'many']);
+  await fails(2, /limit needs a number/, ['workflow', 'list', '--env', 'prod']);
+  await ok(['env', 'delete', 'prod.limit']);
+  assert.equal((await ok(['env', 'list'])).trim(), 'Name\nprod');
+  await ok(['env', 'delete', 'prod']);
+  assert.deepEqual(JSON.parse(await ok(['env', 'list', '-o', 'json'])), []);
+});
+
+test('headers, keys and TLS: what cannot be sent safely is refused', async () => {
+  await refused(2, /not encrypted/, 'workflow', 'count', '--tls');
+  await refused(2, /not encrypted/, 'workflow', 'count', '--tls-cert-path', 'x');
+  await refused(2, /unencrypted.*--tls=false/, 'workflow', 'count', '--api-key', 'k');
+  await refused(2, /KEY=VALUE/, 'workflow', 'count', '--grpc-meta', 'x');
+  await text('workflow', 'count', '--api-key', 'k', '--tls=false', '--grpc-meta', 'X-Who=me');
+  const { stderr } = await ask(['workflow', 'count', '--log-level', 'debug', '--log-format', 'json']);
+  assert.equal(JSON.parse(stderr).call, 'CountWorkflowExecutions');
+  await start('who', '--identity', 'someone');
+  const { events } = await json('workflow', 'show', '-w', 'who');
+  assert.equal(events[0].workflowExecutionStartedEventAttributes.identity, 'someone');
+});
+
+test('shells are told what could stand next', async () => {
+  const words = async (...args) => (await run(['__complete', ...args])).stdout.split('\n').filter(Boolean).map((l) => l.split('\t')[0]);
+  assert.deepEqual(await words('sched'), ['schedule']);
+  assert.ok((await words('workflow', '')).includes('start'));
+  assert.ok((await words('workflow', 'start', '--task')).includes('--task-queue'));
+  assert.deepEqual(await words('workflow', 'list', '--time-format', ''), ['relative', 'iso', 'raw']);
+  assert.deepEqual(await words('workflow', 'list', '-o', 'j'), ['json', 'jsonl']);
+  assert.deepEqual(await words('workflow', 'start', '--input-file', ''), []);
+  const script = (await run(['completion', 'bash'])).stdout;
+  const bash = `${script}\nCOMP_WORDS=("$RONDO_BIN" operator cl); COMP_CWORD=2; _rondo; echo "\${COMPREPLY[@]}"`;
+  assert.equal(execFileSync('bash', ['-c', bash]).toString().trim(), 'cluster');
+  assert.match((await run(['completion', 'zsh'])).stdout, /^#compdef rondo/);
+  assert.match((await run(['completion', 'fish'])).stdout, /complete -c rondo/);
+});
+
+test('the manual page has every command and flag', async () => {
+  const page = (await run(['man'])).stdout;
+  const { commands } = JSON.parse((await run(['--help', '-o', 'json'])).stdout);
+  for (const { name } of commands) {
+    const help = JSON.parse((await run([...name.split(' '), '--help', '-o', 'json'])).stdout);
+    if (name === 'help' || !help.examples.length) continue;
+    assert.ok(page.includes(`.SS rondo ${name.replaceAll('-', '\\-')}\n`), name);
+    for (const flag of help.flags) assert.ok(page.includes(`\\fB\\-\\-${flag.name.replaceAll('-', '\\-')}\\fR`), flag.name);
+  }
 });

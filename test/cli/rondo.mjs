@@ -15,7 +15,8 @@ function collect(stream) {
 }
 
 export function launch(args, { env = {}, cwd } = {}) {
-  const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(RONDO|TEMPORAL)_/.test(name)));
+  const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^((RONDO|TEMPORAL)_|XDG_|NO_COLOR|PAGER)/.test(name)));
+  clean.HOME = '/nonexistent'; // nobody's own files of flags
   const proc = spawn(bin, args, { cwd, env: { ...clean, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(proc, 'close').then(([code, signal]) => ({ code, signal }));
   // Everything that was printed is there once it has ended.

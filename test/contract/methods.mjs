@@ -6,6 +6,7 @@ const SERVICES = {
   OPERATOR: { name: 'temporal.api.operatorservice.v1.OperatorService', prefix: 'ops__' },
   HEALTH: { name: 'grpc.health.v1.Health', prefix: 'health__' },
   SCHEDULE: { name: 'rondo.api.v1.ScheduleService', prefix: 'rondo__' },
+  QUEUE: { name: 'rondo.api.v1.TaskQueueService', prefix: 'rondo__' },
 };
 const KINDS = ['UNARY', 'POLL', 'WAIT', 'STREAM'];
 const ACCESS = ['OPEN', 'READ', 'WORKER', 'WRITE', 'ADMIN'];

@@ -5,7 +5,8 @@
 #include "fuzz.h"
 
 #include "json/json.h"
-#include "serve/query.h"
+#include "net/path.h"
+#include "net/query.h"
 #include "serve/routes.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
@@ -27,7 +28,7 @@ static int set(ProtobufCMessage *m, struct str name, struct str text, bool is_qu
 static bool set_all(const struct route *route, struct str path, struct str query, ProtobufCMessage *m,
                     struct arena *a) {
     struct str pattern = str_of(route->path), name, value;
-    while (route_next_variable(&pattern, &path, &name, &value)) {
+    while (path_next_variable(&pattern, &path, &name, &value)) {
         ensure(value.n > 0 && !memchr(value.p, '/', value.n));
         if (set(m, name, value, false, a) < 0)
             return false;

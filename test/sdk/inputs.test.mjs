@@ -19,6 +19,7 @@ const services = {
   OPERATOR: ['temporal.api.operatorservice.v1.OperatorService', proto.temporal.api.operatorservice.v1],
   HEALTH: ['grpc.health.v1.Health', proto.grpc.health.v1],
   SCHEDULE: ['rondo.api.v1.ScheduleService'],
+  QUEUE: ['rondo.api.v1.TaskQueueService'],
 };
 const table = readFileSync(new URL('../../proto/methods.def', import.meta.url), 'utf8');
 const methods = new Map(
@@ -228,6 +229,7 @@ const requests = {
   CancelBackfill: ofSchedule({ backfillId: 99, identity: 'me' }),
   PutHolidayCalendar: () => ({ namespace, calendar: { name: 'days', dates: ['2026-12-25'] } }),
   ListHolidayCalendars: () => ({ namespace }),
+  ListTaskQueues: () => ({ namespace }),
   DeleteHolidayCalendar: () => ({ namespace, name: 'nope' }),
   ListWorkerDeployments: () => ({ namespace }),
   DescribeWorkerDeployment: () => ({ namespace, deploymentName: 'dep' }),

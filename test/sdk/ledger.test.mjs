@@ -187,13 +187,34 @@ describe('the ledger', { timeout: 180_000 }, () => {
     });
   });
 
-  test('goes with its schedule', async () => {
-    const handle = await withSchedule({}, async (made) => {
-      await eventually(async () => (await ledger(made)).length >= 1);
-      return made;
+  test('is read when its schedule is deleted, and when another has its id', async () => {
+    const page = (scheduleId, runId) => own().schedules.listScheduleLedger({ namespace: NAMESPACE, scheduleId, runId });
+    const policies = { overlap: ScheduleOverlapPolicy.BUFFER_ALL };
+    const action = { workflowType: 'collect', args: [] };
+    const { scheduleId } = await withSchedule({ action, policies }, async (handle) => {
+      await eventually(async () => withFate(await ledger(handle), 'WAITING').length >= 2);
+      return handle;
     });
-    const error = await failure(ledger(handle));
-    assert.equal(error.code, status.NOT_FOUND);
+    const ended = await eventually(async () => {
+      const all = await page(scheduleId);
+      return all.entries.at(-1).status !== 'WORKFLOW_EXECUTION_STATUS_RUNNING' && all;
+    });
+    assert.equal(ended.status, 'WORKFLOW_EXECUTION_STATUS_TERMINATED');
+    assert.ok(ended.endTime);
+    assertEachSecondOnce(ended.entries.toReversed());
+    const [first, ...others] = ended.entries.toReversed();
+    assert.deepEqual([fates([first])[0], first.status], ['STARTED', 'WORKFLOW_EXECUTION_STATUS_TERMINATED']);
+    for (const each of others) {
+      assert.deepEqual(fates([each]), ['ENDED']);
+      assert.match(each.reason, /deleted/);
+    }
+    const again = { scheduleId, spec: NEVER, action: { type: 'startWorkflow', workflowType: 'hello', taskQueue: 'none' } };
+    const handle = await world.client.schedule.create(again);
+    const { entries, status: now, previousRunId } = await page(scheduleId);
+    assert.deepEqual([entries, now, previousRunId], [[], 'WORKFLOW_EXECUTION_STATUS_RUNNING', ended.runId]);
+    assert.deepEqual((await page(scheduleId, previousRunId)).entries, ended.entries);
+    await handle.delete();
+    assert.equal((await failure(page(scheduleId, randomUUID()))).code, status.NOT_FOUND);
   });
 
   test('says the same after a crash, and what ran is what it says', async () => {

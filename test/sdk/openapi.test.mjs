@@ -1,4 +1,4 @@
-// docs/openapi.yaml: a valid document; it has every path and every field of our own service, and no other; what the
+// docs/openapi.yaml: a valid document; it has every path and every field of our own services, and no other; what the
 // server answers to its examples, and to bad requests, fits its schemas.
 
 import assert from 'node:assert/strict';
@@ -77,8 +77,8 @@ describe('docs/openapi.yaml', { timeout: 120_000 }, () => {
     assert.ok(valid, JSON.stringify(errors));
   });
 
-  test('has the paths of our own service, and only those', () => {
-    const rows = [...read('proto/routes.def').matchAll(/^ROUTE\(SCHEDULE, (\w+), +(\w+), +"([^"]+)", (\w+)\)/gm)];
+  test('has the paths of our own services, and only those', () => {
+    const rows = [...read('proto/routes.def').matchAll(/^ROUTE\((?:SCHEDULE|QUEUE), (\w+), +(\w+), +"([^"]+)", (\w+)\)/gm)];
     const table = rows.map(([, name, verb, path, body]) => `${name} ${verb} ${path} ${body}`);
     const listed = operations.map(
       (each) =>
@@ -124,6 +124,7 @@ describe('docs/openapi.yaml', { timeout: 120_000 }, () => {
     assert.ok(entries.some((each) => each.runId === entry.runId));
     assert.equal((await ok('ExplainScheduleTime')).verdict, 'time');
     assert.deepEqual(await ok('ListBackfills'), {});
+    assert.ok((await ok('ListTaskQueues')).taskQueues.some((each) => each.name === 'functions'));
   });
 
   test('shows a backfill, which can be cancelled', async () => {

@@ -126,6 +126,38 @@ describe('a schedule', { timeout: 180_000 }, () => {
     });
   });
 
+  test('is created once by a request that comes twice, also after a restart', async () => {
+    await inNewWorld(async (own) => {
+      const workflow = { workflowId: 'w', workflowType: { name: 'hello' }, taskQueue: { name: own.taskQueue } };
+      const schedule = { spec: { interval: [{ interval: { seconds: 3600 } }] }, action: { startWorkflow: workflow } };
+      const request = { namespace: NAMESPACE, scheduleId: 'twice', schedule, requestId: randomUUID() };
+      const { conflictToken } = await own.service.createSchedule(request);
+      assert.deepEqual((await own.service.createSchedule(request)).conflictToken, conflictToken);
+      await own.server.kill();
+      await own.server.launch();
+      assert.deepEqual((await own.service.createSchedule(request)).conflictToken, conflictToken);
+      const error = await failure(own.service.createSchedule({ ...request, requestId: randomUUID() }));
+      assert.equal(error.code, status.ALREADY_EXISTS);
+    });
+  });
+
+  test('that can never act is answered at once, and says so', async () => {
+    const always = { second: '*', minute: '*', hour: '*' };
+    for (const spec of [
+      { cronExpressions: ['0 0 31 2 *'] },
+      { calendars: [{ month: 'FEBRUARY', dayOfMonth: 30 }] },
+      { intervals: [{ every: '1s' }], skip: [always] },
+      { cronExpressions: ['0 0 30 2 *'], timezone: 'Europe/Berlin' },
+      {},
+    ]) {
+      await withSchedule({ spec, action: startOf('hello', ['x']) }, async (handle) => {
+        assert.deepEqual((await handle.describe()).info.nextActionTimes, []);
+        await handle.update((previous) => previous);
+        assert.deepEqual((await handle.describe()).info.nextActionTimes, []);
+      });
+    }
+  });
+
   test('that is deleted is not found, and its id is free', async () => {
     const scheduleId = `gone-${randomUUID()}`;
     for (const name of ['one', 'two']) {
@@ -277,15 +309,81 @@ describe('a schedule', { timeout: 180_000 }, () => {
   });
 
   test('what calendars cannot say survives a describe and an update by the SDK', async () => {
-    const texts = ['0 9 L * *', '0 9 LW * *', '30 8 * * 5#2', 'CRON_TZ=Europe/Berlin;missing=shift 30 2 * * *'];
+    const year = new Date().getUTCFullYear() + 1;
+    const texts = [
+      '0 9 L * *',
+      '0 9 L-3 * *',
+      '0 9 15W * *',
+      '0 9 LW * *',
+      '30 8 * * 5#2',
+      '30 8 * * 5L',
+      '0 9 ? * 1',
+      'H H * * *',
+      'CRON_TZ=Europe/Berlin;missing=shift 30 2 * * *',
+      'CRON_TZ=Europe/Berlin;missing=skip;repeated=first 30 2 * * *',
+      'CRON_TZ=Europe/Berlin;repeated=last 30 2 * * *',
+      '@every 2 weeks from 2026-01-05T09:00',
+      '@every 3 months from 2026-01-31T09:00',
+      '@every PT15M',
+      `R20/${year}-01-05T09:00/P1D`,
+      'DTSTART:20260105T090000 RRULE:FREQ=WEEKLY;BYDAY=MO,WE EXDATE:20260112T090000',
+      '@dbos 0 11-19/5 * * *',
+      '@dbos 0 */10 * * * *',
+      `@at ${year}-03-01T09:00`,
+    ];
     for (const text of texts) {
       await withSchedule({ spec: { cronExpressions: [text] }, action: startOf('hello', ['x']) }, async (handle) => {
-        const before = (await handle.describe()).info.nextActionTimes;
-        assert.equal(before.length, 10, text);
-        await handle.update((previous) => previous);
-        assert.deepEqual((await handle.describe()).info.nextActionTimes, before, text);
+        const times = async () => (await handle.describe()).info.nextActionTimes;
+        const before = await times();
+        assert.equal(before.length, text.startsWith('@at') ? 1 : 10, text);
+        for (let i = 0; i < 2; i++) {
+          const { spec } = await handle.describe();
+          await handle.update((previous) => previous);
+          assert.deepEqual((await handle.describe()).spec, spec, text);
+        }
+        const behind = (time) => time > Math.max(before[0], Date.now());
+        assert.deepEqual((await times()).filter(behind).slice(0, 8), before.filter(behind).slice(0, 8), text);
       });
     }
+  });
+
+  test('keeps, replaces and clears memo and search attributes by updates', async () => {
+    await world.client.connection.operatorService.addSearchAttributes({
+      namespace: NAMESPACE,
+      searchAttributes: { OfSchedule: 2 }, // a keyword
+    });
+    const found = async (value) => {
+      const ids = [];
+      for await (const each of world.client.schedule.list({ query: `OfSchedule = "${value}"` })) ids.push(each.scheduleId);
+      return ids;
+    };
+    const payload = (value) => ({
+      metadata: { encoding: Buffer.from('json/plain') },
+      data: Buffer.from(JSON.stringify(value)),
+    });
+    const options = { spec: NEVER, action: startOf('hello', ['x']), memo: { owner: 'ops' }, searchAttributes: { OfSchedule: ['one'] } };
+    await withSchedule(options, async (handle) => {
+      const { scheduleId } = handle;
+      const shown = async () => {
+        const { memo, searchAttributes } = await handle.describe();
+        return [memo ?? {}, searchAttributes];
+      };
+      const update = async (more) => {
+        const { schedule } = await world.service.describeSchedule({ namespace: NAMESPACE, scheduleId });
+        await world.service.updateSchedule({ namespace: NAMESPACE, scheduleId, schedule, requestId: randomUUID(), ...more });
+      };
+      assert.deepEqual([await shown(), await found('one')], [[{ owner: 'ops' }, { OfSchedule: ['one'] }], [scheduleId]]);
+      await update({}); // left out: they stay
+      assert.deepEqual(await shown(), [{ owner: 'ops' }, { OfSchedule: ['one'] }]);
+      await update({
+        memo: { fields: { team: payload('db') } },
+        searchAttributes: { indexedFields: { OfSchedule: payload('two') } },
+      });
+      assert.deepEqual(await shown(), [{ team: 'db' }, { OfSchedule: ['two'] }]);
+      assert.deepEqual([await found('one'), await found('two')], [[], [scheduleId]]);
+      await update({ memo: { fields: {} }, searchAttributes: { indexedFields: {} } });
+      assert.deepEqual([await shown(), await found('two')], [[{}, {}], []]);
+    });
   });
 });
 
@@ -416,6 +514,42 @@ describe('lists of schedules', { timeout: 120_000 }, () => {
     const error = await failure(world.service.listSchedules({ namespace: NAMESPACE, query: 'WorkflowId = "x"' }));
     assert.deepEqual([error.code, /cannot filter on/.test(error.details)], [status.INVALID_ARGUMENT, true]);
     for (const each of handles.slice(0, 2)) await each.delete();
+  });
+});
+
+describe('a list of schedules', { timeout: 180_000 }, () => {
+  test('is asked for what schedules are doing', async () => {
+    const found = async (handle, query) => {
+      const ids = [];
+      for await (const each of world.client.schedule.list({ query: `ScheduleId = "${handle.scheduleId}" AND ${query}` }))
+        ids.push(each.scheduleId);
+      return ids.length === 1;
+    };
+    const overlap = ScheduleOverlapPolicy.BUFFER_ALL;
+    await withSchedule({ spec: NEVER, action: startOf('collect'), policies: { overlap } }, async (handle) => {
+      assert.ok(await found(handle, 'ScheduleNextActionTime > "2098-06-01T00:00:00Z"'));
+      assert.ok(!(await found(handle, 'ScheduleNextActionTime < "2098-06-01T00:00:00Z"')));
+      assert.ok(!(await found(handle, 'ScheduleIdleCloseTime > "2020-01-01T00:00:00Z"')));
+      assert.ok(await found(handle, 'ScheduleRunningWorkflowCount = 0'));
+      await trigger(handle, overlap);
+      await trigger(handle, overlap);
+      await eventually(async () => found(handle, 'ScheduleRunningWorkflowCount = 1 AND ScheduleBufferedStartsCount = 1'));
+    });
+    await withSchedule({ spec: {}, action: startOf('hello', ['x']) }, async (handle) => {
+      assert.ok(await found(handle, `ScheduleIdleCloseTime > "${new Date(Date.now() + 6 * 86_400_000).toISOString()}"`));
+      assert.ok(!(await found(handle, 'ScheduleNextActionTime > "2020-01-01T00:00:00Z"')));
+    });
+  });
+
+  test('has ten entries of each kind of a spec, the description has all', async () => {
+    const calendars = Array.from({ length: 12 }, (_, i) => ({ year: 2099, hour: i }));
+    const spec = { calendars, skip: calendars, intervals: Array.from({ length: 12 }, (_, i) => ({ every: `${i + 9000}h` })) };
+    await withSchedule({ spec, action: startOf('hello', ['x']), state: { paused: true } }, async (handle) => {
+      const counts = (of) => [of.calendars.length, of.skip.length, of.intervals.length];
+      assert.deepEqual(counts((await handle.describe()).spec), [12, 12, 12]);
+      for await (const each of world.client.schedule.list({ query: `ScheduleId = "${handle.scheduleId}"` }))
+        assert.deepEqual(counts(each.spec), [10, 10, 10]);
+    });
   });
 });
 

@@ -257,6 +257,15 @@ export async function tally() {
   return (lastResult ?? 0) + 1;
 }
 
+// For schedules: ends when it is told to, and says who it is and whose result it was given.
+export async function successor() {
+  let stopped = false;
+  setHandler(stop, () => void (stopped = true));
+  await condition(() => stopped);
+  const { workflowId, lastResult } = workflowInfo();
+  return { id: workflowId, given: lastResult?.id ?? null };
+}
+
 // Starts a child with these options and resolves to what became of it.
 export async function parent(type, options) {
   try {

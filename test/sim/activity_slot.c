@@ -27,7 +27,7 @@ void activity_slot_done(struct activity_slot *s) {
 static void slot_next(struct activity_slot *s, void (*what)(struct world *w, struct happening *h),
                       int64_t delay_us) {
     s->next.run = what;
-    world_at(s->worker->w, &s->next, delay_us);
+    world_at(s->worker->w, &s->next, worker_delay(s->worker, delay_us));
 }
 
 void activity_slot_begin(struct activity_slot *s) {

@@ -68,7 +68,7 @@ static void check_cron_time(struct world *w, const struct run_model *run) {
         world_fail(w, "cron_time", "run=%s waits %" PRId64 " us until %" PRId64, run->run_id, run->backoff_us,
                    due_us);
     int64_t every_s;
-    if (sscanf(run->cron, "@every %" SCNd64 "s", &every_s) == 1 && w->tally.faults[FAULT_wall_jump] == 0 &&
+    if (sscanf(run->cron, "@every %" SCNd64 "s", &every_s) == 1 && !world_clock_jumped(w) &&
         run->backoff_us > every_s * USEC_PER_SEC)
         world_fail(w, "cron_time", "run=%s waits %" PRId64 " us, '%s'", run->run_id, run->backoff_us,
                    run->cron);
@@ -136,8 +136,7 @@ static void check_chain_ended(struct world *w, const struct run_model *head) {
     if (head->chain_terminated && !is_terminated)
         world_fail(w, "terminate_kept", "no run of the chain of run=%s was terminated", head->run_id);
     /* A run that had closed by then was not asked. */
-    bool was_open =
-        last->close_wall_us > head->chain_cancelled_wall_us && w->tally.faults[FAULT_wall_jump] == 0;
+    bool was_open = last->close_wall_us > head->chain_cancelled_wall_us && !world_clock_jumped(w);
     if (head->chain_cancelled_wall_us && was_open && !is_cancelled)
         world_fail(w, "cancel_kept", "no run of the chain of run=%s was asked to cancel", head->run_id);
 }
@@ -176,7 +175,7 @@ void chain_check_all(struct world *w) {
         check_no_gap(w, w->model.in_order[i]);
     for (size_t i = 0; i < w->model.run_count; i++)
         check_cron_time(w, w->model.in_order[i]); /* needs the history of the run before */
-    if (w->tally.faults[FAULT_wall_jump] > 0)
+    if (world_clock_jumped(w))
         return;
     struct run_model *latest;
     for (size_t i = 0; (latest = map_next(&w->model.latest, &i));)

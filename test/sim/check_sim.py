@@ -1,26 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the simulator itself: that it repeats, that it passes, and that it finds what was planted.
+"""Checks the simulator itself: that it repeats, and that each profile passes. What it finds is checked by tools/mutate.py.
 
-usage: check_sim.py BUILD/sim [SEEDS]
-
-A simulator that finds nothing is suspected first: each bug that the engine keeps as a test-only switch must be
-found, and the line that the failure prints must reproduce it byte for byte.
+usage: check_sim.py BUILD/sim
 """
 import re
-import shlex
 import subprocess
 import sys
 
-PLANTS = ["reply_before_commit", "forget_request_id", "lose_letters", "lose_successor", "lose_update",
-          "reset_loses_signals", "child_does_not_wait", "ignore_close_policy", "lose_action",
-          "mark_runs_ahead", "lose_action_end"]
-PLANT_ARGS = ["--seeds", "1..8", "--steps", "4000"]
-PLANT_ARGS_OF = {  # what needs a rare moment
-    "lose_update": ["--seeds", "1..24", "--steps", "4000"],
-    "child_does_not_wait": ["--seeds", "1..16", "--steps", "4000"],
-    "lose_action": ["--seeds", "1..16", "--steps", "10000", "--profile", "crash"],
-}
-SWARM_STEPS = "12000"
 REPEAT_SEEDS = range(1, 4)
 PROFILES = ["calm", "crash", "clock", "network", "worker"]
 
@@ -57,38 +43,20 @@ class Checks:
         result = self.run(*args, "--seeds", seeds, "--jobs", "2", "--profile", profile)
         self.expect(f"profile {profile}, seeds {seeds}", result.returncode == 0, result.stdout[-4000:] + result.stderr[-4000:])
 
-    def finds(self, plant):
-        args = PLANT_ARGS_OF.get(plant, PLANT_ARGS)
-        result = self.run(*args, "--jobs", "2", "--plant", plant)
-        failures = [line for line in result.stdout.splitlines() if line.startswith("FAIL ")]
-        self.expect(f"{plant} is found", result.returncode == 1 and len(failures) > 0, result.stdout[-2000:])
-        if not failures:
-            return
-        found_by = sorted({re.search(r"check=(\w+)", line).group(1) for line in failures})
-        print(f"# {plant}: {len(failures)} seeds of {args[1]}, by {' '.join(found_by)}")
-        command = shlex.split(re.search(r"reproduce: build/sim (.*)$", failures[0]).group(1))
-        again = self.run(*command)
-        self.expect(f"the line reproduces {plant}", again.stdout.splitlines()[-1:] == failures[:1], again.stdout[-2000:])
-
     def refuses(self, *args):
         self.expect(f"{' '.join(args)} is refused", self.run(*args).returncode == 2)
 
 
 def main():
     checks = Checks(sys.argv[1])
-    seeds = sys.argv[2] if len(sys.argv) > 2 else "1..20"
     for seed in REPEAT_SEEDS:
         checks.repeats(seed)
     checks.seeds_differ()
-    for plant in PLANTS:
-        checks.finds(plant)
-    checks.passes("swarm", seeds, "--steps", SWARM_STEPS)
     for profile in PROFILES:
-        checks.passes(profile, "1..2")
+        checks.passes(profile, "1..2", "--steps", "8000")
     checks.refuses("--seed")
     checks.refuses("--seeds", "5")
     checks.refuses("--profile", "nothing")
-    checks.refuses("--plant", "nothing")
     print(f"{checks.passed} passed, {checks.failed} failed")
     sys.exit(1 if checks.failed else 0)
 

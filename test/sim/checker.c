@@ -17,8 +17,8 @@
 /* G2: a request id that is sent again gets the same run. */
 static void check_same_run_for_request(struct world *w, struct request_model *request,
                                        struct run_model *run) {
-    if (request->run && request->run != run && !model_may_be_forgotten(request->run) &&
-        !model_was_reset(&w->model, request->workflow_id))
+    if (request->run && request->run != run && !model_may_be_forgotten(&w->model, request->run) &&
+        !model_may_be_displaced(&w->model, request->run))
         world_fail(w, "same_run_for_request", "request=%s gave run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);
     request->run = run;
@@ -320,7 +320,10 @@ static void check_error_is_clean(struct rpc *r) {
     /* A process that starts again does not know the updates that the one before had handed to workers. */
     bool has_forgotten = r->kind == RPC_complete_workflow_task && r->w->server.epoch > 1 &&
                          ((const Ws__RespondWorkflowTaskCompletedRequest *)r->request)->n_messages > 0;
-    bool is_unjust = !r->subject.is_bad && !has_forgotten && (code == ERR_INVALID || code == ERR_BAD_TOKEN);
+    bool is_start = r->kind == RPC_start_workflow || r->kind == RPC_signal_with_start ||
+                    r->kind == RPC_execute_multi; /* which need nothing that could be missing */
+    bool is_unjust = !r->subject.is_bad && !has_forgotten &&
+                     (code == ERR_INVALID || code == ERR_BAD_TOKEN || (is_start && code == ERR_NOT_FOUND));
     if (is_dirty || is_unjust)
         world_fail(r->w, "error_is_clean", "%s: %s: %s", rpc_name(r->kind), err_name(code), r->err.text);
 }
@@ -399,7 +402,7 @@ static void check_changes_kept(struct world *w, const struct run_model *run, int
     if (run->failed_task < run->failed_task_acked && run->failed_task_acked_us < began_us)
         world_fail(w, "task_failure_kept", "run=%s task %" PRId64 " acknowledged, last recorded %" PRId64,
                    run->run_id, run->failed_task_acked, run->failed_task);
-    bool was_open = w->tally.faults[FAULT_wall_jump] == 0 && run->cancel_acked_wall_us < run->close_wall_us;
+    bool was_open = !world_clock_jumped(w) && run->cancel_acked_wall_us < run->close_wall_us;
     if (run->close_type && was_open && run->cancel_acked_us && !run->cancel_recorded && !run->buffer_dropped)
         world_fail(w, "cancel_kept", "run=%s closed later", run->run_id);
     if (is_settled && run->cancel_acked_us && run->cancel_acked_us < began_us && !run->cancel_recorded &&

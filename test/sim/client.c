@@ -176,6 +176,7 @@ static void client_reset(struct client *c, struct run_model *run) {
     e->run = run;
     e->request = model_request(c->w, run->workflow_id, "reset");
     e->request->sent_us = c->w->now.mono.us;
+    e->request->base = run;
     e->request->reset_event_id = run->reset_points[rng_below(&c->w->rng, known)];
     e->request->drops_signals = rng_chance(&c->w->rng, 8);
     client_send(c, e);

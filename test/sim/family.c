@@ -115,9 +115,7 @@ static void note_letter_end(struct world *w, const struct run_model *run, int64_
 void family_note_letter(struct world *w, struct run_model *run, const char *id, int64_t event_id) {
     struct letter_model *letter = model_letter(&w->model, id);
     bool is_copy = letter->found && (run->is_copy || letter->found->is_copy);
-    /* One that names only a workflow id, sent again after a crash, may meet the next run of it. */
-    bool is_next = letter->found != run && w->server.epoch > 1;
-    if (letter->found && !is_copy && !is_next)
+    if (letter->found && !is_copy)
         world_fail(w, "letter_once", "letter=%s is in run=%s and in run=%s, event %" PRId64, id,
                    letter->found->run_id, run->run_id, event_id);
     if (!letter->found || letter->found->is_copy)
@@ -218,7 +216,7 @@ void family_check_settled(struct world *w, const struct run_model *run) {
 static void check_parent_knows_first(struct world *w, const struct run_model *run) {
     const struct run_model *parent = run->parent;
     if (!parent || run->before || run->is_copy || parent->is_deleted || !run->first_task_wall_us ||
-        w->tally.faults[FAULT_wall_jump] > 0)
+        world_clock_jumped(w))
         return;
     const struct child_model *c = model_find_child(parent, run->parent_initiated_event_id);
     if (!c || (c->run && c->run != run)) {

@@ -76,7 +76,7 @@ static bool fleet_wait(const struct fleet *f, struct ship *ships, struct report 
         fleet_receive(&ships[i], status, &rep);
         report_add(total, &rep);
         if (f->print_each || !rep.ok)
-            report_print(&rep, &f->cfg, f->plant);
+            report_print(&rep, &f->cfg);
         return !rep.ok;
     }
     return false;
@@ -87,12 +87,16 @@ uint64_t fleet_run(const struct fleet *f, struct report *ret) {
     ensure(f->jobs > 0 && f->jobs <= FLEET_JOBS_MAX);
     uint64_t next = f->first_seed, failed = 0, under_way = 0;
     while (next <= f->last_seed || under_way > 0) {
+        if (failed > 0 && f->stops_at_failure)
+            next = f->last_seed + 1;
         for (unsigned i = 0; i < f->jobs && next <= f->last_seed; i++) {
             if (ships[i].pid)
                 continue;
             fleet_launch(f, &ships[i], next++);
             under_way++;
         }
+        if (under_way == 0)
+            break;
         failed += fleet_wait(f, ships, ret);
         under_way--;
     }

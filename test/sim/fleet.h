@@ -7,11 +7,11 @@
 
 struct fleet {
     struct world_config cfg; /* the seed is set for each world */
-    const char *plant; /* its name, NULL for none */
     uint64_t first_seed;
     uint64_t last_seed;
     unsigned jobs;
     bool print_each; /* also those that pass */
+    bool stops_at_failure;
 };
 
 /* The number of worlds that failed. The totals are added to *ret. */

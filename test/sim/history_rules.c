@@ -22,7 +22,7 @@ void payload_text(const Common__Payloads *p, char *ret, size_t size) {
     ret[n] = '\0';
 }
 
-static int64_t timestamp_us(const Google__Protobuf__Timestamp *t) {
+int64_t event_time_us(const Google__Protobuf__Timestamp *t) {
     return t ? t->seconds * USEC_PER_SEC + t->nanos / NSEC_PER_USEC : 0;
 }
 
@@ -39,7 +39,7 @@ bool event_closes_run(int32_t type) {
 }
 
 int64_t event_wall_us(const History__HistoryEvent *e) {
-    return timestamp_us(e->event_time);
+    return event_time_us(e->event_time);
 }
 
 const char *event_next_run(const History__HistoryEvent *e) {
@@ -101,8 +101,8 @@ static void check_one_run_per_request(struct world *w, struct run_model *run,
         world_fail(w, "started_event_kept", "run=%s has the input of %s", run->run_id, input.request_id);
     else if (run->before || run->is_copy)
         run->request = request;
-    else if (request->run && request->run != run && !model_may_be_forgotten(request->run) &&
-             !model_was_reset(&w->model, request->workflow_id))
+    else if (request->run && request->run != run && !model_may_be_forgotten(&w->model, request->run) &&
+             !model_may_be_displaced(&w->model, request->run))
         world_fail(w, "one_run_per_request", "request=%s made run=%s and run=%s", request->id,
                    request->run->run_id, run->run_id);
     else {
@@ -135,7 +135,7 @@ static void note_task(struct run_model *run, const History__HistoryEvent *e) {
     if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_SCHEDULED) {
         run->scheduled_task = e->event_id;
         if (!run->first_task_wall_us)
-            run->first_task_wall_us = timestamp_us(e->event_time);
+            run->first_task_wall_us = event_time_us(e->event_time);
     } else if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_STARTED) {
         run->started_task = e->event_id;
     } else if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_COMPLETED ||
@@ -212,7 +212,7 @@ static void note_timer(struct world *w, struct run_model *run, const History__Hi
         return;
     }
     run->timers[n].started_event_id = e->event_id;
-    run->timers[n].due_us = timestamp_us(e->event_time) + duration_us(a->start_to_fire_timeout);
+    run->timers[n].due_us = event_time_us(e->event_time) + duration_us(a->start_to_fire_timeout);
 }
 
 static void note_timer_cancelled(struct run_model *run, const History__HistoryEvent *e) {
@@ -230,7 +230,7 @@ static void check_timer_not_early(struct world *w, struct run_model *run, const 
         return;
     }
     run->timers[n].is_done = true;
-    int64_t early_us = run->timers[n].due_us - timestamp_us(e->event_time);
+    int64_t early_us = run->timers[n].due_us - event_time_us(e->event_time);
     if (early_us > 0)
         world_fail(w, "timer_not_early", "run=%s event=%" PRId64 " fires %" PRId64 " us early", run->run_id,
                    e->event_id, early_us);
@@ -261,7 +261,7 @@ static void check_signal_once(struct world *w, struct run_model *run, const Hist
 static void note_close(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
     int32_t type = (int32_t)e->event_type;
     run->close_type = type;
-    run->close_wall_us = timestamp_us(e->event_time);
+    run->close_wall_us = event_time_us(e->event_time);
     chain_note_close(w, run, e);
     run->buffer_dropped =
         type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED || type == EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT;

@@ -12,6 +12,7 @@ void history_apply(struct world *w, struct run_model *run, const History__Histor
 bool event_closes_run(int32_t event_type);
 /* The run that a closing event says follows; "" when none does or the event closes nothing. */
 const char *event_next_run(const History__HistoryEvent *e);
+int64_t event_time_us(const Google__Protobuf__Timestamp *t);
 int64_t event_wall_us(const History__HistoryEvent *e);
 int64_t duration_us(const Google__Protobuf__Duration *d); /* NULL: 0 */
 

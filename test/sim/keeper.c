@@ -281,7 +281,7 @@ static void saw_info(struct keeper *k, const Ws__DescribeScheduleResponse *m) {
 }
 
 static void keeper_deleted(struct keeper *k) {
-    bool is_right = k->w->is_calm || k->w->tally.faults[FAULT_wall_jump] == 0;
+    bool is_right = k->w->is_calm || !world_clock_jumped(k->w);
     k->l->delete_acked_wall_us = is_right ? k->w->now.wall.us : 0;
 }
 
@@ -411,7 +411,7 @@ static enum keeper_task keeper_choose(struct keeper *k) {
 /* What will hold, or may hold, from the moment the request is sent. */
 static void keeper_prepare(struct keeper *k) {
     struct ledger_model *l = k->l;
-    if (k->task == KEEP_CHANGE && (l->era_count == ERAS_MAX || k->w->profile.one_in[FAULT_wall_jump] > 0))
+    if (k->task == KEEP_CHANGE && (l->era_count == ERAS_MAX || profile_jumps(&k->w->profile)))
         k->task = KEEP_UPDATE;
     if (k->task == KEEP_UPDATE || k->task == KEEP_CHANGE)
         l->action_limit = 0;

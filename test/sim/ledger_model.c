@@ -11,6 +11,7 @@
 #include "program.h"
 #include "world.h"
 
+#define LEDGER_DAYS INT64_C(90) /* that rows are kept */
 #define LATE_US (3 * USEC_PER_SEC) /* when nothing disturbs the server */
 
 bool spec_has(const struct spec_model *spec, int64_t at_s) {
@@ -166,10 +167,7 @@ static void check_no_time_lost(struct world *w, const struct ledger_model *l, in
     if (r->nominal_s <= prev->last_s)
         world_fail(w, "nominal_time_once", "%s row %" PRId64 " has %" PRId64 ", %" PRId64 " was before",
                    l->schedule_id, id, r->nominal_s, prev->last_s);
-    bool was_exhausted =
-        prev->fate == LEDGER_FATE_EXHAUSTED; /* nobody looked, until an update gave it new actions */
-    if (!was_exhausted && !is_hole_between(l, prev_id, id) &&
-        spec_count(&era->spec, prev->last_s + 1, r->nominal_s - 1) > 0)
+    if (!is_hole_between(l, prev_id, id) && spec_count(&era->spec, prev->last_s + 1, r->nominal_s - 1) > 0)
         world_fail(w, "no_time_lost", "%s has no row between %" PRId64 " and %" PRId64, l->schedule_id,
                    prev->last_s, r->nominal_s);
 }
@@ -189,7 +187,7 @@ static void check_backfill_once(struct world *w, const struct ledger_model *l, i
 
 static void check_policies(struct world *w, const struct ledger_model *l) {
     int64_t running = 0, taken = 0;
-    bool is_paused = l->pause_acked_us && w->tally.faults[FAULT_wall_jump] == 0;
+    bool is_paused = l->pause_acked_us && !world_clock_jumped(w);
     for (size_t i = 0; i < l->row_count; i++) {
         const struct row_model *r = &l->rows[i];
         running += r->is_running && r->policy != SCHEDULE_OVERLAP_POLICY_ALLOW_ALL;
@@ -210,14 +208,17 @@ static void check_policies(struct world *w, const struct ledger_model *l) {
 void ledger_see(struct world *w, struct ledger_model *l, const Rondo__ListScheduleLedgerResponse *m,
                 int64_t sent_wall_us) {
     size_t known = 0, seen_again = 0;
+    l->was_trimmed |= m->next_page_token.len > 0 || m->n_entries >= LIMIT_LEDGER_ROWS ||
+                      world_clock_span_us(w) > LEDGER_DAYS * 24 * 3600 * USEC_PER_SEC;
     for (size_t i = 0; i < l->row_count; i++)
         known += l->rows[i].is_known;
     for (size_t i = 0; i < m->n_entries; i++)
         seen_again += m->entries[i]->id <= (int64_t)l->row_count && l->rows[m->entries[i]->id - 1].is_known;
-    l->was_trimmed |= m->next_page_token.len > 0 || m->n_entries >= LIMIT_LEDGER_ROWS;
     if (!l->was_trimmed && seen_again < known)
         world_fail(w, "row_kept", "%s showed %zu rows, and now only %zu of them", l->schedule_id, known,
                    seen_again);
+    for (size_t i = 0; i < l->row_count; i++)
+        l->rows[i].is_running = false; /* those that are not shown any more are not known to run */
     for (size_t i = m->n_entries; i-- > 0;)
         see_row(w, l, m->entries[i]);
     int64_t prev_id = 0;

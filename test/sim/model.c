@@ -137,9 +137,21 @@ bool model_was_reset(const struct model *m, const char *workflow_id) {
     return false;
 }
 
-bool model_may_be_forgotten(const struct run_model *run) {
-    for (; run; run = run->after)
-        if (run->is_deleted)
+bool model_may_be_displaced(const struct model *m, const struct run_model *run) {
+    const struct request_model *request;
+    for (size_t i = 0; (request = map_next(&m->requests, &i));)
+        if (request->base && str_is(str_of(request->workflow_id), run->workflow_id) &&
+            !str_is(str_of(request->base->first_run_id), run->run_id))
             return true;
+    return false;
+}
+
+bool model_may_be_forgotten(const struct model *m, const struct run_model *run) {
+    const struct run_model *other = map_get(&m->latest, str_of(run->workflow_id));
+    for (; other; other = other->older) {
+        bool is_kin = other == run || !other->first_run_id[0] || streq(other->first_run_id, run->run_id);
+        if (other->is_deleted && is_kin)
+            return true;
+    }
     return false;
 }

@@ -39,6 +39,7 @@ struct request_model {
     struct run_model *completed_in; /* update: the run whose history says so */
     int64_t sent_us; /* reset: the first time */
     int64_t reset_event_id; /* reset: the end of a workflow task */
+    struct run_model *base; /* reset: the run that is copied */
     bool drops_signals; /* reset: later signals are not wanted in the new run */
     bool is_signal; /* its kind is "signal" */
     bool is_acked;
@@ -160,7 +161,19 @@ struct run_model {
     size_t child_cap;
 };
 
+/* A poll for activities that came back empty. */
+struct idle_poll {
+    int64_t began_us;
+    int64_t ended_us;
+    uint32_t epoch;
+};
+
+#define MODEL_IDLE_POLLS 64
+#define MODEL_SPACES 2
+
 struct model {
+    struct idle_poll idle_polls[MODEL_SPACES][MODEL_IDLE_POLLS]; /* the last ones of each namespace */
+    size_t idle_poll_count[MODEL_SPACES];
     struct map runs; /* by run id */
     struct map latest; /* by workflow id: the run met last */
     struct map requests; /* by request id */
@@ -179,12 +192,14 @@ struct run_model *model_meet(struct model *m, const char *run_id, const char *wo
 struct run_model *model_meet_in(struct model *m, const char *namespace_name, const char *run_id,
                                 const char *workflow_id);
 struct request_model *model_request(struct world *w, const char *workflow_id, const char *kind);
-/* Whether somebody asked for a reset of a run of this workflow id. The run of a start request may then be
- * replaced by one that does not know that request. */
+/* Whether somebody asked for a reset of a run of this workflow id. */
 bool model_was_reset(const struct model *m, const char *workflow_id);
-/* Whether somebody asked for the end of the run, or of one that follows it: nobody may be left then who knows
- * the request that made it. */
-bool model_may_be_forgotten(const struct run_model *run);
+/* Whether a reset may have put a run in the place of this one that does not know the request which made it: a
+ * copy of a run of another start. Copies of its own chain know the request. */
+bool model_may_be_displaced(const struct model *m, const struct run_model *run);
+/* Whether somebody asked for the end of the run, of one that follows it, or of a copy: nobody may be left
+ * then who knows the request that made it. */
+bool model_may_be_forgotten(const struct model *m, const struct run_model *run);
 struct request_model *model_find_request(const struct model *m, struct str id);
 struct letter_model *model_letter(struct model *m, const char *id); /* finds or adds */
 void model_add_holder(struct request_model *signal, struct run_model *run);

@@ -1,14 +1,25 @@
 /* How rough a simulated world is: the rate of each fault, and how many take part.
  *
- * `calm` has no faults; the others switch on a part of faults.def. `swarm`
- * draws its own mix for each seed and leaves whole kinds out, so that the
- * seeds differ in what they can find. */
+ * `calm` has no faults; the others switch on a class of faults.def or two. `swarm`
+ * draws its own mix for each seed and leaves whole classes out, so that the
+ * seeds differ in what they can find: a crash hides what only a long life shows,
+ * and a clock that jumps makes most checks of times fall silent. */
 #pragma once
 
 #include "base/rng.h"
 
+enum fault_class {
+    CLASS_process,
+    CLASS_store,
+    CLASS_clock,
+    CLASS_network,
+    CLASS_worker,
+    CLASS_client,
+    CLASS_COUNT,
+};
+
 enum fault {
-#define FAULT(name, usual) FAULT_##name,
+#define FAULT(name, class, usual) FAULT_##name,
 #include "faults.def"
 #undef FAULT
     FAULT_COUNT,
@@ -21,9 +32,12 @@ struct profile {
     unsigned client_count;
     unsigned worker_count;
     size_t resident_runs_max;
+    size_t queue_tasks_max;
     unsigned store_lag; /* how many steps in so many leave the store waiting */
 };
 
 const char *fault_name(enum fault f);
 /* ERR_NOT_FOUND when there is no profile of that name. */
 int profile_draw(struct profile *p, const char *name, struct rng *r) must_check;
+/* Whether the calendar clock may jump. */
+bool profile_jumps(const struct profile *p);

@@ -22,6 +22,7 @@ void report_fill(struct report *rep, const struct world *w) {
 }
 
 void report_add(struct report *total, const struct report *rep) {
+    total->worlds++;
     total->steps += rep->steps;
     total->sim_us += rep->sim_us;
     total->tally.calls += rep->tally.calls;
@@ -43,8 +44,10 @@ void report_add(struct report *total, const struct report *rep) {
 
 void report_print_tally(const struct report *rep) {
     const struct tally *t = &rep->tally;
-    uint64_t crashes =
-        t->faults[FAULT_crash] + t->faults[FAULT_crash_after_reply] + t->faults[FAULT_crash_unannounced];
+    uint64_t crashes = t->faults[FAULT_crash] + t->faults[FAULT_crash_after_reply] +
+                       t->faults[FAULT_crash_before_await] + t->faults[FAULT_crash_after_await] +
+                       t->faults[FAULT_crash_in_recovery] + t->faults[FAULT_commit_error] +
+                       t->faults[FAULT_commit_unheard];
     printf("steps=%" PRIu64 " sim_time=%" PRId64 ".%06" PRId64 "s calls=%" PRIu64 " ok=%" PRIu64
            " unknown=%" PRIu64 " starts=%" PRIu64 " completed=%" PRIu64 " signals=%" PRIu64
            " activities=%" PRIu64 " queries=%" PRIu64 " resets=%" PRIu64 " updates=%" PRIu64
@@ -62,18 +65,16 @@ void report_print_tally(const struct report *rep) {
     printf("}");
 }
 
-static void report_print_failure(const struct report *rep, const struct world_config *cfg,
-                                 const char *plant) {
+static void report_print_failure(const struct report *rep, const struct world_config *cfg) {
     printf("FAIL seed=%" PRIu64 " steps=%" PRIu64
-           " profile=%s plant=%s check=%s detail=%s; reproduce: build/sim --seed %" PRIu64 " --steps %" PRIu64
-           " --profile %s%s%s --trace\n",
-           rep->seed, cfg->steps, cfg->profile, plant ? plant : "none", rep->check, rep->detail, rep->seed,
-           cfg->steps, cfg->profile, plant ? " --plant " : "", plant ? plant : "");
+           " profile=%s check=%s detail=%s; reproduce: build/sim --seed %" PRIu64 " --steps %" PRIu64
+           " --profile %s --trace\n",
+           rep->seed, cfg->steps, cfg->profile, rep->check, rep->detail, rep->seed, cfg->steps, cfg->profile);
 }
 
-void report_print(const struct report *rep, const struct world_config *cfg, const char *plant) {
+void report_print(const struct report *rep, const struct world_config *cfg) {
     if (!rep->ok) {
-        report_print_failure(rep, cfg, plant);
+        report_print_failure(rep, cfg);
         return;
     }
     printf("seed=%" PRIu64 " ", rep->seed);

@@ -56,29 +56,33 @@ static bool rpc_hands_out_task(const struct rpc *r) {
            r->kind == RPC_complete_workflow_task;
 }
 
-static bool rpc_changes_state(const struct rpc *r) {
+static unsigned rpc_chances(const struct rpc *r) {
     switch (r->kind) {
-    case RPC_start_workflow:
     case RPC_complete_workflow_task:
     case RPC_fail_workflow_task:
     case RPC_complete_activity:
     case RPC_fail_activity:
     case RPC_cancel_activity:
-    case RPC_request_cancel:
+    case RPC_heartbeat_activity:
+        return 1;
+    case RPC_start_workflow:
     case RPC_signal_workflow:
+        return 2;
+    case RPC_request_cancel:
     case RPC_terminate_workflow:
-    case RPC_reset_workflow:
-    case RPC_delete_workflow:
     case RPC_signal_with_start:
-    case RPC_update_workflow:
-    case RPC_execute_multi:
     case RPC_create_schedule:
     case RPC_update_schedule:
     case RPC_patch_schedule:
     case RPC_delete_schedule:
-        return true;
+        return 4;
+    case RPC_update_workflow:
+    case RPC_execute_multi:
+    case RPC_reset_workflow:
+    case RPC_delete_workflow:
+        return 10;
     default:
-        return false;
+        return 0;
     }
 }
 
@@ -163,8 +167,8 @@ static void rpc_on_reply(struct call *c, const ProtobufCMessage *message, struct
     else
         checker_on_ok(r);
     rpc_answered(r);
-    if (rpc_changes_state(r) && world_fault(w, FAULT_crash_after_reply))
-        w->server.crash_wanted = true;
+    for (unsigned chances = rpc_chances(r); chances > 0 && !w->server.crash_wanted; chances--)
+        w->server.crash_wanted = world_fault(w, FAULT_crash_after_reply);
 }
 
 static void rpc_on_fail(struct call *c, const struct err *e) {

@@ -74,9 +74,9 @@ void server_start(struct world *w) {
         .store = s->store,
         .seed = rng_u64(&w->rng),
         .resident_runs_max = w->profile.resident_runs_max,
+        .queue_tasks_max = w->profile.queue_tasks_max,
         .namespaces = namespaces,
         .retention_us = SERVER_RETENTION_US,
-        .planted_bug = w->cfg.planted_bug,
         .on_fatal = server_on_fatal,
         .fatal_ctx = w,
     };
@@ -151,7 +151,11 @@ size_t server_store_work(const struct world *w) {
 static void server_commit(struct world *w) {
     struct server *s = &w->server;
     s->commits++;
-    if (world_fault(w, FAULT_crash_unannounced)) {
+    if (world_fault(w, FAULT_commit_error)) {
+        server_crash(w, "a commit failed");
+        return;
+    }
+    if (world_fault(w, FAULT_commit_unheard)) {
         mem_store_commit_unannounced(s->store);
         server_crash(w, "durable but not announced");
         return;
@@ -159,17 +163,31 @@ static void server_commit(struct world *w) {
     mem_store_commit_one(s->store);
 }
 
+static void server_answer(struct world *w, size_t reads) {
+    struct server *s = &w->server;
+    if (s->state == SERVER_LOADING && world_fault(w, FAULT_crash_in_recovery)) {
+        server_crash(w, "in recovery");
+        return;
+    }
+    size_t which = (size_t)rng_below(&w->rng, reads);
+    mem_store_answer(s->store, which, world_fault(w, FAULT_read_error) ? ERR_STORE_IO : 0);
+}
+
 void server_store_step(struct world *w) {
     struct server *s = &w->server;
     size_t commits = mem_store_pending_commits(s->store);
     size_t reads = mem_store_pending_reads(s->store);
     w->idle_turns = 0;
-    if (commits > 0 && (reads == 0 || rng_below(&w->rng, 2) == 0)) {
-        server_commit(w);
+    if (world_fault(w, FAULT_crash_before_await)) {
+        server_crash(w, "while it waits for the store");
         return;
     }
-    size_t which = (size_t)rng_below(&w->rng, reads);
-    mem_store_answer(s->store, which, world_fault(w, FAULT_read_error) ? ERR_STORE_IO : 0);
+    if (commits > 0 && (reads == 0 || rng_below(&w->rng, 2) == 0))
+        server_commit(w);
+    else
+        server_answer(w, reads);
+    if (s->state != SERVER_DOWN && world_fault(w, FAULT_crash_after_await))
+        s->crash_wanted = true;
 }
 
 void server_step(struct world *w) {

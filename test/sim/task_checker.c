@@ -115,10 +115,38 @@ static void check_heartbeat_kept(struct world *w, const struct run_model *run,
                    m->activity_id, beat, run->activities[n].heartbeat_acked);
 }
 
+static size_t space_of(const char *namespace_name) {
+    return streq(namespace_name, "other");
+}
+
+static void note_idle_poll(struct world *w, const struct rpc *r, const char *namespace_name) {
+    struct model *m = &w->model;
+    size_t space = space_of(namespace_name);
+    m->idle_polls[space][m->idle_poll_count[space]++ % MODEL_IDLE_POLLS] =
+        (struct idle_poll){r->sent_us, w->now.mono.us, w->server.epoch};
+}
+
+/* A worker that waits for a task gets the one that is there. Where the clock does not jump, a time in an
+ * answer tells since when it was. */
+static void check_poll_wakes(struct world *w, const struct run_model *run, const char *namespace_name,
+                             const Ws__PollActivityTaskQueueResponse *m) {
+    const int64_t late_us = 5 * USEC_PER_SEC;
+    size_t space = space_of(namespace_name);
+    if (world_clock_jumped(w) || w->tally.faults[FAULT_disk_stalled] > 0)
+        return;
+    int64_t ready_us = w->now.mono.us - (w->now.wall.us - event_time_us(m->current_attempt_scheduled_time));
+    for (size_t i = 0; i < MODEL_IDLE_POLLS; i++) {
+        const struct idle_poll *p = &w->model.idle_polls[space][i];
+        if (p->ended_us && p->epoch == w->server.epoch && p->began_us < ready_us + late_us &&
+            p->ended_us > MAX(ready_us, p->began_us) + late_us)
+            world_fail(w, "poll_wakes",
+                       "run=%s activity=%s was there for %" PRId64 " us when a poll came back empty",
+                       run->run_id, m->activity_id, p->ended_us - ready_us);
+    }
+}
+
 static void on_activity_task(struct world *w, const char *namespace_name,
                              const Ws__PollActivityTaskQueueResponse *m) {
-    if (m->task_token.len == 0)
-        return;
     struct run_model *run = task_run(w, namespace_name, m->workflow_execution);
     if (!run)
         return;
@@ -127,6 +155,15 @@ static void on_activity_task(struct world *w, const char *namespace_name,
     check_task_of_open_run(w, run, "activity");
     check_attempt_is_new(w, run, m);
     check_heartbeat_kept(w, run, m);
+    check_poll_wakes(w, run, namespace_name, m);
+}
+
+static void on_activity_poll(struct rpc *r, const Ws__PollActivityTaskQueueRequest *q,
+                             const Ws__PollActivityTaskQueueResponse *m) {
+    if (m->task_token.len > 0)
+        on_activity_task(r->w, q->namespace_, m);
+    else
+        note_idle_poll(r->w, r, q->namespace_);
 }
 
 /* G8: the same workflow task is not completed twice. */
@@ -164,6 +201,5 @@ void checker_on_task(struct rpc *r) {
         on_workflow_task(r->w, ((const Ws__PollWorkflowTaskQueueRequest *)r->request)->namespace_,
                          (const void *)r->response, buf_str(&r->reply));
     else
-        on_activity_task(r->w, ((const Ws__PollActivityTaskQueueRequest *)r->request)->namespace_,
-                         (const void *)r->response);
+        on_activity_poll(r, (const void *)r->request, (const void *)r->response);
 }

@@ -81,6 +81,16 @@ void workers_kill_one(struct world *w) {
     world_at(w, &worker->rebirth, world_delay(w, USEC_PER_MS, 20 * USEC_PER_SEC));
 }
 
+void workers_hang_one(struct world *w) {
+    struct worker *worker = &w->workers[rng_below(&w->rng, w->profile.worker_count)];
+    worker->hung_until_us = w->now.mono.us + world_delay(w, USEC_PER_SEC, 120 * USEC_PER_SEC);
+    trace_note(w, "%s hangs", worker->name);
+}
+
+int64_t worker_delay(const struct worker *worker, int64_t delay_us) {
+    return MAX(delay_us, worker->hung_until_us - worker->w->now.mono.us);
+}
+
 void workers_revive(struct world *w) {
     for (unsigned i = 0; i < w->profile.worker_count; i++)
         if (!w->workers[i].is_alive)

@@ -19,6 +19,7 @@ struct worker {
     unsigned index;
     unsigned life; /* counts rebirths */
     bool is_alive;
+    int64_t hung_until_us; /* it does nothing until then */
     bool is_sticky; /* whether it caches runs at all */
     bool returns_new; /* asks for the next task with the answer to the last */
     const char *namespace_name;
@@ -37,6 +38,9 @@ struct worker {
 struct worker *workers_new(struct world *w);
 void workers_free(struct world *w);
 void workers_kill_one(struct world *w);
+void workers_hang_one(struct world *w);
+/* A delay of what a worker does, longer while it hangs. */
+int64_t worker_delay(const struct worker *worker, int64_t delay_us);
 void workers_revive(struct world *w); /* all of them, for the calm phase */
 
 /* The cached program of a run, NULL when the worker does not have it. */

@@ -39,7 +39,7 @@ void workflow_slot_done(struct workflow_slot *s) {
 static void slot_next(struct workflow_slot *s, void (*what)(struct world *w, struct happening *h),
                       int64_t delay_us) {
     s->next.run = what;
-    world_at(s->worker->w, &s->next, delay_us);
+    world_at(s->worker->w, &s->next, worker_delay(s->worker, delay_us));
 }
 
 void workflow_slot_begin(struct workflow_slot *s) {

@@ -47,6 +47,14 @@ bool world_fault(struct world *w, enum fault f) {
     return true;
 }
 
+bool world_clock_jumped(const struct world *w) {
+    return w->tally.faults[FAULT_wall_jump] > 0 || w->tally.faults[FAULT_wall_leap] > 0;
+}
+
+int64_t world_clock_span_us(const struct world *w) {
+    return MAX(w->wall_latest_us, w->now.wall.us) - MIN(w->wall_earliest_us, w->now.wall.us);
+}
+
 int64_t world_delay(struct world *w, int64_t min_us, int64_t max_us) {
     uint64_t span = (uint64_t)(max_us - min_us) + 1;
     return min_us + (int64_t)rng_below(&w->rng, 1 + rng_below(&w->rng, span));
@@ -75,6 +83,7 @@ int world_new(const struct world_config *cfg, struct world **ret) {
         return rc;
     }
     w->now = (struct now){.wall = {WALL_START_US}, .mono = {USEC_PER_SEC}};
+    w->wall_earliest_us = WALL_START_US;
     heap_init(&w->agenda, AGENDA_MAX);
     trace_init(&w->trace, cfg->trace);
     model_init(&w->model);
@@ -108,20 +117,27 @@ static void world_set_time(struct world *w, int64_t mono_us) {
     w->idle_turns = 0;
 }
 
-static void world_jump_wall(struct world *w) {
-    static const int64_t reach_s[] = {2, 60, 3600, 6 * 3600};
-    int64_t reach = reach_s[rng_below(&w->rng, ARRAY_LEN(reach_s))] * USEC_PER_SEC;
+static void world_jump_wall(struct world *w, int64_t reach) {
     int64_t by = (int64_t)rng_below(&w->rng, (uint64_t)reach * 2) - reach;
     w->wall_latest_us = MAX(w->wall_latest_us, w->now.wall.us);
     w->now.wall.us += by;
+    w->wall_earliest_us = MIN(w->wall_earliest_us, w->now.wall.us);
     trace_note(w, "wall jump by=%" PRId64, by);
+}
+
+static void world_disturb_clock(struct world *w) {
+    static const int64_t jump_s[] = {2, 60, 3600, 6 * 3600};
+    static const int64_t leap_days[] = {1, 7, 30, 365};
+    if (world_fault(w, FAULT_wall_jump))
+        world_jump_wall(w, jump_s[rng_below(&w->rng, ARRAY_LEN(jump_s))] * USEC_PER_SEC);
+    if (world_fault(w, FAULT_wall_leap))
+        world_jump_wall(w, leap_days[rng_below(&w->rng, ARRAY_LEN(leap_days))] * 24 * 3600 * USEC_PER_SEC);
 }
 
 static void world_disturb(struct world *w) {
     if (w->is_calm)
         return;
-    if (world_fault(w, FAULT_wall_jump))
-        world_jump_wall(w);
+    world_disturb_clock(w);
     if (w->server.state == SERVER_DOWN)
         return;
     if (world_fault(w, FAULT_crash))
@@ -130,6 +146,8 @@ static void world_disturb(struct world *w) {
         server_stop(w);
     if (world_fault(w, FAULT_worker_died))
         workers_kill_one(w);
+    if (world_fault(w, FAULT_worker_hung))
+        workers_hang_one(w);
 }
 
 /* When the engine wants to be woken, by the monotonic clock. */
@@ -173,6 +191,16 @@ static void world_move_on(struct world *w, int64_t wake_us) {
     h->run(w, h);
 }
 
+/* Whether the disk does what waits for it now. */
+static bool world_store_is_quick(struct world *w) {
+    if (w->now.mono.us < w->store_stalled_until_us || world_fault(w, FAULT_disk_slow))
+        return false;
+    if (!world_fault(w, FAULT_disk_stalled))
+        return true;
+    w->store_stalled_until_us = w->now.mono.us + world_delay(w, USEC_PER_SEC, 60 * USEC_PER_SEC);
+    return false;
+}
+
 static void world_step(struct world *w) {
     w->step++;
     world_disturb(w);
@@ -183,7 +211,7 @@ static void world_step(struct world *w) {
     if (w->server.engine && next_us > w->now.mono.us)
         engine_flush(w->server.engine); /* the loop would sleep now */
     bool may_wait = w->profile.store_lag > 0 && rng_below(&w->rng, 8) < w->profile.store_lag;
-    if (server_store_work(w) > 0 && (is_far || !may_wait) && !world_fault(w, FAULT_disk_slow))
+    if (server_store_work(w) > 0 && (is_far || !may_wait) && world_store_is_quick(w))
         server_store_step(w);
     else
         world_move_on(w, wake_us);
@@ -193,6 +221,7 @@ static void world_step(struct world *w) {
 static void world_calm_down(struct world *w) {
     trace_note(w, "calm");
     w->is_calm = true;
+    w->store_stalled_until_us = 0;
     w->now.wall.us = MAX(w->now.wall.us, w->wall_latest_us); /* the clock is right again */
     /* Recovery must find everything; and what recovery could mend must not need it. */
     if (w->server.state != SERVER_DOWN && rng_chance(&w->rng, 2))

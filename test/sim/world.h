@@ -47,7 +47,6 @@ struct world_config {
     uint64_t seed;
     uint64_t steps;
     const char *profile;
-    uint32_t planted_bug;
     bool trace;
 };
 
@@ -57,10 +56,12 @@ struct world {
     struct profile profile;
     struct now now;
     int64_t wall_latest_us; /* the latest wall time so far; jumps may lead back */
+    int64_t wall_earliest_us;
     struct heap agenda;
     uint64_t step;
     uint64_t idle_turns; /* engine wake-ups in a row at one moment */
     bool is_calm;
+    int64_t store_stalled_until_us;
     struct trace trace;
     struct tally tally;
     struct failure failure;
@@ -84,6 +85,9 @@ void world_at(struct world *w, struct happening *h, int64_t delay_us);
 void world_not(struct world *w, struct happening *h); /* takes it off the agenda, if it is there */
 /* Whether this fault happens now; counted when it does. */
 bool world_fault(struct world *w, enum fault f);
+/* Whether the calendar clock has ever jumped: then times of two events cannot be compared. */
+bool world_clock_jumped(const struct world *w);
+int64_t world_clock_span_us(const struct world *w); /* from the earliest to the latest that it ever showed */
 /* A delay between min and max, in microseconds, more often short than long. */
 int64_t world_delay(struct world *w, int64_t min_us, int64_t max_us);
 /* Remembers the first failure; the world stops at the end of the step. */

@@ -38,6 +38,7 @@ void rig_boot(struct rig *r) {
     struct engine_config cfg = {.store = r->store,
                                 .seed = ++r->seed,
                                 .resident_runs_max = r->resident_runs_max,
+                                .queue_tasks_max = r->queue_tasks_max,
                                 .limits = r->limits,
                                 .namespaces = namespaces,
                                 .retention_us = 86400 * USEC_PER_SEC,

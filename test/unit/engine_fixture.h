@@ -41,6 +41,7 @@ struct rig {
     struct now now;
     uint64_t seed;
     size_t resident_runs_max;
+    size_t queue_tasks_max; /* of one priority, in memory; 0: as usual */
     struct core_limits limits;
     bool is_manual;
     bool is_ready;

@@ -195,6 +195,8 @@ static inline void question_row(struct read *r, const struct row *row) {
                row->last_event_id);
     if (row->start_us || row->count)
         buf_printf(q->text, " start %" PRId64 " count %" PRId64, row->start_us, row->count);
+    if (r->kind == READ_BACKLOG)
+        buf_printf(q->text, " backlog %" PRId64 " %" PRId64, row->backlog.lane, row->backlog.number);
     if (r->kind == READ_LEDGER)
         buf_printf(q->text, " ledger %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d", row->ledger.id,
                    row->ledger.nominal_s, row->ledger.last_nominal_s, row->ledger.at_us, row->ledger.fate);

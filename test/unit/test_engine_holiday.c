@@ -173,7 +173,7 @@ TEST(holidays_of_a_crash_before_the_disk_are_not_there) {
 
 #define HOUR_US (INT64_C(3600) * USEC_PER_SEC)
 
-static void create(struct rig *r, struct ask *a, const char *schedule_id) {
+static void create_with(struct rig *r, struct ask *a, const char *schedule_id, const char *calendar) {
     struct arena *arena = ask_begin(r, a);
     Ws__CreateScheduleRequest *req =
         MAKE(arena, Ws__CreateScheduleRequest, ws__create_schedule_request__init);
@@ -196,8 +196,12 @@ static void create(struct rig *r, struct ask *a, const char *schedule_id) {
     w->task_queue = make_queue(arena, "queue");
     s->extras = MAKE(arena, Rondo__ScheduleExtras, rondo__schedule_extras__init);
     s->extras->holiday_calendars = arena_array(arena, char *, 1);
-    s->extras->holiday_calendars[s->extras->n_holiday_calendars++] = make_text(arena, "de");
+    s->extras->holiday_calendars[s->extras->n_holiday_calendars++] = make_text(arena, calendar);
     RIG_SEND(r, a, create_schedule, req);
+}
+
+static void create(struct rig *r, struct ask *a, const char *schedule_id) {
+    create_with(r, a, schedule_id, "de");
 }
 
 static void describe(struct rig *r, struct ask *a, const char *schedule_id) {
@@ -374,6 +378,79 @@ TEST(holidays_pass_by_what_does_not_need_them) {
     CHECK_OK(&a);
     check_next(&r, "noon", 16);
     CHECK_INT(r.fatal_count, 0);
+}
+
+/* None but those that name the calendar are read from the store. */
+TEST(holidays_load_no_schedule_without_them) {
+    enum { COUNT = 20 };
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    char id[16];
+    rig_init_manual(&r);
+    put(&r, &a, "de", "2023-11-15");
+    rig_settle(&r);
+    put(&r, &a, "fr", "2023-11-15");
+    rig_settle(&r);
+    for (int i = 0; i < COUNT; i++) {
+        (void)snprintf(id, sizeof id, "s%d", i);
+        create_with(&r, &a, id, "fr");
+        rig_settle(&r);
+        CHECK_OK(&a);
+    }
+    create(&r, &a, "noon");
+    rig_settle(&r);
+    rig_restart(&r);
+    rig_settle(&r);
+    put(&r, &a, "de", "2023-11-16");
+    rig_commit(&r);
+    int reads = 0;
+    for (; mem_store_pending_reads(r.store) > 0; reads++)
+        rig_read(&r);
+    CHECK_INT(reads, 2); /* which they are, and the one */
+    rig_settle(&r);
+    check_next(&r, "noon", 15);
+    check_next(&r, "s0", 16);
+}
+
+/* Two calendars changed, and the process died before anyone was told. */
+TEST(holidays_of_several_calendars_are_told_after_a_crash) {
+    cleanup(ask_done) struct ask a = {0}, b = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    put(&r, &a, "de", "2023-11-15");
+    put(&r, &b, "fr", "2023-11-15");
+    rig_settle(&r);
+    create(&r, &a, "noon");
+    create_with(&r, &b, "midi", "fr");
+    rig_settle(&r);
+    put(&r, &a, "de", "2023-11-16");
+    put(&r, &b, "fr", "2023-11-17");
+    rig_commit(&r);
+    rig_commit(&r);
+    CHECK_OK(&a);
+    CHECK_OK(&b);
+    rig_restart(&r);
+    rig_settle(&r);
+    check_next(&r, "noon", 15);
+    check_next(&r, "midi", 15);
+}
+
+TEST(a_describe_names_the_holidays_that_are_missing) {
+    cleanup(ask_done) struct ask a = {0}, b = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    put(&r, &a, "de", "2023-11-15");
+    create(&r, &a, "noon");
+    describe(&r, &a, "noon");
+    CHECK_OK(&a);
+    const Ws__DescribeScheduleResponse *resp = a.response;
+    CHECK_INT(resp ? resp->info->n_missing_holiday_calendars : 1, 0);
+    drop(&r, &b, "de");
+    describe(&r, &a, "noon");
+    CHECK_OK(&a);
+    resp = a.response;
+    if (CHECK_INT(resp ? resp->info->n_missing_holiday_calendars : 0, 1))
+        CHECK_STR(resp->info->missing_holiday_calendars[0], "de");
 }
 
 /* The walk still waits for the store when its namespace is removed. */

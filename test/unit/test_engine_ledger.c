@@ -80,7 +80,7 @@ static void plant_row(struct batch *b, struct uuid namespace_id, uint8_t run, st
     w->body = pack(b, &e.base);
 }
 
-/* Schedule "nightly" with five rows, "other" with one, "over" that has ended. */
+/* Schedule "nightly" with five rows, "other" with one, "over" that has ended, with one. */
 static void plant_all(struct rig *r) {
     struct uuid id = namespace_of(r);
     struct batch b;
@@ -95,6 +95,7 @@ static void plant_all(struct rig *r) {
     plant_row(&b, id, 1, (struct ledger_columns){4, 600, 600, 4, 2});
     plant_row(&b, id, 1, (struct ledger_columns){9, 150, 150, 5, 9});
     plant_row(&b, id, 2, (struct ledger_columns){1, 100, 100, 1, 2});
+    plant_row(&b, id, 3, (struct ledger_columns){7, 100, 100, 1, 2});
     store_commit(r->store, &b);
     if (r->is_manual)
         mem_store_commit_one(r->store);
@@ -186,6 +187,17 @@ TEST(ledger_of_another_schedule_is_another) {
     plant_all(&r);
     RIG_SEND(&r, &a, list_schedule_ledger, ask_ledger(&r, &a, "other"));
     check_ids(&a, "1");
+}
+
+TEST(ledger_of_a_schedule_that_has_ended_is_read) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    plant_all(&r);
+    RIG_SEND(&r, &a, list_schedule_ledger, ask_ledger(&r, &a, "over"));
+    check_ids(&a, "7");
+    const Rondo__ListScheduleLedgerResponse *resp = a.response;
+    CHECK_INT(resp ? (int)resp->status : 0, WORKFLOW_EXECUTION_STATUS_COMPLETED);
 }
 
 TEST(ledger_is_filtered_by_nominal_time) {
@@ -292,15 +304,12 @@ TEST(ledger_refuses_tokens_that_are_not_its_own) {
 }
 
 TEST(schedules_that_are_not_there_are_not_found) {
-    cleanup(ask_done) struct ask missing = {0}, over = {0}, empty = {0}, longest = {0}, too_long = {0},
-                                 no_space = {0};
+    cleanup(ask_done) struct ask missing = {0}, empty = {0}, longest = {0}, too_long = {0}, no_space = {0};
     cleanup(rig_done) struct rig r;
     rig_init(&r);
     plant_all(&r);
     RIG_SEND(&r, &missing, list_schedule_ledger, ask_ledger(&r, &missing, "nobody"));
     CHECK_FAILS(&missing, ERR_NOT_FOUND, "schedule \"nobody\" not found");
-    RIG_SEND(&r, &over, list_schedule_ledger, ask_ledger(&r, &over, "over"));
-    CHECK_FAILS(&over, ERR_NOT_FOUND, "schedule \"over\" not found");
     RIG_SEND(&r, &empty, list_schedule_ledger, ask_ledger(&r, &empty, ""));
     CHECK_FAILS(&empty, ERR_INVALID, "ScheduleId is not set on request.");
     Rondo__ListScheduleLedgerRequest *req = ask_ledger(&r, &longest, "");
@@ -523,7 +532,7 @@ static struct uuid run_of(struct rig *r) {
     return run_id;
 }
 
-TEST(ledger_keeps_the_last_rows_and_goes_with_its_schedule) {
+TEST(ledger_keeps_the_last_rows) {
     cleanup(ask_done) struct ask a = {0};
     cleanup(rig_done) struct rig r;
     rig_init(&r);
@@ -535,14 +544,18 @@ TEST(ledger_keeps_the_last_rows_and_goes_with_its_schedule) {
     struct tally t = tally_of(&r, run_id);
     CHECK(t.count >= LIMIT_LEDGER_ROWS && t.count <= LIMIT_LEDGER_ROWS + LIMIT_LEDGER_SLACK);
     CHECK_INT(t.first_id, minutes - (int64_t)t.count + 1);
-    struct arena *arena = ask_begin(&r, &a);
-    Ws__DeleteScheduleRequest *req =
-        MAKE(arena, Ws__DeleteScheduleRequest, ws__delete_schedule_request__init);
-    req->namespace_ = make_text(arena, "default");
-    req->schedule_id = make_text(arena, SCHEDULE);
-    RIG_SEND(&r, &a, delete_schedule, req);
-    CHECK_OK(&a);
-    CHECK_INT(tally_of(&r, run_id).count, 0);
+}
+
+TEST(ledger_is_as_long_as_the_operator_says) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    enum { ROWS = 20 };
+    rig_init_limited(&r, SETTABLE_LEDGER_ROWS, ROWS);
+    create_minutely(&r, &a);
+    for (int64_t i = 0; i < ROWS + 2 * LIMIT_LEDGER_SLACK; i++)
+        rig_advance(&r, 60 * USEC_PER_SEC);
+    struct tally t = tally_of(&r, run_of(&r));
+    CHECK(t.count >= ROWS && t.count <= ROWS + LIMIT_LEDGER_SLACK);
 }
 
 /* a slow store */

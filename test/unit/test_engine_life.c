@@ -49,6 +49,27 @@ TEST(life_start_on_an_unreadable_store_fails) {
     CHECK_INT(mem_store_pending_reads(r.store), 0);
 }
 
+/* Whatever is due waits for the reads of the start: a loop that did not sleep until then would spin. */
+TEST(life_start_sleeps_while_the_store_is_read) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    rig_start(&r, &a, "wf");
+    rig_settle(&r);
+    CHECK_OK(&a);
+    r.now.wall.us += 3600 * SEC;
+    rig_restart(&r);
+    while (!r.is_ready) {
+        CHECK(engine_next_wake_us(r.engine, r.now) == CLOCK_NEVER);
+        REQUIRE(mem_store_pending_reads(r.store) + mem_store_pending_commits(r.store) > 0);
+        if (mem_store_pending_commits(r.store))
+            rig_commit(&r);
+        else
+            rig_read(&r);
+    }
+    CHECK(engine_next_wake_us(r.engine, r.now) != CLOCK_NEVER);
+}
+
 TEST(life_namespaces_keep_their_ids) {
     cleanup(ask_done) struct ask a = {0}, b = {0};
     cleanup(rig_done) struct rig r;
@@ -429,6 +450,53 @@ TEST(life_runs_closed_before_anyone_polled_are_passed_over) {
     REQUIRE(has_task(&p));
     CHECK_STR(((const Ws__PollWorkflowTaskQueueResponse *)p.response)->workflow_execution->workflow_id,
               "last");
+}
+
+/* What a letter does to its receiver and what its sender learns of it are one commit, also when neither is in
+ * memory: delivered again after a crash in between, it could meet the next run of that workflow id. */
+TEST(life_letter_and_its_report_are_one_commit) {
+    cleanup(ask_done) struct ask a = {0}, b = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    r.resident_runs_max = 0;
+    rig_restart(&r);
+    rig_settle(&r);
+    rig_start(&r, &a, "sender");
+    rig_settle(&r);
+    rig_poll(&r, &p, "queue");
+    rig_settle(&r);
+    REQUIRE(has_task(&p));
+    rig_start(&r, &b, "receiver");
+    rig_settle(&r);
+    Ws__RespondWorkflowTaskCompletedRequest *done = ask_completion(&r, &a, &p);
+    Command__Command *c = MAKE(ask_arena(&a), Command__Command, command__command__init);
+    Command__SignalExternalWorkflowExecutionCommandAttributes *at =
+        MAKE(ask_arena(&a), Command__SignalExternalWorkflowExecutionCommandAttributes,
+             command__signal_external_workflow_execution_command_attributes__init);
+    at->execution = make_execution(ask_arena(&a), "receiver", "");
+    at->signal_name = make_text(ask_arena(&a), "hello");
+    c->command_type = COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION;
+    c->attributes_case = COMMAND__COMMAND__ATTRIBUTES_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_COMMAND_ATTRIBUTES;
+    c->signal_external_workflow_execution_command_attributes = at;
+    add_command(&a, done, c);
+    RIG_SEND(&r, &a, complete_workflow_task, done);
+    while (!mem_store_pending_commits(r.store) && mem_store_pending_reads(r.store))
+        rig_read(&r);
+    REQUIRE(mem_store_pending_commits(r.store) == 1);
+    rig_commit(&r); /* nobody uses the sender now but its letter */
+    CHECK_OK(&a);
+    REQUIRE(mem_store_pending_reads(r.store) == 1);
+    rig_read(&r); /* which run is meant */
+    REQUIRE(mem_store_pending_reads(r.store) == 1);
+    rig_read(&r); /* the receiver */
+    CHECK_INT(mem_store_pending_reads(r.store), 0);
+    CHECK_INT(mem_store_pending_commits(r.store), 1);
+    rig_commit(&r);
+    rig_restart(&r);
+    rig_settle(&r);
+    rig_history(&r, &b, "receiver");
+    rig_settle(&r);
+    CHECK_STR(ask_events(&b), "RUN_STARTED@1 TASK_SCHEDULED@2 RUN_SIGNALED@3");
 }
 
 /* The rig's namespaces keep closed runs for a day. */

@@ -1,4 +1,4 @@
-/* Namespaces that are deprecated or deleted, with what is in them. */
+/* Runs that are deleted, and namespaces that are deprecated or deleted, with what is in them. */
 #include <stdio.h>
 
 #include "engine_fixture.h"
@@ -73,6 +73,36 @@ TEST(a_deleted_namespace_leaves_nothing) {
     CHECK(mem_disk_hash(r.disk) != before);
     pass_time(&r, 3 * USEC_PER_SEC);
     CHECK(mem_disk_hash(r.disk) == before);
+}
+
+/* The store still says that it is the current run while its removal is on the way there. */
+TEST(a_start_while_the_current_run_is_removed) {
+    cleanup(ask_done) struct ask a = {0}, b = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    rig_start(&r, &a, "wf");
+    rig_settle(&r);
+    rig_terminate(&r, &a, "wf");
+    rig_settle(&r);
+    CHECK_OK(&a);
+    struct arena *m = ask_begin(&r, &a);
+    Ws__DeleteWorkflowExecutionRequest *req =
+        MAKE(m, Ws__DeleteWorkflowExecutionRequest, ws__delete_workflow_execution_request__init);
+    req->namespace_ = make_text(m, "default");
+    req->workflow_execution = make_execution(m, "wf", "");
+    RIG_SEND(&r, &a, delete_workflow, req);
+    while (mem_store_pending_reads(r.store))
+        rig_read(&r);
+    CHECK_INT(mem_store_pending_commits(r.store), 1);
+    rig_start(&r, &b, "wf");
+    while (mem_store_pending_reads(r.store))
+        rig_read(&r);
+    rig_settle(&r);
+    CHECK_OK(&a);
+    CHECK_OK(&b);
+    rig_describe(&r, &b, "wf");
+    rig_settle(&r);
+    CHECK_OK(&b);
 }
 
 TEST(its_removal_goes_on_after_a_crash) {

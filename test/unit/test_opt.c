@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "cli/opt.h"
 
 enum { ALPHA_PORT, ALPHA_NAME, ALPHA_LEVEL, ALPHA_QUIET, ALPHA_TAG, ALPHA_COUNT };
@@ -58,6 +59,36 @@ static const struct opt_command commands[] = {
 };
 static const struct opt_program program = {"prog", commands, ARRAY_LEN(commands), globals,
                                            ARRAY_LEN(globals)};
+
+/* Words, sets and files have a program of their own. */
+static const struct opt gamma_opts[] = {
+    {.name = "key", .letter = 'k', .type = OPT_WORD, .arg = "KEY", .help = "A key. And more."},
+    {.name = "value", .type = OPT_WORD, .arg = "VALUE", .help = "A value."},
+    {.name = "place", .type = OPT_TEXT, .arg = "PLACE", .standard = "own", .help = "Its own place."},
+};
+static const struct opt shared_opts[] = {
+    {.name = "place", .type = OPT_TEXT, .arg = "PLACE", .standard = "shared", .help = "Hidden."},
+    {.name = "speed",
+     .letter = 's',
+     .type = OPT_CHOICE,
+     .arg = "HOW",
+     .env = "T_SPEED",
+     .choices = "slow|fast",
+     .help = "A speed."},
+};
+static const struct opt_set sets[] = {{"Shared", shared_opts, ARRAY_LEN(shared_opts)}};
+static const struct opt_example gamma_examples[] = {{"prog gamma a", "Look"}};
+static const struct opt_command gamma_commands[] = {
+    {"", "", "A program.", NULL, 0, NULL, 0},
+    {"gamma", "The third", "Does -gamma.\n.Really.", gamma_opts, ARRAY_LEN(gamma_opts), gamma_examples, 1,
+     sets, 1},
+    {"delta", "A group", "Groups.", NULL, 0, NULL, 0},
+    {"delta one", "The fourth", "Does one.", NULL, 0, NULL, 0},
+    {"delta other", "The fifth", "Does other.", NULL, 0, NULL, 0},
+};
+static const struct opt_program gamma_program = {"prog",  gamma_commands,     ARRAY_LEN(gamma_commands),
+                                                 globals, ARRAY_LEN(globals), "0: fine.\n1: not.",
+                                                 "a file"};
 
 static const char *env_good(const char *name) {
     return streq(name, "T_PORT") ? "81" : "";
@@ -268,7 +299,8 @@ TEST(opt_help_as_json) {
     CHECK_SLICE(buf_str(&out),
                 STR("{\"program\":\"prog\",\"command\":\"alpha beta\",\"help\":\"Does "
                     "beta.\",\"commands\":[],\"flags\":[],"
-                    "\"global_flags\":[{\"name\":\"help\",\"letter\":\"h\",\"type\":\"flag\",\"help\":\"Show "
+                    "\"shared_flags\":[],\"global_flags\":[{\"name\":\"help\",\"letter\":\"h\",\"type\":"
+                    "\"flag\",\"help\":\"Show "
                     "help.\"},"
                     "{\"name\":\"output\",\"letter\":\"o\",\"type\":\"choice\",\"argument\":\"FORMAT\","
                     "\"default\":\"text\","
@@ -292,4 +324,104 @@ TEST(opt_nearest_finds_slips_only) {
     CHECK(opt_nearest("xx", names, 3) == NULL);
     CHECK(opt_nearest("completely-different", names, 3) == NULL);
     CHECK(opt_nearest("port", NULL, 0) == NULL);
+}
+
+static int parse_gamma(struct opt_args *a, struct buf *problem, const char **words, size_t count) {
+    char *argv[16];
+    for (size_t i = 0; i < count; i++)
+        memcpy(&argv[i], &words[i], sizeof(argv[i]));
+    buf_clear(problem);
+    return opt_parse(&gamma_program, (int)count, argv, NULL, a, problem);
+}
+
+static const char *file_speed(void *ctx, const struct opt *o) {
+    return streq(o->name, "speed") ? ctx : NULL;
+}
+
+TEST(opt_words_sets_and_files) {
+    const char *two[] = {"prog", "gamma", "a", "--speed", "slow", "b"};
+    const char *named[] = {"prog", "gamma", "-k", "a", "b"};
+    const char *three[] = {"prog", "gamma", "a", "b", "c"};
+    const char *wrong[] = {"prog", "gamma", "-s", "idle"};
+    struct opt_args *a = mem_alloc(sizeof(*a));
+    struct buf problem;
+    char fast[] = "fast";
+    if (!a)
+        return;
+    buf_init(&problem, 4096);
+    CHECK_INT(parse_gamma(a, &problem, two, ARRAY_LEN(two)), 0);
+    CHECK_STR(opt_named(a, "key"), "a");
+    CHECK_STR(opt_named(a, "value"), "b");
+    CHECK_STR(opt_named(a, "speed"), "slow");
+    CHECK_STR(opt_named(a, "place"), "own");
+    CHECK(!opt_named(a, "none") && !opt_named_flag(a, "none") && !opt_named_list(a, "none", 0));
+    CHECK_INT(parse_gamma(a, &problem, named, ARRAY_LEN(named)), 0);
+    CHECK_STR(opt_named(a, "value"), "b");
+    CHECK(!opt_named(a, "speed") && !opt_named_given(a, "speed"));
+    a->file = file_speed;
+    a->file_ctx = fast;
+    CHECK_STR(opt_named(a, "speed"), "fast");
+    CHECK(opt_named_given(a, "speed"));
+    CHECK_INT(parse_gamma(a, &problem, three, ARRAY_LEN(three)), ERR_INVALID);
+    CHECK_INT(parse_gamma(a, &problem, wrong, ARRAY_LEN(wrong)), ERR_INVALID);
+    CHECK(buf_ok(&problem));
+    CHECK_SLICE(buf_str(&problem), STR("--speed takes slow|fast, not \"idle\"; see prog gamma --help"));
+    buf_done(&problem);
+    mem_free(a);
+}
+
+static void check_complete(int line, const char *words, const char *want) {
+    char copy[128] = "";
+    char *argv[8];
+    int argc = 0;
+    struct buf out;
+    strncat(copy, words, sizeof(copy) - 1);
+    for (char *at = copy; at && argc < 8; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+        argv[argc++] = at;
+    for (char *at = copy; *at; at++)
+        if (*at == '|')
+            *at = '\0';
+    buf_init(&out, 4096);
+    opt_complete(&gamma_program, argc, argv, &out);
+    buf_add_u8(&out, '\0');
+    if (buf_ok(&out))
+        test_check_str(str_of((const char *)out.data), str_of(want), __FILE__, line, words);
+    buf_done(&out);
+}
+
+TEST(opt_completes) {
+    static const struct {
+        int line;
+        const char *words, *want;
+    } rows[] = {
+        {__LINE__, "", "gamma\tThe third\ndelta\tA group\n"},
+        {__LINE__, "ga", "gamma\tThe third\n"},
+        {__LINE__, "delta|o", "one\tThe fourth\nother\tThe fifth\n"},
+        {__LINE__, "gamma|--k", "--key\tA key\n"},
+        {__LINE__, "gamma|--sp", "--speed\tA speed\n"},
+        {__LINE__, "gamma|--speed|", "slow\tA speed\nfast\tA speed\n"},
+        {__LINE__, "gamma|-s|f", "fast\tA speed\n"},
+        {__LINE__, "gamma|--place|", ""},
+        {__LINE__, "none|x", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        check_complete(rows[i].line, rows[i].words, rows[i].want);
+    CHECK(true);
+}
+
+TEST(opt_man_page_is_roff) {
+    struct buf out;
+    buf_init(&out, 1u << 16);
+    opt_man(&gamma_program, &out);
+    buf_add_u8(&out, '\0');
+    if (buf_ok(&out)) {
+        const char *page = (const char *)out.data;
+        CHECK(strstr(page, ".SS prog gamma\nDoes \\-gamma.\n\\&.Really.\n"));
+        CHECK(strstr(page, ".SS Shared\n"));
+        CHECK(strstr(page, "\\fB\\-s\\fR, \\fB\\-\\-speed\\fR \\fIHOW\\fR\n"));
+        CHECK(strstr(page, ".SH EXIT STATUS\n0: fine.\n.br\n1: not.\n.br\n"));
+        CHECK(!strstr(page, "delta"));
+    }
+    CHECK(true);
+    buf_done(&out);
 }

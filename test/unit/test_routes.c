@@ -5,7 +5,8 @@
 #include "base/buf.h"
 #include "harness.h"
 #include "json/json.h"
-#include "serve/query.h"
+#include "net/path.h"
+#include "net/query.h"
 
 #define BUDGET ((size_t)1 << 20)
 
@@ -69,7 +70,7 @@ TEST(routes_variables_are_fields_of_the_request) {
         if (json_parse(method_at(r->method)->request, STR("{}"), false, &a, &m, &e) < 0)
             continue;
         struct str path = str_of(r->path), url = path, name, value;
-        while (route_next_variable(&path, &url, &name, &value)) {
+        while (path_next_variable(&path, &url, &name, &value)) {
             test_check_int(json_set(m, name, STR("7"), JSON_SET_OVER, &a, &e), 0, __FILE__, __LINE__,
                            r->path);
             test_check_str(str_of(e.text), STR(""), __FILE__, __LINE__, r->path);
@@ -110,13 +111,13 @@ TEST(routes_tell_which_verbs_a_path_takes) {
 TEST(routes_variables_come_in_order) {
     struct str path = STR("/n/{namespace}/w/{execution.workflow_id}/x"), url = STR("/n/a%2Fb/w/c/x"), name,
                value;
-    CHECK(route_next_variable(&path, &url, &name, &value));
+    CHECK(path_next_variable(&path, &url, &name, &value));
     CHECK_SLICE(name, STR("namespace"));
     CHECK_SLICE(value, STR("a%2Fb"));
-    CHECK(route_next_variable(&path, &url, &name, &value));
+    CHECK(path_next_variable(&path, &url, &name, &value));
     CHECK_SLICE(name, STR("execution.workflow_id"));
     CHECK_SLICE(value, STR("c"));
-    CHECK(!route_next_variable(&path, &url, &name, &value));
+    CHECK(!path_next_variable(&path, &url, &name, &value));
 }
 
 TEST(query_is_split_then_decoded) {

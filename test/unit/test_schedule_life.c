@@ -497,6 +497,41 @@ TEST(a_new_limit_goes_on) {
     CHECK_INT(sched_update(&f, changed), 0);
     sched_go(&f, "00:40");
     CHECK_STR(sched_begun(&f), "00:20");
+    CHECK_STR(sched_ledger(&f), "00:05 EXHAUSTED, 00:10 EXHAUSTED, 00:15 EXHAUSTED, 00:20 STARTED/COMPLETED, "
+                                "00:25 EXHAUSTED");
+}
+
+/* The first of them is written at its time, the others once a day, and all before anything changes. */
+TEST(what_passes_an_exhausted_schedule_by_has_rows) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    sched_every(&f, f.schedule, "1h");
+    sched_limit(f.schedule, 0);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "23:30");
+    CHECK_STR(sched_ledger(&f), "01:00 EXHAUSTED");
+    sched_go(&f, "1d 05:30");
+    CHECK_STR(sched_ledger(&f), "01:00 EXHAUSTED, 02:00x24 EXHAUSTED");
+    CHECK_INT(sched_trigger(&f, POLICY(UNSPECIFIED)), 0);
+    Schedule__Schedule *changed = sched_new(&f);
+    sched_every(&f, changed, "1h");
+    CHECK_INT(sched_update(&f, changed), 0);
+    sched_go(&f, "1d 06:00");
+    CHECK_STR(sched_ledger(&f),
+              "01:00 EXHAUSTED, 02:00x24 EXHAUSTED, 1d 05:30 STARTED/RUNNING, 1d 02:00 EXHAUSTED, 1d 03:00 "
+              "EXHAUSTED, 1d 04:00 EXHAUSTED, 1d 05:00 EXHAUSTED, 1d 06:00 OVERLAP_SKIPPED");
+}
+
+TEST(what_was_exhausted_has_rows_when_it_ends) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    sched_every(&f, f.schedule, "6h");
+    sched_limit(f.schedule, 0);
+    f.schedule->extras->keep_after_end = seconds(&f, 20 * 3600);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "1d 00:00");
+    CHECK(f.c.st && !run_is_open(f.c.st));
+    CHECK_STR(sched_ledger(&f), "06:00 EXHAUSTED, 12:00 EXHAUSTED, 18:00 EXHAUSTED");
 }
 
 /* the end */
@@ -651,5 +686,41 @@ TEST(deleting_it_takes_its_letters_back) {
     CHECK(!f.c.st || f.c.st->n_outbox == 1);
     CHECK_INT(SCHED(&f, schedule_end(&f.c.s, STATUS(TERMINATED))), 0);
     CHECK(f.c.st && !is_open(&f) && f.c.st->n_outbox == 0 && run_due_us(f.c.st) == CLOCK_NEVER);
+    CHECK_STR(sched_ledger(&f), "00:05 ENDED");
     CHECK_INT(SCHED(&f, schedule_end(&f.c.s, STATUS(TERMINATED))), ERR_NOT_FOUND);
+}
+
+/* Its ledger is read after its end, too: what waits is over, and what runs tells how it ends. */
+TEST(the_ledger_goes_on_behind_the_end) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(BUFFER_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:12");
+    sched_jump(&f, "00:16"); /* 00:15 was not looked at yet */
+    CHECK_INT(SCHED(&f, schedule_end(&f.c.s, STATUS(TERMINATED))), 0);
+    CHECK_STR(sched_ledger(&f), "00:05 STARTED/RUNNING, 00:10 ENDED, 00:15 ENDED");
+    const Rondo__LedgerEntry *e = f.ledger_count > 1 ? f.ledger[1] : NULL;
+    CHECK_STR(e ? e->reason : "", "the schedule was deleted before it could be started");
+    sched_close(&f, "00:05", STATUS(FAILED));
+    CHECK_STR(sched_ledger(&f), "00:05 STARTED/FAILED, 00:10 ENDED, 00:15 ENDED");
+    CHECK(f.c.st && !is_open(&f) && sched_state(&f)->n_starts == 0);
+    CHECK(!f.c.st || !sched_state(&f)->last_failure);
+}
+
+/* Its letter arrived, and the answer was still on its way when the schedule was deleted. */
+TEST(a_start_that_the_end_overtook_is_told_of_later) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:05");
+    CHECK_INT(SCHED(&f, schedule_end(&f.c.s, STATUS(TERMINATED))), 0);
+    CHECK_STR(sched_ledger(&f), "00:05 ENDED");
+    struct action_end end = {.workflow_id = "wf",
+                             .first_run_id = "33333333-3333-4333-8333-333333333333",
+                             .status = STATUS(COMPLETED),
+                             .close_us = sched_us("00:06")};
+    CHECK_INT(SCHED(&f, (schedule_action_closed(&f.c.s, 1, &end), 0)), 0);
+    CHECK_STR(sched_ledger(&f), "00:05 STARTED/COMPLETED");
 }

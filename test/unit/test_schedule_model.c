@@ -49,7 +49,6 @@ struct model {
     int64_t window_us;
     int64_t remaining; /* -1: not limited */
     bool is_paused;
-    bool is_stopped; /* the limit is in the ledger */
     E__ScheduleOverlapPolicy policy;
     int64_t skipped, missed;
 };
@@ -147,7 +146,6 @@ static void consider(struct model *m, struct model_time *t, size_t i, int64_t no
         t->fate = LEDGER_FATE_EXCLUDED;
     } else if (m->remaining == 0) {
         t->fate = LEDGER_FATE_EXHAUSTED;
-        m->is_stopped = true;
     } else if (m->is_paused) {
         t->fate = LEDGER_FATE_PAUSED;
     } else if (now_us - t->actual_us > m->window_us) {
@@ -160,7 +158,7 @@ static void consider(struct model *m, struct model_time *t, size_t i, int64_t no
 }
 
 static void model_generate(struct model *m, int64_t now_us) {
-    for (; m->next < m->count && m->times[m->next].actual_us <= now_us && !m->is_stopped; m->next++) {
+    for (; m->next < m->count && m->times[m->next].actual_us <= now_us; m->next++) {
         m->mark_us = m->times[m->next].actual_us;
         consider(m, &m->times[m->next], m->next, now_us);
     }
@@ -379,11 +377,7 @@ static void change_policy(struct play *p) {
     for (size_t i = 0; i < m->waiting.count; i++)
         if (!m->times[m->waiting.at[i]].is_manual)
             m->times[m->waiting.at[i]].policy = m->policy;
-    m->is_stopped = false; /* a limit is looked at anew */
     CHECK_INT(sched_update(&p->f, s), 0);
-    /* An update is not retroactive: a limit that stopped it before does not leave times behind. */
-    while (m->next < m->count && m->times[m->next].actual_us <= p->f.c.now_us)
-        m->times[m->next++].fate = LEDGER_FATE_UPDATED;
     mark_update(m, p->f.c.now_us);
     step_model(p);
 }
@@ -398,10 +392,9 @@ static void change_spec(struct play *p) {
     ensure(s && made);
     model_generate(m, now_us);
     struct model_time pending = m->times[m->next];
-    bool has_pending = !m->is_stopped && pending.nominal_s * USEC_PER_SEC <= now_us && !pending.is_excluded;
+    bool has_pending = pending.nominal_s * USEC_PER_SEC <= now_us && !pending.is_excluded;
     set_spec(p, s);
     CHECK_INT(sched_update(&p->f, s), 0);
-    m->is_stopped = false;
     make_times(p, m->mark_us, made, m->count);
     size_t end = m->next;
     for (size_t i = 0; i < m->count && end + 1 < m->count; i++) {
@@ -479,7 +472,8 @@ static bool agrees(struct play *p, char *text, size_t size) {
     const Rondo__LedgerEntry **entries = mem_zalloc(m->all_count * sizeof(*entries));
     ensure(entries);
     bool ok = ledger_by_time(p, entries);
-    size_t written = m->count; /* excluded times may wait for the next one that is not */
+    size_t written =
+        m->count; /* excluded times may wait for the next one that is not, exhausted ones for a day */
     while (written && !entries[written - 1])
         written--;
     for (size_t i = m->count; i < m->all_count; i++)
@@ -490,9 +484,8 @@ static bool agrees(struct play *p, char *text, size_t size) {
     for (size_t i = 0; ok && i < m->all_count; i++) {
         const struct model_time *t = &m->times[i];
         Rondo__LedgerFate fate = entries[i] ? entries[i]->fate : LEDGER_FATE_UNSPECIFIED;
-        /* What an exhausted schedule passed by without a row. */
-        bool is_silent = !entries[i] && (t->fate == LEDGER_FATE_UPDATED ||
-                                         (t->fate == LEDGER_FATE_EXCLUDED && i >= written));
+        bool is_silent = !entries[i] && i >= written &&
+                         (t->fate == LEDGER_FATE_EXCLUDED || t->fate == LEDGER_FATE_EXHAUSTED);
         ok = is_silent ||
              (fate == t->fate && (fate != LEDGER_FATE_STARTED || entries[i]->status == t->status));
         if (!ok)

@@ -423,6 +423,73 @@ TEST(ledger_rows_are_replaced_and_removed) {
     for_each_store(ledger_change_body);
 }
 
+static void add_waiting(struct kase *k, uint8_t space, int64_t lane, int64_t number, const char *body) {
+    struct write *w = add(k, WRITE_BACKLOG, id(space), id(0));
+    w->backlog = (struct backlog_place){lane, number};
+    w->body = str_of(body);
+}
+
+static void check_backlog(struct kase *k, uint8_t space, struct backlog_place from, size_t limit,
+                          const char *want) {
+    struct question q;
+    question_init(&q, READ_BACKLOG, &k->text);
+    q.read.namespace_id = id(space);
+    q.read.backlog = from;
+    q.read.limit = limit;
+    check_answer(k, &q, want);
+}
+
+static void backlog_body(struct kase *k) {
+    add_waiting(k, 1, 7, 2, "b");
+    add_waiting(k, 1, 7, 1, "a");
+    add_waiting(k, 1, 7, 3, "c");
+    add_waiting(k, 1, 8, 1, "other lane");
+    add_waiting(k, 2, 7, 1, "other space");
+    commit(k);
+    check_backlog(k, 1, (struct backlog_place){7, 0}, 2,
+                  " 000000000001 - '' '' 'a' never never - 0 0 backlog 7 1\n"
+                  " 000000000001 - '' '' 'b' never never - 0 0 backlog 7 2\n");
+    check_backlog(k, 1, (struct backlog_place){7, 3}, 2,
+                  " 000000000001 - '' '' 'c' never never - 0 0 backlog 7 3\n");
+    struct write *w = add(k, WRITE_BACKLOG_GONE, id(1), id(0));
+    w->backlog = (struct backlog_place){7, 1};
+    w->backlog_end = 3;
+    commit(k);
+    check_backlog(k, 1, (struct backlog_place){7, 0}, 9,
+                  " 000000000001 - '' '' 'c' never never - 0 0 backlog 7 3\n");
+    check_backlog(k, 1, (struct backlog_place){8, 0}, 9,
+                  " 000000000001 - '' '' 'other lane' never never - 0 0 backlog 8 1\n");
+    add(k, WRITE_BACKLOG_EMPTY, id(0), id(0));
+    add_waiting(k, 2, 7, 9, "later");
+    commit(k);
+    check_backlog(k, 1, (struct backlog_place){8, 0}, 9, "");
+    check_backlog(k, 2, (struct backlog_place){7, 0}, 9,
+                  " 000000000002 - '' '' 'later' never never - 0 0 backlog 7 9\n");
+}
+TEST(backlog_is_read_in_order_and_removed_in_ranges) {
+    for_each_store(backlog_body);
+}
+
+static void due_page_body(struct kase *k) {
+    struct question q;
+    struct due_place behind = {id(1), id(2)};
+    for (uint8_t run = 1; run <= 3; run++)
+        add_execution(k, 1, run, 50, CLOCK_NEVER, false);
+    add_execution(k, 2, 1, 50, CLOCK_NEVER, false);
+    commit(k);
+    question_init(&q, READ_DUE, &k->text);
+    q.read.limit = 1;
+    check_answer(k, &q, " 000000000001 000000000001 'w' '' '' 50 never - 0 0\n");
+    question_init(&q, READ_DUE, &k->text);
+    q.read.behind = &behind;
+    check_answer(k, &q,
+                 " 000000000001 000000000003 'w' '' '' 50 never - 0 0\n"
+                 " 000000000002 000000000001 'w' '' '' 50 never - 0 0\n");
+}
+TEST(due_runs_are_read_in_pages) {
+    for_each_store(due_page_body);
+}
+
 static void due_body(struct kase *k) {
     struct question q;
     add_execution(k, 2, 1, 50, CLOCK_NEVER, false);

@@ -168,6 +168,14 @@ static void chance_ledger(struct chance *x, struct write *w) {
     w->ledger.at_us = rng_chance(&x->rng, 2) ? 0 : w->ledger.at_us / 8;
 }
 
+/* Emptied seldom, so that there is something to read. */
+static void chance_backlog(struct chance *x, struct write *w) {
+    if (w->kind == WRITE_BACKLOG_EMPTY && !rng_chance(&x->rng, 8))
+        w->kind = WRITE_BACKLOG;
+    w->backlog = (struct backlog_place){(int64_t)rng_below(&x->rng, 3), (int64_t)rng_below(&x->rng, 30) - 5};
+    w->backlog_end = w->backlog.number + (int64_t)rng_below(&x->rng, 6) - 1;
+}
+
 /* As the engine writes: often the same but for the state, and the first one marked as such. */
 static void chance_execution(struct chance *x, struct write *w, struct write *last) {
     if (last->body.p && rng_chance(&x->rng, 2)) {
@@ -184,7 +192,7 @@ static void chance_execution(struct chance *x, struct write *w, struct write *la
 static void chance_write(struct chance *x, struct batch *b) {
     size_t namespace = (size_t)rng_below(&x->rng, CHANCE_NAMESPACES);
     size_t run = (size_t)rng_below(&x->rng, CHANCE_RUNS);
-    struct write *w = batch_add(b, (enum write_kind)rng_below(&x->rng, WRITE_LEDGER_GONE + 1));
+    struct write *w = batch_add(b, (enum write_kind)rng_below(&x->rng, WRITE_BACKLOG_EMPTY + 1));
     if (!w)
         return;
     if (w->kind == WRITE_EXECUTION_GONE && !rng_chance(&x->rng, 4))
@@ -202,6 +210,7 @@ static void chance_write(struct chance *x, struct batch *b) {
         chance_list(x, w, &b->arena);
     if (w->kind == WRITE_LEDGER || w->kind == WRITE_LEDGER_GONE)
         chance_ledger(x, w);
+    chance_backlog(x, w);
     int64_t *next = &x->next_event_id[namespace][run];
     if (w->kind == WRITE_EXECUTION)
         chance_execution(x, w, &x->last[namespace][run]);
@@ -260,7 +269,7 @@ static void chance_read(struct chance *x) {
     struct arena arena cleanup(arena_done);
     arena_init(&arena, SIZE_MAX);
     chance_settle(x);
-    question_init(&q, (enum read_kind)rng_below(&x->rng, READ_LEDGER + 1), &x->text);
+    question_init(&q, (enum read_kind)rng_below(&x->rng, READ_BACKLOG + 1), &x->text);
     q.read.namespace_id = id((uint8_t)(1 + rng_below(&x->rng, CHANCE_NAMESPACES)));
     q.read.run_id = id((uint8_t)(1 + rng_below(&x->rng, CHANCE_RUNS)));
     q.read.workflow_id = chance_workflow_id(x);
@@ -271,6 +280,11 @@ static void chance_read(struct chance *x) {
     q.read.limit = (size_t)rng_below(&x->rng, 12);
     if (q.read.kind == READ_LEDGER)
         q.read.ledger = chance_ledger_filter(x);
+    q.read.backlog =
+        (struct backlog_place){(int64_t)rng_below(&x->rng, 3), (int64_t)rng_below(&x->rng, 25) - 5};
+    struct due_place behind = {q.read.namespace_id, q.read.run_id};
+    if (rng_chance(&x->rng, 2))
+        q.read.behind = &behind;
     struct visibility_place after = {chance_time(x), (int64_t)rng_below(&x->rng, 5),
                                      id((uint8_t)rng_below(&x->rng, CHANCE_RUNS))};
     bool is_list = q.read.kind == READ_VISIBILITY || q.read.kind == READ_VISIBILITY_COUNT;
@@ -304,6 +318,13 @@ static void chance_dump(struct chance *x) {
         q.read.namespace_id = id(n);
         q.read.limit = SIZE_MAX;
         chance_ask(x, &q);
+        for (int64_t lane = 0; lane < 3; lane++) {
+            question_init(&q, READ_BACKLOG, &x->text);
+            q.read.namespace_id = id(n);
+            q.read.backlog = (struct backlog_place){lane, INT64_MIN};
+            q.read.limit = SIZE_MAX;
+            chance_ask(x, &q);
+        }
         for (uint8_t run = 1; run <= CHANCE_RUNS; run++) {
             question_init(&q, READ_EXECUTION, &x->text);
             q.read.namespace_id = id(n);

@@ -1,4 +1,4 @@
-/* The simulated disk: six sorted tables in memory.
+/* The simulated disk: sorted tables in memory.
  *
  * Only whole batches are applied, so what is here is what survives a crash.
  * Everything is in key order, so that two runs with one seed leave disks with
@@ -135,6 +135,15 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w) {
     case WRITE_LEDGER_GONE:
         mem_ledger_trim(d, w);
         return;
+    case WRITE_BACKLOG:
+        mem_backlog_put(d, w);
+        return;
+    case WRITE_BACKLOG_GONE:
+        mem_backlog_trim(d, w);
+        return;
+    case WRITE_BACKLOG_EMPTY:
+        mem_table_remove(&d->backlog, 0, d->backlog.count);
+        return;
     }
     ensure(!"a write has a kind");
 }
@@ -197,6 +206,18 @@ static void find_history(const struct mem_disk *d, const struct read *r, struct 
     }
 }
 
+static void find_due(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+    size_t i = 0, limit = r->limit ? r->limit : SIZE_MAX;
+    if (r->behind) {
+        struct mem_key key = mem_key_run(r->behind->namespace_id, r->behind->run_id);
+        i = mem_table_seek(&d->executions, &key);
+        i += mem_table_has(&d->executions, i, &key);
+    }
+    for (; i < d->executions.count && found->count < limit; i++)
+        if (is_due(&d->executions.rows[i]->row))
+            mem_table_append(found, d->executions.rows[i]);
+}
+
 static void find(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
     switch (r->kind) {
     case READ_NAMESPACES:
@@ -217,9 +238,7 @@ static void find(const struct mem_disk *d, const struct read *r, struct mem_tabl
         find_history(d, r, found);
         return;
     case READ_DUE:
-        for (size_t i = 0; i < d->executions.count; i++)
-            if (is_due(&d->executions.rows[i]->row))
-                mem_table_append(found, d->executions.rows[i]);
+        find_due(d, r, found);
         return;
     case READ_CLOSED:
         find_closed(d, r, found);
@@ -232,6 +251,9 @@ static void find(const struct mem_disk *d, const struct read *r, struct mem_tabl
         return;
     case READ_LEDGER:
         mem_ledger_find(d, r, found);
+        return;
+    case READ_BACKLOG:
+        mem_backlog_find(d, r, found);
         return;
     case READ_VISIBILITY_COUNT:
         break;
@@ -287,6 +309,7 @@ void mem_disk_free(struct mem_disk *d) {
     mem_table_done(&d->history);
     mem_table_done(&d->visibility);
     mem_table_done(&d->ledger);
+    mem_table_done(&d->backlog);
     mem_free(d);
 }
 
@@ -356,5 +379,6 @@ uint64_t mem_disk_hash(const struct mem_disk *d) {
     h = hash_table(h, &d->currents);
     h = hash_table(h, &d->history);
     h = hash_table(h, &d->visibility);
-    return hash_table(h, &d->ledger);
+    h = hash_table(h, &d->ledger);
+    return hash_table(h, &d->backlog);
 }

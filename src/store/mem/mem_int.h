@@ -37,6 +37,7 @@ struct mem_disk {
     struct mem_table history;
     struct mem_table visibility;
     struct mem_table ledger;
+    struct mem_table backlog;
 };
 
 /* The simulated disk never answers "out of memory": a commit has no such answer, and it is
@@ -76,6 +77,12 @@ void mem_visibility_count(const struct mem_disk *d, const struct read *r,
 void mem_ledger_put(struct mem_disk *d, const struct write *w);
 void mem_ledger_trim(struct mem_disk *d, const struct write *w);
 void mem_ledger_find(const struct mem_disk *d, const struct read *r, struct mem_table *found);
+
+/* tasks that wait */
+
+void mem_backlog_put(struct mem_disk *d, const struct write *w);
+void mem_backlog_trim(struct mem_disk *d, const struct write *w);
+void mem_backlog_find(const struct mem_disk *d, const struct read *r, struct mem_table *found);
 
 /* Removes every row of a table whose key is this run and a number. */
 void mem_table_remove_run(struct mem_table *t, struct uuid namespace_id, struct uuid run_id);

@@ -15,6 +15,7 @@ struct mem_disk *mem_disk_new(void);
 void mem_disk_free(struct mem_disk *d);
 /* A hash over all durable rows, in key order. */
 uint64_t mem_disk_hash(const struct mem_disk *d);
+size_t mem_disk_backlog(const struct mem_disk *d); /* tasks that wait on it */
 
 int mem_store_open(struct mem_disk *d, struct store **ret) must_check;
 

@@ -51,6 +51,9 @@ static enum bulk_kind bulk_of(const struct write *x) {
     case WRITE_DEPLOYMENT:
     case WRITE_DEPLOYMENT_GONE:
     case WRITE_LEDGER_GONE:
+    case WRITE_BACKLOG:
+    case WRITE_BACKLOG_GONE:
+    case WRITE_BACKLOG_EMPTY:
         break;
     }
     return BULK_COUNT;

@@ -27,8 +27,8 @@ static const char *const reader_sql[READER_STMT_COUNT] = {
                        " ORDER BY first_event_id",
     [READER_DUE] = "SELECT namespace_id, run_id, due_us, ready, workflow_id"
                    " FROM executions INDEXED BY executions_due"
-                   " WHERE due_us IS NOT NULL OR ready = 1"
-                   " ORDER BY namespace_id, run_id",
+                   " WHERE (due_us IS NOT NULL OR ready = 1) AND (namespace_id, run_id) > (?1, ?2)"
+                   " ORDER BY namespace_id, run_id LIMIT ?3",
     [READER_CLOSED] = "SELECT namespace_id, run_id, close_us, workflow_id"
                       " FROM executions INDEXED BY executions_closed"
                       " WHERE close_us < ?1 AND namespace_id = ?3"
@@ -41,6 +41,8 @@ static const char *const reader_sql[READER_STMT_COUNT] = {
                       " WHERE namespace_id = ?1 AND run_id = ?2 AND id < ?3"
                       " AND last_nominal_s >= ?4 AND nominal_s <= ?5"
                       " AND (?6 = 0 OR ?6 & (1 << fate)) ORDER BY id DESC LIMIT ?7",
+    [READER_BACKLOG] = "SELECT number, body FROM backlog"
+                       " WHERE namespace_id = ?1 AND lane = ?2 AND number >= ?3 ORDER BY number LIMIT ?4",
 };
 
 /* columns */
@@ -110,6 +112,10 @@ static bool row_fill(struct row *row, sqlite3_stmt *st, const struct read *r) {
         row->ledger = column_ledger(st);
         row->body = column_bytes(st, 5);
         return true;
+    case READ_BACKLOG:
+        row->backlog = (struct backlog_place){r->backlog.lane, sqlite3_column_int64(st, 0)};
+        row->body = column_bytes(st, 1);
+        return true;
     case READ_RUNS:
         return column_uuid(st, 0, &row->run_id);
     case READ_VISIBILITY:
@@ -140,6 +146,8 @@ static enum reader_stmt statement_for(const struct read *r) {
         return uuid_is_zero(r->namespace_id) ? READER_CLOSED_ALL : READER_CLOSED;
     case READ_LEDGER:
         return READER_LEDGER;
+    case READ_BACKLOG:
+        return READER_BACKLOG;
     case READ_RUNS:
         return READER_RUNS;
     case READ_VISIBILITY:
@@ -154,6 +162,10 @@ static void bind_uuid(sqlite3_stmt *st, int at, const struct uuid *u) {
     sqlite3_bind_blob(st, at, u->b, sizeof u->b, SQLITE_STATIC);
 }
 
+static void bind_limit(sqlite3_stmt *st, int at, size_t limit) {
+    sqlite3_bind_int64(st, at, (int64_t)MIN(limit, (size_t)INT64_MAX));
+}
+
 static void bind_ledger(sqlite3_stmt *st, const struct read *r) {
     bind_uuid(st, 1, &r->namespace_id);
     bind_uuid(st, 2, &r->run_id);
@@ -161,14 +173,31 @@ static void bind_ledger(sqlite3_stmt *st, const struct read *r) {
     sqlite3_bind_int64(st, 4, r->ledger.from_s);
     sqlite3_bind_int64(st, 5, r->ledger.to_s);
     sqlite3_bind_int64(st, 6, r->ledger.fates);
-    sqlite3_bind_int64(st, 7, (int64_t)MIN(r->limit, (size_t)INT64_MAX));
+    bind_limit(st, 7, r->limit);
+}
+
+static void bind_due(sqlite3_stmt *st, const struct read *r) {
+    static const struct due_place beginning;
+    const struct due_place *behind = r->behind ? r->behind : &beginning;
+    bind_uuid(st, 1, &behind->namespace_id);
+    bind_uuid(st, 2, &behind->run_id);
+    bind_limit(st, 3, r->limit ? r->limit : SIZE_MAX);
+}
+
+static void bind_backlog(sqlite3_stmt *st, const struct read *r) {
+    bind_uuid(st, 1, &r->namespace_id);
+    sqlite3_bind_int64(st, 2, r->backlog.lane);
+    sqlite3_bind_int64(st, 3, r->backlog.number);
+    bind_limit(st, 4, r->limit);
 }
 
 static void bind_keys(sqlite3_stmt *st, const struct read *r) {
     switch (r->kind) {
     case READ_NAMESPACES:
     case READ_DEPLOYMENTS:
+        break;
     case READ_DUE:
+        bind_due(st, r);
         break;
     case READ_CURRENT:
         bind_uuid(st, 1, &r->namespace_id);
@@ -187,16 +216,19 @@ static void bind_keys(sqlite3_stmt *st, const struct read *r) {
         break;
     case READ_CLOSED:
         sqlite3_bind_int64(st, 1, r->before_us);
-        sqlite3_bind_int64(st, 2, (int64_t)MIN(r->limit, (size_t)INT64_MAX));
+        bind_limit(st, 2, r->limit);
         if (!uuid_is_zero(r->namespace_id))
             bind_uuid(st, 3, &r->namespace_id);
         break;
     case READ_LEDGER:
         bind_ledger(st, r);
         break;
+    case READ_BACKLOG:
+        bind_backlog(st, r);
+        break;
     case READ_RUNS:
         bind_uuid(st, 1, &r->namespace_id);
-        sqlite3_bind_int64(st, 2, (int64_t)MIN(r->limit, (size_t)INT64_MAX));
+        bind_limit(st, 2, r->limit);
         break;
     case READ_VISIBILITY:
     case READ_VISIBILITY_COUNT:

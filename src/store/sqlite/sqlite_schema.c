@@ -145,6 +145,14 @@ static const struct migration migrations[] = {
     {4, MOVE_TO_COLUMN("next_action_ns", "ScheduleNextActionTime")
             MOVE_TO_COLUMN("running_count", "ScheduleRunningWorkflowCount")
                 MOVE_TO_COLUMN("buffered_count", "ScheduleBufferedStartsCount")},
+    /* Empty unless a task queue has more waiting than memory should hold. */
+    {5, "CREATE TABLE backlog ("
+        "  namespace_id BLOB NOT NULL,"
+        "  lane INTEGER NOT NULL,"
+        "  number INTEGER NOT NULL,"
+        "  body BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, lane, number)"
+        ") WITHOUT ROWID;"},
 };
 
 static int pragma_get(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *reterr) {

@@ -62,6 +62,11 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_LEDGER_GONE] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_LEDGER_BELOW] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND id < ?3",
     [WRITER_LEDGER_BEFORE] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND at_us < ?3",
+    [WRITER_BACKLOG] = "INSERT INTO backlog (namespace_id, lane, number, body) VALUES (?1, ?2, ?3, ?4)"
+                       " ON CONFLICT (namespace_id, lane, number) DO UPDATE SET body = ?4",
+    [WRITER_BACKLOG_GONE] =
+        "DELETE FROM backlog WHERE namespace_id = ?1 AND lane = ?2 AND number >= ?3 AND number < ?4",
+    [WRITER_BACKLOG_EMPTY] = "DELETE FROM backlog",
 };
 
 /* one write */
@@ -144,6 +149,24 @@ static bool trim_ledger(sqlite3_stmt *st, const struct write *x, int64_t limit) 
     return run(st);
 }
 
+static void bind_lane(sqlite3_stmt *st, const struct write *x) {
+    bind_uuid(st, 1, &x->namespace_id);
+    sqlite3_bind_int64(st, 2, x->backlog.lane);
+    sqlite3_bind_int64(st, 3, x->backlog.number);
+}
+
+static bool write_backlog(sqlite3_stmt *st, const struct write *x) {
+    bind_lane(st, x);
+    bind_blob(st, 4, x->body);
+    return run(st);
+}
+
+static bool trim_backlog(sqlite3_stmt *st, const struct write *x) {
+    bind_lane(st, x);
+    sqlite3_bind_int64(st, 4, x->backlog_end);
+    return run(st);
+}
+
 /* A namespace or a deployment. */
 static bool write_named(sqlite3_stmt *st, const struct write *x) {
     bind_uuid(st, 1, &x->namespace_id);
@@ -218,6 +241,12 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     case WRITE_LEDGER_GONE:
         return trim_ledger(w->stmts[WRITER_LEDGER_BELOW], x, x->ledger.id) &&
                trim_ledger(w->stmts[WRITER_LEDGER_BEFORE], x, x->ledger.at_us);
+    case WRITE_BACKLOG:
+        return write_backlog(w->stmts[WRITER_BACKLOG], x);
+    case WRITE_BACKLOG_GONE:
+        return trim_backlog(w->stmts[WRITER_BACKLOG_GONE], x);
+    case WRITE_BACKLOG_EMPTY:
+        return run(w->stmts[WRITER_BACKLOG_EMPTY]);
     }
     ensure(!"a write has a kind");
     return false;

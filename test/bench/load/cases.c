@@ -272,6 +272,55 @@ void case_recovery(struct bench *b) {
     bench_close(b);
 }
 
+/* backlog */
+
+static double resident_mib(struct bench *b) {
+    return (double)subject_usage(&b->subject).rss_bytes / (1 << 20);
+}
+
+/* The first ones fill what the server keeps in memory anyway. */
+static void fill_backlog(struct bench *b, struct flow *f, size_t first, size_t count) {
+    f->type = "order";
+    f->total = first;
+    flow_run(f);
+    double before = resident_mib(b);
+    f->total = first + count;
+    flow_run(f);
+    table_fact(b->table, "waiting workflows", (double)(first + count), "runs");
+    table_fact(b->table, "resident memory with them", resident_mib(b), "MiB");
+    table_fact(b->table, "in memory for each of the last",
+               (resident_mib(b) - before) * (1 << 20) / (double)count, "bytes");
+}
+
+void case_backlog(struct bench *b) {
+    size_t first = scaled(b, 20000), count = scaled(b, 100000);
+    struct flow starts, f;
+    struct meter m;
+    struct worker w = {.bench = b, .flow = &f};
+    bench_open(b);
+    flow_init(&starts, b, first + count, b->width, begin_start);
+    fill_backlog(b, &starts, first, count);
+    flow_done(&starts);
+    bench_disconnect(b);
+    subject_kill(&b->subject);
+    subject_start(&b->subject, b->binary, b->file);
+    table_fact(b->table, "after kill -9: ready after", (double)b->subject.ready_us / 1e3, "ms");
+    table_fact(b->table, "after kill -9: resident memory", resident_mib(b), "MiB");
+    bench_connect(b);
+    flow_init(&f, b, first + count, first + count, begin_nothing);
+    flow_begin(&f);
+    meter_begin(&m, b);
+    worker_start(&w, MIN(b->width, (size_t)POLLS_MAX));
+    flow_wait(&f);
+    table_print(b->table,
+                meter_end(&m, b, "taken by a worker, completed", b->width, first + count, &f.latency));
+    check_count(b, "WorkflowType='order' AND ExecutionStatus='Completed'", first + count);
+    check_count(b, "ExecutionStatus='Running'", 0);
+    bench_close(b);
+    flow_done(&f);
+    worker_done(&w);
+}
+
 void case_floors(struct bench *b) {
     floor_sync(b);
     floor_http2(b);

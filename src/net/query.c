@@ -1,5 +1,5 @@
 /* Parameters are split before they are decoded, so that an encoded '&' or '=' is part of its text. */
-#include "serve/query.h"
+#include "net/query.h"
 
 static int hex_value(char c) {
     if (c >= '0' && c <= '9')

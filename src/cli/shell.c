@@ -1,0 +1,45 @@
+/* The scripts that make shells ask this program what could stand next. */
+#include "cli/shell.h"
+
+static const char bash_script[] =
+    "# rondo completion for bash: source <(rondo completion bash)\n"
+    "_rondo() {\n"
+    "    local IFS=$'\\n' line\n"
+    "    COMPREPLY=()\n"
+    "    while IFS= read -r line; do\n"
+    "        COMPREPLY+=(\"${line%%$'\\t'*}\")\n"
+    "    done < <(\"${COMP_WORDS[0]}\" __complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+    "}\n"
+    "complete -o default -F _rondo rondo\n";
+
+static const char zsh_script[] =
+    "#compdef rondo\n"
+    "# rondo completion for zsh: source <(rondo completion zsh), or save as _rondo in a directory of fpath\n"
+    "_rondo() {\n"
+    "    local -a lines\n"
+    "    local line\n"
+    "    while IFS= read -r line; do\n"
+    "        lines+=(\"${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}\")\n"
+    "    done < <(\"${words[1]}\" __complete \"${(@)words[2,CURRENT]}\" 2>/dev/null)\n"
+    "    if (( ${#lines} )); then\n"
+    "        _describe 'rondo' lines\n"
+    "    else\n"
+    "        _files\n"
+    "    fi\n"
+    "}\n"
+    "if [[ \"${funcstack[1]}\" == _rondo ]]; then _rondo \"$@\"; else compdef _rondo rondo; fi\n";
+
+static const char fish_script[] = "# rondo completion for fish: rondo completion fish | source\n"
+                                  "function __rondo_complete\n"
+                                  "    set -l words (commandline -opc) (commandline -ct)\n"
+                                  "    $words[1] __complete $words[2..-1] 2>/dev/null\n"
+                                  "end\n"
+                                  "complete -c rondo -k -a '(__rondo_complete)'\n";
+
+const char *shell_script(const char *shell) {
+    if (streq(shell, "bash"))
+        return bash_script;
+    if (streq(shell, "zsh"))
+        return zsh_script;
+    return streq(shell, "fish") ? fish_script : NULL;
+}

@@ -1,0 +1,259 @@
+/* Waiting for the end of a workflow: `workflow execute` and `workflow result`, and `workflow show`, which can
+ * wait too.
+ *
+ * Happy path: long polls of its history until the event that closes it, through
+ * the runs that follow by continue-as-new or retry. On a terminal all events are
+ * asked for, to show how far it is; otherwise only the last. */
+#include "command/command_int.h"
+#include "names.h"
+#include "workflowservice.pb-c.h"
+
+struct outcome {
+    const char *run_id; /* of the run that ended */
+    History__HistoryEvent *event;
+};
+
+/* Failures. */
+
+void add_failure(struct buf *out, const ProtobufCMessage *failure) {
+    const Failure__Failure *f = (const void *)failure;
+    for (bool is_first = true; f; f = f->cause, is_first = false)
+        if (*f->message) {
+            buf_add_cstr(out, is_first ? "" : ": ");
+            buf_add_cstr(out, f->message);
+        }
+}
+
+/* Waiting. */
+
+static const char *following_run(const History__HistoryEvent *e) {
+    switch ((int)e->attributes_case) {
+    case HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_CONTINUED_AS_NEW_EVENT_ATTRIBUTES:
+        return e->workflow_execution_continued_as_new_event_attributes->new_execution_run_id;
+    case HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_FAILED_EVENT_ATTRIBUTES:
+        return e->workflow_execution_failed_event_attributes->retry_state == RETRY_STATE_IN_PROGRESS
+                   ? e->workflow_execution_failed_event_attributes->new_execution_run_id
+                   : NULL;
+    case HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_TIMED_OUT_EVENT_ATTRIBUTES:
+        return e->workflow_execution_timed_out_event_attributes->retry_state == RETRY_STATE_IN_PROGRESS
+                   ? e->workflow_execution_timed_out_event_attributes->new_execution_run_id
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* Asks for the history of one run, page after page as it grows, until it has ended. */
+static enum command_exit read_run(struct command *c, Ws__GetWorkflowExecutionHistoryRequest *q,
+                                  struct arena *a,
+                                  void (*on_event)(struct command *c, const char *id,
+                                                   History__HistoryEvent *e),
+                                  History__HistoryEvent **ret_last) {
+    struct talk_ask ask = {
+        .method = CALL_GetWorkflowExecutionHistory, .request = &q->base, .is_patient = true};
+    q->wait_new_event = true;
+    q->next_page_token = (ProtobufCBinaryData){0};
+    *ret_last = NULL;
+    do {
+        ProtobufCMessage *m;
+        enum command_exit code = talk_call(c, &ask, a, &m);
+        if (code != COMMAND_DONE)
+            return code;
+        const Ws__GetWorkflowExecutionHistoryResponse *r = (const void *)m;
+        if (!r)
+            continue;
+        if (r->history && r->history->n_events)
+            on_event(c, q->execution->workflow_id, *ret_last = r->history->events[r->history->n_events - 1]);
+        q->next_page_token = (ProtobufCBinaryData){
+            r->next_page_token.len, arena_dup(&c->arena, r->next_page_token.data, r->next_page_token.len)};
+        arena_clear(&c->page);
+    } while (q->next_page_token.len);
+    return COMMAND_DONE;
+}
+
+static void show_progress(struct command *c, const char *id, History__HistoryEvent *e) {
+    progress_line("%s  %lld events  %s", id, (long long)e->event_id, view_text(c, &e->base, "event_type"));
+}
+
+static void show_nothing(unused_arg struct command *c, unused_arg const char *id,
+                         unused_arg History__HistoryEvent *e) {}
+
+/* The event that closes one run. */
+static enum command_exit wait_run(struct command *c, Ws__GetWorkflowExecutionHistoryRequest *q,
+                                  History__HistoryEvent **ret) {
+    if (prompt_is_terminal()) {
+        q->history_event_filter_type = HISTORY_EVENT_FILTER_TYPE_ALL_EVENT;
+        enum command_exit code = read_run(c, q, &c->page, show_progress, ret);
+        if (code != COMMAND_DONE)
+            return code;
+    }
+    q->history_event_filter_type = HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT;
+    enum command_exit code = read_run(c, q, &c->arena, show_nothing, ret);
+    if (code == COMMAND_DONE && !*ret) {
+        say("the server sent no event that ends the workflow");
+        return COMMAND_REFUSED;
+    }
+    return code;
+}
+
+static enum command_exit wait_end(struct command *c, Ws__GetWorkflowExecutionHistoryRequest *q,
+                                  struct outcome *ret) {
+    enum command_exit code;
+    for (;;) {
+        code = wait_run(c, q, &ret->event);
+        const char *next = code == COMMAND_DONE ? following_run(ret->event) : NULL;
+        if (strempty(next))
+            break;
+        q->execution->run_id = arena_strdup(&c->arena, next);
+        if (!q->execution->run_id)
+            code = COMMAND_REFUSED;
+        if (code != COMMAND_DONE)
+            break;
+    }
+    ret->run_id = q->execution->run_id;
+    progress_end();
+    return code;
+}
+
+/* Showing. */
+
+static const struct {
+    int attributes;
+    const char *status;
+} statuses[] = {
+    {HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_COMPLETED_EVENT_ATTRIBUTES, "COMPLETED"},
+    {HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_FAILED_EVENT_ATTRIBUTES, "FAILED"},
+    {HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_TIMED_OUT_EVENT_ATTRIBUTES, "TIMEOUT"},
+    {HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_CANCELED_EVENT_ATTRIBUTES, "CANCELED"},
+    {HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_TERMINATED_EVENT_ATTRIBUTES, "TERMINATED"},
+};
+
+static const char *status_of(const History__HistoryEvent *e) {
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
+        if (statuses[i].attributes == (int)e->attributes_case)
+            return statuses[i].status;
+    return "UNKNOWN";
+}
+
+static const Common__Payloads *result_of(const History__HistoryEvent *e) {
+    return e->attributes_case ==
+                   HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_COMPLETED_EVENT_ATTRIBUTES
+               ? e->workflow_execution_completed_event_attributes->result
+               : NULL;
+}
+
+/* One line on stderr for a workflow that did not complete. */
+static enum command_exit judge(const char *workflow_id, const History__HistoryEvent *e) {
+    struct buf why;
+    if (e->attributes_case ==
+        HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_COMPLETED_EVENT_ATTRIBUTES)
+        return COMMAND_DONE;
+    buf_init(&why, 4096);
+    if (e->attributes_case == HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_FAILED_EVENT_ATTRIBUTES)
+        add_failure(&why, &e->workflow_execution_failed_event_attributes->failure->base);
+    if (e->attributes_case ==
+        HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_TERMINATED_EVENT_ATTRIBUTES)
+        buf_add_cstr(&why, e->workflow_execution_terminated_event_attributes->reason);
+    say("the workflow %s did not complete: %s%s%.*s", workflow_id, status_of(e), why.len ? ", " : "",
+        (int)why.len, why.len ? (const char *)why.data : "");
+    buf_done(&why);
+    return COMMAND_REFUSED;
+}
+
+static enum command_exit show_end(struct object *o, const char *workflow_id, const struct outcome *end,
+                                  struct buf *out) {
+    const Common__Payloads *result = result_of(end->event);
+    object_text(o, "Status", status_of(end->event));
+    if (o->command->format != FORMAT_TABLE)
+        object_message(o, "CloseEvent", &end->event->base);
+    object_message(o, "Result", result ? &result->base : NULL);
+    enum command_exit code = object_print(o, out);
+    enum command_exit judged = judge(workflow_id, end->event);
+    return code == COMMAND_DONE ? judged : code;
+}
+
+enum command_exit result_run(struct command *c, struct buf *out) {
+    Ws__GetWorkflowExecutionHistoryRequest *q = (void *)c->request;
+    struct outcome end;
+    struct object o;
+    enum command_exit code = wait_end(c, q, &end);
+    if (code != COMMAND_DONE)
+        return code;
+    object_init(&o, c);
+    object_text(&o, "WorkflowId", q->execution->workflow_id);
+    object_text(&o, "RunId", end.run_id);
+    return show_end(&o, q->execution->workflow_id, &end, out);
+}
+
+static Ws__GetWorkflowExecutionHistoryRequest *history_request(struct command *c, const char *workflow_id,
+                                                               const char *run_id) {
+    struct err e;
+    ProtobufCMessage *m = request_new(c, CALL_GetWorkflowExecutionHistory);
+    if (!m || request_set(m, "execution.workflow_id", FORM_PLAIN, workflow_id, &c->arena, &e) < 0 ||
+        (*run_id && request_set(m, "execution.run_id", FORM_PLAIN, run_id, &c->arena, &e) < 0))
+        return NULL;
+    return (void *)m;
+}
+
+enum command_exit execute_run(struct command *c, struct buf *out) {
+    const Ws__StartWorkflowExecutionRequest *start = (const void *)c->request;
+    struct talk_ask ask = {.method = CALL_StartWorkflowExecution, .request = c->request};
+    ProtobufCMessage *m;
+    struct outcome end;
+    struct object o;
+    struct now begin = host_now();
+    enum command_exit code = talk_call(c, &ask, &c->arena, &m);
+    if (code != COMMAND_DONE)
+        return code;
+    const char *run_id = ((const Ws__StartWorkflowExecutionResponse *)m)->run_id;
+    Ws__GetWorkflowExecutionHistoryRequest *q = history_request(c, start->workflow_id, run_id);
+    if (!q)
+        return COMMAND_REFUSED;
+    code = wait_end(c, q, &end);
+    if (code != COMMAND_DONE)
+        return code;
+    object_init(&o, c);
+    object_text(&o, "WorkflowId", start->workflow_id);
+    object_text(&o, "RunId", run_id);
+    object_text(&o, "Type", start->workflow_type->name);
+    object_text(&o, "Namespace", start->namespace_);
+    object_text(&o, "TaskQueue", start->task_queue->name);
+    object_number(&o, "DurationMillis", (host_now().mono.us - begin.mono.us) / USEC_PER_MS);
+    return show_end(&o, start->workflow_id, &end, out);
+}
+
+/* History. */
+
+static const char detailed_columns[] = "ID=event_id|Time=event_time#iso|Type=event_type|Details=*";
+
+static enum command_exit show_backwards(struct command *c, const struct command_rule *rule, struct buf *out) {
+    const Ws__GetWorkflowExecutionHistoryRequest *q = (const void *)c->request;
+    ProtobufCMessage *m = request_new(c, CALL_GetWorkflowExecutionHistoryReverse);
+    if (!m)
+        return COMMAND_REFUSED;
+    Ws__GetWorkflowExecutionHistoryReverseRequest *back = (void *)m;
+    back->execution = q->execution;
+    back->maximum_page_size = q->maximum_page_size;
+    c->rule = rule;
+    c->request = m;
+    return ask_pages(c, out);
+}
+
+enum command_exit show_run(struct command *c, struct buf *out) {
+    struct command_rule rule = *c->rule;
+    Ws__GetWorkflowExecutionHistoryRequest *q = (void *)c->request;
+    bool is_following = opt_named_flag(c->args, "follow");
+    if (opt_named_flag(c->args, "detailed"))
+        rule.columns = detailed_columns;
+    if (opt_named_flag(c->args, "reverse") && is_following) {
+        say("--follow shows what comes, --reverse what was: give one of them");
+        return COMMAND_MISUSED;
+    }
+    if (opt_named_flag(c->args, "reverse")) {
+        rule.call = CALL_GetWorkflowExecutionHistoryReverse;
+        return show_backwards(c, &rule, out);
+    }
+    c->rule = &rule;
+    q->wait_new_event = c->is_patient = is_following;
+    return ask_pages(c, out);
+}

@@ -1,0 +1,48 @@
+/* Talking with whoever sits at the terminal: a question before something that cannot be undone, and how far
+ * it is.
+ *
+ * Both use stderr, so that stdout stays data. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "command/command_int.h"
+
+#define LINE_MAX_BYTES 256
+
+bool prompt_is_terminal(void) {
+    return isatty(STDERR_FILENO);
+}
+
+enum command_exit prompt_yes(const struct command *c, const char *question) {
+    char answer[LINE_MAX_BYTES] = "";
+    if (opt_named_flag(c->args, "yes"))
+        return COMMAND_DONE;
+    if (!isatty(STDIN_FILENO) || !prompt_is_terminal()) {
+        say("%s Nobody is there to ask; add --yes", question);
+        return COMMAND_MISUSED;
+    }
+    fprintf(stderr, "%s y/N ", question);
+    fflush(stderr);
+    const char *line = fgets(answer, sizeof(answer), stdin);
+    if (line && ((answer[0] | 0x20) == 'y') && (answer[1] == '\n' || strncmp(answer + 1, "es", 2) == 0))
+        return COMMAND_DONE;
+    say("nothing was done");
+    return COMMAND_REFUSED;
+}
+
+void progress_line(const char *fmt, ...) {
+    char line[LINE_MAX_BYTES];
+    va_list args;
+    if (!prompt_is_terminal())
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(line, sizeof(line), fmt, args); /* cut when longer */
+    va_end(args);
+    fprintf(stderr, "\r\x1b[K%s", line);
+    fflush(stderr);
+}
+
+void progress_end(void) {
+    if (prompt_is_terminal())
+        fprintf(stderr, "\r\x1b[K");
+}

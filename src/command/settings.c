@@ -1,0 +1,235 @@
+/* What files say for flags that are neither on the line nor in the environment: first the chosen environment
+ * of the env file, by the names of flags, then the chosen profile of the config file, by the properties of
+ * shared.def.
+ *
+ * A file that is not there says nothing. An environment or a profile that was
+ * named and is not there, a line that cannot be read and a value that does not
+ * fit its flag are refused before anything is asked. */
+#include "command/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "command/command_int.h"
+
+#define FILE_BYTES_MAX (1u << 20)
+#define STANDARD_NAME "default"
+
+static const struct {
+    const char *flag, *property;
+} properties[] = {
+#define SHARED(set, id, name, letter, type, arg, standard, env, choices, property, help) {name, property},
+#include "command/shared.def"
+#undef SHARED
+};
+
+/* Where the files are. */
+
+const char *settings_path(struct command *c, bool is_env) {
+    const char *path = opt_named(c->args, is_env ? "env-file" : "config-file");
+    const char *home = c->args->env ? c->args->env("HOME") : NULL;
+    const char *base = c->args->env ? c->args->env("XDG_CONFIG_HOME") : NULL;
+    if (path)
+        return path;
+    if (strempty(home) && (is_env || strempty(base)))
+        return NULL;
+    if (is_env || strempty(base))
+        return arena_printf(&c->arena, "%s/.config/temporalio/temporal.%s", home, is_env ? "yaml" : "toml");
+    return arena_printf(&c->arena, "%s/temporalio/temporal.toml", base);
+}
+
+static int read_text(const char *path, struct buf *text) {
+    char block[4096];
+    size_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return errno == ENOENT || errno == ENOTDIR ? 0 : ERR_INVALID;
+    while ((n = fread(block, 1, sizeof(block), f)) > 0)
+        buf_add(text, block, n);
+    bool ok = !ferror(f) && buf_ok(text);
+    fclose(f);
+    return ok ? 0 : ERR_INVALID;
+}
+
+int settings_read(struct command *c, bool is_env, struct profiles *ret) {
+    const char *path = settings_path(c, is_env);
+    struct err e = {0};
+    struct buf text;
+    profiles_init(ret, &c->arena);
+    if (!path)
+        return 0;
+    buf_init(&text, FILE_BYTES_MAX);
+    int rc = read_text(path, &text);
+    const char *kept =
+        rc == 0 ? arena_strndup(&c->arena, text.len ? (const char *)text.data : "", text.len) : NULL;
+    struct str all = str_bytes(kept, text.len);
+    buf_done(&text);
+    if (!kept) {
+        say("cannot read %s", path);
+        return ERR_INVALID;
+    }
+    rc = is_env ? yaml_read(ret, all, &e) : toml_read(ret, all, &e);
+    if (rc < 0)
+        say("%s: %s", path, e.text);
+    return rc;
+}
+
+static int make_parents(struct command *c, const char *path) {
+    char *copy = arena_strdup(&c->arena, path);
+    if (!copy)
+        return ERR_NO_MEMORY;
+    for (char *at = copy + 1; *at; at++)
+        if (*at == '/') {
+            *at = '\0';
+            if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+                return ERR_INVALID;
+            *at = '/';
+        }
+    return 0;
+}
+
+/* Beside the file first, so that a reader never sees half of it. */
+static int write_text(struct command *c, const char *path, struct str text) {
+    const char *beside = arena_printf(&c->arena, "%s.new", path);
+    if (!beside || make_parents(c, path) < 0)
+        return ERR_INVALID;
+    mode_t before = umask(0077); /* keys may be in it */
+    FILE *f = fopen(beside, "wb");
+    umask(before);
+    if (!f)
+        return ERR_INVALID;
+    bool ok = fwrite(text.p, 1, text.n, f) == text.n && fflush(f) == 0 && fsync(fileno(f)) == 0;
+    ok = fclose(f) == 0 && ok;
+    return ok && rename(beside, path) == 0 ? 0 : ERR_INVALID;
+}
+
+int settings_write(struct command *c, bool is_env, const struct profiles *p) {
+    const char *path = settings_path(c, is_env);
+    struct buf text;
+    if (!path) {
+        say("no file to write: HOME is not set; give --%s", is_env ? "env-file" : "config-file");
+        return ERR_INVALID;
+    }
+    if (p->has_more) {
+        say("%s has lines that would be lost; edit it by hand", path);
+        return ERR_INVALID;
+    }
+    buf_init(&text, FILE_BYTES_MAX);
+    if (is_env)
+        yaml_write(p, &text);
+    else
+        toml_write(p, &text);
+    int rc = buf_ok(&text) ? write_text(c, path, buf_str(&text)) : ERR_INVALID;
+    buf_done(&text);
+    if (rc < 0)
+        say("cannot write %s", path);
+    return rc;
+}
+
+/* What they say. */
+
+const char *settings_profile(const struct command *c) {
+    const char *profile = opt_named(c->args, "profile");
+    return profile ? profile : STANDARD_NAME;
+}
+
+/* TLS is on when anything is said of it, unless it is switched off. */
+static const char *tls_of(const struct settings *s) {
+    const char *disabled = profiles_get(&s->config, s->profile, "tls.disabled");
+    if (streq(disabled, "true"))
+        return "false";
+    for (size_t i = 0; i < s->config.count; i++)
+        if (streq(s->config.entries[i].profile, s->profile) && s->config.entries[i].key &&
+            strncmp(s->config.entries[i].key, "tls", 3) == 0)
+            return "true";
+    return NULL;
+}
+
+static const char *value_of(void *ctx, const struct opt *o) {
+    const struct settings *s = ctx;
+    const char *text = profiles_get(&s->env, s->env_name, o->name);
+    if (text)
+        return text;
+    if (streq(o->name, "tls"))
+        return tls_of(s);
+    for (size_t i = 0; i < ARRAY_LEN(properties); i++)
+        if (properties[i].property && streq(properties[i].flag, o->name))
+            return profiles_get(&s->config, s->profile, properties[i].property);
+    return NULL;
+}
+
+bool settings_meta(const struct command *c, size_t n, const char **ret_key, const char **ret_value) {
+    const struct settings *s = c->settings;
+    static const char prefix[] = "grpc_meta.";
+    for (size_t i = 0; i < s->config.count; i++) {
+        const struct profile_entry *e = &s->config.entries[i];
+        if (!streq(e->profile, s->profile) || !e->key || strncmp(e->key, prefix, sizeof(prefix) - 1) != 0 ||
+            n--)
+            continue;
+        *ret_key = e->key + sizeof(prefix) - 1;
+        *ret_value = e->value;
+        return true;
+    }
+    return false;
+}
+
+static int check_names(const struct command *c, const struct settings *s) {
+    if (!streq(s->env_name, STANDARD_NAME) && !profiles_has(&s->env, s->env_name)) {
+        say("there is no environment \"%s\"; make it with: rondo env set --env %s -k KEY -v VALUE",
+            s->env_name, s->env_name);
+        return ERR_INVALID;
+    }
+    if (opt_named_given(c->args, "profile") && !profiles_has(&s->config, s->profile)) {
+        say("there is no profile \"%s\"; make it with: rondo config set --profile %s --prop KEY --value "
+            "VALUE",
+            s->profile, s->profile);
+        return ERR_INVALID;
+    }
+    return 0;
+}
+
+static int check_values(struct command *c, struct settings *s) {
+    struct buf problem;
+    const struct opt *o;
+    int rc = 0;
+    buf_init(&problem, FILE_BYTES_MAX);
+    for (size_t i = 0; rc == 0 && (o = opt_at(c->args->program, c->args->command, i)); i++) {
+        const char *text = value_of(s, o);
+        if (!text || opt_fits(o, o->name, text, &problem))
+            continue;
+        say("in the env or config file: %.*s", (int)problem.len, (const char *)problem.data);
+        rc = ERR_INVALID;
+    }
+    buf_done(&problem);
+    return rc;
+}
+
+int settings_load(struct command *c) {
+    struct settings *s = arena_zalloc(&c->arena, sizeof(*s));
+    if (!s) {
+        say("out of memory");
+        return ERR_NO_MEMORY;
+    }
+    c->settings = s;
+    s->env_name = opt_named(c->args, "env");
+    s->profile = settings_profile(c);
+    profiles_init(&s->env, &c->arena);
+    profiles_init(&s->config, &c->arena);
+    if (c->rule->call == CALL_NONE)
+        return 0;
+    int rc = settings_read(c, true, &s->env);
+    if (rc == 0 && !opt_named_flag(c->args, "disable-config-file"))
+        rc = settings_read(c, false, &s->config);
+    if (rc == 0)
+        rc = check_names(c, s);
+    if (rc == 0)
+        rc = check_values(c, s);
+    if (rc < 0)
+        return rc;
+    c->args->file = value_of;
+    c->args->file_ctx = s;
+    return 0;
+}

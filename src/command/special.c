@@ -1,0 +1,159 @@
+/* What single commands need beyond the table: fields that follow from more than one flag. */
+#include "command/command_int.h"
+#include "json/shape.h"
+
+static int set_toggle(struct command *c, struct err *e) {
+    size_t row = FLAG_SCHEDULE_TOGGLE_PAUSE - FLAGS_OF_SCHEDULE_TOGGLE;
+    bool pauses = opt_flag(c->args, row);
+    if (pauses == opt_flag(c->args, FLAG_SCHEDULE_TOGGLE_UNPAUSE - FLAGS_OF_SCHEDULE_TOGGLE))
+        return err_set(e, ERR_INVALID, "give either --pause or --unpause");
+    return request_set(c->request, pauses ? "patch.pause" : "patch.unpause", FORM_PLAIN,
+                       flag_text(c->args, FLAG_SCHEDULE_TOGGLE_REASON), &c->arena, e);
+}
+
+static int set_attributes(struct command *c, struct err *e) {
+    const char *name, *type;
+    for (size_t i = 0;; i++) {
+        name = opt_list(c->args, FLAG_ATTRIBUTE_CREATE_NAME - FLAGS_OF_ATTRIBUTE_CREATE, i);
+        type = opt_list(c->args, FLAG_ATTRIBUTE_CREATE_TYPE - FLAGS_OF_ATTRIBUTE_CREATE, i);
+        if (!name && !type && i)
+            return 0;
+        if (!name || !type)
+            return err_set(e, ERR_INVALID, "give as many --type as --name, and at least one");
+        const char *pair = arena_printf(&c->arena, "%s=\"%s\"", name, type);
+        if (!pair)
+            return err_std(e, ERR_NO_MEMORY);
+        int rc = request_set(c->request, "search_attributes", FORM_PAIR, pair, &c->arena, e);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+/* The mask names the options that were given. */
+static int set_mask(struct command *c, struct err *e) {
+    static const char prefix[] = "activity_options.";
+    const size_t skip = sizeof(prefix) - 1;
+    struct buf mask;
+    buf_init(&mask, 4096);
+    for (size_t i = 0; i < c->args->command->opt_count; i++) {
+        const char *field = flag_rules[&c->args->command->opts[i] - command_opts].field;
+        char camel[SHAPE_NAME_MAX];
+        if (strncmp(field, prefix, skip) != 0 || !opt_is_given(c->args, i))
+            continue;
+        shape_camel(field + skip, camel);
+        buf_printf(&mask, "%s%s", mask.len ? "," : "", camel);
+    }
+    bool is_empty = !mask.len;
+    const char *text = arena_strndup(&c->arena, mask.len ? (const char *)mask.data : "", mask.len);
+    bool ok = buf_ok(&mask) && text;
+    buf_done(&mask);
+    if (!ok)
+        return err_std(e, ERR_NO_MEMORY);
+    if (is_empty && !opt_named_flag(c->args, "restore-original-options"))
+        return err_set(e, ERR_INVALID, "name an option to change, or --restore-original-options");
+    return is_empty ? 0 : request_set(c->request, "update_mask", FORM_PLAIN, text, &c->arena, e);
+}
+
+static int set_version(struct command *c, const char *path, struct err *e) {
+    const char *name = opt_named(c->args, "versioning-override-deployment-name");
+    const char *build = opt_named(c->args, "versioning-override-build-id");
+    if (!name || !build)
+        return err_set(e, ERR_INVALID,
+                       "--versioning-override-deployment-name and --versioning-override-build-id are needed "
+                       "with that behavior");
+    const char *to_name = arena_printf(&c->arena, "%s.deployment_name", path);
+    const char *to_build = arena_printf(&c->arena, "%s.build_id", path);
+    if (!to_name || !to_build)
+        return err_std(e, ERR_NO_MEMORY);
+    int rc = request_set(c->request, to_name, FORM_PLAIN, name, &c->arena, e);
+    return rc < 0 ? rc : request_set(c->request, to_build, FORM_PLAIN, build, &c->arena, e);
+}
+
+static int set_override(struct command *c, struct err *e) {
+#define OVERRIDE "workflow_execution_options.versioning_override"
+    const char *behavior = opt_named(c->args, "versioning-override-behavior");
+    int rc = request_set(c->request, "update_mask", FORM_PLAIN, "versioningOverride", &c->arena, e);
+    if (rc < 0)
+        return rc;
+    if (streq(behavior, "pinned")) {
+        rc = request_set(c->request, OVERRIDE ".pinned.behavior", FORM_PLAIN, "PINNED", &c->arena, e);
+        return rc < 0 ? rc : set_version(c, OVERRIDE ".pinned.version", e);
+    }
+    if (streq(behavior, "one_time"))
+        return set_version(c, OVERRIDE ".one_time.target_deployment_version", e);
+    if (opt_named(c->args, "versioning-override-build-id"))
+        return err_set(e, ERR_INVALID, "a version is for pinned and one_time, not for %s", behavior);
+    if (streq(behavior, "auto_upgrade"))
+        return request_set(c->request, OVERRIDE ".auto_upgrade", FORM_PLAIN, "true", &c->arena, e);
+    return request_message(c->request, "workflow_execution_options", &c->arena) ? 0
+                                                                                : err_std(e, ERR_NO_MEMORY);
+#undef OVERRIDE
+}
+
+/* Either a version or none. */
+static int check_route(struct command *c, struct err *e) {
+    bool is_given = opt_named(c->args, "build-id"), is_none = opt_named_flag(c->args, "unversioned");
+    if (opt_named_flag(c->args, "delete"))
+        return is_given || opt_named(c->args, "percentage")
+                   ? err_set(e, ERR_INVALID, "--delete needs neither --build-id nor --percentage")
+                   : 0;
+    if (is_given == is_none)
+        return err_set(e, ERR_INVALID, "give either --build-id or --unversioned");
+    return c->id == COMMAND_VERSION_RAMPING && !opt_named(c->args, "percentage")
+               ? err_set(e, ERR_INVALID, "--percentage is needed")
+               : 0;
+}
+
+static int check_manager(struct command *c, struct err *e) {
+    bool is_other = opt_named(c->args, "manager-identity");
+    if (c->id == COMMAND_MANAGER_UNSET)
+        return request_set(c->request, "manager_identity", FORM_PLAIN, "", &c->arena, e);
+    return is_other == opt_named_flag(c->args, "self")
+               ? err_set(e, ERR_INVALID, "give either --manager-identity or --self")
+               : 0;
+}
+
+static int set_fields(struct command *c, struct err *e) {
+    switch ((int)c->id) {
+    case COMMAND_SCHEDULE_TOGGLE:
+        return set_toggle(c, e);
+    case COMMAND_ATTRIBUTE_CREATE:
+        return set_attributes(c, e);
+    case COMMAND_SCHEDULE_CREATE:
+        return flag_text(c->args, FLAG_SCHEDULE_CREATE_REMAINING)
+                   ? request_set(c->request, "schedule.state.limited_actions", FORM_PLAIN, "true", &c->arena,
+                                 e)
+                   : 0;
+    case COMMAND_ACTIVITY_OPTIONS:
+        return set_mask(c, e);
+    case COMMAND_ACTIVITY_FAIL:
+        return request_set(c->request, "failure.application_failure_info.non_retryable", FORM_PLAIN, "true",
+                           &c->arena, e);
+    case COMMAND_WORKFLOW_OPTIONS:
+        return set_override(c, e);
+    case COMMAND_VERSION_CURRENT:
+    case COMMAND_VERSION_RAMPING:
+        return check_route(c, e);
+    case COMMAND_MANAGER_SET:
+    case COMMAND_MANAGER_UNSET:
+        return check_manager(c, e);
+    case COMMAND_NAMESPACE_DESCRIBE: /* the id alone says which */
+        return opt_named(c->args, "namespace-id")
+                   ? request_set(c->request, "namespace", FORM_PLAIN, "", &c->arena, e)
+                   : 0;
+    case COMMAND_QUEUE_DESCRIBE:
+        return opt_named_flag(c->args, "disable-stats")
+                   ? 0
+                   : request_set(c->request, "report_stats", FORM_PLAIN, "true", &c->arena, e);
+    default:
+        return 0;
+    }
+}
+
+int request_special(struct command *c) {
+    struct err e;
+    int rc = set_fields(c, &e);
+    if (rc < 0)
+        say("%s; see rondo %s --help", e.text, c->args->command->path);
+    return rc;
+}

@@ -1,0 +1,303 @@
+/* The config file: TOML with tables [profile.NAME], [profile.NAME.tls] and so on.
+ *
+ * Read: comments, tables, dotted and quoted keys, strings of the four kinds,
+ * booleans, numbers, inline tables. What a profile cannot hold (arrays, dates)
+ * is passed over and remembered (has_more), so that writing would not lose it. */
+#include "command/profiles.h"
+
+#define PATH_MAX_PARTS 8
+
+static const char *const tables[] = {"", "tls", "codec", "grpc_meta"}; /* of a profile */
+
+struct path {
+    const char *parts[PATH_MAX_PARTS];
+    size_t count;
+};
+
+struct reader {
+    struct profiles *profiles;
+    struct arena *arena;
+    const char *at, *end;
+    size_t line;
+    struct path table;
+};
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static void skip_blank(struct reader *r) {
+    while (r->at < r->end && is_blank(*r->at))
+        r->at++;
+}
+
+static bool eat(struct reader *r, const char *text) {
+    size_t n = strlen(text);
+    if ((size_t)(r->end - r->at) < n || memcmp(r->at, text, n) != 0)
+        return false;
+    r->at += n;
+    return true;
+}
+
+/* To the end of the line, which may have a comment and nothing else. */
+static int end_line(struct reader *r) {
+    skip_blank(r);
+    if (r->at < r->end && *r->at == '#')
+        while (r->at < r->end && *r->at != '\n')
+            r->at++;
+    if (r->at < r->end && *r->at != '\n')
+        return ERR_INVALID;
+    return 0;
+}
+
+static const char *finish(struct reader *r, struct buf *text) {
+    const char *s =
+        buf_ok(text) ? arena_strndup(r->arena, text->len ? (const char *)text->data : "", text->len) : NULL;
+    buf_done(text);
+    return s;
+}
+
+static void add_escape(struct reader *r, struct buf *text) {
+    static const char from[] = "btnfre\"\\", to[] = "\b\t\n\f\r\x1b\"\\";
+    char c = r->at < r->end ? *r->at++ : '\\';
+    const char *known = strchr(from, c);
+    if (c == '\n') { /* a line that goes on */
+        r->line++;
+        while (r->at < r->end && (is_blank(*r->at) || *r->at == '\n'))
+            r->line += *r->at++ == '\n';
+    } else
+        buf_add_u8(text, (uint8_t)(known && c ? to[known - from] : c));
+}
+
+/* A quoted text; NULL when it does not end, or memory does. */
+static const char *read_string(struct reader *r) {
+    char quote = *r->at;
+    const char three[] = {quote, quote, quote, 0}, one[] = {quote, 0};
+    struct buf text;
+    bool is_long = eat(r, three);
+    buf_init(&text, 1u << 20);
+    if (!is_long)
+        r->at++;
+    else if (eat(r, "\n"))
+        r->line++;
+    while (r->at < r->end) {
+        if (eat(r, is_long ? three : one))
+            return finish(r, &text);
+        char c = *r->at++;
+        if (c == '\n' && !is_long)
+            break;
+        r->line += c == '\n';
+        if (c == '\\' && quote == '"')
+            add_escape(r, &text);
+        else
+            buf_add_u8(&text, (uint8_t)c);
+    }
+    buf_done(&text);
+    return NULL;
+}
+
+static int read_key(struct reader *r, struct path *path) {
+    do {
+        const char *part;
+        skip_blank(r);
+        if (r->at < r->end && (*r->at == '"' || *r->at == '\'')) {
+            part = read_string(r);
+        } else {
+            const char *begin = r->at;
+            while (r->at < r->end && (((*r->at | 0x20) >= 'a' && (*r->at | 0x20) <= 'z') ||
+                                      (*r->at >= '0' && *r->at <= '9') || *r->at == '-' || *r->at == '_'))
+                r->at++;
+            part = r->at > begin ? arena_strndup(r->arena, begin, (size_t)(r->at - begin)) : NULL;
+        }
+        if (!part || path->count == PATH_MAX_PARTS)
+            return ERR_INVALID;
+        path->parts[path->count++] = part;
+        skip_blank(r);
+    } while (eat(r, "."));
+    return 0;
+}
+
+static int store(struct reader *r, const struct path *path, const char *value, bool is_bare) {
+    if (path->count < 2 || !streq(path->parts[0], "profile") || (value && path->count < 3)) {
+        r->profiles->has_more = true;
+        return 0;
+    }
+    const char *key = path->count > 2 ? path->parts[2] : NULL;
+    bool is_known = false;
+    for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+        is_known = is_known || streq(key, tables[i]);
+    if (path->count > (is_known ? 4 : 3) || (key && !value && !is_known)) {
+        r->profiles->has_more = true;
+        return 0;
+    }
+    for (size_t i = 3; key && i < path->count; i++)
+        key = arena_printf(r->arena, "%s.%s", key, path->parts[i]);
+    struct profile_entry e = {path->parts[1], value ? key : NULL, value, is_bare};
+    /* [profile.x.tls] switches TLS on even if nothing is in it. */
+    if (!value && streq(key, "tls"))
+        e = (struct profile_entry){path->parts[1], "tls", "true", true};
+    return arena_failed(r->arena) ? ERR_NO_MEMORY : profiles_set(r->profiles, &e);
+}
+
+static int read_value(struct reader *r, const struct path *path);
+
+static int read_inline(struct reader *r, const struct path *path) {
+    int rc = store(r, path, NULL, false);
+    skip_blank(r);
+    if (eat(r, "}"))
+        return rc;
+    while (rc == 0) {
+        struct path inner = *path;
+        rc = read_key(r, &inner);
+        if (rc == 0 && !eat(r, "="))
+            rc = ERR_INVALID;
+        if (rc == 0)
+            rc = read_value(r, &inner);
+        skip_blank(r);
+        if (rc == 0 && eat(r, "}"))
+            return 0;
+        if (rc == 0 && !eat(r, ","))
+            rc = ERR_INVALID;
+    }
+    return rc;
+}
+
+/* Past an array, whatever is in it. */
+static int skip_array(struct reader *r) {
+    size_t depth = 0;
+    while (r->at < r->end) {
+        char c = *r->at;
+        if ((c == '"' || c == '\'') && !read_string(r))
+            return ERR_INVALID;
+        if (c == '"' || c == '\'')
+            continue;
+        r->at++;
+        r->line += c == '\n';
+        depth += c == '[';
+        depth -= c == ']';
+        if (!depth)
+            return 0;
+    }
+    return ERR_INVALID;
+}
+
+static int read_value(struct reader *r, const struct path *path) {
+    skip_blank(r);
+    if (r->at == r->end)
+        return ERR_INVALID;
+    if (*r->at == '"' || *r->at == '\'') {
+        const char *text = read_string(r);
+        return text ? store(r, path, text, false) : ERR_INVALID;
+    }
+    if (*r->at == '[') {
+        r->profiles->has_more = true;
+        return skip_array(r);
+    }
+    if (eat(r, "{"))
+        return read_inline(r, path);
+    const char *begin = r->at;
+    while (r->at < r->end && !strchr(" \t\r\n#,}", *r->at))
+        r->at++;
+    const char *text = r->at > begin ? arena_strndup(r->arena, begin, (size_t)(r->at - begin)) : NULL;
+    return text ? store(r, path, text, true) : ERR_INVALID;
+}
+
+static int read_line(struct reader *r) {
+    if (eat(r, "[[")) {
+        r->profiles->has_more = true;
+        r->table = (struct path){{"?"}, 1};
+        while (r->at < r->end && *r->at != '\n')
+            r->at++;
+        return 0;
+    }
+    if (eat(r, "[")) {
+        r->table.count = 0;
+        int rc = read_key(r, &r->table);
+        if (rc == 0)
+            rc = eat(r, "]") ? end_line(r) : ERR_INVALID;
+        return rc < 0 ? rc : store(r, &r->table, NULL, false);
+    }
+    struct path path = r->table;
+    int rc = read_key(r, &path);
+    if (rc == 0)
+        rc = eat(r, "=") ? read_value(r, &path) : ERR_INVALID;
+    return rc < 0 ? rc : end_line(r);
+}
+
+int toml_read(struct profiles *p, struct str text, struct err *reterr) {
+    struct reader r = {.profiles = p, .arena = p->arena, .at = text.p, .end = text.p + text.n, .line = 1};
+    while (r.at < r.end) {
+        skip_blank(&r);
+        int rc = r.at == r.end || *r.at == '\n' ? 0 : *r.at == '#' ? end_line(&r) : read_line(&r);
+        if (rc == ERR_INVALID)
+            return err_set(reterr, ERR_INVALID, "line %zu is not TOML", r.line);
+        if (rc < 0)
+            return err_std(reterr, rc);
+        if (r.at < r.end)
+            r.at++;
+        r.line++;
+    }
+    return 0;
+}
+
+static void add_string(struct buf *out, const char *s) {
+    buf_add_u8(out, '"');
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            buf_printf(out, "\\%c", *s);
+        else if (*s == '\n')
+            buf_add_cstr(out, "\\n");
+        else if ((unsigned char)*s < 0x20)
+            buf_printf(out, "\\u%04x", *s);
+        else
+            buf_add_u8(out, (uint8_t)*s);
+    }
+    buf_add_u8(out, '"');
+}
+
+static void add_key(struct buf *out, const char *s) {
+    if (*s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == strlen(s))
+        buf_add_cstr(out, s);
+    else
+        add_string(out, s);
+}
+
+/* The entries of a profile whose keys are below `table`; the profile's own for "". */
+static void write_table(const struct profiles *p, const char *profile, const char *table, struct buf *out) {
+    size_t skip = *table ? strlen(table) + 1 : 0;
+    bool is_open = false;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct profile_entry *e = &p->entries[i];
+        if (!streq(e->profile, profile))
+            continue;
+        bool is_switch = *table && streq(e->key, table); /* tls = true */
+        if (!is_switch && *table &&
+            (!e->key || strncmp(e->key, table, skip - 1) != 0 || e->key[skip - 1] != '.'))
+            continue;
+        if (!is_open) {
+            buf_add_cstr(out, out->len ? "\n[profile." : "[profile.");
+            add_key(out, profile);
+            buf_printf(out, "%s%s]\n", *table ? "." : "", table);
+            is_open = true;
+        }
+        if (!e->key || is_switch || (!*table && (strchr(e->key, '.') || streq(e->key, "tls"))))
+            continue;
+        add_key(out, e->key + skip);
+        buf_add_cstr(out, " = ");
+        if (e->is_bare)
+            buf_add_cstr(out, e->value);
+        else
+            add_string(out, e->value);
+        buf_add_u8(out, '\n');
+    }
+}
+
+void toml_write(const struct profiles *p, struct buf *out) {
+    for (size_t i = 0; i < p->count; i++) {
+        bool is_first = true;
+        for (size_t k = 0; k < i; k++)
+            is_first = is_first && !streq(p->entries[k].profile, p->entries[i].profile);
+        for (size_t k = 0; is_first && k < ARRAY_LEN(tables); k++)
+            write_table(p, p->entries[i].profile, tables[k], out);
+    }
+}

@@ -1,0 +1,237 @@
+/* Recovery: what the store holds becomes namespaces, deployments, deadlines and tasks again.
+ *
+ * The open runs are read in pages, as many as a queue keeps in memory, so that a start needs memory for a
+ * page of them, and for those that have a deadline. A page is done when its runs were offered to their queues
+ * and what that wrote (backlog.c) is on disk. Letters and callbacks wait for the last page: they change other
+ * runs, and a run that changes while the pages are read might be met twice. */
+#include "base/mem.h"
+#include "engine/engine_int.h"
+#include "engine/schedule.h"
+
+struct restored { /* what is read of a run; the rest is loaded when it is needed */
+    struct run_key key;
+    int64_t due_us;
+    bool is_ready;
+};
+
+struct recovery {
+    struct engine *e;
+    struct buf page; /* struct restored */
+    struct due_place behind; /* the last run of the pages that were read */
+    struct buf senders; /* struct run_key: runs with letters or callbacks under way */
+    int64_t open_runs;
+    size_t errands; /* that are under way */
+    bool is_in_read; /* inside store_read, which may answer before it returns */
+    bool wants_page; /* the next read begins when it has returned */
+};
+
+void recovery_free(struct engine *e) {
+    if (e->recovery) {
+        buf_done(&e->recovery->page);
+        buf_done(&e->recovery->senders);
+    }
+    mem_free(take(&e->recovery));
+}
+
+static void recovery_end(struct engine *e, int rc, const char *text) {
+    struct err err = {0};
+    if (rc < 0)
+        err_set(&err, rc, "%s", text);
+    else
+        log_emit(e->log, LOG_recovered, log_int("open_runs", e->recovery->open_runs));
+    recovery_free(e);
+    e->is_ready = rc == 0;
+    if (e->is_ready)
+        schedules_refresh_all(e);
+    e->on_ready(e->ready_ctx, rc, &err);
+}
+
+/* letters and callbacks */
+
+static void go_messages(struct op *op) {
+    const struct run_key *key = op->req;
+    struct engine *e = op->e;
+    struct space *space = space_by_id(e, key->namespace_id);
+    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0)
+        offer_messages(e, op->run);
+    op_reply(op, NULL, (struct str){NULL, 0});
+    if (--e->recovery->errands == 0)
+        recovery_end(e, 0, "");
+}
+
+static void begin_messages(struct engine *e) {
+    struct recovery *rec = e->recovery;
+    const struct run_key *all = (const struct run_key *)(const void *)rec->senders.data;
+    size_t n = rec->senders.len / sizeof(*all);
+    rec->errands = 1; /* so that it ends only after the last was begun */
+    for (size_t i = 0; i < n; i++) {
+        rec->errands++;
+        errand_start(e, go_messages, &all[i], sizeof(all[i]));
+    }
+    if (--rec->errands == 0)
+        recovery_end(e, 0, "");
+}
+
+/* pages of open runs */
+
+static void read_page(struct engine *e);
+
+static void go_next_page(struct op *op) {
+    struct engine *e = op->e;
+    op_reply(op, NULL, (struct str){NULL, 0});
+    read_page(e);
+}
+
+static void go_page_end(struct op *op) {
+    op->wait_seq = op->e->open ? op->e->open->seq : 0;
+    op_continue_durable(op, go_next_page);
+}
+
+static void page_end(struct engine *e) {
+    struct recovery *rec = e->recovery;
+    bool is_last = rec->page.len < e->queue_tasks_max * sizeof(struct restored);
+    buf_clear(&rec->page);
+    if (is_last)
+        begin_messages(e);
+    else
+        errand_start(e, go_page_end, &rec->behind, sizeof(rec->behind));
+}
+
+static void go_offer(struct op *op) {
+    const struct run_key *key = op->req;
+    struct engine *e = op->e;
+    struct space *space = space_by_id(e, key->namespace_id);
+    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
+    if (rc == ERR_WAIT)
+        return;
+    if (rc == 0) {
+        offer_tasks(e, op->run);
+        if (has_messages(op->run->body->st))
+            buf_add(&e->recovery->senders, key, sizeof(*key));
+        ensure(buf_ok(&e->recovery->senders));
+    }
+    op_reply(op, NULL, (struct str){NULL, 0});
+    if (--e->recovery->errands == 0)
+        page_end(e);
+}
+
+static int restore_stub(struct engine *e, const struct restored *r) {
+    struct space *space = space_by_id(e, r->key.namespace_id);
+    if (!space || r->due_us == CLOCK_NEVER)
+        return 0;
+    struct run *run = run_get(e, r->key, space);
+    return run && !heap_has(&run->due) ? heap_add(&e->due, &run->due, r->due_us) : run ? 0 : ERR_NO_MEMORY;
+}
+
+static void due_row(struct read *r, const struct row *row) {
+    struct recovery *rec = r->owner;
+    struct restored one = {{row->namespace_id, row->run_id}, row->due_us, row->is_ready};
+    buf_add(&rec->page, &one, sizeof(one));
+    rec->behind = (struct due_place){row->namespace_id, row->run_id};
+    rec->open_runs++;
+}
+
+static void due_done(struct read *r, int rc) {
+    struct recovery *rec = r->owner;
+    struct engine *e = rec->e;
+    size_t n = rec->page.len / sizeof(struct restored);
+    const struct restored *all = (const struct restored *)(const void *)rec->page.data;
+    if (rc == 0 && !buf_ok(&rec->page))
+        rc = ERR_NO_MEMORY;
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = restore_stub(e, &all[i]);
+    if (rc < 0) {
+        recovery_end(e, rc, "The open runs cannot be read from the store.");
+        return;
+    }
+    rec->errands = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (!all[i].is_ready)
+            continue;
+        rec->errands++;
+        errand_start(e, go_offer, &all[i].key, sizeof(all[i].key));
+    }
+    if (--rec->errands == 0)
+        page_end(e);
+}
+
+static void read_one_page(struct engine *e, struct recovery *rec) {
+    rec->wants_page = false;
+    rec->is_in_read = true;
+    e->start_read = (struct read){.kind = READ_DUE,
+                                  .behind = &rec->behind,
+                                  .limit = e->queue_tasks_max,
+                                  .row = due_row,
+                                  .done = due_done,
+                                  .owner = rec};
+    store_read(e->store, &e->start_read);
+    if (e->recovery)
+        rec->is_in_read = false;
+}
+
+/* One after the other, not one inside the other: there may be thousands. */
+static void read_page(struct engine *e) {
+    if (e->recovery->is_in_read) {
+        e->recovery->wants_page = true;
+        return;
+    }
+    do
+        read_one_page(e, e->recovery);
+    while (e->recovery && e->recovery->wants_page);
+}
+
+/* what everything belongs to */
+
+static void deployment_row(struct read *r, const struct row *row) {
+    struct recovery *rec = r->owner;
+    ensure(deployment_add(rec->e, row->namespace_id, row->body) == 0);
+    drainage_expect(rec->e);
+}
+
+static void deployments_done(struct read *r, int rc) {
+    struct recovery *rec = r->owner;
+    if (rc < 0)
+        recovery_end(rec->e, rc, "The worker deployments cannot be read from the store.");
+    else
+        read_page(rec->e);
+}
+
+static void namespace_row(struct read *r, const struct row *row) {
+    struct recovery *rec = r->owner;
+    ensure(space_add(rec->e, row->body) == 0);
+}
+
+static void namespaces_done(struct read *r, int rc) {
+    struct recovery *rec = r->owner;
+    struct engine *e = rec->e;
+    for (const char *const *name = e->cfg.namespaces; rc == 0 && name && *name; name++) {
+        if (!space_find(e, *name))
+            rc = space_create(e, *name, e->cfg.retention_us);
+        if (rc == 0)
+            rc = space_seed_attributes(e, space_find(e, *name));
+    }
+    if (rc < 0) {
+        recovery_end(e, rc, "The namespaces cannot be read from the store.");
+        return;
+    }
+    e->start_read = (struct read){
+        .kind = READ_DEPLOYMENTS, .row = deployment_row, .done = deployments_done, .owner = rec};
+    store_read(e->store, &e->start_read);
+}
+
+int recovery_begin(struct engine *e) {
+    struct recovery *rec = mem_zalloc(sizeof(*rec));
+    if (!rec)
+        return ERR_NO_MEMORY;
+    rec->e = e;
+    buf_init(&rec->page, SIZE_MAX);
+    buf_init(&rec->senders, SIZE_MAX);
+    e->recovery = rec;
+    e->start_read =
+        (struct read){.kind = READ_NAMESPACES, .row = namespace_row, .done = namespaces_done, .owner = rec};
+    store_read(e->store, &e->start_read);
+    return 0;
+}

@@ -1,0 +1,206 @@
+/* From an HTTP request to its handler.
+ *
+ * Happy path: verb and path find the row, path, query and body are read by the
+ * row's shapes, and the handler's first step runs. When any of them is wrong,
+ * the answer is 422 with all that was found, and nothing has happened. A peer
+ * that goes away cancels what it asked. */
+#include "mistral/mistral.h"
+
+#include "mistral/handlers.h"
+#include "net/path.h"
+#include "net/query.h"
+
+#define PREFIX "/v1/workflows"
+#define NAMESPACE_HEADER "Rondo-Namespace"
+#define HTTP_FORBIDDEN 403
+#define HTTP_NOT_ALLOWED 405
+#define HTTP_UNAVAILABLE 503
+#define HTTP_INTERNAL 500
+
+#define SHAPE_no_body NULL
+
+/* Stands for "there is no body". */
+static const struct shape shape_no_body = {NULL, 0};
+
+static const struct dialog_route routes[] = {
+#define ROUTE(name, verb, path, status, body, query, begin)                                                  \
+    {#name, DIALOG_##verb, path, status, &shape_##body, &shape_##query, begin_##begin},
+#include "mistral/routes.def"
+#undef ROUTE
+};
+
+static const struct {
+    const char *name;
+    enum dialog_verb verb;
+} verbs[] = {{"GET", DIALOG_GET}, {"HEAD", DIALOG_GET},    {"POST", DIALOG_POST},
+             {"PUT", DIALOG_PUT}, {"PATCH", DIALOG_PATCH}, {"DELETE", DIALOG_DELETE}};
+
+const char *mistral_path_at(size_t i, const char **ret_verb) {
+    if (i >= ARRAY_LEN(routes))
+        return NULL;
+    for (size_t v = 0; v < ARRAY_LEN(verbs); v++)
+        if (verbs[v].verb == routes[i].verb && !streq(verbs[v].name, "HEAD"))
+            *ret_verb = verbs[v].name;
+    return routes[i].path;
+}
+
+/* How many segments are spelled out: "/v1/workflows/runs" means that, and no workflow called "runs". */
+static size_t plainness(const char *path) {
+    size_t n = 0;
+    for (const char *c = path; *c; c++)
+        n += *c == '/' && c[1] != '{';
+    return n;
+}
+
+static const struct dialog_route *find(const struct http1_request *q, unsigned *ret_verbs) {
+    const struct dialog_route *found = NULL;
+    size_t best = 0;
+    unsigned asked = 0;
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        if (str_is(q->method, verbs[i].name))
+            asked = verbs[i].verb;
+    *ret_verbs = 0;
+    for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+        if (!path_matches(str_of(routes[i].path), q->path))
+            continue;
+        *ret_verbs |= routes[i].verb;
+        if (routes[i].verb != asked || (found && plainness(routes[i].path) < best))
+            continue;
+        found = &routes[i];
+        best = plainness(found->path);
+    }
+    return found;
+}
+
+static void refuse(struct http1_response *resp, int status, const char *text) {
+    resp->status = status;
+    buf_printf(&resp->body, "{\"detail\":\"%s\"}\n", text);
+}
+
+/* Pages of other sites can send requests here from a browser that can reach us, but not without saying so. */
+static bool is_foreign(const struct http1_request *q) {
+    static const struct str schemes[] = {{"http://", 7}, {"https://", 8}}; /* the latter through a proxy */
+    struct str origin = http1_header(q, "Origin");
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
+        if (str_starts(origin, schemes[i]) &&
+            str_eq(str_bytes(origin.p + schemes[i].n, origin.n - schemes[i].n), q->host))
+            return false;
+    return origin.p != NULL;
+}
+
+static struct str keep(struct dialog *x, struct str text) {
+    return str_bytes(arena_strndup(&x->arena, text.n ? text.p : "", text.n), text.n);
+}
+
+static void read_id(struct dialog *x, const struct http1_request *q) {
+    struct str pattern = str_of(x->route->path), path = q->path, name, value;
+    struct place root = {.name = STR("path")};
+    struct err e;
+    while (path_next_variable(&pattern, &path, &name, &value)) {
+        struct place at = {.up = &root, .name = name};
+        int rc = query_decode(&x->arena, value, false, &x->id, &e);
+        if (rc == 0 && (!utf8_valid(x->id) || memchr(x->id.p, 0, x->id.n)))
+            rc = err_set(&e, ERR_INVALID, "it is not text");
+        if (rc < 0)
+            complaints_add(&x->complaints, &at, "value_error", "Value error, %s", e.text);
+    }
+}
+
+static void read_request(struct dialog *x, const struct http1_request *q) {
+    struct str namespace = http1_header(q, NAMESPACE_HEADER);
+    x->namespace = namespace.n ? arena_strndup(&x->arena, namespace.p, namespace.n) : "default";
+    x->last_event_id = keep(x, http1_header(q, "Last-Event-ID"));
+    read_id(x, q);
+    x->query = shape_read_query(&x->complaints, x->route->query, keep(x, q->query));
+    if (x->route->body != &shape_no_body)
+        x->body = shape_read(&x->complaints, x->route->body, keep(x, q->body), STR("body"));
+}
+
+static void begin(struct dialog *x) {
+    if (arena_failed(&x->arena))
+        dialog_out_of_memory(x);
+    else if (x->complaints.count)
+        dialog_complain(x);
+    else
+        x->route->begin(x);
+}
+
+static void on_gone(void *ctx) {
+    struct dialog *x = ctx;
+    const struct mistral_server *s = &x->m->server;
+    struct err e;
+    x->later = NULL;
+    x->is_ended = true;
+    list_remove(&x->link);
+    list_append(&x->m->ended, &x->link);
+    if (!x->is_asking)
+        return;
+    x->is_asking = false;
+    (void)err_std(&e, ERR_CANCELLED);
+    s->note(s->ctx, x->question, &e, 0);
+    s->cancel(s->ctx, &x->call);
+}
+
+/* The verbs that a path takes, for Allow. */
+static const char *allowed(unsigned set) {
+    static const struct {
+        unsigned set;
+        const char *text;
+    } texts[] = {{DIALOG_GET, "GET, HEAD"},
+                 {DIALOG_POST, "POST"},
+                 {DIALOG_PUT, "PUT"},
+                 {DIALOG_GET | DIALOG_POST, "GET, HEAD, POST"},
+                 {DIALOG_GET | DIALOG_PUT, "GET, HEAD, PUT"},
+                 {DIALOG_GET | DIALOG_PATCH | DIALOG_DELETE, "GET, HEAD, PATCH, DELETE"}};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        if (texts[i].set == set)
+            return texts[i].text;
+    return "GET, HEAD, POST, PUT, PATCH, DELETE";
+}
+
+bool mistral_request(struct mistral *m, const struct http1_request *q, struct http1_response *resp) {
+    unsigned taken;
+    const struct dialog_route *route = find(q, &taken);
+    if (!taken)
+        return false;
+    if (!route) {
+        resp->allow = allowed(taken);
+        refuse(resp, HTTP_NOT_ALLOWED, "Method Not Allowed");
+        return true;
+    }
+    if (is_foreign(q)) {
+        refuse(resp, HTTP_FORBIDDEN, "Pages of other sites may not call this server.");
+        return true;
+    }
+    if (m->server.is_draining(m->server.ctx)) {
+        refuse(resp, HTTP_UNAVAILABLE, "The server is stopping.");
+        return true;
+    }
+    struct dialog *x = dialog_new(m, route);
+    if (x)
+        x->later = http1_take(q, on_gone, x);
+    if (!x || !x->later) {
+        if (x)
+            dialog_free(x);
+        refuse(resp, HTTP_INTERNAL, "There is no memory for this now.");
+        return true;
+    }
+    read_request(x, q);
+    dialog_run(x, begin);
+    return true;
+}
+
+void mistral_init(struct mistral *m, const struct mistral_server *server, const struct cal_zones *zones,
+                  uint64_t seed) {
+    *m = (struct mistral){.server = *server, .zones = zones};
+    rng_init(&m->rng, seed);
+    list_init(&m->waiting);
+    list_init(&m->ready);
+    list_init(&m->ended);
+}
+
+void mistral_sweep(struct mistral *m) {
+    while (!list_empty(&m->ready))
+        dialog_run(container_of(m->ready.next, struct dialog, link), NULL);
+    list_for_safe(&m->ended, n) dialog_free(container_of(n, struct dialog, link));
+}

@@ -1,0 +1,147 @@
+/* Finding the task queue.
+ *
+ * A queue that was named is taken as it is. Otherwise it is the one on which
+ * the last runs of this workflow were started; if they were on several, the
+ * one of these that workers poll now. For a workflow that has not run yet it
+ * is the one queue that workers poll. When there is still a choice, it is the
+ * caller's, and the error names what there is. */
+#include "mistral/routing.h"
+
+#include "mistral/query_text.h"
+#include "rondo.pb-c.h"
+#include "workflowservice.pb-c.h"
+
+#define LOOK_BACK 100 /* runs of the workflow */
+#define HTTP_NOT_FOUND 404
+#define HTTP_CONFLICT 409
+
+static bool is_among(char *const *names, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (streq(names[i], name))
+            return true;
+    return false;
+}
+
+/* Candidates, and which of them are polled. */
+struct search {
+    char *ran[LOOK_BACK];
+    size_t ran_count;
+    const Rondo__ListTaskQueuesResponse *polled;
+};
+
+static bool is_polled(const struct search *s, const char *name) {
+    for (size_t i = 0; i < s->polled->n_task_queues; i++)
+        if (streq(s->polled->task_queues[i]->name, name))
+            return true;
+    return false;
+}
+
+static void choose(struct dialog *x, const char *queue) {
+    x->routing->queue = str_of(queue);
+    x->routing->found(x);
+}
+
+static void refuse_choice(struct dialog *x, char *const *names, size_t n) {
+    struct buf text cleanup(buf_done);
+    buf_init(&text, ERR_TEXT_MAX / 2);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&text, "%s%s", i ? ", " : "", names[i]);
+    struct str shown = buf_str(&text);
+    dialog_refuse(x, HTTP_CONFLICT, "Workflow %.*s has more than one deployment; name one of them: %.*s%s",
+                  (int)MIN(x->routing->workflow.n, 100), x->routing->workflow.p, (int)shown.n, shown.p,
+                  buf_ok(&text) ? "" : "...");
+}
+
+static void on_polled(struct dialog *x) {
+    struct search *s = x->search;
+    char *live[LOOK_BACK];
+    size_t n = 0;
+    s->polled = dialog_answer(x);
+    for (size_t i = 0; i < s->ran_count; i++)
+        if (is_polled(s, s->ran[i]))
+            live[n++] = s->ran[i];
+    if (s->ran_count == 0)
+        for (size_t i = 0; n < LOOK_BACK && i < s->polled->n_task_queues; i++)
+            live[n++] = s->polled->task_queues[i]->name;
+    if (n == 1)
+        choose(x, live[0]);
+    else if (n == 0 && s->ran_count == 1)
+        choose(x, s->ran[0]);
+    else if (n > 1)
+        refuse_choice(x, live, n);
+    else if (s->ran_count > 1)
+        refuse_choice(x, s->ran, s->ran_count);
+    else
+        dialog_refuse(x, HTTP_NOT_FOUND,
+                      "No deployment is known to run workflow %.*s: start a worker, or name a deployment",
+                      (int)MIN(x->routing->workflow.n, 200), x->routing->workflow.p);
+}
+
+static void on_ran(struct dialog *x) {
+    const Ws__ListWorkflowExecutionsResponse *r = dialog_answer(x);
+    struct search *s = x->search;
+    for (size_t i = 0; i < r->n_executions && s->ran_count < LOOK_BACK; i++)
+        if (!is_among(s->ran, s->ran_count, r->executions[i]->task_queue))
+            s->ran[s->ran_count++] = r->executions[i]->task_queue;
+    Rondo__ListTaskQueuesRequest *q = message_new(&x->arena, &rondo__list_task_queues_request__descriptor);
+    if (q) {
+        q->namespace_ = message_text(&x->arena, str_of(x->namespace));
+        q->only_polled = true;
+    }
+    dialog_ask(x, q ? &q->base : NULL, on_polled);
+}
+
+char *registration_id(struct arena *a, const char *workflow, const char *queue) {
+    return arena_printf(a, "%s@%s", workflow, queue);
+}
+
+static void on_registrations(struct dialog *x) {
+    const Rondo__ListTaskQueuesResponse *r = dialog_answer(x);
+    for (size_t i = 0; i < r->n_task_queues; i++) {
+        const Rondo__TaskQueueUse *use = r->task_queues[i];
+        for (size_t k = 0; k < use->n_workflow_types; k++) {
+            const char *id = registration_id(&x->arena, use->workflow_types[k], use->name);
+            if (!id || !str_is(x->routing->registration, id))
+                continue;
+            x->routing->workflow = str_of(use->workflow_types[k]);
+            choose(x, use->name);
+            return;
+        }
+    }
+    dialog_refuse(x, HTTP_NOT_FOUND, "There is no workflow registration %.*s",
+                  (int)MIN(x->routing->registration.n, 200), x->routing->registration.p);
+}
+
+static void find_registration(struct dialog *x) {
+    Rondo__ListTaskQueuesRequest *q = message_new(&x->arena, &rondo__list_task_queues_request__descriptor);
+    if (q)
+        q->namespace_ = message_text(&x->arena, str_of(x->namespace));
+    dialog_ask(x, q ? &q->base : NULL, on_registrations);
+}
+
+void routing_find(struct dialog *x, struct routing *r) {
+    x->routing = r;
+    if (r && r->registration.n) {
+        find_registration(x);
+        return;
+    }
+    if (r && r->queue.n) {
+        r->found(x);
+        return;
+    }
+    struct buf query cleanup(buf_done);
+    query_init(&query);
+    if (r)
+        query_equal(&query, "WorkflowType", r->workflow);
+    Ws__ListWorkflowExecutionsRequest *q =
+        message_new(&x->arena, &ws__list_workflow_executions_request__descriptor);
+    x->search = arena_new(&x->arena, struct search);
+    if (!q || !x->search || !r || !buf_ok(&query)) {
+        dialog_out_of_memory(x);
+        return;
+    }
+    q->namespace_ = message_text(&x->arena, str_of(x->namespace));
+    q->page_size = LOOK_BACK;
+    q->query = message_text(&x->arena, buf_str(&query));
+    dialog_ask(x, &q->base, on_ran);
+}
