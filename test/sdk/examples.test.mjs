@@ -64,6 +64,13 @@ const batch = async () => {
   const start = { namespace: 'default', jobId: '2f9a6e2c', visibilityQuery, reason: 'x', cancellationOperation: {} };
   await world.service.startBatchOperation(start).catch(() => undefined);
 };
+const slowBatch = async () => {
+  await order();
+  await cart();
+  const visibilityQuery = "WorkflowId = 'order-7' OR WorkflowId = 'cart-3'";
+  const start = { namespace: 'default', jobId: '7c01d2aa', visibilityQuery, reason: 'x', maxOperationsPerSecond: 0.01 };
+  await world.service.startBatchOperation({ ...start, signalOperation: { signal: 'add' } });
+};
 const profile = () => rondo('config', 'set', '--profile', 'prod', '--prop', 'address', '--value', 'x:1');
 const environment = () => rondo('env', 'set', 'prod.address', 'x:1');
 
@@ -96,6 +103,7 @@ const firstOf = {
   'schedule create': () => rondo('schedule', 'delete', '-s', 'report').catch(() => undefined),
   'schedule next': undefined,
   'batch list': undefined,
+  'batch terminate': slowBatch,
   'worker describe': () =>
     world.service.recordWorkerHeartbeat({ namespace: 'default', workerHeartbeat: [{ workerInstanceKey: '8d2f7c', taskQueue: 'q' }] }),
   'worker deployment create': undefined,
