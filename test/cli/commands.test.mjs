@@ -414,7 +414,7 @@ test('shells are told what could stand next', async () => {
   const bash = `${script}\nCOMP_WORDS=("$RONDO_BIN" operator cl); COMP_CWORD=2; _rondo; echo "\${COMPREPLY[@]}"`;
   assert.equal(execFileSync('bash', ['-c', bash]).toString().trim(), 'cluster');
   assert.match((await run(['completion', 'zsh'])).stdout, /^#compdef rondo/);
-  assert.match((await run(['completion', 'fish'])).stdout, /complete -c rondo/);
+  assert.match((await run(['completion', 'fish'])).stdout, /complete -c rondo -f -k/);
 });
 
 test('the manual page has every command and flag', async () => {
