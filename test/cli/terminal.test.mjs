@@ -110,6 +110,8 @@ test('lists and help go through $PAGER, which may leave early', async () => {
   assert.match(await paged('rondo workflow list'), /^paged:Status +WorkflowId/m);
   assert.match(await paged('rondo workflow list --no-pager'), /^Status +WorkflowId/m);
   assert.match(await paged("PAGER='head -1' rondo schedule --help"), /^Make, see and steer schedules/m);
+  for (let i = 0; i < 5; i++) await rondo('workflow', 'start', '--type', 'x', '-t', 'q', '-w', `paged-${i}`);
+  assert.ok(!(await paged('PAGER=true rondo workflow list --page-size 1')).includes('rondo:'));
   assert.ok(!(await paged('rondo workflow describe -w coloured')).includes('paged:'));
   assert.ok(!(await paged('rondo workflow list -o jsonl | head -1')).includes('paged:'));
 });
