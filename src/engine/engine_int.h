@@ -106,6 +106,7 @@ struct run {
     bool is_in_read; /* inside store_read: the op that asked is still on the stack */
     bool is_missing; /* the store has no such run */
     bool is_removed; /* its rows are being deleted */
+    uint64_t removed_seq; /* by this group */
     struct read *read; /* while it is loading */
 };
 

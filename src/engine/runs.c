@@ -258,6 +258,8 @@ int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
         run_touch(op->e, run);
         return 0;
     }
+    if (run->is_removed)
+        op->wait_seq = MAX(op->wait_seq, run->removed_seq);
     run_pin(run); /* what the op held may be this very run, removed meanwhile */
     op_pin(op, NULL);
     bool is_loading = run->is_loading;
@@ -354,6 +356,8 @@ int op_need_current(struct op *op, struct space *space, const char *workflow_id,
     }
     const struct run *run = run_find(e, &(struct run_key){space->id, c->run_id});
     bool is_going = run && run->is_removed; /* the store may still have it: the removal is on its way there */
+    if (is_going)
+        op->wait_seq = MAX(op->wait_seq, run->removed_seq);
     *ret_known = c->state == CURRENT_KNOWN && !is_going;
     *ret_run_id = c->run_id;
     if (current_is_idle(c) && !current_is_needed(e, c))
