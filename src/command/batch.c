@@ -1,6 +1,6 @@
-/* Batches: what a command does to one workflow, done by the server to all that a filter finds.
+/* Batches: what a command does to one workflow or schedule, done by the server to all that a filter finds.
  *
- * Happy path: the number of workflows is asked for, then the user; the batch is
+ * Happy path: how many there are is asked for, then the user; the batch is
  * started under a random id, and on a terminal, or with --wait, its progress is
  * looked at until it ends. Leaving earlier leaves it running. */
 #include "command/command_int.h"
@@ -24,9 +24,16 @@ static const struct {
     {COMMAND_ACTIVITY_UNPAUSE, "unpause_activities_operation"},
     {COMMAND_ACTIVITY_RESET, "reset_activities_operation"},
     {COMMAND_ACTIVITY_OPTIONS, "update_activity_options_operation"},
+    {COMMAND_SCHEDULE_DELETE, "delete_schedules_operation"},
 };
 
+static bool is_of_schedules(const struct command *c) {
+    return c->id == COMMAND_SCHEDULE_TOGGLE || c->id == COMMAND_SCHEDULE_DELETE;
+}
+
 static const char *operation_of(const struct command *c) {
+    if (c->id == COMMAND_SCHEDULE_TOGGLE)
+        return opt_named_flag(c->args, "pause") ? "pause_schedules_operation" : "unpause_schedules_operation";
     for (size_t i = 0; i < ARRAY_LEN(operations); i++)
         if (operations[i].id == c->id)
             return operations[i].operation;
@@ -78,8 +85,9 @@ static int set_operation(struct command *c, ProtobufCMessage *m, const char *ope
 static int build(struct command *c, ProtobufCMessage *m, const char *job, struct err *e) {
     const char *reason = opt_named(c->args, "reason");
     const char *rps = opt_named(c->args, "rps");
-    if (opt_named(c->args, "workflow-id") || opt_named(c->args, "run-id"))
-        return err_set(e, ERR_INVALID, "give either --workflow-id or --query");
+    const char *one = is_of_schedules(c) ? "schedule-id" : "workflow-id";
+    if (opt_named(c->args, one) || (!is_of_schedules(c) && opt_named(c->args, "run-id")))
+        return err_set(e, ERR_INVALID, "give either --%s or --query", one);
     int rc = request_set(m, "job_id", FORM_PLAIN, job, &c->arena, e);
     if (rc == 0)
         rc = request_set(m, "visibility_query", FORM_PLAIN, opt_named(c->args, "query"), &c->arena, e);
@@ -94,18 +102,21 @@ static int build(struct command *c, ProtobufCMessage *m, const char *job, struct
 
 static enum command_exit confirm(struct command *c) {
     struct err e;
-    ProtobufCMessage *m = request_new(c, CALL_CountWorkflowExecutions);
+    enum client_method count = is_of_schedules(c) ? CALL_CountSchedules : CALL_CountWorkflowExecutions;
+    ProtobufCMessage *m = request_new(c, count);
     if (opt_named_flag(c->args, "yes"))
         return COMMAND_DONE;
     if (!m || request_set(m, "query", FORM_PLAIN, opt_named(c->args, "query"), &c->arena, &e) < 0)
         return COMMAND_REFUSED;
-    struct talk_ask ask = {.method = CALL_CountWorkflowExecutions, .request = m};
+    struct talk_ask ask = {.method = count, .request = m};
     enum command_exit code = talk_call(c, &ask, &c->arena, &m);
     if (code != COMMAND_DONE)
         return code;
+    int64_t found = is_of_schedules(c) ? ((const Ws__CountSchedulesResponse *)m)->count
+                                       : ((const Ws__CountWorkflowExecutionsResponse *)m)->count;
     const char *question =
-        arena_printf(&c->arena, "%s: start a batch over about %lld workflows?", c->args->command->summary,
-                     (long long)((const Ws__CountWorkflowExecutionsResponse *)m)->count);
+        arena_printf(&c->arena, "%s: start a batch over about %lld %s?", c->args->command->summary,
+                     (long long)found, is_of_schedules(c) ? "schedules" : "workflows");
     return question ? prompt_yes(c, question) : COMMAND_REFUSED;
 }
 
@@ -205,6 +216,10 @@ static enum command_exit run_one(struct command *c, const char *needed, struct b
 
 enum command_exit target_run(struct command *c, struct buf *out) {
     return run_one(c, "workflow-id", out);
+}
+
+enum command_exit schedule_target_run(struct command *c, struct buf *out) {
+    return run_one(c, "schedule-id", out);
 }
 
 enum command_exit activity_run(struct command *c, struct buf *out) {

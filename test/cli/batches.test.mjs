@@ -41,6 +41,27 @@ async function eventsOf(id) {
   return events.map((e) => e.eventType.replace('EVENT_TYPE_WORKFLOW_EXECUTION_', ''));
 }
 
+test('schedules are paused, resumed and deleted by a filter', async () => {
+  for (let i = 0; i < 4; i++)
+    await rondo('schedule', 'create', '-s', `s${i}`, '--cron', '0 3 * * *', '--type', 'report', '-t', 'q', ...(i === 3 ? ['--paused'] : []));
+  const running = ['--query', 'TemporalSchedulePaused = false'];
+  const states = async () => {
+    const all = await Promise.all([0, 1, 2, 3].map((i) => rondo('schedule', 'describe', '-s', `s${i}`)));
+    return all.map(({ schedule: { state } }) => [state.paused ?? false, state.notes]);
+  };
+  await refused(2, /over about 3 schedules\? Nobody is there to ask; add --yes/, 'schedule', 'toggle', '--pause', ...running);
+  await refused(2, /either --schedule-id or --query/, 'schedule', 'delete', ...running, '-s', 's0', '--yes');
+  await refused(2, /--schedule-id or --query is needed/, 'schedule', 'delete');
+  const paused = await rondo('schedule', 'toggle', '--pause', '--reason', 'audit', ...running, '--yes', '--wait');
+  assert.deepEqual([paused.state, paused.completed, paused.failures], ['Completed', 3, 0]);
+  assert.deepEqual((await states()).slice(0, 3), Array(3).fill([true, 'audit']));
+  await rondo('schedule', 'toggle', '--unpause', '--reason', 'over', '--query', 'TemporalSchedulePaused = true', '--yes', '--wait');
+  assert.deepEqual(await states(), Array(4).fill([false, 'over']));
+  const gone = await rondo('schedule', 'delete', ...running, '--yes', '--wait');
+  assert.equal(gone.completed, 4);
+  assert.deepEqual((await run(['schedule', 'list', '-o', 'jsonl'], { env })).stdout, '');
+});
+
 test('a batch is not started unasked', async () => {
   const all = await herd('unasked', 3);
   await refused(2, /over about 3 workflows\? Nobody is there to ask; add --yes/, 'workflow', 'terminate', ...all);
