@@ -9,7 +9,7 @@ SECONDS    ?= 60
 SANITIZE := -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all
 NPM_DONE := test/sdk/node_modules/.package-lock.json
 
-.PHONY: all run test unit bench fuzz deps clean help
+.PHONY: all run test unit mutants bench fuzz deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -29,6 +29,9 @@ test: ## install what is missing, build with ASan and UBSan, run every test
 unit: $(TEST_BUILD)/build.ninja ## only the unit tests (ARGS=arena for one)
 	@ninja -C $(TEST_BUILD)
 	@tools/run_tests.sh $(TEST_BUILD) --suite unit $(ARGS)
+
+mutants: $(BUILD)/build.ninja ## plant known bugs one by one, each of which must be found (ARGS="--only NAME --count")
+	@tools/mutate.py $(BUILD) $(ARGS)
 
 bench: ## benchmarks: a table, and JSON lines in build/bench.json (SCALE=0.1 for a quick look)
 	@tools/deps.sh build

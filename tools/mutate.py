@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants known bugs, one at a time, and sees whether the tests find them.
 
-usage: tools/mutate.py BUILD [--only NAME,...] [--count] [--jobs N] [--list]
+usage: tools/mutate.py BUILD [--only NAME,...] [--often] [--count] [--jobs N] [--list]
 
 The bugs are in test/sim/mutants.txt: for each a name, what goes wrong, the file, the lines that are changed, and who
 must find it: a run of the simulator, or a test program. The tree itself is not touched: the changed file is compiled
@@ -31,6 +31,7 @@ class Mutant:
         self.text = ""
         self.edits = []  # (file, old lines, new lines)
         self.finder = []
+        self.is_often = False
 
 
 def read_table(path):
@@ -44,6 +45,8 @@ def read_table(path):
             if key == "==":
                 current = Mutant(rest.strip())
                 mutants.append(current)
+            elif key == "often":
+                current.is_often = True
             elif key == "what":
                 current.text = rest.strip()
             elif key == "by":
@@ -66,7 +69,7 @@ def change(text, old, new, where):
     places = [i for i in range(len(lines) - len(old) + 1)
               if [line.strip() for line in lines[i:i + len(old)]] == old]
     if len(places) != 1:
-        sys.exit(f"{where}: {len(places)} places with:\n  " + "\n  ".join(old))
+        raise LookupError(f"{where}: {len(places)} places with:\n  " + "\n  ".join(old))
     i = places[0]
     return "\n".join(lines[:i] + new + lines[i + len(old):])
 
@@ -159,6 +162,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--only")
+    parser.add_argument("--often", action="store_true")
     parser.add_argument("--count", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true")
@@ -166,6 +170,8 @@ def main():
     mutants = read_table(TABLE)
     if options.only:
         mutants = [m for m in mutants if m.name in options.only.split(",")]
+    if options.often:
+        mutants = [m for m in mutants if m.is_often]
     if options.list:
         for m in mutants:
             print(f"{m.name}: {m.text}")
@@ -176,9 +182,12 @@ def main():
     for m in mutants:
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as directory:
-            program = build.plant(m, directory)
-            is_sim = os.path.basename(m.finder[0]) == "sim"
-            found, text = find_by_sim(program, m, options) if is_sim else find_by_test(program, m)
+            try:
+                program = build.plant(m, directory)
+                is_sim = os.path.basename(m.finder[0]) == "sim"
+                found, text = find_by_sim(program, m, options) if is_sim else find_by_test(program, m)
+            except (LookupError, subprocess.CalledProcessError) as e:
+                found, text = False, f"it cannot be planted: {e}"
         missed += not found
         seconds = time.monotonic() - began
         print(f"{'ok' if found else 'not ok'} - {m.name} is found by {os.path.basename(m.finder[0])} "

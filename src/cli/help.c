@@ -66,21 +66,29 @@ static bool is_below(const struct opt_command *c, const struct opt_command *abov
     return strlen(c->path) > n && strncmp(c->path, above->path, n) == 0 && (n == 0 || c->path[n] == ' ');
 }
 
+/* One word below it; what is further below is in the help of that one. */
+static bool is_next(const struct opt_command *c, const struct opt_command *above) {
+    size_t n = strlen(above->path);
+    return is_below(c, above) && !strchr(c->path + n + (n > 0), ' ');
+}
+
 static void add_commands(const struct opt_args *a, struct buf *out) {
     bool any = false;
     size_t width = 0;
     for (size_t i = 0; i < a->program->command_count; i++)
-        if (is_below(&a->program->commands[i], a->command))
+        if (is_next(&a->program->commands[i], a->command))
             width = MAX(width, strlen(a->program->commands[i].path));
     for (size_t i = 0; i < a->program->command_count; i++) {
         const struct opt_command *c = &a->program->commands[i];
-        if (!is_below(c, a->command))
+        if (!is_next(c, a->command))
             continue;
         if (!any)
             buf_add_cstr(out, "\nCommands:\n");
         any = true;
         buf_printf(out, "  %-*s  %s\n", (int)width, c->path, c->summary);
     }
+    if (any)
+        buf_printf(out, "\n%s COMMAND --help says more.\n", a->program->name);
 }
 
 void opt_help(const struct opt_args *a, struct buf *out) {

@@ -86,7 +86,7 @@ static int unknown_word(struct parser *p, const char *word) {
     size_t skip = strlen(path) ? strlen(path) + 1 : 0;
     for (size_t i = 1; i < p->program->command_count && n < ARRAY_LEN(names); i++) {
         const char *other = p->program->commands[i].path;
-        if (strlen(other) > skip && strncmp(other, path, strlen(path)) == 0)
+        if (strlen(other) > skip && strncmp(other, path, strlen(path)) == 0 && !strchr(other + skip, ' '))
             names[n++] = other + skip;
     }
     const char *near = opt_nearest(word, names, n);

@@ -32,9 +32,14 @@ static const char zsh_script[] =
 static const char fish_script[] = "# rondo completion for fish: rondo completion fish | source\n"
                                   "function __rondo_complete\n"
                                   "    set -l words (commandline -opc) (commandline -ct)\n"
-                                  "    $words[1] __complete $words[2..-1] 2>/dev/null\n"
+                                  "    set -l found ($words[1] __complete $words[2..-1] 2>/dev/null)\n"
+                                  "    if test (count $found) -gt 0\n"
+                                  "        printf '%s\\n' $found\n"
+                                  "    else\n"
+                                  "        __fish_complete_path (commandline -ct)\n"
+                                  "    end\n"
                                   "end\n"
-                                  "complete -c rondo -k -a '(__rondo_complete)'\n";
+                                  "complete -c rondo -f -k -a '(__rondo_complete)'\n";
 
 const char *shell_script(const char *shell) {
     if (streq(shell, "bash"))

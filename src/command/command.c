@@ -6,6 +6,7 @@
  * that have a function of their own (runs.def). */
 #include "command/command.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "cli/pager.h"
@@ -59,7 +60,7 @@ static int take_token(struct command *c, const ProtobufCMessage *response, bool 
 bool flush(struct buf *out) {
     bool ok = buf_ok(out) && (!out->len || fwrite(out->data, 1, out->len, stdout) == out->len) &&
               fflush(stdout) == 0;
-    if (!ok)
+    if (!ok && errno != EPIPE) /* a reader that has left wants to hear nothing */
         say("cannot write the result");
     buf_clear(out);
     return ok;
@@ -162,6 +163,8 @@ enum command_exit command_run(enum command_id id, struct opt_args *a, const stru
         if (is_paged(&c))
             pager_open(&pager, a->env);
         code = perform(&c, &out);
+        if (pager.pid && ferror(stdout)) /* the reader left before the end */
+            code = COMMAND_DONE;
         pager_close(&pager);
     }
     talk_free(c.talk);

@@ -67,23 +67,27 @@ static struct step *begin(struct world *w) {
     return &w->s;
 }
 
-/* A row that was written before is written over, as in the store. */
+/* In the order of their ids; a row that was written before is written over, as in the store. */
 static int keep_row(struct world *w, const struct ledger_row *row) {
     struct rehearsal *r = w->result;
     ProtobufCMessage *entry;
     int rc = wire_decode(&rondo__ledger_entry__descriptor, row->bytes, w->arena, &entry, w->err);
     if (rc < 0)
         return rc;
-    for (size_t i = r->count; i-- > 0;) {
-        if (r->entries[i]->id != row->id)
-            continue;
-        r->entries[i] = (Rondo__LedgerEntry *)entry;
+    size_t at = r->count;
+    while (at > 0 && r->entries[at - 1]->id > row->id)
+        at--;
+    if (at > 0 && r->entries[at - 1]->id == row->id) {
+        r->entries[at - 1] = (Rondo__LedgerEntry *)entry;
         return 0;
     }
     rc = make_room(w, &r->entries, r->count, &w->entry_room, sizeof(*r->entries));
-    if (rc == 0)
-        r->entries[r->count++] = (Rondo__LedgerEntry *)entry;
-    return rc;
+    if (rc < 0)
+        return rc;
+    memmove(&r->entries[at + 1], &r->entries[at], (r->count - at) * sizeof(*r->entries));
+    r->entries[at] = (Rondo__LedgerEntry *)entry;
+    r->count++;
+    return 0;
 }
 
 static int end(struct world *w, int rc) {

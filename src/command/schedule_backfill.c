@@ -16,6 +16,7 @@ static enum command_exit list(struct command *c, const Rondo__ListBackfillsRespo
     const Ws__PatchScheduleRequest *asked = (const Ws__PatchScheduleRequest *)c->request;
     ProtobufCMessage *found = NULL;
     Rondo__ListBackfillsRequest *r = (Rondo__ListBackfillsRequest *)request_new(c, CALL_ListBackfills);
+    *ret = NULL;
     if (!r)
         return COMMAND_REFUSED;
     r->schedule_id = asked->schedule_id;

@@ -111,7 +111,8 @@ int activity_unpause(struct step *s, const struct activity_choice *c, const stru
 /* Its worker may not have heard of a pause yet, and hears of both then. */
 static void reset_running(State__Activity *a, const struct activity_reset *r) {
     a->is_reset = true;
-    a->ends_pause = a->is_paused && !r->keeps_paused;
+    a->ends_pause =
+        a->is_paused && (a->ends_pause || !r->keeps_paused); /* what a reset before it ended stays so */
     a->counts_anew = true;
     a->forgets_heartbeat |= r->resets_heartbeat;
 }

@@ -274,6 +274,7 @@ static void free_contents(struct engine *e) {
         mem_free(c);
     for (size_t i = 0; (run = map_next(&e->runs, &i));) {
         body_free(run->body);
+        mem_free(run->read);
         mem_free(run);
     }
     workers_forget(e, NULL);

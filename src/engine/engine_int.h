@@ -106,7 +106,8 @@ struct run {
     bool is_in_read; /* inside store_read: the op that asked is still on the stack */
     bool is_missing; /* the store has no such run */
     bool is_removed; /* its rows are being deleted */
-    struct read read;
+    uint64_t removed_seq; /* by this group */
+    struct read *read; /* while it is loading */
 };
 
 enum current_state { CURRENT_LOADING, CURRENT_NONE, CURRENT_KNOWN };

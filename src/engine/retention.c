@@ -41,7 +41,7 @@ static void remove_run(struct op *op, bool is_current) {
     ensure(write_gone(e, run) == 0 && (!is_current || write_current_gone(e, run) == 0));
     if (is_current)
         current_forget(e, run);
-    op->wait_seq = e->open->seq;
+    op->wait_seq = run->removed_seq = e->open->seq;
     op_settled(op, NULL);
     op_continue_durable(op, go_removed);
 }
@@ -59,8 +59,9 @@ static void go_remove(struct op *op) {
     const State__Execution *st = run->body->st;
     bool is_known = false;
     struct uuid current;
-    if (run->is_removed) {
-        go_removed(op);
+    if (run->is_removed) { /* by another call, whose commit this one waits for, too */
+        op->wait_seq = run->removed_seq;
+        op_continue_durable(op, go_removed);
         return;
     }
     if (st->n_outbox || !list_empty(&run->body->readers) || !list_empty(&run->body->queries)) {
@@ -118,7 +119,7 @@ static void go_delete(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc < 0)
-        op_fail(op);
+        op_fail_durable(op); /* that it is gone may not be on disk yet */
     else
         remove_begin(op, &resp.base);
 }

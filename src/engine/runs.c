@@ -219,6 +219,7 @@ static void load_done(struct read *r, int rc) {
     }
     run->is_loading = false;
     run->is_missing = !run->body;
+    mem_free(take(&run->read));
     if (run->is_in_read)
         return;
     run_pin(run);
@@ -226,30 +227,39 @@ static void load_done(struct read *r, int rc) {
     run_unpin(e, run);
 }
 
-static void load(struct engine *e, struct run *run) {
+static int load(struct engine *e, struct run *run) {
+    run->read = mem_alloc(sizeof(*run->read));
+    if (!run->read)
+        return ERR_NO_MEMORY;
     run->is_loading = true;
     run->is_in_read = true;
-    run->read = (struct read){.kind = READ_EXECUTION,
-                              .namespace_id = run->key.namespace_id,
-                              .run_id = run->key.run_id,
-                              .row = body_loaded,
-                              .done = load_done,
-                              .owner = run};
-    store_read(e->store, &run->read);
+    *run->read = (struct read){.kind = READ_EXECUTION,
+                               .namespace_id = run->key.namespace_id,
+                               .run_id = run->key.run_id,
+                               .row = body_loaded,
+                               .done = load_done,
+                               .owner = run};
+    store_read(e->store, run->read);
     run->is_in_read = false;
+    return 0;
 }
 
 int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
     struct run *run = run_get(op->e, (struct run_key){space->id, run_id}, space);
     if (!run)
         return op_out_of_memory(op);
-    if (!run->body && !run->is_missing && !run->is_loading)
-        load(op->e, run);
+    if (!run->body && !run->is_missing && !run->is_loading && load(op->e, run) < 0) {
+        run_pin(run);
+        run_unpin(op->e, run); /* it may have been made just now */
+        return op_out_of_memory(op);
+    }
     if (run->body && !run->is_removed) {
         op_pin(op, run);
         run_touch(op->e, run);
         return 0;
     }
+    if (run->is_removed)
+        op->wait_seq = MAX(op->wait_seq, run->removed_seq);
     run_pin(run); /* what the op held may be this very run, removed meanwhile */
     op_pin(op, NULL);
     bool is_loading = run->is_loading;
@@ -346,6 +356,8 @@ int op_need_current(struct op *op, struct space *space, const char *workflow_id,
     }
     const struct run *run = run_find(e, &(struct run_key){space->id, c->run_id});
     bool is_going = run && run->is_removed; /* the store may still have it: the removal is on its way there */
+    if (is_going)
+        op->wait_seq = MAX(op->wait_seq, run->removed_seq);
     *ret_known = c->state == CURRENT_KNOWN && !is_going;
     *ret_run_id = c->run_id;
     if (current_is_idle(c) && !current_is_needed(e, c))

@@ -18,13 +18,6 @@
 #define HTTP_NOT_FOUND 404
 #define PAGE_DEFAULT 50
 
-static void ask(struct dialog *x, dialog_step *next) {
-    Rondo__ListTaskQueuesRequest *q = message_new(&x->arena, &rondo__list_task_queues_request__descriptor);
-    if (q)
-        q->namespace_ = own_namespace(x);
-    dialog_ask(x, q ? &q->base : NULL, next);
-}
-
 static bool is_active(const Rondo__TaskQueueUse *q) {
     return q->n_pollers > 0;
 }
@@ -184,7 +177,7 @@ static void on_workflows(struct dialog *x) {
 }
 
 void begin_list_workflows(struct dialog *x) {
-    ask(x, on_workflows);
+    ask_queues(x, false, on_workflows);
 }
 
 static void on_workflow(struct dialog *x) {
@@ -207,7 +200,7 @@ static void on_workflow(struct dialog *x) {
 }
 
 void begin_get_workflow(struct dialog *x) {
-    ask(x, on_workflow);
+    ask_queues(x, false, on_workflow);
 }
 
 /* Registrations. What a workflow takes and gives nobody has told the server. */
@@ -271,7 +264,7 @@ static void on_registrations(struct dialog *x) {
 }
 
 void begin_list_registrations(struct dialog *x) {
-    ask(x, on_registrations);
+    ask_queues(x, false, on_registrations);
 }
 
 static void on_registration(struct dialog *x) {
@@ -298,7 +291,7 @@ static void on_registration(struct dialog *x) {
 }
 
 void begin_get_registration(struct dialog *x) {
-    ask(x, on_registration);
+    ask_queues(x, false, on_registration);
 }
 
 /* Deployments: created when its first worker came, or else when its last run was started. */
@@ -394,7 +387,7 @@ static void on_deployments(struct dialog *x) {
 }
 
 void begin_list_deployments(struct dialog *x) {
-    ask(x, on_deployments);
+    ask_queues(x, false, on_deployments);
 }
 
 /* Workers: who polls the queue, by the names that they give themselves. */
@@ -444,7 +437,7 @@ static void on_deployment(struct dialog *x) {
 }
 
 void begin_get_deployment(struct dialog *x) {
-    ask(x, on_deployment);
+    ask_queues(x, false, on_deployment);
 }
 
 static const Rondo__TaskQueueVisitor *find_worker(const Rondo__TaskQueueUse *q, const char *identity) {
@@ -477,5 +470,5 @@ static void on_workers(struct dialog *x) {
 }
 
 void begin_list_workers(struct dialog *x) {
-    ask(x, on_workers);
+    ask_queues(x, false, on_workers);
 }

@@ -39,6 +39,20 @@ Common__WorkflowExecution *execution_of(struct arena *a, const char *workflow_id
     return e;
 }
 
+Ws__GetWorkflowExecutionHistoryRequest *history_request(struct dialog *x, struct arena *a,
+                                                        const char *workflow_id, const char *run_id,
+                                                        ProtobufCBinaryData token) {
+    Ws__GetWorkflowExecutionHistoryRequest *q =
+        message_new(a, &ws__get_workflow_execution_history_request__descriptor);
+    if (!q)
+        return NULL;
+    q->namespace_ = message_text(a, str_of(x->namespace));
+    q->execution = execution_of(a, workflow_id, run_id);
+    q->next_page_token =
+        (ProtobufCBinaryData){token.len, token.len ? arena_dup(a, token.data, token.len) : NULL};
+    return q;
+}
+
 /* Showing. */
 
 const char *execution_status(E__WorkflowExecutionStatus status) {
@@ -162,15 +176,10 @@ static void on_no_end(struct dialog *x) {
 static void ask_for_end(struct dialog *x, ProtobufCBinaryData token) {
     struct arena *a = dialog_turn(x);
     struct outcome *o = x->outcome;
-    Ws__GetWorkflowExecutionHistoryRequest *q =
-        message_new(a, &ws__get_workflow_execution_history_request__descriptor);
+    Ws__GetWorkflowExecutionHistoryRequest *q = history_request(x, a, o->workflow_id, o->run_id, token);
     if (q) {
-        q->namespace_ = message_text(a, str_of(x->namespace));
-        q->execution = execution_of(a, o->workflow_id, o->run_id);
         q->wait_new_event = o->waits;
         q->history_event_filter_type = HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT;
-        q->next_page_token =
-            (ProtobufCBinaryData){token.len, token.len ? arena_dup(a, token.data, token.len) : NULL};
     }
     dialog_try(x, q ? &q->base : NULL, on_end, on_no_end);
 }

@@ -16,6 +16,11 @@ char *new_id(struct dialog *x);
 /* In arena a: workflow id and run id, either of which may be empty. */
 Common__WorkflowExecution *execution_of(struct arena *a, const char *workflow_id, const char *run_id);
 
+/* A page of a history, from its beginning or behind a token; in arena a. NULL when memory is short. */
+Ws__GetWorkflowExecutionHistoryRequest *history_request(struct dialog *x, struct arena *a,
+                                                        const char *workflow_id, const char *run_id,
+                                                        ProtobufCBinaryData token);
+
 /* The members of an execution: an open object stays open. The result only with `has_result`; NULL: null. */
 void execution_write(struct dialog *x, const Workflow__WorkflowExecutionInfo *info);
 void execution_write_result(struct dialog *x, const Common__Payloads *result);

@@ -233,15 +233,9 @@ static void on_history(struct dialog *x) {
 static void ask_for_history(struct dialog *x, ProtobufCBinaryData token) {
     struct arena *a = dialog_turn(x);
     const struct look *l = x->state;
-    Ws__GetWorkflowExecutionHistoryRequest *q =
-        message_new(a, &ws__get_workflow_execution_history_request__descriptor);
-    if (q) {
-        q->namespace_ = message_text(a, str_of(x->namespace));
-        q->execution = execution_of(a, l->workflow_id, l->run_id);
+    Ws__GetWorkflowExecutionHistoryRequest *q = history_request(x, a, l->workflow_id, l->run_id, token);
+    if (q)
         q->maximum_page_size = HISTORY_PAGE;
-        q->next_page_token =
-            (ProtobufCBinaryData){token.len, token.len ? arena_dup(a, token.data, token.len) : NULL};
-    }
     dialog_ask(x, q ? &q->base : NULL, on_history);
 }
 

@@ -15,6 +15,15 @@
 #define HTTP_NOT_FOUND 404
 #define HTTP_CONFLICT 409
 
+void ask_queues(struct dialog *x, bool only_polled, dialog_step *next) {
+    Rondo__ListTaskQueuesRequest *q = message_new(&x->arena, &rondo__list_task_queues_request__descriptor);
+    if (q) {
+        q->namespace_ = message_text(&x->arena, str_of(x->namespace));
+        q->only_polled = only_polled;
+    }
+    dialog_ask(x, q ? &q->base : NULL, next);
+}
+
 static bool is_among(char *const *names, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++)
         if (streq(names[i], name))
@@ -83,12 +92,7 @@ static void on_ran(struct dialog *x) {
     for (size_t i = 0; i < r->n_executions && s->ran_count < LOOK_BACK; i++)
         if (!is_among(s->ran, s->ran_count, r->executions[i]->task_queue))
             s->ran[s->ran_count++] = r->executions[i]->task_queue;
-    Rondo__ListTaskQueuesRequest *q = message_new(&x->arena, &rondo__list_task_queues_request__descriptor);
-    if (q) {
-        q->namespace_ = message_text(&x->arena, str_of(x->namespace));
-        q->only_polled = true;
-    }
-    dialog_ask(x, q ? &q->base : NULL, on_polled);
+    ask_queues(x, true, on_polled);
 }
 
 char *registration_id(struct arena *a, const char *workflow, const char *queue) {
@@ -112,17 +116,10 @@ static void on_registrations(struct dialog *x) {
                   (int)MIN(x->routing->registration.n, 200), x->routing->registration.p);
 }
 
-static void find_registration(struct dialog *x) {
-    Rondo__ListTaskQueuesRequest *q = message_new(&x->arena, &rondo__list_task_queues_request__descriptor);
-    if (q)
-        q->namespace_ = message_text(&x->arena, str_of(x->namespace));
-    dialog_ask(x, q ? &q->base : NULL, on_registrations);
-}
-
 void routing_find(struct dialog *x, struct routing *r) {
     x->routing = r;
     if (r && r->registration.n) {
-        find_registration(x);
+        ask_queues(x, false, on_registrations);
         return;
     }
     if (r && r->queue.n) {

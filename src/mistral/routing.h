@@ -13,5 +13,7 @@ struct routing {
 /* Goes on with r->found when workflow and queue are known; otherwise ends the dialog with an error that
  * says what to do. r is in the dialog's arena and stays x->routing's value. */
 void routing_find(struct dialog *x, struct routing *r);
+/* Asks which task queues there are; Rondo__ListTaskQueuesResponse. */
+void ask_queues(struct dialog *x, bool only_polled, dialog_step *next);
 /* "type@queue", as the list of registrations has it. */
 char *registration_id(struct arena *a, const char *workflow, const char *queue);

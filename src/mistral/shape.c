@@ -97,8 +97,17 @@ static void out_of_memory(struct complaints *c, const struct place *at) {
 
 /* Values from text, which is how queries have them all and JSON some. */
 
+/* A time without an offset is one in UTC, as Python writes it. */
 static bool read_time(struct complaints *c, const struct place *at, struct str text, struct given *v) {
+    char in_utc[MOMENT_TEXT_MAX];
+    if (!text.n || memchr(text.p, 0, text.n)) {
+        complaints_add(c, at, "datetime_parsing", "Input should be a valid datetime");
+        return false;
+    }
     if (moment_read(text, &v->whole, &v->nanos) == 0)
+        return true;
+    (void)snprintf(in_utc, sizeof(in_utc), "%.*sZ", (int)MIN(text.n, sizeof(in_utc)), text.p);
+    if (text.n < sizeof(in_utc) - 1 && moment_read(str_of(in_utc), &v->whole, &v->nanos) == 0)
         return true;
     complaints_add(c, at, "datetime_parsing", "Input should be a valid datetime");
     return false;

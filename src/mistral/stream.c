@@ -103,14 +103,10 @@ static void read_on(struct dialog *x, ProtobufCBinaryData token) {
     struct arena *a = dialog_turn(x);
     const struct stream *s = x->state;
     Ws__GetWorkflowExecutionHistoryRequest *q =
-        message_new(a, &ws__get_workflow_execution_history_request__descriptor);
+        history_request(x, a, s->context.workflow_id, s->context.run_id, token);
     if (q) {
-        q->namespace_ = message_text(a, str_of(x->namespace));
-        q->execution = execution_of(a, s->context.workflow_id, s->context.run_id);
         q->wait_new_event = s->source != SOURCE_DATABASE;
         q->maximum_page_size = PAGE_EVENTS;
-        q->next_page_token =
-            (ProtobufCBinaryData){token.len, token.len ? arena_dup(a, token.data, token.len) : NULL};
     }
     dialog_try(x, q ? &q->base : NULL, on_page, on_error);
 }

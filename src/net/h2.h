@@ -4,7 +4,7 @@
  * A request is handed to `on_request` when its body is complete, when the body
  * passed body_bytes_max (is_oversize; the body holds what came so far), or
  * never, if the peer gave up first. From then on it waits for h2_respond(),
- * which may come at once or a minute later. If the peer resets the stream or
+ * which may come at once or a minute later, after any number of parts (h2_respond_part). If the peer resets the stream or
  * the connection dies while a request waits, `on_cancel` runs; the request is
  * then dead and h2_respond() must not be called. If a response had been given
  * but could not be handed to the peer's socket completely, `on_lost` runs
@@ -72,6 +72,9 @@ void h2_server_free(struct h2_server *s); /* closes whatever is left */
 
 /* Takes what r points to, including the body of the response; r is gone after on_sent or on_lost. */
 void h2_respond(struct h2_request *r, struct h2_response *resp);
+/* A piece of a response that goes on: sent now; the request still waits for h2_respond(). Status and headers are those
+ * of the first one, trailers those of h2_respond(). The body is moved and must not be empty. */
+void h2_respond_part(struct h2_request *r, struct h2_response *part);
 /* Optional: the body is decoded and no longer needed; frees it, so that the peer may send more. */
 void h2_release_body(struct h2_request *r);
 struct str h2_request_header(const struct h2_request *r, const char *name); /* {NULL,0} when absent */

@@ -61,6 +61,8 @@ struct h2_request_state {
 
     struct buf response;
     size_t response_sent;
+    bool has_parts; /* the response has begun, with a part of it */
+    bool is_unfinished; /* more will come */
     nghttp2_nv *trailers;
     size_t trailer_count;
     uint64_t mark;

@@ -286,9 +286,12 @@ static ssize_t stream_read_response(nghttp2_session *session, int32_t stream_id,
                                     void unused_arg *user) {
     struct h2_request_state *r = source->ptr;
     size_t n = MIN(length, r->response.len - r->response_sent);
-    memcpy(space, r->response.data + r->response_sent, n);
+    if (n == 0 && r->is_unfinished)
+        return NGHTTP2_ERR_DEFERRED; /* until stream_resume() */
+    if (n)
+        memcpy(space, r->response.data + r->response_sent, n);
     r->response_sent += n;
-    if (r->response_sent < r->response.len)
+    if (r->response_sent < r->response.len || r->is_unfinished)
         return (ssize_t)n;
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     if (r->trailer_count) {
@@ -324,22 +327,64 @@ static int stream_submit(struct h2_request_state *r, const struct h2_response *r
     return rv == 0 ? 0 : ERR_NO_MEMORY;
 }
 
-void h2_respond(struct h2_request *req, struct h2_response *resp) {
-    struct h2_request_state *r = req->state;
-    struct h2_conn *c = req->conn;
-    ensure(r->phase == REQUEST_WAITING);
-    stream_set_phase(r, REQUEST_RESPONDING);
+/* Behind what is still to be sent. False when nobody will read it. */
+static bool stream_take_body(struct h2_request_state *r, struct buf *body) {
+    struct h2_conn *c = r->req.conn;
     if (r->is_closed || c->is_over) {
-        buf_done(&resp->body);
-        return;
+        buf_done(body);
+        return false;
     }
-    r->response = resp->body;
-    buf_init(&resp->body, 0);
-    c->response_bytes += r->response.len;
+    c->response_bytes += body->len;
+    if (r->response_sent == r->response.len) {
+        c->response_bytes -= r->response.len;
+        buf_done(&r->response);
+        r->response = *body;
+        r->response_sent = 0;
+        buf_init(body, 0);
+    } else {
+        size_t before = r->response.len;
+        buf_add_str(&r->response, buf_str(body));
+        c->response_bytes -= body->len - (r->response.len - before); /* what memory had no room for */
+        buf_done(body);
+    }
     if (c->response_bytes > LIMIT_RESPONSE_BYTES_MAX && !c->abuse)
         c->abuse = "response_bytes";
-    if (stream_submit(r, resp) < 0)
+    return true;
+}
+
+/* When nothing was waited for, nghttp2 is still sending what came before, and will come to this. */
+static int stream_resume(struct h2_request_state *r, const struct h2_response *resp) {
+    struct h2_conn *c = r->req.conn;
+    if (!buf_ok(&r->response))
+        return ERR_NO_MEMORY;
+    if (!r->is_unfinished && resp->trailer_count &&
+        stream_keep_trailers(r, resp->trailers, resp->trailer_count) < 0)
+        return ERR_NO_MEMORY;
+    (void)nghttp2_session_resume_data(c->session, r->req.stream_id);
+    server_mark_dirty(c->server, c);
+    return 0;
+}
+
+static void stream_respond(struct h2_request_state *r, struct h2_response *resp) {
+    if (!stream_take_body(r, &resp->body))
+        return;
+    int rc = r->has_parts ? stream_resume(r, resp) : stream_submit(r, resp);
+    r->has_parts = true;
+    if (rc < 0)
         stream_reset(r, NGHTTP2_INTERNAL_ERROR);
+}
+
+void h2_respond(struct h2_request *req, struct h2_response *resp) {
+    ensure(req->state->phase == REQUEST_WAITING);
+    stream_set_phase(req->state, REQUEST_RESPONDING);
+    req->state->is_unfinished = false;
+    stream_respond(req->state, resp);
+}
+
+void h2_respond_part(struct h2_request *req, struct h2_response *part) {
+    ensure(req->state->phase == REQUEST_WAITING && part->body.len > 0);
+    req->state->is_unfinished = true;
+    stream_respond(req->state, part);
 }
 
 void stream_response_whole(struct h2_request_state *r) {

@@ -30,6 +30,8 @@ struct request {
     struct mono begin;
     bool accepts_gzip;
     bool is_ended;
+    struct list watch; /* in dispatch.watches */
+    void (*tell)(struct call *c);
 };
 
 struct lost_task {
@@ -78,6 +80,7 @@ static void request_fail(struct call *c, const struct err *e) {
     ensure(!q->is_ended);
     queue_carried(q->dispatch, q);
     q->call.carried = NULL;
+    list_remove(&q->watch);
     q->is_ended = true;
     note_end(q, e);
     reply_error(q->h2, e);
@@ -99,6 +102,32 @@ static void request_reply(struct call *c, const ProtobufCMessage *m, struct str 
 }
 
 static const struct call_ops request_ops = {request_reply, request_fail};
+
+void dispatch_send(struct call *c, const ProtobufCMessage *m) {
+    struct request *q = container_of(c, struct request, call);
+    ensure(c->ops == &request_ops && !q->is_ended && m->descriptor == q->method->response);
+    struct buf body;
+    struct err e;
+    if (reply_pack(m, (struct str){NULL, 0}, false, &body, &e) < 0)
+        request_fail(c, &e);
+    else
+        reply_part(q->h2, &body);
+}
+
+void dispatch_watch(struct dispatch *d, struct call *c, void (*tell)(struct call *c)) {
+    struct request *q = container_of(c, struct request, call);
+    q->tell = tell;
+    if (!q->is_ended)
+        list_append(&d->watches, &q->watch);
+}
+
+void dispatch_drain(struct dispatch *d) {
+    d->is_draining = true;
+    for (struct list *n; (n = list_pop(&d->watches));) {
+        struct request *q = container_of(n, struct request, watch);
+        q->tell(&q->call);
+    }
+}
 
 /* The request. */
 
@@ -218,6 +247,7 @@ static void on_cancel(void *ctx, struct h2_request *r) {
     if (!q || q->is_ended || !d->engine)
         return;
     q->is_ended = true;
+    list_remove(&q->watch);
     note_left(q);
     engine_cancel(d->engine, &q->call);
 }
@@ -249,6 +279,7 @@ void dispatch_return_lost(struct dispatch *d) {
 int dispatch_init(struct dispatch *d, struct log *log, const char *store_name, uint64_t seed) {
     *d = (struct dispatch){.log = log, .store_name = store_name};
     list_init(&d->lost_tasks);
+    list_init(&d->watches);
     traffic_init(&d->traffic);
     return methods_init(&d->methods, seed);
 }

@@ -19,6 +19,7 @@ struct dispatch {
     const char *store_name; /* "sqlite", "memory": what GetClusterInfo says */
     bool is_draining;
     struct list lost_tasks;
+    struct list watches; /* calls that hear when the server stops */
     struct traffic traffic;
 };
 
@@ -27,6 +28,12 @@ int dispatch_init(struct dispatch *d, struct log *log, const char *store_name,
 void dispatch_done(struct dispatch *d);
 
 struct h2_handler dispatch_handler(struct dispatch *d);
+
+/* For methods with more than one answer: sends one. The call goes on, until call_fail(). */
+void dispatch_send(struct call *c, const ProtobufCMessage *m);
+/* Lets `tell` end this call when the server begins to stop. */
+void dispatch_watch(struct dispatch *d, struct call *c, void (*tell)(struct call *c));
+void dispatch_drain(struct dispatch *d);
 
 /* Tasks whose answers never left go back to the engine. At the end of a loop turn, because the
  * news of a lost answer can come while the engine is in the middle of giving others. */

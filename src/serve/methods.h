@@ -59,3 +59,4 @@ method_fn method_get_system_info;
 method_fn method_get_cluster_info;
 method_fn method_list_clusters;
 method_fn method_health_check;
+method_fn method_health_watch;

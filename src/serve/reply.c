@@ -52,6 +52,11 @@ void reply_message(struct h2_request *r, struct buf *body) {
     h2_respond(r, &resp);
 }
 
+void reply_part(struct h2_request *r, struct buf *body) {
+    struct h2_response part = {.status = 200, .headers = &grpc_type, .header_count = 1, .body = *body};
+    h2_respond_part(r, &part);
+}
+
 static void add_header(struct h2_header *headers, size_t *count, const char *name, const char *value) {
     if (!strempty(value))
         headers[(*count)++] = (struct h2_header){str_of(name), str_of(value)};

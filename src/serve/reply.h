@@ -1,5 +1,5 @@
 /* Responses: a message with trailers, a status alone, or plain HTTP for those who do not speak gRPC.
- * Each of the reply functions ends the request. */
+ * Each of the reply functions but reply_part() ends the request. */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
@@ -12,5 +12,6 @@
 int reply_pack(const ProtobufCMessage *m, struct str tail, bool accepts_gzip, struct buf *ret_body,
                struct err *reterr) must_check;
 void reply_message(struct h2_request *r, struct buf *body); /* moves body */
+void reply_part(struct h2_request *r, struct buf *body); /* one message of several; moves body, does not end */
 void reply_error(struct h2_request *r, const struct err *e);
 void reply_http(struct h2_request *r, int status, const char *text);

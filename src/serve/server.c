@@ -87,7 +87,8 @@ static void on_idle(void *ctx) {
 }
 
 static void drain(struct server *s) {
-    s->is_draining = s->dispatch.is_draining = s->http.is_draining = true;
+    s->is_draining = s->http.is_draining = true;
+    dispatch_drain(&s->dispatch);
     log_emit(s->log, LOG_server_stopping);
     timer_set(s->grace, SERVER_GRACE_US);
     s->draining_listeners = s->http_server ? 2 : 1;

@@ -68,17 +68,50 @@ void method_list_clusters(struct dispatch *d unused_arg, struct call *c, const P
     call_reply(c, &r.base);
 }
 
-void method_health_check(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
+static bool is_known_service(const ProtobufCMessage *req) {
     const char *service = ((const Health__HealthCheckRequest *)req)->service;
-    if (!strempty(service) && !streq(service, WORKFLOW_SERVICE) && !streq(service, OPERATOR_SERVICE)) {
+    return strempty(service) || streq(service, WORKFLOW_SERVICE) || streq(service, OPERATOR_SERVICE);
+}
+
+static Health__HealthCheckResponse health(const struct dispatch *d, const ProtobufCMessage *req) {
+    Health__HealthCheckResponse r = HEALTH__HEALTH_CHECK_RESPONSE__INIT;
+    r.status = !is_known_service(req) ? HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
+               : d->is_draining       ? HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING
+                                      : HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING;
+    return r;
+}
+
+void method_health_check(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
+    if (!is_known_service(req)) {
         struct err e;
         (void)err_set(&e, ERR_NOT_FOUND, "unknown service");
         call_fail(c, &e);
         return;
     }
-    Health__HealthCheckResponse r;
-    health__health_check_response__init(&r);
-    r.status = d->is_draining ? HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING
-                              : HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING;
+    Health__HealthCheckResponse r = health(d, req);
     call_reply(c, &r.base);
+}
+
+/* The last word of a watch: the process is going away. */
+static void end_watch(struct call *c) {
+    struct err e;
+    (void)err_std(&e, ERR_UNAVAILABLE);
+    call_fail(c, &e);
+}
+
+static void tell_watch(struct call *c) {
+    Health__HealthCheckResponse r = HEALTH__HEALTH_CHECK_RESPONSE__INIT;
+    r.status = HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
+    dispatch_send(c, &r.base);
+    end_watch(c);
+}
+
+/* A service that is not known is said to be so, and stays it. */
+void method_health_watch(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
+    Health__HealthCheckResponse r = health(d, req);
+    dispatch_send(c, &r.base);
+    if (d->is_draining)
+        end_watch(c);
+    else
+        dispatch_watch(d, c, is_known_service(req) ? tell_watch : end_watch);
 }

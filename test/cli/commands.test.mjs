@@ -196,7 +196,10 @@ test('mistakes end with 2, no server with 3, and each says what to do', async ()
   await refused(2, /--id-reuse-policy/, 'workflow', 'start', '--type', 'x', '-t', 'q', '--id-reuse-policy', 'Perhaps');
   await refused(2, /KEY=JSON/, 'workflow', 'start', '--type', 'x', '-t', 'q', '--memo', 'nothing');
   await refused(2, /either --pause or --unpause/, 'schedule', 'toggle', '-s', 'x');
-  await refused(2, /did you mean/, 'workflow', 'lst');
+  await refused(2, /did you mean list\?/, 'workflow', 'lst');
+  await refused(2, /did you mean config\?/, 'confg');
+  await refused(2, /did you mean --task-queue\?/, 'workflow', 'start', '--task-quue', 'x');
+  await refused(2, /did you mean --namespace\?/, 'workflow', 'list', '--namespce', 'x');
   await refused(2, /--command-timeout/, 'workflow', 'list', '--command-timeout', 'never');
   await refused(2, /--address/, 'workflow', 'list', '--address', 'nowhere');
   await refused(3, /cannot reach 127\.0\.0\.1:1.*rondo server start-dev/, 'workflow', 'list', '--address', '127.0.0.1:1');
@@ -342,7 +345,7 @@ test('shells are told what could stand next', async () => {
   const bash = `${script}\nCOMP_WORDS=("$RONDO_BIN" operator cl); COMP_CWORD=2; _rondo; echo "\${COMPREPLY[@]}"`;
   assert.equal(execFileSync('bash', ['-c', bash]).toString().trim(), 'cluster');
   assert.match((await run(['completion', 'zsh'])).stdout, /^#compdef rondo/);
-  assert.match((await run(['completion', 'fish'])).stdout, /complete -c rondo/);
+  assert.match((await run(['completion', 'fish'])).stdout, /complete -c rondo -f -k/);
 });
 
 test('the manual page has every command and flag', async () => {

@@ -227,5 +227,31 @@ test('health', async (t) => {
     assert.deepEqual(got.body, frame(Buffer.from([0x08, 1])));
   }
   assert.equal((await check('no.such.Service')).status, 5);
-  assert.equal((await call(session, '/grpc.health.v1.Health/Watch')).status, 12);
+});
+
+test('health is watched until the server stops', async (t) => {
+  const { session, proc } = await start(t);
+  const watch = (service) => {
+    const stream = open(session, '/grpc.health.v1.Health/Watch', {}, frame(service ? field(1, service) : undefined));
+    const seen = { stream, body: Buffer.alloc(0), status: undefined };
+    stream.on('data', (bytes) => void (seen.body = Buffer.concat([seen.body, bytes])));
+    stream.on('trailers', (trailers) => void (seen.status = Number(trailers['grpc-status'])));
+    seen.first = once(stream, 'data');
+    seen.closed = once(stream, 'close');
+    return seen;
+  };
+  const status = (...numbers) => Buffer.concat(numbers.map((number) => frame(Buffer.from([0x08, number]))));
+  const [all, one, unknown, left] = [watch(''), watch(workflowService), watch('no.such.Service'), watch('')];
+  await Promise.all([all, one, unknown, left].map((each) => each.first));
+  assert.deepEqual(all.body, status(1));
+  assert.deepEqual(unknown.body, status(3));
+  left.stream.close(http2.constants.NGHTTP2_CANCEL);
+  await left.closed;
+  // Others are served meanwhile, on the same connection.
+  assert.equal((await call(session, systemInfo)).status, 0);
+  assert.equal(one.status, undefined);
+  proc.kill('SIGTERM');
+  await Promise.all([all, one, unknown].map((each) => each.closed));
+  assert.deepEqual([all.body, one.body, unknown.body], [status(1, 2), status(1, 2), status(3)]);
+  assert.deepEqual([all.status, one.status, unknown.status], [14, 14, 14]);
 });

@@ -68,10 +68,8 @@ test('a server that stops ends its streams, and they go on where they were', asy
   const stream = await open(before, 'e');
   const first = await stream.next();
   const rest = stream.next();
-  const begun = Date.now();
   assert.equal((await before.stop()).code, 0);
-  assert.equal(await rest, undefined);
-  assert.ok(Date.now() - begun < 9_000, 'it did not wait for the streams');
+  assert.equal(await rest, undefined); // and not an error: it was ended, not cut off
   const after = await serve(t, own);
   const again = await open(after, 'e', `?last_event_id=${first.id}`);
   const next = again.next();

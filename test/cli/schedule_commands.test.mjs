@@ -271,6 +271,8 @@ test('explain says it in words and warns of what may not be meant', async () => 
   assert.deepEqual(await kinds('--cron', '*/7 * * * *'), ['uneven_step']);
   assert.deepEqual(await kinds('--interval', '5s'), ['frequent']);
   assert.deepEqual(await kinds('--cron', '0 9 * * *', '--end-time', '2025-01-01T00:00:00Z'), ['ended']);
+  const paused = await json('schedule', 'explain', '-s', 'filled');
+  assert.deepEqual(paused.warnings.map((w) => w.kind), ['paused']);
   const card = await offline('schedule', 'explain', '--cron', '0 0 13 * fri', '--from', '2026-01-01T00:00:00Z');
   assert.match(card, /^When +at 00:00 on day 13 of the month, but only if it is Friday$/m);
   assert.match(card, /^Next +2026-02-13T00:00:00\+00:00 UTC$/m);

@@ -110,6 +110,8 @@ test('lists and help go through $PAGER, which may leave early', async () => {
   assert.match(await paged('rondo workflow list'), /^paged:Status +WorkflowId/m);
   assert.match(await paged('rondo workflow list --no-pager'), /^Status +WorkflowId/m);
   assert.match(await paged("PAGER='head -1' rondo schedule --help"), /^Make, see and steer schedules/m);
+  for (let i = 0; i < 5; i++) await rondo('workflow', 'start', '--type', 'x', '-t', 'q', '-w', `paged-${i}`);
+  assert.ok(!(await paged('PAGER=true rondo workflow list --page-size 1')).includes('rondo:'));
   assert.ok(!(await paged('rondo workflow describe -w coloured')).includes('paged:'));
   assert.ok(!(await paged('rondo workflow list -o jsonl | head -1')).includes('paged:'));
 });
@@ -158,6 +160,24 @@ test('what cannot be undone is asked for', async () => {
   assert.equal((await rondo('operator', 'namespace', 'describe', 'doomed')).code, 0);
   assert.equal((await answer('y')).code, 0);
   assert.equal((await rondo('operator', 'namespace', 'describe', 'doomed')).code, 1);
+});
+
+test('a batch says how many there are, and shows how far it is', async () => {
+  for (let i = 0; i < 8; i++) await rondo('workflow', 'start', '--type', 'many', '-t', 'q', '-w', `many-${i}`);
+  const screen = new Screen('batch');
+  const answer = async (word) => {
+    screen.begin("rondo workflow terminate -q \"WorkflowType = 'many'\" --rps 10");
+    await screen.shows(/start a batch over about 8 workflows\? y\/N/);
+    screen.type(word);
+  };
+  await answer('n');
+  assert.match((await screen.end()).text, /nothing was done/);
+  await answer('y');
+  await screen.shows(/^\[#*-+\] \d of 8/m);
+  const { text, code } = await screen.end();
+  assert.equal(code, 0);
+  assert.match(text, /^Completed +8$/m);
+  assert.ok(!/\d of 8/.test(text));
 });
 
 test('bash completes what was begun', async () => {

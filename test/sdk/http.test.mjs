@@ -1,10 +1,16 @@
 // The HTTP API beside the SDK: what one of them makes, the other sees, and both mean the same by it.
 
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { eventsNamed } from './lib/history.mjs';
 import { failure, openWorld, replayAll } from './lib/world.mjs';
+
+// The types of the SDK, and the JSON mapping of the very protobufjs that they belong to.
+const require = createRequire(createRequire(import.meta.url).resolve('@temporalio/proto'));
+const { fromJson, toJson } = require('protobufjs/ext/protojson');
+const History = require('@temporalio/proto/protos/json-module.js').lookupType('temporal.api.history.v1.History');
 
 const world = openWorld();
 const WORKFLOWS = '/api/v1/namespaces/default/workflows';
@@ -47,6 +53,18 @@ describe('http', { timeout: 120_000 }, () => {
     const event = await closeOf(handle.workflowId);
     assert.equal(event.eventType, 'EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED');
     assert.deepEqual(event.workflowExecutionCompletedEventAttributes.result, ['Hello, Ada!']);
+  });
+
+  test('JSON of histories is that of protobufjs, both ways', async () => {
+    const handles = [await world.start('hello', ['Ada']), await world.start('fails'), await world.start('same', [{ deep: [1.5, null] }])];
+    for (const handle of handles) await handle.result().catch(() => undefined);
+    for (const handle of handles) {
+      const binary = await handle.fetchHistory();
+      const { history } = await ok('GET', `${WORKFLOWS}/${handle.workflowId}/history?noPayloadShorthand`);
+      assert.ok(history.events.length >= 5);
+      assert.deepEqual(history, toJson(History, History.fromObject(binary)));
+      assert.deepEqual(toJson(History, fromJson(History, history)), history);
+    }
   });
 
   test('a failure has its details over HTTP', async () => {

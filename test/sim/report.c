@@ -6,6 +6,8 @@
 
 #include "base/str.h"
 
+#define YEAR_US (365.25 * 24 * 3600 * USEC_PER_SEC)
+
 void report_fill(struct report *rep, const struct world *w) {
     *rep = (struct report){
         .seed = w->cfg.seed,
@@ -51,14 +53,15 @@ void report_print_tally(const struct report *rep) {
                        t->faults[FAULT_crash_before_await] + t->faults[FAULT_crash_after_await] +
                        t->faults[FAULT_crash_in_recovery] + t->faults[FAULT_commit_error] +
                        t->faults[FAULT_commit_unheard];
-    printf("steps=%" PRIu64 " sim_time=%" PRId64 ".%06" PRId64 "s calls=%" PRIu64 " ok=%" PRIu64
+    printf("steps=%" PRIu64 " sim_time=%" PRId64 ".%06" PRId64 "s years=%.4f calls=%" PRIu64 " ok=%" PRIu64
            " unknown=%" PRIu64 " starts=%" PRIu64 " completed=%" PRIu64 " signals=%" PRIu64
            " activities=%" PRIu64 " queries=%" PRIu64 " resets=%" PRIu64 " updates=%" PRIu64
            " deletes=%" PRIu64 " controls=%" PRIu64 " callbacks=%" PRIu64 " eager=%" PRIu64
            " schedules=%" PRIu64 " actions=%" PRIu64 " crashes=%" PRIu64 " faults={",
-           rep->steps, rep->sim_us / USEC_PER_SEC, rep->sim_us % USEC_PER_SEC, t->calls, t->oks, t->unknown,
-           t->starts, t->completed, t->signals, t->activities, t->queries, t->resets, t->updates, t->deletes,
-           t->controls, t->callbacks, t->eager, t->schedules, t->actions, crashes);
+           rep->steps, rep->sim_us / USEC_PER_SEC, rep->sim_us % USEC_PER_SEC, (double)rep->sim_us / YEAR_US,
+           t->calls, t->oks, t->unknown, t->starts, t->completed, t->signals, t->activities, t->queries,
+           t->resets, t->updates, t->deletes, t->controls, t->callbacks, t->eager, t->schedules, t->actions,
+           crashes);
     const char *comma = "";
     for (int f = 0; f < FAULT_COUNT; f++) {
         if (t->faults[f] == 0)

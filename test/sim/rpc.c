@@ -82,11 +82,12 @@ static unsigned rpc_chances(const struct rpc *r) {
     case RPC_update_activity_options:
     case RPC_pause_workflow:
     case RPC_unpause_workflow:
-    case RPC_update_workflow:
-    case RPC_execute_multi:
     case RPC_reset_workflow:
     case RPC_delete_workflow:
         return 10;
+    case RPC_update_workflow:
+    case RPC_execute_multi:
+        return 30;
     default:
         return 0;
     }

@@ -255,6 +255,7 @@ static void world_step(struct world *w) {
 static void world_calm_down(struct world *w) {
     trace_note(w, "calm");
     w->is_calm = true;
+    w->calm_us = w->now.mono.us;
     w->store_stalled_until_us = 0;
     w->now.wall.us = MAX(w->now.wall.us, w->wall_latest_us); /* the clock is right again */
     /* Recovery must find everything; and what recovery could mend must not need it. */

@@ -66,6 +66,7 @@ struct world {
     uint64_t step;
     uint64_t idle_turns; /* engine wake-ups in a row at one moment */
     bool is_calm;
+    int64_t calm_us; /* since when */
     int64_t store_stalled_until_us;
     struct trace trace;
     struct tally tally;

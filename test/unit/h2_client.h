@@ -28,7 +28,7 @@
 #define GUARD_FAULT_US (20 * USEC_PER_MS) /* --torture: what was refused memory may never happen */
 #define CLIENT_SPACE 65536
 
-enum rig_mode { MODE_ECHO, MODE_TRAILERS, MODE_PARK, MODE_PARK_RELEASED, MODE_LARGE };
+enum rig_mode { MODE_ECHO, MODE_TRAILERS, MODE_PARK, MODE_PARK_RELEASED, MODE_LARGE, MODE_PARTS };
 
 struct call {
     int32_t id;
@@ -97,6 +97,16 @@ static void rig_answer(struct h2_request *r, struct str body) {
     h2_respond(r, &resp);
 }
 
+static void rig_answer_part(struct h2_request *r, struct str body) {
+    struct h2_response part = {.status = 200, .headers = rig_headers, .header_count = 1};
+    do { /* an injected fault fires once */
+        buf_done(&part.body);
+        buf_init(&part.body, 64u << 20);
+        buf_add_str(&part.body, body);
+    } while (!buf_ok(&part.body));
+    h2_respond_part(r, &part);
+}
+
 static void rig_answer_large(struct rig *rig, struct h2_request *r) {
     struct buf body;
     buf_init(&body, rig->large_bytes);
@@ -126,6 +136,11 @@ static void rig_on_request(void *ctx, struct h2_request *r) {
         break;
     case MODE_LARGE:
         rig_answer_large(rig, r);
+        break;
+    case MODE_PARTS:
+        rig_answer_part(r, STR("one,"));
+        rig_answer_part(r, STR("two,"));
+        rig->parked[rig->parked_count++] = r;
         break;
     case MODE_PARK_RELEASED:
         h2_release_body(r);

@@ -390,6 +390,20 @@ TEST(reset_ends_a_pause_unless_told_otherwise) {
     CHECK(!a->is_paused);
 }
 
+TEST(reset_that_keeps_a_pause_does_not_bring_one_back) {
+    cleanup(core_done) struct core f;
+    const struct activity_reset keeping = {.keeps_paused = true};
+    core_init(&f);
+    CHECK_INT(begin_started(&f), 0);
+    CHECK_INT(pause(&f), 0);
+    CHECK_INT(reset(&f), 0); /* ends the pause with the attempt that runs */
+    CHECK_INT(STEP(&f, activity_reset(&f.s, &by_a, &keeping)), 0);
+    CHECK_INT(core_activity_fail(&f, 5, core_failure(&f, "Oops")), 0);
+    const State__Activity *a = core_activity(&f, 5);
+    REQUIRE(a != NULL);
+    CHECK(!a->is_paused);
+}
+
 TEST(reset_ends_the_pause_of_a_running_attempt_with_it) {
     cleanup(core_done) struct core f;
     core_init(&f);

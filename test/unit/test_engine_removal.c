@@ -105,6 +105,34 @@ TEST(a_start_while_the_current_run_is_removed) {
     CHECK_OK(&b);
 }
 
+/* Whoever asks for it again is not told that it is gone before it is. */
+TEST(a_run_that_is_deleted_twice) {
+    cleanup(ask_done) struct ask first = {0}, second = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    rig_start(&r, &first, "wf");
+    rig_settle(&r);
+    rig_terminate(&r, &first, "wf");
+    rig_settle(&r);
+    CHECK_OK(&first);
+    for (int i = 0; i < 2; i++) {
+        struct ask *a = i ? &second : &first;
+        struct arena *m = ask_begin(&r, a);
+        Ws__DeleteWorkflowExecutionRequest *req =
+            MAKE(m, Ws__DeleteWorkflowExecutionRequest, ws__delete_workflow_execution_request__init);
+        req->namespace_ = make_text(m, "default");
+        req->workflow_execution = make_execution(m, "wf", "");
+        RIG_SEND(&r, a, delete_workflow, req);
+    }
+    while (mem_store_pending_reads(r.store))
+        rig_read(&r);
+    CHECK(!first.is_done);
+    CHECK(!second.is_done);
+    rig_settle(&r);
+    CHECK_OK(&first);
+    CHECK(second.is_done);
+}
+
 TEST(its_removal_goes_on_after_a_crash) {
     cleanup(ask_done) struct ask a = {0};
     cleanup(rig_done) struct rig r;

@@ -413,6 +413,44 @@ TEST(update_completes_together_with_its_run) {
     CHECK_INT(history_length(&r), 7);
 }
 
+/* Whoever waits for the event with its outcome hears that the run is gone, and does not ask for ever. */
+TEST(update_of_a_run_that_is_removed_while_it_is_read) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    rig_update(&r, &u, "one", COMPLETED);
+    rig_poll(&r, &p, "queue");
+    answer(&r, &a, &p, "one", ACCEPT | COMPLETE | FINISH);
+    r.is_manual = true;
+    rig_restart(&r);
+    rig_settle(&r);
+    rig_poll_update(&r, &u, "one", COMPLETED);
+    rig_read(&r); /* which run */
+    rig_read(&r); /* its state */
+    REQUIRE(!u.is_done && mem_store_pending_reads(r.store) == 1); /* the event */
+    struct arena *m = ask_begin(&r, &a);
+    Ws__DeleteWorkflowExecutionRequest *req =
+        MAKE(m, Ws__DeleteWorkflowExecutionRequest, ws__delete_workflow_execution_request__init);
+    req->namespace_ = make_text(m, "default");
+    req->workflow_execution = make_execution(m, "wf", "");
+    RIG_SEND(&r, &a, delete_workflow, req);
+    for (int i = 0; i < 20 && !a.is_done; i++) {
+        size_t reads = mem_store_pending_reads(r.store);
+        if (mem_store_pending_commits(r.store)) {
+            rig_commit(&r);
+        } else if (reads > 1) { /* all but the event */
+            mem_store_answer(r.store, reads - 1, 0);
+            rig_turn(&r);
+        }
+    }
+    CHECK_OK(&a);
+    REQUIRE(!u.is_done);
+    rig_read(&r);
+    CHECK_INT(mem_store_pending_reads(r.store), 0);
+    CHECK_FAILS(&u, ERR_NOT_FOUND, "workflow execution not found");
+}
+
 TEST(update_survives_a_restart_once_accepted) {
     cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0};
     cleanup(rig_done) struct rig r;

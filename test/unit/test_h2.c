@@ -97,6 +97,64 @@ TEST(reset_cancels_a_waiting_request) {
     rig_stop(&rig);
 }
 
+static bool two_parts_came(struct rig *rig) {
+    return rig->calls[0].got.len == 8;
+}
+
+static bool three_parts_came(struct rig *rig) {
+    return rig->calls[0].got.len == 14;
+}
+
+TEST(response_comes_in_parts) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARTS)) {
+        struct call *call = rig_call(&rig, "/x", "12345", 5);
+        rig_run(&rig, two_parts_came);
+        CHECK_INT(call->status, 200);
+        CHECK_STR(call->grpc_status, "");
+        CHECK_INT(rig.sent_count, 0);
+        if (CHECK_INT(rig.parked_count, 1))
+            rig_answer_part(rig.parked[0], STR("three,"));
+        rig_run(&rig, three_parts_came);
+        if (rig.parked_count && !rig.cancel_count)
+            rig_answer(rig.parked[0], STR("end"));
+        rig_run(&rig, calls_done);
+        rig_run(&rig, outcomes_known);
+        CHECK_SLICE(buf_str(&call->got), STR("one,two,three,end"));
+        CHECK_STR(call->grpc_status, "0");
+        CHECK_INT(rig.sent_count, 1);
+    }
+    rig_stop(&rig);
+}
+
+TEST(response_in_parts_may_end_with_trailers_alone) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARTS)) {
+        struct call *call = rig_call(&rig, "/x", "12345", 5);
+        rig_run(&rig, two_parts_came);
+        if (CHECK_INT(rig.parked_count, 1))
+            rig_answer(rig.parked[0], STR(""));
+        rig_run(&rig, calls_done);
+        CHECK_SLICE(buf_str(&call->got), STR("one,two,"));
+        CHECK_STR(call->grpc_status, "0");
+        CHECK_INT(rig.cancel_count + rig.lost_count, 0);
+    }
+    rig_stop(&rig);
+}
+
+TEST(reset_cancels_a_response_in_parts) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARTS)) {
+        struct call *call = rig_call(&rig, "/x", "12345", 5);
+        rig_run(&rig, two_parts_came);
+        rig_reset(&rig, call);
+        rig_run(&rig, one_cancelled);
+        CHECK_INT(rig.cancel_count, 1);
+        CHECK_INT(rig.lost_count + rig.sent_count, 0);
+    }
+    rig_stop(&rig);
+}
+
 static bool server_saw_end(struct rig *rig) {
     return rig->server->conn_count == 0;
 }

@@ -118,6 +118,12 @@ TEST(shape_every_mistake_has_its_place) {
         {__LINE__, &shape_interval, "{\"every\":\"PT0S\",\"offset\":\"P1Y\"}",
          "body.every greater_than_equal; body.offset time_delta_parsing"},
         {__LINE__, &shape_interval, "{\"every\":\"P99999999999999999D\"}", "body.every time_delta_parsing"},
+        {__LINE__, &shape_partial,
+         "{\"start_at\":\"2026-01-01T00:00:00\",\"end_at\":\"2026-01-01T00:00:00.25\"}", ""},
+        {__LINE__, &shape_partial, "{\"start_at\":\"2026-01-01T00:00:00\\u0000x\",\"end_at\":\"\"}",
+         "body.start_at datetime_parsing; body.end_at datetime_parsing"},
+        {__LINE__, &shape_partial, "{\"start_at\":\"2026-01-01\",\"end_at\":\"2026-01-01T00:00:00ZZ\"}",
+         "body.start_at datetime_parsing; body.end_at datetime_parsing"},
         {__LINE__, &shape_calendar, "{\"hour\":[{\"start\":1},{\"end\":2},3]}",
          "body.hour.1.start missing; body.hour.2 model_attributes_type"},
     };

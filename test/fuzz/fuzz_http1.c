@@ -1,0 +1,89 @@
+/* Bytes as what a peer writes to the HTTP/1.1 port: request lines, headers, bodies, several requests.
+ *
+ * A real listener on loopback, one connection for each input. What the handler gets keeps its promises: a
+ * method with a name or none, a path without its query, a body within the limit, headers that can be asked
+ * for and answered with. The listener outlives every input and goes on answering. */
+#include <arpa/inet.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "net/http1.h"
+#include "serve/origin.h"
+
+#define INPUT_BYTES_MAX 65536
+#define BODY_BYTES_MAX (4u << 20)
+#define TURNS_MAX                                                                                            \
+    64 /* enough for all that such an input can ask; a connection that is kept open is left then */
+
+static struct loop *loop;
+static struct http1_server *server;
+
+static void on_request(void *ctx unused_arg, const struct http1_request *q, struct http1_response *resp) {
+    static const char *const invited[] = {"https://app.example.com", NULL};
+    struct str origin = http1_header(q, "Origin");
+    ensure(q->path.n == 0 || !memchr(q->path.p, '?', q->path.n));
+    ensure(q->body.n <= BODY_BYTES_MAX && (q->body.n == 0 || q->body.p));
+    ensure(!origin.p || !memchr(origin.p, '\n', origin.n));
+    if (origin_judge(invited, q) == ORIGIN_INVITED && origin_invite(q))
+        (void)origin_preflight(q, resp); /* if not, the answer below does as well */
+    buf_add_str(&resp->body, q->path);
+}
+
+static void open_server(void) {
+    struct http1_handler h = {on_request, NULL};
+    struct err e;
+    ensure(loop_new(&loop) == 0);
+    ensure(http1_server_new(loop, "127.0.0.1", 0, &h, &server, &e) == 0);
+}
+
+static int dial(void) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(http1_server_port(server))};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ensure(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
+    return fd;
+}
+
+/* Lets the server work until it has closed the connection, or has nothing more to say. */
+static size_t converse(int fd, const uint8_t *data, size_t size) {
+    char answer[4096];
+    size_t sent = 0, got = 0;
+    for (int turn = 0; turn < TURNS_MAX; turn++) {
+        if (sent < size) {
+            ssize_t n = send(fd, data + sent, size - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+            sent += n > 0 ? (size_t)n : 0;
+            if (sent == size)
+                (void)shutdown(fd, SHUT_WR); /* the peer may be gone already */
+        }
+        ensure(event_base_loop(loop_base(loop), EVLOOP_NONBLOCK) >= 0);
+        ssize_t n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
+        if (n == 0)
+            break;
+        got += n > 0 ? (size_t)n : 0;
+    }
+    return got;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const char probe[] = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    static unsigned count;
+    if (size == 0 || size > INPUT_BYTES_MAX)
+        return 0;
+    if (!server)
+        open_server();
+    int fd = dial();
+    (void)converse(fd, data, size);
+    close(fd);
+    for (int i = 0; i < 3; i++)
+        (void)event_base_loop(loop_base(loop), EVLOOP_NONBLOCK); /* it hears that the peer is gone */
+    if (count++ % 64)
+        return 0;
+    fd = dial();
+    ensure(converse(fd, (const uint8_t *)probe, sizeof(probe) - 1) > 0);
+    close(fd);
+    return 0;
+}
