@@ -3,7 +3,8 @@
  * The key's bytes belong to the value (or to whoever owns it) and must stay in
  * place while the entry exists. Iteration is in order of insertion, so that
  * nothing depends on hash order. The hash is keyed: a client cannot aim at one
- * bucket. Removing the entry just visited during iteration is allowed. */
+ * bucket. Removing the entry just visited during iteration is allowed; putting
+ * one in is not, as that may move the others. */
 #pragma once
 
 #include "base/base.h"

@@ -501,6 +501,7 @@ struct queue {
     struct queue *base; /* the one without a version; itself, maybe */
     struct list versions; /* of the base: queues with a version, by version_link */
     struct list version_link;
+    struct list unsettled; /* while routes_settle() is at work: its tasks may have to be moved */
     struct route route; /* of the base, as it was when routes_seq was: */
     uint64_t route_seq;
     int64_t last_add_us; /* monotonic */

@@ -473,13 +473,6 @@ static int deliver_question(struct op *op, struct space *space) {
 
 /* Between a schedule and its actions */
 
-/* A letter that its sender took back, because it was deleted, must not be acted on any more. */
-static bool is_taken_back(struct op *op) {
-    struct delivery *d = op->extra;
-    const struct run *sender = run_find(op->e, &d->sender);
-    return sender && sender->body && !letter_find(sender->body->st, d->letter_id);
-}
-
 /* Nothing is wrong with the action: the server has no room for it now. */
 static bool is_passing(int rc) {
     return rc == ERR_BUSY || rc == ERR_NO_MEMORY || rc == ERR_FULL;
@@ -519,8 +512,6 @@ static int deliver_action(struct op *op, struct space *space) {
     int rc = op_judge_start(op, space, plan.req, &verdict);
     if (rc == ERR_WAIT)
         return rc;
-    if (rc == 0 && is_taken_back(op))
-        return 0;
     /* It may have been delivered before, and the run since then have continued as another. */
     bool is_ours = rc == 0 && op->run && is_action_of(op->run->body->st, d->order.scheduled_by);
     if (rc == 0 && !is_ours)
@@ -600,9 +591,21 @@ static int deliver(struct op *op, struct space *space) {
     return 0;
 }
 
+/* While it waited its sender may have ended, or handed it over to another run. Whoever was told of that must
+ * not see the letter arrive later. The sender is asked anew after every wait, and is always there to be
+ * asked: the op holds it, also when it is removed meanwhile. */
+static bool is_taken_back(const struct op *op) {
+    const struct delivery *d = op->extra;
+    return !letter_find(op->held->body->st, d->letter_id);
+}
+
 static void go_deliver(struct op *op) {
     struct delivery *d = op->extra;
     struct space *space = space_by_id(op->e, d->sender.namespace_id);
+    if (is_taken_back(op)) {
+        letter_end(op);
+        return;
+    }
     int rc = d->is_moot ? 0 : deliver(op, space);
     if (rc == ERR_WAIT)
         return;

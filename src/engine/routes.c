@@ -178,12 +178,17 @@ static void move_misplaced(struct engine *e, struct queue *q) {
     backlog_sift(e, q);
 }
 
+/* A move may make a queue, for which the map may close its holes: a walk over it would pass by others. */
 void routes_settle(struct engine *e) {
+    struct list unsettled;
     struct queue *q;
     if (!e->has_new_routes)
         return;
     e->has_new_routes = false;
+    list_init(&unsettled);
     for (size_t i = 0; (q = map_next(&e->queues, &i));)
         if (q->task_count)
-            move_misplaced(e, q);
+            list_append(&unsettled, &q->unsettled);
+    for (struct list *n; (n = list_pop(&unsettled));)
+        move_misplaced(e, container_of(n, struct queue, unsettled));
 }

@@ -408,34 +408,87 @@ TEST(deployment_is_created_once) {
     CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_INACTIVE);
 }
 
-TEST(deployment_goes_with_its_namespace) {
-    cleanup(ask_done) struct ask a = {0}, p = {0};
-    cleanup(rig_done) struct rig r;
-    rig_init(&r);
-    struct arena *arena = ask_begin(&r, &a);
+static void make_doomed(struct rig *r) {
+    cleanup(ask_done) struct ask a = {0};
+    struct arena *arena = ask_begin(r, &a);
     Ws__RegisterNamespaceRequest *made =
         MAKE(arena, Ws__RegisterNamespaceRequest, ws__register_namespace_request__init);
     made->namespace_ = make_text(arena, "doomed");
     made->workflow_execution_retention_period = make_duration(arena, 86400 * SEC);
-    RIG_SEND(&r, &a, register_namespace, made);
+    RIG_SEND(r, &a, register_namespace, made);
     CHECK_OK(&a);
-    poll(&r, &p, "1");
-    Ws__PollWorkflowTaskQueueRequest *req = ask_poll(&r, &a, "queue");
+}
+
+static void visit_doomed(struct rig *r, const char *queue) {
+    cleanup(ask_done) struct ask a = {0};
+    Ws__PollWorkflowTaskQueueRequest *req = ask_poll(r, &a, queue);
     req->namespace_ = make_text(ask_arena(&a), "doomed");
     req->deployment_options = options(ask_arena(&a), "1");
-    RIG_SEND(&r, &a, poll_workflow_task, req);
-    ask_cancel(&r, &a);
-    arena = ask_begin(&r, &a);
+    RIG_SEND(r, &a, poll_workflow_task, req);
+    ask_cancel(r, &a);
+}
+
+static void remove_doomed(struct rig *r) {
+    cleanup(ask_done) struct ask a = {0};
+    struct arena *arena = ask_begin(r, &a);
     Ops__DeleteNamespaceRequest *gone =
         MAKE(arena, Ops__DeleteNamespaceRequest, ops__delete_namespace_request__init);
     gone->namespace_ = make_text(arena, "doomed");
-    RIG_SEND(&r, &a, delete_namespace, gone);
+    RIG_SEND(r, &a, delete_namespace, gone);
     CHECK_OK(&a);
     for (int i = 0; i < 20; i++)
-        rig_advance(&r, SEC);
+        rig_advance(r, SEC);
+}
+
+TEST(deployment_goes_with_its_namespace) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    make_doomed(&r);
+    poll(&r, &p, "1");
+    visit_doomed(&r, "queue");
+    remove_doomed(&r);
     rig_restart(&r);
     CHECK(r.is_ready);
     CHECK(describe(&r, &a)); /* that of the other namespace stays */
+}
+
+static void poll_one_of_many(struct rig *r, struct ask *a, char name) {
+    char queue[] = {name, '\0'};
+    Ws__PollWorkflowTaskQueueRequest *req = ask_poll(r, a, queue);
+    req->deployment_options = options(ask_arena(a), "1");
+    RIG_SEND(r, a, poll_workflow_task, req);
+}
+
+/* The queues of the version are made while the tasks are moved, and the map of all queues has holes. */
+TEST(deployment_work_of_every_queue_follows_the_current_version) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    make_doomed(&r);
+    for (char q = 'a'; q <= 'l'; q++) {
+        poll_one_of_many(&r, &p, q);
+        ask_cancel(&r, &p);
+    }
+    rig_restart(&r);
+    visit_doomed(&r, "one");
+    visit_doomed(&r, "two");
+    visit_doomed(&r, "three");
+    for (char q = 'a'; q <= 'l'; q++) {
+        char name[] = {q, '\0'};
+        Ws__StartWorkflowExecutionRequest *req = ask_start(&r, &a, name);
+        req->task_queue = make_queue(ask_arena(&a), name);
+        RIG_SEND(&r, &a, start_workflow, req);
+        CHECK_OK(&a);
+    }
+    remove_doomed(&r);
+    set_current(&r, &a, "1");
+    CHECK_OK(&a);
+    for (char q = 'a'; q <= 'l'; q++) {
+        poll_one_of_many(&r, &p, q);
+        CHECK(has_task(&p));
+        ask_done(&p);
+    }
 }
 
 TEST(deployment_half_a_version_is_refused) {

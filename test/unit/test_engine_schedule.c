@@ -45,14 +45,18 @@ static void create(struct rig *r, const char *request_id) {
     CHECK_OK(&a);
 }
 
-static int delete (struct rig *r) {
-    cleanup(ask_done) struct ask a = {0};
-    struct arena *arena = ask_begin(r, &a);
+static Ws__DeleteScheduleRequest *ask_delete(struct rig *r, struct ask *a) {
+    struct arena *arena = ask_begin(r, a);
     Ws__DeleteScheduleRequest *req =
         MAKE(arena, Ws__DeleteScheduleRequest, ws__delete_schedule_request__init);
     req->namespace_ = make_text(arena, "default");
     req->schedule_id = make_text(arena, SCHEDULE);
-    RIG_SEND(r, &a, delete_schedule, req);
+    return req;
+}
+
+static int delete (struct rig *r) {
+    cleanup(ask_done) struct ask a = {0};
+    RIG_SEND(r, &a, delete_schedule, ask_delete(r, &a));
     CHECK(a.is_done);
     return a.err.code;
 }
@@ -230,6 +234,54 @@ TEST(the_ledger_of_a_deleted_schedule_stays) {
     CHECK_OK(&b);
     rig_restart(&r);
     check_ledger(&r, &a, "", "3 2/2");
+}
+
+/* Everything but the oldest read. */
+static void settle_all_but_one(struct rig *r) {
+    rig_turn(r);
+    while (mem_store_pending_reads(r->store) > 1 || mem_store_pending_commits(r->store) > 0) {
+        if (mem_store_pending_commits(r->store) > 0) {
+            rig_commit(r);
+        } else {
+            mem_store_answer(r->store, 1, 0);
+            rig_turn(r);
+        }
+    }
+}
+
+static void check_nothing_starts(struct rig *r) {
+    cleanup(ask_done) struct ask a = {0}, poll = {0};
+    check_ledger(r, &a, "", "14");
+    rig_poll(r, &poll, "queue");
+    rig_settle(r);
+    CHECK(!poll.is_done);
+    ask_cancel(r, &poll);
+}
+
+/* The schedule is asked for by nobody else meanwhile, and is not kept in memory for its own sake. */
+TEST(a_start_on_its_way_does_not_outlive_the_schedule) {
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    r.resident_runs_max = 0;
+    rig_restart(&r);
+    rig_settle(&r);
+    create(&r, "one");
+    rig_advance(&r, 40 * USEC_PER_SEC);
+    while (mem_store_pending_reads(r.store) && !mem_store_pending_commits(r.store))
+        rig_read(&r);
+    REQUIRE(mem_store_pending_commits(r.store) == 1);
+    rig_commit(&r);
+    REQUIRE(mem_store_pending_reads(r.store) == 1); /* the action asks the store whether its id is free */
+    cleanup(ask_done) struct ask gone = {0};
+    RIG_SEND(&r, &gone, delete_schedule, ask_delete(&r, &gone));
+    settle_all_but_one(&r);
+    CHECK_OK(&gone);
+    CHECK_INT(mem_store_pending_reads(r.store), 1);
+    rig_settle(&r);
+    check_nothing_starts(&r);
+    rig_restart(&r);
+    rig_settle(&r);
+    check_nothing_starts(&r);
 }
 
 TEST(the_ledgers_of_all_schedules_of_an_id_are_read_by_run) {
