@@ -162,9 +162,14 @@ void external_resolved(struct step *s, int64_t initiated_event_id, int cause) {
     size_t i = 0;
     while (i < st->n_externals && st->externals[i]->initiated_event_id != initiated_event_id)
         i++;
-    if (i == st->n_externals || !run_is_open(st))
+    if (i == st->n_externals)
         return;
-    const State__External *x = st->externals[i];
+    State__External *x = st->externals[i];
+    if (!run_is_open(st)) {
+        x->is_answered = true;
+        x->cause = cause;
+        return;
+    }
     Common__WorkflowExecution ex = COMMON__WORKFLOW_EXECUTION__INIT;
     ex.workflow_id = x->workflow_id;
     ex.run_id = x->run_id;

@@ -6,5 +6,5 @@
 
 int external_signal(struct step *s, int64_t completed_event_id, const Command__Command *cmd) must_check;
 int external_cancel(struct step *s, int64_t completed_event_id, const Command__Command *cmd) must_check;
-/* The letter was answered. cause 0: delivered. */
+/* The letter was answered. cause 0: delivered. A run that is closed keeps it in mind for its copies. */
 void external_resolved(struct step *s, int64_t initiated_event_id, int cause);

@@ -85,6 +85,12 @@ int reapply_event(struct step *s, const History__HistoryEvent *ev, const struct 
     }
 }
 
+void reapply_answers(struct step *s, State__External *const *externals, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (externals[i]->is_answered)
+            external_resolved(s, externals[i]->initiated_event_id, externals[i]->cause);
+}
+
 static void letter_again(struct step *s, State__Letter *const *outbox, size_t count,
                          const State__Letter *what) {
     State__Execution *st = s->st;

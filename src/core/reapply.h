@@ -1,9 +1,10 @@
 /* What happened to a run after the point to which it is reset, and must not be lost for that.
  *
  * Signals are delivered again, updates that were accepted are admitted again, and what a child or a letter
- * that is pending in the copy has told the old run, the copy hears too. What is open still gets a letter
- * again, which its receiver knows by the request id of the first one; children are asked whether they have
- * ended since the old run closed. Cancel requests are not repeated: who resets a run wants it to go on. */
+ * that is pending in the copy has told the old run, before it closed or after, the copy hears too. What is
+ * open still gets a letter again, which its receiver knows by the request id of the first one; children are
+ * asked whether they have ended since the old run closed. Cancel requests are not repeated: who resets a run
+ * wants it to go on. */
 #pragma once
 
 #include "core/step.h"
@@ -17,6 +18,9 @@ struct reapply_choice {
 /* Does to the copy what this event of the old run tells; nothing for most events. */
 int reapply_event(struct step *s, const History__HistoryEvent *ev,
                   const struct reapply_choice *choice) must_check;
+
+/* What the base run heard of its letters when it was closed already. */
+void reapply_answers(struct step *s, State__External *const *externals, size_t count);
 
 /* Sends again what is neither delivered nor refused. outbox: the base run's. */
 void reapply_letters(struct step *s, State__Letter *const *outbox, size_t count);

@@ -35,7 +35,6 @@ void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     pb_clear_messages(&st->n_activities, &st->activities);
     pause_show(s);
     pb_clear_messages(&st->n_timers, &st->timers);
-    pb_clear_messages(&st->n_externals, &st->externals);
     child_say_goodbye(s);
     tell_schedule(s);
     pb_clear_bytes(&st->n_buffered, &st->buffered);

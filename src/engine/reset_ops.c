@@ -33,6 +33,8 @@ struct reset {
     const char *origin_request_id;
     State__Letter **outbox; /* of the base run */
     size_t outbox_count;
+    State__External **externals; /* the same */
+    size_t external_count;
     struct uuid last_run; /* of the last part */
     int64_t transition_count; /* of it, when it was read */
     bool is_last_open; /* it was, then */
@@ -182,11 +184,12 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
         rc = reapply(op, s, r, rest);
     if (rc == 0)
         rc = post_signals(s, req);
-    if (rc == 0)
-        reapply_letters(s, r->outbox, r->outbox_count);
-    if (rc == 0)
-        task_schedule(s);
-    return rc;
+    if (rc < 0)
+        return rc;
+    reapply_answers(s, r->externals, r->external_count);
+    reapply_letters(s, r->outbox, r->outbox_count);
+    task_schedule(s);
+    return 0;
 }
 
 /* Keeping it */
@@ -259,6 +262,17 @@ static int read_part(struct op *op, struct reset *r, struct reset_part *p) {
     return r->next_run_id ? 0 : op_out_of_memory(op);
 }
 
+static void keep_letters(struct op *op, struct reset *r) {
+    const State__Execution *st = op->run->body->st;
+    struct arena *a = op->call->arena;
+    r->outbox = arena_array(a, State__Letter *, st->n_outbox);
+    for (r->outbox_count = 0; r->outbox && r->outbox_count < st->n_outbox; r->outbox_count++)
+        r->outbox[r->outbox_count] = message_copy(a, &st->outbox[r->outbox_count]->base);
+    r->externals = arena_array(a, State__External *, st->n_externals);
+    for (r->external_count = 0; r->externals && r->external_count < st->n_externals; r->external_count++)
+        r->externals[r->external_count] = message_copy(a, &st->externals[r->external_count]->base);
+}
+
 static int read_base(struct op *op, struct space *space, struct reset *r) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
     if (r->last)
@@ -273,11 +287,8 @@ static int read_base(struct op *op, struct space *space, struct reset *r) {
     const State__ScheduledBy *by = op->run->body->st->scheduled_by;
     if (by && !(r->scheduled_by = message_copy(op->call->arena, &by->base)))
         return op_out_of_memory(op);
-    const State__Execution *st = op->run->body->st;
-    r->origin_request_id = arena_strdup(op->call->arena, st->origin_request_id);
-    r->outbox = arena_array(op->call->arena, State__Letter *, st->n_outbox);
-    for (r->outbox_count = 0; r->outbox && r->outbox_count < st->n_outbox; r->outbox_count++)
-        r->outbox[r->outbox_count] = message_copy(op->call->arena, &st->outbox[r->outbox_count]->base);
+    r->origin_request_id = arena_strdup(op->call->arena, op->run->body->st->origin_request_id);
+    keep_letters(op, r);
     if (arena_failed(op->call->arena))
         return op_out_of_memory(op);
     r->base.next = NULL;

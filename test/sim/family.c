@@ -193,6 +193,21 @@ static void check_close_policy(struct world *w, const struct run_model *parent, 
                    parent->run_id);
 }
 
+/* Whether a parent must have heard of the end of its child. A run that was deleted before its last event was
+ * read, and that a reset copied, was ended by that reset, or had come to its own end before it: in either
+ * case its parent must know of an end only when the copies have ended too. */
+static bool chain_has_ended(const struct model *m, const struct run_model *first) {
+    const struct run_model *last = family_last_of_chain(first);
+    if (last->close_type)
+        return !last->ended_by_reset;
+    if (!last->delete_acked_us)
+        return false;
+    for (size_t i = 0; i < m->run_count; i++)
+        if (m->in_order[i]->reset_from == last && !chain_has_ended(m, m->in_order[i]))
+            return false;
+    return true;
+}
+
 void family_check_settled(struct world *w, const struct run_model *run) {
     if (run->is_deleted)
         return;
@@ -203,11 +218,9 @@ void family_check_settled(struct world *w, const struct run_model *run) {
         if (!run->close_type && !c->run && !c->end_type)
             world_fail(w, "child_starts", "run=%s child %" PRId64 " neither started nor failed", run->run_id,
                        c->initiated_event_id);
-        const struct run_model *last = c->run ? family_last_of_chain(c->run) : NULL;
-        if (!run->close_type && last && (last->close_type || last->delete_acked_us) &&
-            !last->ended_by_reset && !c->end_type)
+        if (!run->close_type && c->run && !c->end_type && chain_has_ended(&w->model, c->run))
             world_fail(w, "child_end_told", "run=%s did not hear that its child run=%s ended", run->run_id,
-                       last->run_id);
+                       family_last_of_chain(c->run)->run_id);
     }
 }
 

@@ -49,9 +49,8 @@ static void start_parent(struct rig *r, struct uuid_text *ret_run_id) {
     memcpy(ret_run_id->s, resp->run_id, sizeof ret_run_id->s);
 }
 
-static void reset(struct rig *r, const char *run_id, int64_t finish_event_id) {
-    cleanup(ask_done) struct ask a = {0};
-    struct arena *m = ask_begin(r, &a);
+static void send_reset(struct rig *r, struct ask *a, const char *run_id, int64_t finish_event_id) {
+    struct arena *m = ask_begin(r, a);
     Ws__ResetWorkflowExecutionRequest *req =
         MAKE(m, Ws__ResetWorkflowExecutionRequest, ws__reset_workflow_execution_request__init);
     req->namespace_ = make_text(m, "default");
@@ -59,7 +58,12 @@ static void reset(struct rig *r, const char *run_id, int64_t finish_event_id) {
     req->reason = make_text(m, "again");
     req->workflow_task_finish_event_id = finish_event_id;
     req->request_id = make_text(m, "reset");
-    RIG_SEND(r, &a, reset_workflow, req);
+    RIG_SEND(r, a, reset_workflow, req);
+}
+
+static void reset(struct rig *r, const char *run_id, int64_t finish_event_id) {
+    cleanup(ask_done) struct ask a = {0};
+    send_reset(r, &a, run_id, finish_event_id);
     CHECK_OK(&a);
 }
 
@@ -156,4 +160,112 @@ TEST(reset_run_of_a_cron_chain_keeps_its_times) {
     CHECK(!p.is_done);
     rig_advance(&r, SEC);
     CHECK(p.is_done && ask_token(&p).n);
+}
+
+#define UNTIL_SIGNAL                                                                                         \
+    "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_COMPLETED@4 "                                        \
+    "SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED@5 TASK_SCHEDULED@6 "
+
+static void settle_done(struct rig *r, struct ask *a) {
+    rig_settle(r);
+    CHECK_OK(a);
+}
+
+static void start_settled(struct rig *r, const char *workflow_id) {
+    cleanup(ask_done) struct ask a = {0};
+    rig_start(r, &a, workflow_id);
+    settle_done(r, &a);
+}
+
+static void terminate_settled(struct rig *r, const char *workflow_id) {
+    cleanup(ask_done) struct ask a = {0};
+    rig_terminate(r, &a, workflow_id);
+    settle_done(r, &a);
+}
+
+static void reset_settled(struct rig *r, int64_t finish_event_id) {
+    cleanup(ask_done) struct ask a = {0};
+    send_reset(r, &a, "", finish_event_id);
+    settle_done(r, &a);
+}
+
+static void check_events_settled(struct rig *r, const char *workflow_id, const char *want) {
+    cleanup(ask_done) struct ask a = {0};
+    rig_history(r, &a, workflow_id);
+    settle_done(r, &a);
+    CHECK_STR(ask_events(&a), want);
+}
+
+static Command__Command *make_signal(struct arena *m, const char *workflow_id) {
+    Command__SignalExternalWorkflowExecutionCommandAttributes *in =
+        MAKE(m, Command__SignalExternalWorkflowExecutionCommandAttributes,
+             command__signal_external_workflow_execution_command_attributes__init);
+    Command__Command *cmd = MAKE(m, Command__Command, command__command__init);
+    in->execution = make_execution(m, workflow_id, "");
+    in->signal_name = make_text(m, "hello");
+    cmd->command_type = COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION;
+    cmd->attributes_case = COMMAND__COMMAND__ATTRIBUTES_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_COMMAND_ATTRIBUTES;
+    cmd->signal_external_workflow_execution_command_attributes = in;
+    return cmd;
+}
+
+static void init_without_residents(struct rig *r) {
+    rig_init_manual(r);
+    r->resident_runs_max = 0;
+    rig_restart(r);
+    rig_settle(r);
+}
+
+/* A run that signals "receiver", and is terminated while its letter still looks for that. */
+static void signal_and_close(struct rig *r, bool is_receiver_open) {
+    cleanup(ask_done) struct ask a = {0}, t = {0}, p = {0};
+    start_settled(r, "wf");
+    rig_poll(r, &p, "queue");
+    rig_settle(r);
+    REQUIRE(p.is_done && ask_token(&p).n);
+    start_settled(r, "receiver");
+    if (!is_receiver_open)
+        terminate_settled(r, "receiver");
+    Ws__RespondWorkflowTaskCompletedRequest *req = ask_completion(r, &a, &p);
+    add_command(&a, req, make_signal(ask_arena(&a), "receiver"));
+    req->force_create_new_workflow_task = true;
+    RIG_SEND(r, &a, complete_workflow_task, req);
+    while (!mem_store_pending_commits(r->store) && mem_store_pending_reads(r->store))
+        rig_read(r);
+    rig_commit(r);
+    CHECK_OK(&a);
+    REQUIRE(mem_store_pending_reads(r->store) == 1); /* which run is meant */
+    rig_terminate(r, &t, "wf");
+    settle_done(r, &t);
+    check_events_settled(r, "wf", UNTIL_SIGNAL "RUN_TERMINATED@7");
+}
+
+/* The run did not live to hear that its signal arrived; its copy hears it, and does not send it again. */
+TEST(reset_does_not_repeat_a_signal_that_arrived_after_the_close) {
+    cleanup(rig_done) struct rig r;
+    init_without_residents(&r);
+    signal_and_close(&r, true);
+    check_events_settled(&r, "receiver", "RUN_STARTED@1 TASK_SCHEDULED@2 RUN_SIGNALED@3");
+    terminate_settled(&r, "receiver");
+    start_settled(&r, "receiver");
+    reset_settled(&r, 7);
+    check_events_settled(&r, "wf",
+                         UNTIL_SIGNAL "TASK_STARTED@7 TASK_FAILED@8 EXTERNAL_WORKFLOW_EXECUTION_SIGNALED@9 "
+                                      "TASK_SCHEDULED@10");
+    check_events_settled(&r, "receiver", "RUN_STARTED@1 TASK_SCHEDULED@2");
+}
+
+TEST(reset_tells_that_a_signal_failed_after_the_close) {
+    cleanup(rig_done) struct rig r;
+    init_without_residents(&r);
+    signal_and_close(&r, false);
+    rig_restart(&r); /* it is not only in memory */
+    rig_settle(&r);
+    start_settled(&r, "receiver");
+    reset_settled(&r, 7);
+    check_events_settled(&r, "wf",
+                         UNTIL_SIGNAL
+                         "TASK_STARTED@7 TASK_FAILED@8 SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED@9 "
+                         "TASK_SCHEDULED@10");
+    check_events_settled(&r, "receiver", "RUN_STARTED@1 TASK_SCHEDULED@2");
 }
