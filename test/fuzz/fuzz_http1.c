@@ -1,8 +1,8 @@
 /* Bytes as what a peer writes to the HTTP/1.1 port: request lines, headers, bodies, several requests.
  *
- * A real listener on loopback, one connection for each input. What the handler gets keeps its promises: a
- * method with a name or none, a path without its query, a body within the limit, headers that can be asked
- * for and answered with. The listener outlives every input and goes on answering. */
+ * A real listener on loopback for each input, and a connection for its bytes. What the handler gets keeps its
+ * promises: a method with a name or none, a path without its query, a body within the limit, headers that can
+ * be asked for and answered with. The listener outlives every input and goes on answering. */
 #include <arpa/inet.h>
 #include <event2/event.h>
 #include <stdlib.h>
@@ -19,8 +19,10 @@
 #define TURNS_MAX                                                                                            \
     64 /* enough for all that such an input can ask; a connection that is kept open is left then */
 
-static struct loop *loop;
-static struct http1_server *server;
+struct world {
+    struct loop *loop;
+    struct http1_server *server;
+};
 
 static void on_request(void *ctx unused_arg, const struct http1_request *q, struct http1_response *resp) {
     static const char *const invited[] = {"https://app.example.com", NULL};
@@ -33,15 +35,20 @@ static void on_request(void *ctx unused_arg, const struct http1_request *q, stru
     buf_add_str(&resp->body, q->path);
 }
 
-static void open_server(void) {
+static void open_world(struct world *w) {
     struct http1_handler h = {on_request, NULL};
     struct err e;
-    ensure(loop_new(&loop) == 0);
-    ensure(http1_server_new(loop, "127.0.0.1", 0, &h, &server, &e) == 0);
+    ensure(loop_new(&w->loop) == 0);
+    ensure(http1_server_new(w->loop, "127.0.0.1", 0, &h, &w->server, &e) == 0);
 }
 
-static int dial(void) {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(http1_server_port(server))};
+static void close_world(struct world *w) {
+    http1_server_free(w->server);
+    loop_free(w->loop);
+}
+
+static int dial(const struct world *w) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(http1_server_port(w->server))};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ensure(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
@@ -49,7 +56,7 @@ static int dial(void) {
 }
 
 /* Lets the server work until it has closed the connection, or has nothing more to say. */
-static size_t converse(int fd, const uint8_t *data, size_t size) {
+static size_t converse(const struct world *w, int fd, const uint8_t *data, size_t size) {
     char answer[4096];
     size_t sent = 0, got = 0;
     for (int turn = 0; turn < TURNS_MAX; turn++) {
@@ -59,7 +66,7 @@ static size_t converse(int fd, const uint8_t *data, size_t size) {
             if (sent == size)
                 (void)shutdown(fd, SHUT_WR); /* the peer may be gone already */
         }
-        ensure(event_base_loop(loop_base(loop), EVLOOP_NONBLOCK) >= 0);
+        ensure(event_base_loop(loop_base(w->loop), EVLOOP_NONBLOCK) >= 0);
         ssize_t n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
         if (n == 0)
             break;
@@ -68,22 +75,21 @@ static size_t converse(int fd, const uint8_t *data, size_t size) {
     return got;
 }
 
+static size_t talk(const struct world *w, const uint8_t *data, size_t size) {
+    int fd = dial(w);
+    size_t got = converse(w, fd, data, size);
+    close(fd);
+    return got;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char probe[] = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-    static unsigned count;
+    struct world w;
     if (size == 0 || size > INPUT_BYTES_MAX)
         return 0;
-    if (!server)
-        open_server();
-    int fd = dial();
-    (void)converse(fd, data, size);
-    close(fd);
-    for (int i = 0; i < 3; i++)
-        (void)event_base_loop(loop_base(loop), EVLOOP_NONBLOCK); /* it hears that the peer is gone */
-    if (count++ % 64)
-        return 0;
-    fd = dial();
-    ensure(converse(fd, (const uint8_t *)probe, sizeof(probe) - 1) > 0);
-    close(fd);
+    open_world(&w);
+    (void)talk(&w, data, size); /* whatever it says, or nothing */
+    ensure(talk(&w, (const uint8_t *)probe, sizeof(probe) - 1) > 0);
+    close_world(&w);
     return 0;
 }
