@@ -8,6 +8,7 @@
 
 #include "cal/civil.h"
 #include "json/shape.h"
+#include "wire/value.h"
 
 #define EXTRAS_PATH "schedule.extras."
 
@@ -260,7 +261,7 @@ static void forget_field(ProtobufCMessage *m, const char *path) {
             *(char **)(void *)slot = (char *)(uintptr_t)protobuf_c_empty_string;
             return;
         } else {
-            memset(slot, 0, shape_size(f->type));
+            memset(slot, 0, wire_value_size(f->type));
             return;
         }
     }

@@ -9,6 +9,7 @@
 #include "command/schedule_show.h"
 #include "json/json.h"
 #include "json/shape.h"
+#include "wire/value.h"
 #include "google/protobuf/timestamp.pb-c.h"
 #include "workflowservice.pb-c.h"
 
@@ -151,7 +152,7 @@ static void add_list(struct buf *out, const ProtobufCFieldDescriptor *f, const P
     for (size_t i = 0; i < (style->is_first_only ? MIN(n, 1u) : n); i++) {
         if (i)
             buf_add_cstr(out, ", ");
-        add_value(out, f, items + i * shape_size(f->type), style);
+        add_value(out, f, items + i * wire_value_size(f->type), style);
     }
 }
 

@@ -14,6 +14,7 @@
 
 #include "json/json_int.h"
 #include "wire/guard.h"
+#include "wire/value.h"
 
 #define PATH_TEXT_MAX 256
 #define STEP_SHOWN_MAX 64
@@ -162,7 +163,7 @@ static void items_store(const struct items *v, ProtobufCMessage *m, const Protob
 }
 
 static int parse_array(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
-    struct items v = {.size = shape_size(f->type)};
+    struct items v = {.size = wire_value_size(f->type)};
     struct parse_step step = {.up = p->path};
     struct json_items items;
     bool has_more;
@@ -337,7 +338,7 @@ int json_parse(const ProtobufCMessageDescriptor *d, struct str text, bool has_sh
 
 static int add_item(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
                     struct scalar s) {
-    struct items v = {.size = shape_size(f->type)};
+    struct items v = {.size = wire_value_size(f->type)};
     v.n = *(size_t *)(void *)((char *)m + f->quantifier_offset);
     v.data = arena_zalloc_array(p->a, v.size, v.n + 1);
     if (!v.data)
@@ -355,7 +356,7 @@ static bool is_set(const void *slot, ProtobufCType type) {
     static const ProtobufCBinaryData zero;
     if (type == PROTOBUF_C_TYPE_STRING)
         return !strempty(*(char *const *)slot);
-    return memcmp(slot, &zero, shape_size(type)) != 0;
+    return memcmp(slot, &zero, wire_value_size(type)) != 0;
 }
 
 static int set_leaf(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,

@@ -17,6 +17,7 @@
 #include "json/moment.h"
 #include "json/number.h"
 #include "wire/guard.h"
+#include "wire/value.h"
 
 void print_failed(struct printer *p, const ProtobufCMessage *m, const char *why) {
     if (p->rc == 0)
@@ -59,7 +60,7 @@ static void print_enum(struct printer *p, const ProtobufCEnumDescriptor *d, int 
 
 static void print_whole(struct printer *p, ProtobufCType type, const void *slot) {
     char text[NUMBER_TEXT_MAX];
-    bool is_long = shape_size(type) == sizeof(int64_t);
+    bool is_long = wire_value_size(type) == sizeof(int64_t);
     bool is_unsigned = type == PROTOBUF_C_TYPE_UINT64 || type == PROTOBUF_C_TYPE_FIXED64 ||
                        type == PROTOBUF_C_TYPE_UINT32 || type == PROTOBUF_C_TYPE_FIXED32;
     if (is_unsigned) {
@@ -128,7 +129,7 @@ static bool is_default(const ProtobufCFieldDescriptor *f, const void *slot) {
     case PROTOBUF_C_TYPE_DOUBLE:
         return *(const double *)slot == 0;
     default:
-        return memcmp(slot, &zero, shape_size(f->type)) == 0;
+        return memcmp(slot, &zero, wire_value_size(f->type)) == 0;
     }
 }
 
@@ -177,7 +178,7 @@ static void print_repeated(struct printer *p, const ProtobufCMessage *m, const P
     }
     writer_open(&p->w, '[');
     for (size_t i = 0; i < n; i++)
-        print_value(p, f, items + i * shape_size(f->type));
+        print_value(p, f, items + i * wire_value_size(f->type));
     writer_close(&p->w, ']');
 }
 

@@ -21,7 +21,6 @@ enum shape {
 enum shape shape_of(const ProtobufCMessageDescriptor *d);
 /* Whether the field is a map: protobuf-c has it as repeated entries with a key and a value. */
 bool shape_is_map(const ProtobufCMessageDescriptor *owner, const ProtobufCFieldDescriptor *f);
-size_t shape_size(ProtobufCType type); /* of one value in memory */
 
 #define SHAPE_NAME_MAX 96
 /* workflow_id -> workflowId, as protoc makes JSON names. */

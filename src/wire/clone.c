@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "wire/value.h"
 
 struct cloner {
     ProtobufCAllocator *allocator;
@@ -30,35 +31,6 @@ static void *clone_bytes(struct cloner *c, const void *bytes, size_t n) {
     return copy;
 }
 
-static size_t item_size(ProtobufCType type) {
-    switch (type) {
-    case PROTOBUF_C_TYPE_INT32:
-    case PROTOBUF_C_TYPE_SINT32:
-    case PROTOBUF_C_TYPE_SFIXED32:
-    case PROTOBUF_C_TYPE_UINT32:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_ENUM:
-        return 4;
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_DOUBLE:
-        return 8;
-    case PROTOBUF_C_TYPE_BOOL:
-        return sizeof(protobuf_c_boolean);
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return sizeof(void *);
-    case PROTOBUF_C_TYPE_BYTES:
-        return sizeof(ProtobufCBinaryData);
-    }
-    ensure(!"a field has a type");
-    return 0;
-}
-
 /* One value, from its place to another. `keeps_empty`: also when packing would leave it out. */
 static void clone_item(struct cloner *c, ProtobufCType type, const void *from, void *to, bool keeps_empty) {
     if (type == PROTOBUF_C_TYPE_STRING) {
@@ -74,13 +46,13 @@ static void clone_item(struct cloner *c, ProtobufCType type, const void *from, v
         if (m)
             *(ProtobufCMessage **)to = clone(c, m);
     } else {
-        memcpy(to, from, item_size(type));
+        memcpy(to, from, wire_value_size(type));
     }
 }
 
 static void clone_items(struct cloner *c, const ProtobufCFieldDescriptor *f, const uint8_t *from,
                         uint8_t *to) {
-    size_t n = *(const size_t *)(const void *)(from + f->quantifier_offset), size = item_size(f->type);
+    size_t n = *(const size_t *)(const void *)(from + f->quantifier_offset), size = wire_value_size(f->type);
     const uint8_t *items = *(uint8_t *const *)(const void *)(from + f->offset);
     uint8_t *copies = n ? take_room(c, n * size) : NULL;
     if (!copies)

@@ -8,6 +8,7 @@
 #include "json_fixture.h"
 #include "types.h"
 #include "wire/encode.h"
+#include "wire/value.h"
 
 #define ROUNDS 12 /* of each type and style */
 #define DEPTH_MAX 5
@@ -76,7 +77,7 @@ static void make_value(struct maker *k, const ProtobufCFieldDescriptor *f, void 
         *(ProtobufCMessage **)slot = make_message(k, f->descriptor, depth + 1);
         return;
     default:
-        if (shape_size(f->type) == sizeof(uint64_t))
+        if (wire_value_size(f->type) == sizeof(uint64_t))
             *(uint64_t *)slot = make_number(k);
         else
             *(uint32_t *)slot = (uint32_t)make_number(k);
@@ -95,7 +96,7 @@ static void make_key(struct maker *k, ProtobufCMessage *entry, size_t i) {
 
 static void make_repeated(struct maker *k, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
                           unsigned depth) {
-    size_t n = (size_t)rng_below(&k->rng, 3), size = shape_size(f->type);
+    size_t n = (size_t)rng_below(&k->rng, 3), size = wire_value_size(f->type);
     char *items = arena_zalloc_array(&k->a, size, n + 1);
     for (size_t i = 0; i < n; i++) {
         make_value(k, f, items + i * size, depth);
