@@ -217,24 +217,6 @@ int batch_filter(struct arena *a, const State__Namespace *ns, const Ws__StartBat
 
 /* steps */
 
-static void set_identity(struct step *s, const struct batch_birth *birth, const char *job_id) {
-    State__Execution *st = s->st;
-    char *id = arena_printf(s->arena, "%s%s", BATCH_ID_PREFIX, job_id);
-    if (!id) {
-        s->failed = true;
-        return;
-    }
-    pb_set_string(&st->namespace_id, birth->namespace_id, &s->failed);
-    pb_set_string(&st->workflow_id, id, &s->failed);
-    pb_set_string(&st->run_id, birth->run_id, &s->failed);
-    pb_set_string(&st->first_run_id, birth->run_id, &s->failed);
-    pb_set_string(&st->original_run_id, birth->run_id, &s->failed);
-    st->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
-    st->start_us = st->execution_us = s->now.us;
-    st->next_event_id = 1;
-    st->attempt = st->task_attempt = 1;
-}
-
 static int settled(const struct step *s) {
     return s->failed ? err_std(s->err, ERR_NO_MEMORY) : 0;
 }
@@ -242,7 +224,7 @@ static int settled(const struct step *s) {
 int batch_start(struct step *s, const struct batch_birth *birth, const Ws__StartBatchOperationRequest *req) {
     size_t size = protobuf_c_message_get_packed_size(&req->base);
     uint8_t *bytes = arena_alloc(s->arena, size);
-    set_identity(s, birth, req->job_id);
+    run_begin_lodger(s, birth->namespace_id, BATCH_ID_PREFIX, req->job_id, birth->run_id);
     State__Batch *b = s->st->batch = pb_new(&state__batch__descriptor, &s->failed);
     if (!b || !bytes)
         return err_std(s->err, ERR_NO_MEMORY);

@@ -23,6 +23,25 @@ static void tell_schedule(struct step *s) {
         letter_send(s, LETTER_ACTION_CLOSED, by->workflow_id, by->run_id, by->start_id);
 }
 
+void run_begin_lodger(struct step *s, const char *namespace_id, const char *prefix, const char *id,
+                      const char *run_id) {
+    State__Execution *st = s->st;
+    char *workflow_id = arena_printf(s->arena, "%s%s", prefix, id);
+    if (!workflow_id) {
+        s->failed = true;
+        return;
+    }
+    pb_set_string(&st->namespace_id, namespace_id, &s->failed);
+    pb_set_string(&st->workflow_id, workflow_id, &s->failed);
+    pb_set_string(&st->run_id, run_id, &s->failed);
+    pb_set_string(&st->first_run_id, run_id, &s->failed);
+    pb_set_string(&st->original_run_id, run_id, &s->failed);
+    st->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
+    st->start_us = st->execution_us = s->now.us;
+    st->next_event_id = 1;
+    st->attempt = st->task_attempt = 1;
+}
+
 void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     State__Execution *st = s->st;
     ensure_inv(I6, run_is_open(st));

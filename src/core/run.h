@@ -66,6 +66,10 @@ void run_name_in_error(const State__Execution *current, struct err *err);
 
 bool run_is_open(const State__Execution *st); /* running or paused */
 /* Ends the run: whatever was pending is dropped. The closing event is already written. */
+/* What is no workflow and lives in the house of runs (docs/decisions/0003) begins: open, under the workflow
+ * id that is the prefix and the id, with neither events nor tasks. */
+void run_begin_lodger(struct step *s, const char *namespace_id, const char *prefix, const char *id,
+                      const char *run_id);
 void run_close(struct step *s, E__WorkflowExecutionStatus status);
 
 /* requests from outside */

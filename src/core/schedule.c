@@ -145,34 +145,15 @@ static int apply_patch(struct step *s, const Schedule__SchedulePatch *patch,
     return rc;
 }
 
-static void set_identity(struct step *s, const struct schedule_birth *birth,
-                         const Ws__CreateScheduleRequest *req) {
-    State__Execution *st = s->st;
-    char *id = arena_printf(s->arena, "%s%s", SCHEDULE_ID_PREFIX, req->schedule_id);
-    if (!id) {
-        s->failed = true;
-        return;
-    }
-    pb_set_string(&st->namespace_id, birth->namespace_id, &s->failed);
-    pb_set_string(&st->workflow_id, id, &s->failed);
-    pb_set_string(&st->run_id, birth->run_id, &s->failed);
-    pb_set_string(&st->first_run_id, birth->run_id, &s->failed);
-    pb_set_string(&st->original_run_id, birth->run_id, &s->failed);
-    pb_set_string(&st->start_request_id, birth->request_id, &s->failed);
-    st->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
-    st->start_us = st->execution_us = s->now.us;
-    st->next_event_id = 1;
-    st->attempt = st->task_attempt = 1;
+int schedule_create(struct step *s, const struct schedule_birth *birth,
+                    const Ws__CreateScheduleRequest *req) {
+    const State__Start *trigger = NULL;
+    run_begin_lodger(s, birth->namespace_id, SCHEDULE_ID_PREFIX, req->schedule_id, birth->run_id);
+    pb_set_string(&s->st->start_request_id, birth->request_id, &s->failed);
     if (req->memo)
         merge_memo(s, req->memo);
     if (req->search_attributes)
         merge_search_attributes(s, req->search_attributes);
-}
-
-int schedule_create(struct step *s, const struct schedule_birth *birth,
-                    const Ws__CreateScheduleRequest *req) {
-    const State__Start *trigger = NULL;
-    set_identity(s, birth, req);
     State__Schedule *sch = s->st->schedule = pb_new(&state__schedule__descriptor, &s->failed);
     if (!sch)
         return err_std(s->err, ERR_NO_MEMORY);
