@@ -106,6 +106,7 @@ struct step {
     int64_t ledger_first_id; /* rows before this one are removed; 0: none */
     int64_t ledger_before_us; /* and those that were considered before; 0: none */
     bool failed; /* memory ran out somewhere */
+    bool is_sure; /* the caller's: it changes nothing when it is refused (engine_int.h) */
 
     /* What the first event that the command makes carries of it: user metadata and group markers. */
     const Command__Command *command;

@@ -90,10 +90,7 @@ static int job_step(struct drive *d, job_fn fn, const void *arg) {
     struct arena arena;
     struct step s;
     arena_init(&arena, ENGINE_ERRAND_BYTES);
-    step_init(&s, d->job->body->st, e->now.wall, &e->rng, &arena, NULL);
-    s.ctx.space = d->job->space->st;
-    s.ctx.namespace_name = d->job->space->st->name;
-    s.limits = &e->limits;
+    run_step_begin(e, d->job, &arena, NULL, &s);
     int rc = fn(&s, arg);
     if (rc == 0)
         rc = run_keep(e, d->job, &s, true);

@@ -35,8 +35,9 @@ struct queue_limits;
 struct task;
 struct query;
 
-#define SPACE_SYSTEM "temporal-system" /* the name of a namespace that clients may neither make nor delete   \
-                                        */
+#define SPACE_SYSTEM                                                                                         \
+    "temporal-system" /* the name of a namespace that clients may neither make nor delete                    \
+                       */
 
 struct space {
     struct uuid id;
@@ -73,6 +74,7 @@ struct placing {
 struct body {
     State__Execution *st;
     struct buf image; /* st, packed: what a failed step is undone to */
+    bool is_image_old; /* st has had sure steps since it was packed */
     struct tape tape;
     int64_t durable_next_id; /* events below are on disk */
     int64_t grouped_next_id; /* events below are in a group or on disk */
@@ -372,7 +374,12 @@ int op_need_origin(struct op *op) must_check;
 /* Begins a step on a state of this namespace, with all that a step may look up beside it. */
 void step_begin(struct engine *e, struct space *space, State__Execution *st, struct arena *arena,
                 struct err *err, struct step *ret);
+void run_step_begin(struct engine *e, struct run *run, struct arena *arena, struct err *err, struct step *s);
 void op_step_begin(struct op *op, struct step *s);
+/* A step that is refused, if at all, before it has changed anything, and then fails only for want of memory.
+ * It needs no image to return to, so that many of one run in one group cost one packing of its state. */
+void op_sure_step_begin(struct op *op, struct step *s);
+void body_pack(struct engine *e, struct body *b); /* its image is old no more */
 /* rc is what core said. Keeps the change (in the open group when is_durable) or undoes it. Returns rc or the
  * error of keeping it; op->err is filled. */
 int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) must_check;

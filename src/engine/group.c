@@ -109,6 +109,7 @@ static void seal_run(struct group *g, struct group_run *gr) {
     struct run *run = gr->run;
     struct body *body = run->body;
     const State__Execution *st = body->st;
+    body_pack(g->e, body);
     struct write *w = batch_write(&g->batch, WRITE_EXECUTION);
     w->namespace_id = run->key.namespace_id;
     w->run_id = run->key.run_id;

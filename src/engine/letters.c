@@ -294,7 +294,7 @@ static int deliver_signal(struct op *op, struct space *space) {
         req.input = a->input;
         req.header = a->header;
         req.request_id = d->letter->request_id;
-        op_step_begin(op, &s);
+        op_sure_step_begin(op, &s);
         rc = op_step_end(op, &s, run_signal(&s, &req, &caller), true);
     }
     if (rc == ERR_NOT_FOUND || rc == ERR_CLOSED)
@@ -352,7 +352,7 @@ static int deliver_go(struct op *op, struct space *space) {
     struct step s;
     int rc = find_receiver(op, space, NULL);
     if (rc == 0) {
-        op_step_begin(op, &s);
+        op_sure_step_begin(op, &s);
         child_go(&s);
         rc = op_step_end(op, &s, 0, true);
     }
@@ -423,7 +423,7 @@ static int deliver_closed(struct op *op, struct space *space) {
     if (rc == 0)
         rc = need_birth(op, space, &birth);
     if (rc == 0) {
-        op_step_begin(op, &s);
+        op_sure_step_begin(op, &s);
         if (birth.run_id)
             child_started(&s, d->parent_initiated_event_id, &birth);
         child_closed(&s, d->parent_initiated_event_id, &d->from, space->st->name, space->st->id, d->event);
@@ -555,7 +555,7 @@ static int deliver_action_closed(struct op *op, struct space *space) {
     struct step s;
     int rc = find_receiver(op, space, NULL);
     if (rc == 0) {
-        op_step_begin(op, &s);
+        op_sure_step_begin(op, &s);
         schedule_action_closed(&s, d->letter->event_id, &d->end);
         rc = op_step_end(op, &s, 0, true);
     }
@@ -665,7 +665,7 @@ static void go_report(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc == 0 && letter_find(op->run->body->st, d->letter_id)) {
-        op_step_begin(op, &s);
+        op_sure_step_begin(op, &s);
         report(&s, d, space);
         rc = op_step_end(op, &s, 0, true);
         op->e->counters.letters_delivered += rc == 0;

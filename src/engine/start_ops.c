@@ -370,7 +370,7 @@ static Ws__SignalWorkflowExecutionRequest signal_part(const Ws__SignalWithStartW
 static int signal_existing(struct op *op, const Ws__SignalWorkflowExecutionRequest *signal) {
     struct run_caller caller = {.insists = true};
     struct step s;
-    op_step_begin(op, &s);
+    op_sure_step_begin(op, &s);
     return op_step_end(op, &s, run_signal(&s, signal, &caller), true);
 }
 

@@ -16,10 +16,45 @@ void step_begin(struct engine *e, struct space *space, State__Execution *st, str
     ret->limits = &e->limits;
 }
 
+static void image_swap(struct engine *e, struct body *b) {
+    struct buf old = b->image;
+    b->image = e->image;
+    e->image = old;
+    b->is_image_old = false;
+}
+
+/* True: the image is what the state is. */
+static bool body_refresh(struct engine *e, struct body *b) {
+    if (!b->is_image_old)
+        return true;
+    buf_clear(&e->image);
+    wire_encode(&e->image, &b->st->base);
+    if (!buf_ok(&e->image))
+        return false;
+    image_swap(e, b);
+    return true;
+}
+
+void body_pack(struct engine *e, struct body *b) {
+    ensure(body_refresh(e, b)); /* nothing can be promised any more; recovery is the way back */
+}
+
+void run_step_begin(struct engine *e, struct run *run, struct arena *arena, struct err *err, struct step *s) {
+    (void)body_refresh(e, run->body); /* an undo without it ends the process */
+    step_begin(e, run->space, run->body->st, arena, err, s);
+    s->ctx.state_bytes = run->body->image.len;
+}
+
 void op_step_begin(struct op *op, struct step *s) {
+    run_step_begin(op->e, op->run, op->call->arena, &op->err, s);
+    s->ctx.origin = op->origin;
+}
+
+void op_sure_step_begin(struct op *op, struct step *s) {
     step_begin(op->e, op->run->space, op->run->body->st, op->call->arena, &op->err, s);
     s->ctx.origin = op->origin;
     s->ctx.state_bytes = op->run->body->image.len;
+    s->is_sure = true;
 }
 
 static bool is_trimming(const struct step *s) {
@@ -77,6 +112,13 @@ static int keep_ledger(struct engine *e, const struct run *run, const struct ste
     return 0;
 }
 
+/* The state is packed when the group is sealed, or before the next step that may have to be undone, so that
+ * steps in one group share it. What is already large is packed after every step: it must not outgrow what an
+ * image may be. */
+static bool is_packed_later(const struct body *b) {
+    return b->image.len < ENGINE_IMAGE_BYTES / 2;
+}
+
 int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable) {
     struct body *b = run->body;
     /* I3: nobody may see an event that is not on its way to disk. Rows of a ledger have no other way there.
@@ -86,8 +128,10 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     if (step_failed(s))
         return ERR_NO_MEMORY;
     b->st->transition_count++;
+    bool is_later = is_packed_later(b);
     buf_clear(&e->image);
-    wire_encode(&e->image, &b->st->base);
+    if (!is_later)
+        wire_encode(&e->image, &b->st->base);
     if (!buf_ok(&e->image))
         return ERR_NO_MEMORY;
     size_t tape_len = b->tape.bytes.len;
@@ -99,9 +143,9 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
         b->tape.next_id = tape_next;
         return ERR_NO_MEMORY;
     }
-    struct buf old = b->image;
-    b->image = e->image;
-    e->image = old;
+    if (!is_later)
+        image_swap(e, b);
+    b->is_image_old = is_later;
     if (is_durable)
         e->open->bytes += s->events.len + b->image.len;
     else
@@ -121,6 +165,7 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
 
 void run_undo(struct engine *e, struct run *run) {
     struct body *b = run->body;
+    ensure(!b->is_image_old);
     State__Execution *old = state__execution__unpack(&wire_heap_allocator, b->image.len, b->image.data);
     ensure(old); /* without it the run in memory is neither old nor new */
     pb_free(b->st);
@@ -129,6 +174,7 @@ void run_undo(struct engine *e, struct run *run) {
 }
 
 int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) {
+    bool is_unchanged = s->is_sure && rc < 0 && rc != ERR_NO_MEMORY;
     if (rc == 0)
         rc = run_settle(s);
     if (rc == 0) {
@@ -138,7 +184,7 @@ int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) {
     }
     for (size_t i = 0; i < s->notice_count; i++)
         notice_log(op->e, op->run, &s->notices[i]);
-    if (rc < 0)
+    if (rc < 0 && !is_unchanged)
         run_undo(op->e, op->run);
     step_done(s);
     return rc;
@@ -148,7 +194,7 @@ void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s
     struct arena arena;
     struct step s;
     arena_init(&arena, ENGINE_ERRAND_BYTES);
-    step_begin(e, run->space, run->body->st, &arena, NULL, &s);
+    run_step_begin(e, run, &arena, NULL, &s);
     fn(&s, arg);
     if (run_keep(e, run, &s, false) < 0)
         run_undo(e, run);

@@ -43,7 +43,7 @@ static void go_signal(struct op *op) {
     if (rc == 0)
         rc = find_for_change(op, req->namespace_, req->workflow_execution, NULL, req->identity, req->n_links);
     if (rc == 0) {
-        op_step_begin(op, &s);
+        op_sure_step_begin(op, &s);
         rc = op_step_end(op, &s, run_signal(&s, req, NULL), true);
     }
     end_change(op, rc, &resp.base);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 
 #define VARINT_BYTES_MAX 10
+#define TAG_BYTES_MAX 5
 #define TAG_TYPE_BITS 3
 
 void packer_init(struct packer *p) {
@@ -57,14 +58,20 @@ static inline size_t varint_bytes(uint64_t v) {
     return v < 0x80 ? 1 : (size_t)(63 - __builtin_clzll(v)) / 7 + 1;
 }
 
-static inline void put_varint(struct packer *p, uint64_t v) {
+/* Writes it so that it ends before `end`; returns where it begins. */
+static inline uint8_t *write_varint(uint8_t *end, uint64_t v) {
     size_t n = varint_bytes(v);
-    uint8_t *room = packer_room(p, n);
-    if (!room)
-        return;
+    uint8_t *begin = end - n;
     for (size_t i = 0; i + 1 < n; i++, v >>= 7)
-        room[i] = (uint8_t)(v | 0x80);
-    room[n - 1] = (uint8_t)v;
+        begin[i] = (uint8_t)(v | 0x80);
+    begin[n - 1] = (uint8_t)v;
+    return begin;
+}
+
+static inline void put_varint(struct packer *p, uint64_t v) {
+    uint8_t *room = packer_room(p, varint_bytes(v));
+    if (room)
+        (void)write_varint(room + varint_bytes(v), v);
 }
 
 static void put_little_endian(struct packer *p, uint64_t v, size_t n) {
@@ -77,9 +84,20 @@ static inline void put_tag(struct packer *p, uint32_t id, unsigned type) {
     put_varint(p, (uint64_t)id << TAG_TYPE_BITS | type);
 }
 
+/* A number and, in front of it, its tag: a plain value, or the length of what follows. */
+static inline void put_tagged(struct packer *p, uint32_t id, unsigned type, uint64_t v) {
+    if (__builtin_expect(p->at < VARINT_BYTES_MAX + TAG_BYTES_MAX, 0)) {
+        put_varint(p, v);
+        put_tag(p, id, type);
+        return;
+    }
+    uint8_t *begin = write_varint(p->space + p->at, v);
+    begin = write_varint(begin, (uint64_t)id << TAG_TYPE_BITS | type);
+    p->at = (size_t)(begin - p->space);
+}
+
 void packer_prefix(struct packer *p, uint32_t field, size_t length) {
-    put_varint(p, length);
-    put_tag(p, field, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
+    put_tagged(p, field, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, length);
 }
 
 /* single values */
@@ -222,13 +240,12 @@ static bool is_present(const ProtobufCFieldDescriptor *f, const ProtobufCMessage
     switch (f->label) {
     case PROTOBUF_C_LABEL_REQUIRED:
         return true;
-    case PROTOBUF_C_LABEL_NONE:
-        return !is_zero(f->type, member);
     case PROTOBUF_C_LABEL_OPTIONAL:
         if (is_pointer(f->type))
             return load_pointer(member) && load_pointer(member) != f->default_value;
         return load32(quantifier) != 0;
-    case PROTOBUF_C_LABEL_REPEATED:
+    case PROTOBUF_C_LABEL_NONE: /* put_plain() */
+    case PROTOBUF_C_LABEL_REPEATED: /* put_list() */
         break;
     }
     return false;
@@ -264,11 +281,21 @@ static size_t element_bytes(ProtobufCType type) {
     return sizeof(uint32_t);
 }
 
+static void put_messages(struct packer *p, const ProtobufCFieldDescriptor *f, ProtobufCMessage *const *list,
+                         size_t count) {
+    for (size_t i = count; i > 0; i--)
+        packer_prefix(p, f->id, packer_message(p, list[i - 1]));
+}
+
 static void put_list(struct packer *p, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m) {
     size_t count;
     memcpy(&count, (const char *)m + f->quantifier_offset, sizeof(count));
     if (!count)
         return;
+    if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
+        put_messages(p, f, load_pointer((const char *)m + f->offset), count);
+        return;
+    }
     size_t step = element_bytes(f->type), before = p->size - p->at;
     bool is_packed = f->flags & PROTOBUF_C_FIELD_FLAG_PACKED;
     const char *list = load_pointer((const char *)m + f->offset);
@@ -289,6 +316,51 @@ static void put_unknown(struct packer *p, const ProtobufCMessage *m) {
     }
 }
 
+static void put_number(struct packer *p, const ProtobufCFieldDescriptor *f, uint64_t v) {
+    if (v)
+        put_tagged(p, f->id, PROTOBUF_C_WIRE_TYPE_VARINT, v);
+}
+
+static void put_text(struct packer *p, const ProtobufCFieldDescriptor *f, const char *text) {
+    if (!text || !*text)
+        return;
+    size_t n = strlen(text);
+    put_bytes(p, text, n);
+    packer_prefix(p, f->id, p->failed ? 0 : n);
+}
+
+static void put_nested(struct packer *p, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m) {
+    if (m)
+        packer_prefix(p, f->id, packer_message(p, m));
+}
+
+/* What nearly all fields are: looked at once, for whether it is there and for what it is. */
+static void put_plain(struct packer *p, const ProtobufCFieldDescriptor *f, const void *member) {
+    switch (f->type) {
+    case PROTOBUF_C_TYPE_STRING:
+        put_text(p, f, load_pointer(member));
+        return;
+    case PROTOBUF_C_TYPE_MESSAGE:
+        put_nested(p, f, load_pointer(member));
+        return;
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_UINT64:
+        put_number(p, f, load64(member));
+        return;
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_ENUM:
+        put_number(p, f, sign_extended(member));
+        return;
+    case PROTOBUF_C_TYPE_BOOL:
+        put_number(p, f, load32(member) != 0);
+        return;
+    default:
+        if (!is_zero(f->type, member))
+            put_field(p, f, member);
+        return;
+    }
+}
+
 size_t packer_message(struct packer *p, const ProtobufCMessage *m) {
     size_t before = p->size - p->at;
     const ProtobufCMessageDescriptor *d = m->descriptor;
@@ -298,6 +370,8 @@ size_t packer_message(struct packer *p, const ProtobufCMessage *m) {
         const char *member = (const char *)m + f->offset;
         if (f->label == PROTOBUF_C_LABEL_REPEATED)
             put_list(p, f, m);
+        else if (f->label == PROTOBUF_C_LABEL_NONE && !(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF))
+            put_plain(p, f, member);
         else if (is_present(f, m, member))
             put_field(p, f, member);
     }
