@@ -434,6 +434,9 @@ uint64_t group_last_change(const struct engine *e);
 void run_effect(struct engine *e, struct run *run, const struct effect *fx);
 /* Puts what lists show of the run into the batch, if that has changed (visibility.c). */
 void visibility_seal(struct group *g, struct run *run);
+/* What can be asked about a run and changes with its state, for the row of the state. */
+void visibility_seal_moving(struct group *g, const State__Execution *st, struct write *w);
+void visibility_loaded(struct run *run); /* as the store has it */
 /* After a commit: tell readers and queries of this run. */
 void readers_wake(struct engine *e, struct run *run);
 

@@ -121,6 +121,7 @@ static void seal_run(struct group *g, struct group_run *gr) {
     w->is_ready = placing.is_ready;
     w->status = st->status;
     w->is_first = !body->is_written;
+    visibility_seal_moving(g, st, w);
     w->is_in_place = body->is_written && placing_eq(&placing, &body->placing);
     if (st->next_event_id > body->grouped_next_id) {
         struct write *h = batch_write(&g->batch, WRITE_HISTORY);

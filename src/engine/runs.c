@@ -208,6 +208,7 @@ static void body_loaded(struct read *r, const struct row *row) {
     run->e->body_count++;
     list_append(&run->e->recent, &run->recent);
     run_set_due(run->e, run);
+    visibility_loaded(run);
 }
 
 static void load_done(struct read *r, int rc) {

@@ -2,8 +2,9 @@
  *
  * Lengths and sizes of histories are shown once a run is closed, so most steps
  * of an open run change nothing here; the digest of what was written last
- * tells. After a body was dropped and loaded again the digest is not known,
- * and the row is written once more than needed. Failure to allocate ends the
+ * tells. After a body was dropped and loaded again the digest is not known
+ * (but for schedules, which may be loaded for each action), and the row is
+ * written once more than needed. Failure to allocate ends the
  * process, as everywhere while a group is sealed. */
 #include "core/batch.h"
 #include "core/filter_value.h"
@@ -15,6 +16,7 @@
 #define FNV_OFFSET UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME UINT64_C(0x100000001b3)
 #define BUILT_IN_MAX 20
+#define MOVING_MAX 3
 
 /* Attributes of one run, being gathered. Everything they point to is in the batch. */
 struct gathering {
@@ -24,9 +26,9 @@ struct gathering {
     size_t count;
 };
 
-/* Eight bytes at a time: this is done for every commit of every run. */
-static uint64_t digest_of(struct str bytes) {
-    uint64_t h = FNV_OFFSET ^ bytes.n;
+/* Eight bytes at a time: this is done for every commit of every run. Never 0. */
+static uint64_t digest_add(uint64_t h, struct str bytes) {
+    h ^= bytes.n;
     for (size_t i = 0; i < bytes.n; i += sizeof(uint64_t)) {
         uint64_t word = 0;
         memcpy(&word, bytes.p + i, MIN(bytes.n - i, sizeof(word)));
@@ -96,11 +98,7 @@ static void add_schedule(struct gathering *g, const State__Execution *st) {
     add_text(g, "ScheduleId", sched->schedule_id);
     add_text(g, "RunId", st->run_id);
     add_value(g, "TemporalSchedulePaused", value_int(is_paused));
-    add_value(g, "ScheduleRunningWorkflowCount", value_int(schedule_running_count(st)));
-    add_value(g, "ScheduleBufferedStartsCount", value_int(schedule_waiting_count(st)));
     add_us(g, "StartTime", st->start_us);
-    if (sched->n_future_us && !is_paused)
-        add_us(g, "ScheduleNextActionTime", sched->future_us[0]);
     if (sched->idle_close_us)
         add_us(g, "ScheduleIdleCloseTime", sched->idle_close_us);
     if (sched->schedule->extras)
@@ -108,6 +106,21 @@ static void add_schedule(struct gathering *g, const State__Execution *st) {
                   sched->schedule->extras->n_holiday_calendars);
     if (st->close_us)
         add_us(g, "CloseTime", st->close_us);
+}
+
+void visibility_seal_moving(struct group *g, const State__Execution *st, struct write *w) {
+    const State__Schedule *sched = st->schedule;
+    struct gathering all = {.arena = &g->batch.arena};
+    if (!sched)
+        return;
+    all.list = arena_array(all.arena, struct attribute, MOVING_MAX);
+    ensure(all.list);
+    add_value(&all, "ScheduleRunningWorkflowCount", value_int(schedule_running_count(st)));
+    add_value(&all, "ScheduleBufferedStartsCount", value_int(schedule_waiting_count(st)));
+    if (sched->n_future_us && !sched->schedule->state->paused)
+        add_us(&all, "ScheduleNextActionTime", sched->future_us[0]);
+    w->attributes = all.list;
+    w->attribute_count = all.count;
 }
 
 /* Nothing can be asked about a batch job but whether it is one. */
@@ -138,25 +151,22 @@ static void add_own(struct gathering *g, const Common__SearchAttributes__Indexed
     g->count++;
 }
 
-static void gather(struct group *g, struct run *run, struct write *w) {
+static struct gathering gather(struct arena *a, const struct run *run) {
     const State__Execution *st = run->body->st;
     size_t own_count = st->search_attributes ? st->search_attributes->n_indexed_fields : 0;
-    struct gathering all = {.arena = &g->batch.arena, .ns = run->space->st};
+    struct gathering all = {.arena = a, .ns = run->space->st};
     all.list = arena_array(all.arena, struct attribute, BUILT_IN_MAX + own_count);
     ensure(all.list);
     (st->schedule ? add_schedule : st->batch ? add_batch : add_built_ins)(&all, st);
     ensure(all.count <= BUILT_IN_MAX);
     for (size_t i = 0; i < own_count; i++)
         add_own(&all, st->search_attributes->indexed_fields[i]);
-    w->attributes = all.list;
-    w->attribute_count = all.count;
+    return all;
 }
 
 /* What a list answers with. */
 static const ProtobufCMessage *listed(struct arena *a, const struct body *body) {
     const State__Execution *st = body->st;
-    if (st->schedule)
-        return (const ProtobufCMessage *)schedule_list_entry(st, body->image.len, a);
     if (st->batch)
         return (const ProtobufCMessage *)batch_info(st, a);
     Workflow__WorkflowExecutionInfo *i = execution_info(a, st);
@@ -174,7 +184,7 @@ static void pack_listed(struct engine *e, const struct body *body, struct packer
     ensure(packer_ok(p));
 }
 
-static void write_row(struct group *g, struct run *run, struct str info) {
+static void write_row(struct group *g, const struct run *run, struct str info, const struct gathering *all) {
     const State__Execution *st = run->body->st;
     struct write *w = batch_add(&g->batch, WRITE_VISIBILITY);
     ensure(w);
@@ -184,17 +194,63 @@ static void write_row(struct group *g, struct run *run, struct str info) {
     w->start_us = st->start_us;
     w->close_us = st->close_us ? st->close_us : CLOCK_NEVER;
     w->body = str_bytes(arena_dup(&g->batch.arena, info.p, info.n), info.n);
-    ensure(w->body.p);
-    gather(g, run, w);
+    ensure(w->body.p || !info.n);
+    w->attributes = all->list;
+    w->attribute_count = all->count;
+}
+
+/* True: what lists show has changed, and will be written. */
+static bool is_news(struct run *run, uint64_t digest) {
+    if (run->body->listed_digest == digest || run->is_removed)
+        return false;
+    run->body->listed_digest = digest;
+    return true;
+}
+
+/* schedules: a list answers with their state, and what can be asked about them rarely changes */
+
+static uint64_t digest_add_value(uint64_t h, const struct value *v) {
+    if (v->kind == VALUE_TEXT)
+        return digest_add(h, v->text);
+    const void *number = v->kind == VALUE_INT ? (const void *)&v->number : (const void *)&v->real;
+    return digest_add(h, str_bytes(number, sizeof(uint64_t)));
+}
+
+static uint64_t digest_of(const struct gathering *all) {
+    uint64_t h = FNV_OFFSET;
+    for (size_t i = 0; i < all->count; i++) {
+        h = digest_add(h, all->list[i].name);
+        for (size_t k = 0; k < all->list[i].count; k++)
+            h = digest_add_value(h, &all->list[i].values[k]);
+    }
+    return h;
+}
+
+void visibility_loaded(struct run *run) {
+    struct arena *scratch = &run->e->scratch;
+    if (!run->body->st->schedule)
+        return;
+    arena_clear(scratch);
+    struct gathering all = gather(scratch, run);
+    run->body->listed_digest = digest_of(&all);
+}
+
+static void seal_schedule(struct group *g, struct run *run) {
+    struct gathering all = gather(&g->batch.arena, run);
+    if (is_news(run, digest_of(&all)))
+        write_row(g, run, (struct str){NULL, 0}, &all);
 }
 
 void visibility_seal(struct group *g, struct run *run) {
+    if (run->body->st->schedule) {
+        seal_schedule(g, run);
+        return;
+    }
     struct packer p uninitialized;
     pack_listed(g->e, run->body, &p);
-    uint64_t digest = digest_of(packer_str(&p));
-    if (run->body->listed_digest != digest && !run->is_removed) {
-        run->body->listed_digest = digest;
-        write_row(g, run, packer_str(&p));
+    if (is_news(run, digest_add(FNV_OFFSET, packer_str(&p)))) {
+        struct gathering all = gather(&g->batch.arena, run);
+        write_row(g, run, packer_str(&p), &all);
     }
     packer_done(&p);
 }

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "core/filter.h"
 #include "core/filter_value.h"
+#include "core/schedule.h"
 #include "engine/question.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
@@ -28,6 +29,7 @@ struct listing {
     const ProtobufCMessage *empty; /* an answer without fields */
 
     struct answer answer;
+    bool failed; /* no memory for a row */
     size_t row_count;
     size_t bytes; /* of the rows; the store stops at its limit for them */
     struct visibility_place last;
@@ -46,6 +48,18 @@ struct wanted {
 
 /* rows */
 
+/* A schedule is shown as its state is. False: there is no memory. */
+static bool add_schedule(struct op *op, struct str state) {
+    struct arena *scratch = &op->e->scratch;
+    ProtobufCAllocator allocator = wire_arena_allocator(scratch);
+    arena_clear(scratch);
+    State__Execution *st = state__execution__unpack(&allocator, state.n, (const uint8_t *)state.p);
+    Schedule__ScheduleListEntry *entry = st ? schedule_list_entry(st, state.n, scratch) : NULL;
+    if (entry)
+        wire_add_message_field(&op->page, FIELD_EXECUTIONS, &entry->base);
+    return entry;
+}
+
 static void list_row(struct op *op, struct listing *l, const struct row *row) {
     if (l->row_count == l->size) {
         l->has_more = true; /* one more than asked for, so that the last page has no token */
@@ -54,7 +68,10 @@ static void list_row(struct op *op, struct listing *l, const struct row *row) {
     l->row_count++;
     l->bytes += row->body.n;
     l->last = (struct visibility_place){row->close_us, row->start_us, row->run_id};
-    wire_add_bytes_field(&op->page, FIELD_EXECUTIONS, row->body);
+    if (l->subject == FILTER_SCHEDULES)
+        l->failed |= !add_schedule(op, row->body);
+    else
+        wire_add_bytes_field(&op->page, FIELD_EXECUTIONS, row->body);
 }
 
 /* The group's value, as a keyword. */
@@ -129,7 +146,8 @@ static int read_page(struct op *op, struct listing *l) {
                             .where = where,
                             .after = l->has_after ? &q->after : NULL,
                             .limit = l->size + 1,
-                            .bytes_max = ENGINE_LIST_PAGE_BYTES};
+                            .bytes_max = ENGINE_LIST_PAGE_BYTES,
+                            .wants_state = l->subject == FILTER_SCHEDULES && !l->is_count};
     if (l->filter.is_grouped)
         q->read.group_by = STR("ExecutionStatus");
     return op_ask(op, q, &l->answer, read_row);
@@ -161,7 +179,7 @@ static void go_read(struct op *op) {
         rc = err_std(&op->err, l->answer.rc);
     if (rc == 0 && (l->has_more || l->bytes >= ENGINE_LIST_PAGE_BYTES))
         add_token(op, l);
-    if (rc == 0 && (!buf_ok(&op->page) || arena_failed(op->call->arena)))
+    if (rc == 0 && (l->failed || !buf_ok(&op->page) || arena_failed(op->call->arena)))
         rc = op_out_of_memory(op);
     if (rc == 0 && l->is_count)
         order_groups(l->count);

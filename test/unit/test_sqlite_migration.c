@@ -111,6 +111,8 @@ static void check_old_rows(struct store *s) {
 
 /* Run 3 is a schedule; its next action is a value of its own, as version 1 has them. */
 static const char schedule_1[] =
+    "INSERT INTO executions (namespace_id, run_id, workflow_id, status, ready, state)"
+    " VALUES (x'00000000000000000000000000000001', x'00000000000000000000000000000003', 'sched', 1, 0, x'74');"
     "INSERT INTO visibility (namespace_id, run_id, close_ns, start_ns, division, body)"
     " VALUES (x'00000000000000000000000000000001', x'00000000000000000000000000000003',"
     " 9223372036854775807, 6000, 'd', x'73');"
@@ -120,7 +122,11 @@ static const char schedule_1[] =
     " (x'00000000000000000000000000000001', x'00000000000000000000000000000003',"
     " 9223372036854775807, 6000, 'ScheduleRunningWorkflowCount', 2),"
     " (x'00000000000000000000000000000001', x'00000000000000000000000000000003',"
-    " 9223372036854775807, 6000, 'Mine', 5);";
+    " 9223372036854775807, 6000, 'Mine', 5),"
+    " (x'00000000000000000000000000000001', x'00000000000000000000000000000002',"
+    " 9223372036854775807, 5000, 'TemporalScheduledById', 'sched'),"
+    " (x'00000000000000000000000000000001', x'00000000000000000000000000000002',"
+    " 9223372036854775807, 5000, 'TemporalScheduledStartTime', 4000);";
 
 static void check_finds(struct store *s, const char *name, int64_t number, const char *want) {
     struct value v = value_int(number);
@@ -141,6 +147,7 @@ static void check_finds(struct store *s, const char *name, int64_t number, const
 
 TEST(what_a_schedule_of_an_older_file_is_found_by_moves_with_it) {
     static const char found[] = " 000000000001 000000000003 '' '' 's' never never - 0 0 start 6 count 0\n";
+    static const char started[] = " 000000000001 000000000002 '' '' 'v' never never - 0 0 start 5 count 0\n";
     struct fixture f;
     struct commit c;
     make_version_1(&f);
@@ -152,11 +159,12 @@ TEST(what_a_schedule_of_an_older_file_is_found_by_moves_with_it) {
         check_finds(f.store, "ScheduleRunningWorkflowCount", 2, found);
         check_finds(f.store, "ScheduleBufferedStartsCount", 0, "");
         check_finds(f.store, "Mine", 5, found);
+        check_finds(f.store, "TemporalScheduledStartTime", 4000, started);
         struct value next = value_int(78000);
         struct attribute later = {STR("ScheduleNextActionTime"), &next, 1};
-        struct write *w = commit_add(&c, WRITE_VISIBILITY, id(1), id(3));
-        w->start_us = 6;
-        w->body = STR("s");
+        struct write *w = commit_add(&c, WRITE_EXECUTION, id(1), id(3));
+        w->workflow_id = STR("sched");
+        w->body = STR("t");
         w->attributes = &later;
         w->attribute_count = 1;
         if (!arena_failed(&c.batch.arena))
@@ -164,7 +172,7 @@ TEST(what_a_schedule_of_an_older_file_is_found_by_moves_with_it) {
         check_finds(f.store, "ScheduleNextActionTime", 77000, "");
         check_finds(f.store, "ScheduleNextActionTime", 78000, found);
         check_finds(f.store, "ScheduleRunningWorkflowCount", 2, "");
-        check_finds(f.store, "Mine", 5, "");
+        check_finds(f.store, "Mine", 5, found);
     }
     fixture_done(&f);
     batch_done(&c.batch);

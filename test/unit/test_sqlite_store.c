@@ -276,9 +276,13 @@ static uint64_t hash_file(const char *path) {
 
 static const char become_version_2[] = "DROP TABLE deployments;"
                                        "DROP TABLE backlog;"
-                                       "ALTER TABLE visibility DROP COLUMN next_action_ns;"
-                                       "ALTER TABLE visibility DROP COLUMN running_count;"
-                                       "ALTER TABLE visibility DROP COLUMN buffered_count;"
+                                       "DROP INDEX visibility_scheduled_by;"
+                                       "DROP INDEX visibility_scheduled_at;"
+                                       "ALTER TABLE visibility DROP COLUMN scheduled_by;"
+                                       "ALTER TABLE visibility DROP COLUMN scheduled_ns;"
+                                       "ALTER TABLE executions DROP COLUMN next_action_ns;"
+                                       "ALTER TABLE executions DROP COLUMN running_count;"
+                                       "ALTER TABLE executions DROP COLUMN buffered_count;"
                                        "PRAGMA user_version = 2;";
 
 TEST(sqlite_refuses_a_newer_schema_and_leaves_it_alone) {

@@ -57,7 +57,8 @@ static void write_execution(struct mem_disk *d, const struct write *w) {
                     .due_us = w->due_us,
                     .close_us = w->close_us,
                     .is_ready = w->is_ready};
-    struct mem_row *row = mem_row_new(&r, w->status);
+    struct mem_row *row = mem_row_new_listed(&r, w->attributes, w->attribute_count);
+    row->status = w->status;
     row->key = mem_key_run(w->namespace_id, w->run_id);
     ensure_claims(d, w, &row->key);
     mem_table_put(&d->executions, row);
@@ -289,6 +290,8 @@ void mem_disk_query(const struct mem_disk *d, const struct read *r, struct mem_t
     find(d, r, ret);
     for (size_t i = 0; i < ret->count; i++) {
         struct row row = answer_row(&ret->rows[i]->row, r->kind);
+        if (r->wants_state)
+            row.body = mem_visibility_state(d, ret->rows[i]);
         ret->rows[i] = mem_row_new(&row, 0);
     }
 }

@@ -68,6 +68,7 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w);
 /* what lists show */
 
 void mem_visibility_put(struct mem_disk *d, const struct write *w);
+struct str mem_visibility_state(const struct mem_disk *d, const struct mem_row *listed);
 void mem_visibility_find(const struct mem_disk *d, const struct read *r, struct mem_table *found);
 void mem_visibility_count(const struct mem_disk *d, const struct read *r,
                           struct mem_table *ret); /* new rows */

@@ -37,24 +37,52 @@ static int compare_listed(const void *pa, const void *pb) {
     return compare_places(&a, &b);
 }
 
-static bool is_listed(const struct mem_row *row, const struct read *r) {
+/* NULL: it has no state (any more). */
+static const struct mem_row *execution_of(const struct mem_disk *d, const struct mem_row *listed) {
+    struct mem_key key = mem_key_run(listed->row.namespace_id, listed->row.run_id);
+    size_t i = mem_table_seek(&d->executions, &key);
+    return mem_table_has(&d->executions, i, &key) ? d->executions.rows[i] : NULL;
+}
+
+struct str mem_visibility_state(const struct mem_disk *d, const struct mem_row *listed) {
+    const struct mem_row *execution = execution_of(d, listed);
+    return execution ? execution->row.body : (struct str){NULL, 0};
+}
+
+/* Some can be asked about it, others about its state. */
+static bool passes(const struct mem_disk *d, const struct mem_row *listed, const struct predicate *where) {
+    const struct mem_row *execution = execution_of(d, listed);
+    size_t own = listed->attribute_count, moving = execution ? execution->attribute_count : 0;
+    if (!moving)
+        return predicate_holds(where, listed->attributes, own);
+    struct attribute *all = mem_disk_alloc(NULL, (own + moving) * sizeof(*all));
+    if (own)
+        memcpy(all, listed->attributes, own * sizeof(*all));
+    memcpy(all + own, execution->attributes, moving * sizeof(*all));
+    bool holds = predicate_holds(where, all, own + moving);
+    mem_free(all);
+    return holds;
+}
+
+static bool is_listed(const struct mem_disk *d, const struct mem_row *row, const struct read *r) {
     struct visibility_place place = place_of(&row->row);
     if (!uuid_eq(row->row.namespace_id, r->namespace_id))
         return false;
     if (r->after && compare_places(r->after, &place) >= 0)
         return false;
-    return predicate_holds(r->where, row->attributes, row->attribute_count);
+    return passes(d, row, r->where);
 }
 
 void mem_visibility_find(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
     size_t bytes = 0, n = 0;
     for (size_t i = 0; i < d->visibility.count; i++)
-        if (is_listed(d->visibility.rows[i], r))
+        if (is_listed(d, d->visibility.rows[i], r))
             mem_table_append(found, d->visibility.rows[i]);
     if (found->count)
         qsort(found->rows, found->count, sizeof(struct mem_row *), compare_listed);
     while (n < MIN(found->count, r->limit)) {
-        bytes += found->rows[n++]->row.body.n;
+        const struct mem_row *row = found->rows[n++];
+        bytes += (r->wants_state ? mem_visibility_state(d, row) : row->row.body).n;
         if (r->bytes_max && bytes >= r->bytes_max)
             break;
     }
@@ -90,7 +118,7 @@ static int compare_groups(const void *pa, const void *pb) {
 
 void mem_visibility_count(const struct mem_disk *d, const struct read *r, struct mem_table *ret) {
     for (size_t i = 0; i < d->visibility.count; i++)
-        if (is_listed(d->visibility.rows[i], r))
+        if (is_listed(d, d->visibility.rows[i], r))
             count_one(ret, r->namespace_id, group_of(d->visibility.rows[i], r->group_by));
     if (ret->count)
         qsort(ret->rows, ret->count, sizeof(struct mem_row *), compare_groups);

@@ -120,8 +120,11 @@ static void give_execution(const struct bulk_cursor *c, sqlite3_context *out, in
     case 4:
         sqlite3_result_int(out, x->is_ready);
         return;
-    default:
+    case 5:
         give_blob(out, x->body);
+        return;
+    default:
+        give_value(out, sqlite_moving_value(x, (size_t)at - 6));
         return;
     }
 }
@@ -171,6 +174,14 @@ static void give_ledger(const struct bulk_cursor *c, sqlite3_context *out, int a
 
 /* tables */
 
+static const char execution_columns[] =
+    "namespace_id, run_id, workflow_id, status, due_us, close_us, ready, state"
+#define COLUMN(name, column, number)
+#define MOVING(name, column, number) ", " #column
+#include "store/sqlite/columns.def"
+#undef COLUMN
+    ;
+
 static const char entry_columns[] = "namespace_id, run_id, close_ns, start_ns, body"
 #define COLUMN(name, column, number) ", " #column
 #include "store/sqlite/columns.def"
@@ -186,8 +197,7 @@ struct bulk_table {
 };
 
 static const struct bulk_table tables[BULK_COUNT] = {
-    {BULK_EXECUTIONS, "executions", "ROLLBACK",
-     "namespace_id, run_id, workflow_id, status, due_us, close_us, ready, state", give_execution},
+    {BULK_EXECUTIONS, "executions", "ROLLBACK", execution_columns, give_execution},
     {BULK_HISTORY, "history", "ROLLBACK", "namespace_id, run_id, first_event_id, last_event_id, events",
      give_history},
     {BULK_CURRENT, "current_runs", "REPLACE", "namespace_id, run_id, workflow_id", give_current},

@@ -70,6 +70,23 @@ void sqlite_entry_columns(const struct write *x, const struct value *ret[SQLITE_
     }
 }
 
+static const struct value *value_of(const struct write *x, struct str name) {
+    for (size_t i = 0; i < x->attribute_count; i++)
+        if (str_eq(x->attributes[i].name, name) && x->attributes[i].count)
+            return x->attributes[i].values;
+    return NULL;
+}
+
+const struct value *sqlite_moving_value(const struct write *x, size_t nth) {
+    static const struct str names[] = {
+#define COLUMN(name, column, number)
+#define MOVING(name, column, number) {name, sizeof(name) - 1},
+#include "store/sqlite/columns.def"
+#undef COLUMN
+    };
+    return x->attribute_count ? value_of(x, names[nth]) : NULL;
+}
+
 /* The order's own names have no row either. */
 bool sqlite_entry_has_row(const struct attribute *a) {
     return !sql_column(a->name);
@@ -84,6 +101,17 @@ static void bind_value(sqlite3_stmt *st, int at, const struct value *v) {
         sqlite3_bind_int64(st, at, v->number);
     else
         sqlite3_bind_double(st, at, v->real);
+}
+
+void sqlite_bind_moving(sqlite3_stmt *st, const struct write *x) {
+    static const int numbers[] = {
+#define COLUMN(name, column, number)
+#define MOVING(name, column, number) number,
+#include "store/sqlite/columns.def"
+#undef COLUMN
+    };
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        bind_value(st, numbers[i], sqlite_moving_value(x, i));
 }
 
 static void bind_place(sqlite3_stmt *st, const struct write *x) {

@@ -177,6 +177,9 @@ extern const char sqlite_entry_refresh_sql[]; /* of one that stays where it is *
 
 /* The values that have a column, in the order of columns.def; NULL: none. */
 void sqlite_entry_columns(const struct write *x, const struct value *ret[SQLITE_COLUMN_COUNT]);
+/* Of an execution: the n-th of those that are written with its state; NULL: it has none. */
+const struct value *sqlite_moving_value(const struct write *x, size_t nth);
+void sqlite_bind_moving(sqlite3_stmt *st, const struct write *x);
 bool sqlite_entry_has_row(const struct attribute *a); /* in visibility_attributes */
 bool sqlite_entry_write(struct sqlite_writer *w, const struct write *x);
 
@@ -221,8 +224,9 @@ int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const char *path,
                         struct err *reterr) must_check;
 void sqlite_reader_read(struct sqlite_reader *rd, struct read *r);
 void sqlite_reader_stop(struct sqlite_reader *rd);
-/* READ_VISIBILITY*: each row goes to `row`, on this thread. With `looks` it may take several statements; then the
- * caller sees to it that they read one state. SQLite's code of the end, SQLITE_DONE when all went well. */
+/* READ_VISIBILITY*: each row goes to `row`, on this thread. With `looks` it may take several statements; then
+ * the caller sees to it that they read one state. SQLite's code of the end, SQLITE_DONE when all went well.
+ */
 int sqlite_read_visibility(sqlite3 *db, const struct read *r, bool looks,
                            void (*row)(void *ctx, const struct row *row), void *ctx);
 

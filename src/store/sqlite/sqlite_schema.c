@@ -43,6 +43,14 @@ struct migration {
     "DELETE FROM visibility_attributes WHERE (namespace_id, run_id) IN"                                      \
     "  (SELECT namespace_id, run_id FROM visibility WHERE division IS NOT NULL) AND name = '" name "';"
 
+/* The values of a name, from their rows to a column that is there. */
+#define TAKE_COLUMN(column, name)                                                                            \
+    "UPDATE visibility SET " column " = (SELECT value FROM visibility_attributes a"                          \
+    "  WHERE a.namespace_id = visibility.namespace_id AND a.run_id = visibility.run_id"                      \
+    "  AND a.name = '" name "') WHERE (namespace_id, run_id) IN"                                             \
+    "  (SELECT namespace_id, run_id FROM visibility_attributes WHERE name = '" name "');"                    \
+    "DELETE FROM visibility_attributes WHERE name = '" name "';"
+
 static const struct migration migrations[] = {
     {1, "CREATE TABLE namespaces ("
         "  namespace_id BLOB NOT NULL PRIMARY KEY,"
@@ -153,6 +161,28 @@ static const struct migration migrations[] = {
         "  body BLOB NOT NULL,"
         "  PRIMARY KEY (namespace_id, lane, number)"
         ") WITHOUT ROWID;"},
+    /* What changes with every action of a schedule goes to where its state is written anyway, and what lists
+     * show of it is read there. Two of the columns serve those whom a schedule starts. */
+    {7,
+     "ALTER TABLE executions ADD COLUMN next_action_ns;"
+     "ALTER TABLE executions ADD COLUMN running_count;"
+     "ALTER TABLE executions ADD COLUMN buffered_count;"
+     "UPDATE executions SET next_action_ns = v.next_action_ns, running_count = v.running_count,"
+     "  buffered_count = v.buffered_count FROM visibility v WHERE v.division IS NOT NULL"
+     "  AND v.namespace_id = executions.namespace_id AND v.run_id = executions.run_id;"
+     "UPDATE visibility SET next_action_ns = NULL, running_count = NULL WHERE division IS NOT NULL;"
+     "UPDATE visibility SET body = x'' WHERE division = 'TemporalScheduler';"
+     "ALTER TABLE visibility DROP COLUMN buffered_count;"
+     "ALTER TABLE visibility RENAME COLUMN running_count TO scheduled_by;"
+     "ALTER TABLE visibility RENAME COLUMN next_action_ns TO scheduled_ns;" TAKE_COLUMN(
+         "scheduled_by", "TemporalScheduledById")
+         TAKE_COLUMN("scheduled_ns",
+                     "TemporalScheduledStartTime") "CREATE INDEX visibility_scheduled_by"
+                                                   "  ON visibility (namespace_id, scheduled_by, close_ns, "
+                                                   "start_ns, run_id) WHERE scheduled_by IS NOT NULL;"
+                                                   "CREATE INDEX visibility_scheduled_at ON visibility "
+                                                   "(namespace_id, scheduled_ns)"
+                                                   "  WHERE scheduled_ns IS NOT NULL;"},
 };
 
 static int pragma_get(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *reterr) {

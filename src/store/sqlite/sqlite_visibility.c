@@ -11,6 +11,9 @@
 #include "store/sqlite/sqlite_int.h"
 #include "store/sqlite/sqlite_where.h"
 
+#define STATE_SQL                                                                                            \
+    "(SELECT x.state FROM executions x WHERE x.namespace_id = v.namespace_id AND x.run_id = v.run_id)"
+
 /* One value of the leading test, or everything when there is none. */
 static void add_from(struct sql_text *q, const struct read *r, const struct predicate *lead,
                      const struct value *v) {
@@ -64,7 +67,8 @@ static void add_limit(struct sql_text *q, size_t limit) {
 static void add_page(struct sql_text *q, const struct read *r, const struct predicate *lead,
                      const struct value *v) {
     const char *from = lead && !sql_column(lead->name) ? "d" : "v";
-    sql_add(q, "SELECT v.run_id, v.close_ns, v.start_ns, v.body");
+    sql_add(q, "SELECT v.run_id, v.close_ns, v.start_ns, ");
+    sql_add(q, r->wants_state ? STATE_SQL : "v.body");
     add_from(q, r, lead, v);
     if (r->after)
         add_after(q, r->after, !lead && sql_has_prefix(r->where) ? "+v" : from);

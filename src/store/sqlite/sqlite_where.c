@@ -15,6 +15,10 @@
     "lower(substr(hex(v.run_id),1,8)||'-'||substr(hex(v.run_id),9,4)||'-'||substr(hex(v.run_id),13,4)"       \
     "||'-'||substr(hex(v.run_id),17,4)||'-'||substr(hex(v.run_id),21,12))"
 
+/* Of the row v, but written with its state. */
+#define MOVING_SQL(column)                                                                                   \
+    "(SELECT x." column " FROM executions x WHERE x.namespace_id = v.namespace_id AND x.run_id = v.run_id)"
+
 struct column {
     struct str name;
     const char *sql;
@@ -27,6 +31,8 @@ static const struct column columns[] = {
     { (name), sizeof(name) - 1 }
 #define COLUMN(name, column, number)                                                                         \
     {NAMED(name), "v." #column, "v." #column " IS NOT NULL", "v." #column " IS NULL"},
+#define MOVING(name, column, number)                                                                         \
+    {NAMED(name), MOVING_SQL(#column), MOVING_SQL(#column) " IS NOT NULL", MOVING_SQL(#column) " IS NULL"},
 #include "store/sqlite/columns.def"
 #undef COLUMN
     {NAMED("RunId"), RUN_ID_TEXT, "1", "0"},
@@ -258,7 +264,8 @@ void sql_add_predicate(struct sql_text *q, const struct predicate *p) {
 }
 
 static bool has_index(struct str name) {
-    static const char *const led[] = {"WorkflowId", "WorkflowType", "TaskQueue", "ExecutionStatus"};
+    static const char *const led[] = {"WorkflowId", "WorkflowType", "TaskQueue", "ExecutionStatus",
+                                      "TemporalScheduledById"};
     for (size_t i = 0; i < ARRAY_LEN(led); i++)
         if (str_is(name, led[i]))
             return true;

@@ -23,14 +23,26 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
                          " ON CONFLICT (namespace_id) DO UPDATE SET name = ?2, body = ?3",
     [WRITER_NAMESPACE_GONE] = "DELETE FROM namespaces WHERE namespace_id = ?1",
     [WRITER_EXECUTION] =
-        "INSERT INTO executions (namespace_id, run_id, workflow_id, status, due_us, close_us, ready, state)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-    [WRITER_EXECUTION_MOVE] =
-        "UPDATE executions SET workflow_id = ?3, status = ?4, due_us = ?5,"
-        " close_us = ?6, ready = ?7, state = ?8 WHERE namespace_id = ?1 AND run_id = ?2",
+        "INSERT INTO executions (namespace_id, run_id, workflow_id, status, due_us, close_us, ready, state"
+#define COLUMN(name, column, number)
+#define MOVING(name, column, number) ", " #column
+#include "store/sqlite/columns.def"
+        ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8"
+#define MOVING(name, column, number) ", ?" #number
+#include "store/sqlite/columns.def"
+        ")",
+    [WRITER_EXECUTION_MOVE] = "UPDATE executions SET workflow_id = ?3, status = ?4, due_us = ?5,"
+                              " close_us = ?6, ready = ?7, state = ?8"
+#define MOVING(name, column, number) ", " #column " = ?" #number
+#include "store/sqlite/columns.def"
+                              " WHERE namespace_id = ?1 AND run_id = ?2",
     /* Most steps change the state of a run and nothing that an index holds; with the due time in SET, SQLite
      * would take the row out of each of them and put it back. */
-    [WRITER_STATE] = "UPDATE executions SET status = ?4, state = ?8 WHERE namespace_id = ?1 AND run_id = ?2",
+    [WRITER_STATE] = "UPDATE executions SET status = ?4, state = ?8"
+#define MOVING(name, column, number) ", " #column " = ?" #number
+#include "store/sqlite/columns.def"
+#undef COLUMN
+                     " WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_EXECUTION_GONE] = "DELETE FROM executions WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_HISTORY_GONE] = "DELETE FROM history WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_CURRENT] = "INSERT INTO current_runs (namespace_id, workflow_id, run_id) VALUES (?1, ?2, ?3)"
@@ -108,6 +120,7 @@ static bool run_execution(sqlite3_stmt *st, const struct write *x) {
     bind_time(st, 6, x->close_us);
     sqlite3_bind_int(st, 7, x->is_ready);
     bind_blob(st, 8, x->body);
+    sqlite_bind_moving(st, x);
     return run(st);
 }
 
