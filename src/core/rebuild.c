@@ -10,6 +10,7 @@
 #include "core/options.h"
 #include "core/pause.h"
 #include "core/run.h"
+#include "core/signal_ids.h"
 #include "core/update.h"
 #include "core/versioning.h"
 
@@ -82,8 +83,7 @@ static int apply_signaled(struct step *s, const History__HistoryEvent *ev) {
     const History__WorkflowExecutionSignaledEventAttributes *a =
         ev->workflow_execution_signaled_event_attributes;
     s->st->signal_count++;
-    if (!strempty(a->request_id))
-        pb_append_string(&s->st->n_signal_request_ids, &s->st->signal_request_ids, a->request_id, &s->failed);
+    signal_id_add(s, a->request_id);
     return 0;
 }
 

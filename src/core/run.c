@@ -9,6 +9,7 @@
 #include "core/pause.h"
 #include "core/retry.h"
 #include "core/schedule.h"
+#include "core/signal_ids.h"
 #include "core/task.h"
 #include "core/validate.h"
 
@@ -121,18 +122,11 @@ int run_settle(struct step *s) {
     return rc == 0 && run_is_open(s->st) ? bound_size(s) : rc;
 }
 
-static bool signal_seen(const State__Execution *st, const char *request_id) {
-    for (size_t i = 0; i < st->n_signal_request_ids; i++)
-        if (streq(st->signal_request_ids[i], request_id))
-            return true;
-    return false;
-}
-
 int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,
                const struct run_caller *caller) {
     State__Execution *st = s->st;
     /* Before "closed": it may have been this very signal that ended the run. */
-    if (!strempty(req->request_id) && signal_seen(st, req->request_id))
+    if (!strempty(req->request_id) && signal_id_seen(st, req->request_id))
         return 0;
     if (!run_is_open(st))
         return err_std(s->err, ERR_CLOSED);
@@ -149,8 +143,7 @@ int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,
     struct event_extra extra = {.links = req->links, .link_count = req->n_links};
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, &a, &extra);
     st->signal_count++;
-    if (!strempty(req->request_id))
-        pb_append_string(&st->n_signal_request_ids, &st->signal_request_ids, req->request_id, &s->failed);
+    signal_id_add(s, req->request_id);
     wake(s, caller && caller->insists);
     return 0;
 }

@@ -1,4 +1,5 @@
 /* What reaches a run from outside: signals, cancel requests, termination; and the buffer that they fill. */
+#include "core/signal_ids.h"
 #include "core_fixture.h"
 
 static Ws__SignalWorkflowExecutionRequest signal_with(struct core *f, const char *request_id) {
@@ -52,6 +53,38 @@ TEST(signal_with_a_known_request_id_happens_once) {
     CHECK_INT(STEP(&f, run_signal(&f.s, &other, NULL)), 0);
     CHECK_STR(core_new(&f), "RUN_SIGNALED@3 RUN_SIGNALED@4");
     CHECK(f.st && f.st->signal_count == 2);
+}
+
+/* A UUID, another spelling of it, another one, and any text; the image holds them all. */
+TEST(signal_ids_are_known_as_they_were_written) {
+    static const char *const ids[] = {"0b8e1c5e-3c55-4b1a-9a53-0a6f4b8f5a01",
+                                      "0B8E1C5E-3C55-4B1A-9A53-0A6F4B8F5A01",
+                                      "0b8e1c5e-3c55-4b1a-9a53-0a6f4b8f5a02", "any text"};
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        CHECK(!f.st || !signal_id_seen(f.st, ids[i]));
+        CHECK_INT(STEP_VOID(&f, signal_id_add(&f.s, ids[i])), 0);
+    }
+    REQUIRE(f.st);
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++)
+        CHECK(signal_id_seen(f.st, ids[i]));
+    CHECK_INT(f.st->signal_uuids.len, 32);
+    CHECK_INT(f.st->n_signal_request_ids, 2);
+}
+
+/* A state that was written before they were kept as bytes. */
+TEST(signal_ids_are_known_that_were_kept_as_text) {
+    static const char id[] = "0b8e1c5e-3c55-4b1a-9a53-0a6f4b8f5a03";
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    REQUIRE(f.st);
+    CHECK_INT(STEP_VOID(&f, pb_append_string(&f.s.st->n_signal_request_ids, &f.s.st->signal_request_ids, id,
+                                             &f.s.failed)),
+              0);
+    CHECK(!f.st || signal_id_seen(f.st, id));
 }
 
 TEST(signal_without_a_request_id_happens_each_time) {
