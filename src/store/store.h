@@ -83,7 +83,8 @@ struct write {
     struct ledger_columns ledger; /* LEDGER; LEDGER_GONE: id and at_us, 0 for none */
     struct backlog_place backlog; /* BACKLOG, BACKLOG_GONE */
     int64_t backlog_end;          /* BACKLOG_GONE */
-    /* VISIBILITY: all that can be asked about the run, each name once. The values' texts too are in the arena. */
+    /* VISIBILITY: all that can be asked about the run, each name once; several values are all texts. These too are in
+     * the arena. */
     const struct attribute *attributes;
     size_t attribute_count;
 };
@@ -214,4 +215,4 @@ static inline void store_collect(struct store *s) { s->ops->collect(s); }
 /* Waits for batches under way to be durable (their `done` runs), then frees. NULL is fine. */
 void store_close(struct store *s);
 
-#define STORE_SCHEMA_VERSION 5
+#define STORE_SCHEMA_VERSION 6
