@@ -7,6 +7,7 @@
 
 #include "core/attributes.h"
 #include "core/merge.h"
+#include "core/retry.h"
 #include "core/schedule_int.h"
 
 #define DAY_US (INT64_C(86400) * USEC_PER_SEC)
@@ -110,7 +111,10 @@ static void adopt(struct step *s, const Schedule__Schedule *in) {
         sch->schedule->policies = pb_new(&schedule__schedule_policies__descriptor, &s->failed);
     if (!sch->schedule->state)
         sch->schedule->state = pb_new(&schedule__schedule_state__descriptor, &s->failed);
-    attributes_add_types(s, sch->schedule->action->start_workflow->search_attributes);
+    Workflow__NewWorkflowExecutionInfo *action = sch->schedule->action->start_workflow;
+    if (action->retry_policy) /* in full, as a workflow's: an SDK refuses to send a coefficient of 0 back */
+        pb_set_message(&action->retry_policy, retry_normalised(s, action->retry_policy), &s->failed);
+    attributes_add_types(s, action->search_attributes);
 }
 
 static int add_trigger(struct step *s, E__ScheduleOverlapPolicy policy,

@@ -115,6 +115,24 @@ describe('a schedule', { timeout: 180_000 }, () => {
     });
   });
 
+  test('has a retry policy that is written out, so that an update can send it back', async () => {
+    const action = startOf('hello', [], { retry: { maximumAttempts: 3 } });
+    await withSchedule({ action, spec: NEVER }, async (handle) => {
+      const expected = {
+        maximumAttempts: 3,
+        initialInterval: 1000,
+        backoffCoefficient: 2,
+        maximumInterval: 100_000,
+        nonRetryableErrorTypes: [],
+      };
+      assert.deepEqual((await handle.describe()).action.retry, expected);
+      await handle.update((previous) => ({ ...previous, state: { ...previous.state, note: 'seen' } }));
+      const { action: after, state } = await handle.describe();
+      assert.deepEqual(after.retry, expected);
+      assert.equal(state.note, 'seen');
+    });
+  });
+
   test('with an id that is taken is refused, and the first one stays', async () => {
     await withSchedule({ spec: NEVER, action: startOf('hello', ['first']) }, async (handle) => {
       const again = world.client.schedule.create({

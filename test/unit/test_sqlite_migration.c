@@ -205,6 +205,54 @@ TEST(a_file_of_version_1_is_carried_on_with) {
     batch_done(&c.batch);
 }
 
+/* Run 4, closed, of a parent and started with a delay, as version 1 has it and version 5 too. */
+static const char closed_1[] =
+    "INSERT INTO visibility (namespace_id, run_id, close_ns, start_ns, execution_ns, duration_ns, "
+    "history_length,"
+    " history_bytes, transition_count, workflow_id, parent_workflow_id, parent_run_id, root_workflow_id, "
+    "body)"
+    " VALUES (x'00000000000000000000000000000001', x'00000000000000000000000000000004',"
+    " 9000, 7000, 8000, 1000, 12, 345, 6, 'c', 'p', 'q', 'r', x'63');";
+
+static void check_is_found(struct store *s, const char *name, struct value v) {
+    struct predicate equal = {.kind = PREDICATE_EQUAL, .name = str_of(name), .values = &v, .count = 1};
+    struct predicate divided = {.kind = PREDICATE_PRESENT, .name = STR("TemporalNamespaceDivision")};
+    struct predicate undivided = {.kind = PREDICATE_NOT, .left = &divided};
+    struct predicate both = {.kind = PREDICATE_AND, .left = &equal, .right = &undivided};
+    struct question q;
+    struct buf text;
+    buf_init(&text, FIXTURE_TEXT_MAX);
+    question_init(&q, READ_VISIBILITY, &text);
+    q.read.namespace_id = id(1);
+    q.read.limit = 1;
+    q.read.where = &both;
+    CHECK_INT(question_ask(&q, s), 0);
+    buf_add(&text, "", 1);
+    if (CHECK(buf_ok(&text)))
+        CHECK_SLICE(str_of((const char *)text.data),
+                    STR(" 000000000001 000000000004 '' '' 'c' never 9 - 0 0 start 7 count 0\n"));
+    buf_done(&text);
+}
+
+TEST(runs_of_an_older_file_are_found_by_what_has_an_index_since) {
+    struct fixture f;
+    make_version_1(&f);
+    run_sql(f.path, closed_1);
+    fixture_reopen(&f);
+    if (CHECK(f.store != NULL)) {
+        check_is_found(f.store, "StartTime", value_int(7000));
+        check_is_found(f.store, "ExecutionTime", value_int(8000));
+        check_is_found(f.store, "ExecutionDuration", value_int(1000));
+        check_is_found(f.store, "HistoryLength", value_int(12));
+        check_is_found(f.store, "HistorySizeBytes", value_int(345));
+        check_is_found(f.store, "StateTransitionCount", value_int(6));
+        check_is_found(f.store, "ParentWorkflowId", value_text(STR("p")));
+        check_is_found(f.store, "ParentRunId", value_text(STR("q")));
+        check_is_found(f.store, "RootWorkflowId", value_text(STR("r")));
+    }
+    fixture_done(&f);
+}
+
 /* A new file goes through the same migrations, so it must end with the same tables. */
 TEST(an_old_file_and_a_new_one_end_with_the_same_schema) {
     static const char names[] =

@@ -274,7 +274,11 @@ static uint64_t hash_file(const char *path) {
     return h;
 }
 
-static const char become_version_2[] = "DROP TABLE deployments;"
+static const char become_version_2[] = "DROP INDEX visibility_start; DROP INDEX visibility_delayed;"
+                                       "DROP INDEX visibility_duration; DROP INDEX visibility_length;"
+                                       "DROP INDEX visibility_parent; DROP INDEX visibility_parent_run;"
+                                       "DROP INDEX visibility_root;"
+                                       "DROP TABLE deployments;"
                                        "DROP TABLE backlog;"
                                        "DROP INDEX visibility_scheduled_by;"
                                        "DROP INDEX visibility_scheduled_at;"

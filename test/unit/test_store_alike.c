@@ -76,10 +76,20 @@ static struct value chance_typed(struct chance *x, bool is_text) {
     return v;
 }
 
-static const char *const chance_columns[] = {
-    "WorkflowId",    "WorkflowType", "TaskQueue", "ParentRunId", "TemporalNamespaceDivision",
-    "HistoryLength", "ExecutionTime"};
-#define CHANCE_TEXT_COLUMNS 5
+static const char *const chance_columns[] = {"WorkflowId",
+                                             "WorkflowType",
+                                             "TaskQueue",
+                                             "ParentRunId",
+                                             "TemporalNamespaceDivision",
+                                             "ParentWorkflowId",
+                                             "RootRunId",
+                                             "HistoryLength",
+                                             "HistorySizeBytes",
+                                             "ExecutionTime",
+                                             "RootWorkflowId",
+                                             "ExecutionDuration",
+                                             "StateTransitionCount"};
+#define IS_TEXT_COLUMN(i) ((i) < 7 || (i) == 10)
 static const char *const chance_own[] = {"City", "Tags", "Mixed"};
 
 static void chance_attribute(struct write *w, struct arena *a, const char *name, struct value v) {
@@ -88,7 +98,7 @@ static void chance_attribute(struct write *w, struct arena *a, const char *name,
 }
 
 static void chance_list(struct chance *x, struct write *w, struct arena *a) {
-    w->attributes = arena_array(a, struct attribute, 16);
+    w->attributes = arena_array(a, struct attribute, 24);
     w->start_us = (int64_t)rng_below(&x->rng, 5);
     chance_attribute(w, a, "RunId", value_text(str_of(arena_strdup(a, uuid_format(w->run_id).s))));
     chance_attribute(w, a, "ExecutionStatus", chance_typed(x, true));
@@ -97,12 +107,14 @@ static void chance_list(struct chance *x, struct write *w, struct arena *a) {
         chance_attribute(w, a, "CloseTime", value_int(w->close_us * 1000));
     for (size_t i = 0; i < ARRAY_LEN(chance_columns); i++)
         if (rng_chance(&x->rng, 2))
-            chance_attribute(w, a, chance_columns[i], chance_typed(x, i < CHANCE_TEXT_COLUMNS));
+            chance_attribute(w, a, chance_columns[i], chance_typed(x, IS_TEXT_COLUMN(i)));
     for (size_t i = 0; i < ARRAY_LEN(chance_own); i++) {
         struct attribute *list = (struct attribute *)(uintptr_t)w->attributes;
         size_t count = (size_t)rng_below(&x->rng, 4);
-        list[w->attribute_count++] =
-            (struct attribute){str_of(chance_own[i]), chance_values(x, a, count), count};
+        struct value *values = chance_values(x, a, count);
+        for (size_t v = 0; v < count && count > 1; v++)
+            values[v] = chance_typed(x, true);
+        list[w->attribute_count++] = (struct attribute){str_of(chance_own[i]), values, count};
     }
 }
 
@@ -116,6 +128,13 @@ static struct str chance_name(struct chance *x, bool *is_time) {
     if (i < ARRAY_LEN(chance_columns))
         return str_of(chance_columns[i]);
     return str_of(chance_own[(i - ARRAY_LEN(chance_columns)) % ARRAY_LEN(chance_own)]);
+}
+
+static bool is_number(struct str name) {
+    for (size_t i = 0; i < ARRAY_LEN(chance_columns); i++)
+        if (str_is(name, chance_columns[i]))
+            return !IS_TEXT_COLUMN(i);
+    return false;
 }
 
 static struct predicate *chance_test(struct chance *x, struct arena *a) {
@@ -134,7 +153,7 @@ static struct predicate *chance_test(struct chance *x, struct arena *a) {
         else if (str_is(p->name, "RunId"))
             values[i] = value_text(
                 str_of(arena_strdup(a, uuid_format(id((uint8_t)(1 + rng_below(&x->rng, CHANCE_RUNS)))).s)));
-        if (str_is(p->name, "HistoryLength") || str_is(p->name, "ExecutionTime") || is_time)
+        if (is_number(p->name) || is_time)
             values[i] = p->kind == PREDICATE_PREFIX || is_time ? values[i] : chance_typed(x, false);
         else if (!str_is(p->name, "City") && !str_is(p->name, "Tags") && !str_is(p->name, "Mixed") &&
                  !str_is(p->name, "RunId") && values[i].kind != VALUE_TEXT)
@@ -152,6 +171,22 @@ static const struct predicate *chance_predicate(struct chance *x, struct arena *
     p->kind = (enum predicate_kind)kind;
     p->left = chance_predicate(x, a, depth - 1);
     p->right = p->kind == PREDICATE_NOT ? NULL : chance_predicate(x, a, depth - 1);
+    return p;
+}
+
+/* As workflows are asked for: what has a division is left out, and what must all hold is mostly a few tests.
+ */
+static const struct predicate *chance_query(struct chance *x, struct arena *a) {
+    const struct predicate *p = chance_predicate(x, a, 2);
+    struct predicate *divided = arena_new(a, struct predicate), *undivided = arena_new(a, struct predicate);
+    *divided = (struct predicate){.kind = PREDICATE_PRESENT, .name = STR("TemporalNamespaceDivision")};
+    *undivided = (struct predicate){.kind = PREDICATE_NOT, .left = divided};
+    for (uint64_t n = 1 + rng_below(&x->rng, 3); n; n--) {
+        struct predicate *both = arena_new(a, struct predicate);
+        *both = (struct predicate){
+            .kind = PREDICATE_AND, .left = p, .right = n == 1 ? undivided : chance_test(x, a)};
+        p = both;
+    }
     return p;
 }
 
@@ -289,7 +324,7 @@ static void chance_read(struct chance *x) {
                                      id((uint8_t)rng_below(&x->rng, CHANCE_RUNS))};
     bool is_list = q.read.kind == READ_VISIBILITY || q.read.kind == READ_VISIBILITY_COUNT;
     if (is_list && !rng_chance(&x->rng, 4))
-        q.read.where = chance_predicate(x, &arena, 4);
+        q.read.where = rng_chance(&x->rng, 2) ? chance_query(x, &arena) : chance_predicate(x, &arena, 4);
     if (q.read.kind == READ_VISIBILITY && rng_chance(&x->rng, 2))
         q.read.after = &after;
     if (q.read.kind == READ_VISIBILITY_COUNT && rng_chance(&x->rng, 2))

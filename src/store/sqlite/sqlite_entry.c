@@ -2,7 +2,8 @@
  *
  * The happy path: the first row of a run comes with many others (sqlite_bulk.c). Later ones are brought to
  * what they should be by the least that does it. An open run keeps its place in every index, so only its row
- * is rewritten; of its attributes, those that changed. A run that closes moves everywhere. */
+ * is rewritten; of its attributes, those that changed. A run that closes moves in every index with the order
+ * of lists. */
 #include "base/clock.h"
 #include "store/sqlite/sqlite_int.h"
 #include "store/sqlite/sqlite_where.h"
@@ -28,14 +29,30 @@ const char sqlite_entry_move_sql[] = "UPDATE visibility SET close_ns = ?3, start
 
 /* With a column in SET, SQLite takes the row out of each index that has it and puts it back, also when the
  * value is the same. The plus keeps it from looking for the row by these columns. */
+#define STAYS(column, number) " AND +" column " IS ?" number
+
 const char sqlite_entry_refresh_sql[] =
     "UPDATE visibility SET body = ?5"
 #define INDEXED(name, column, number)
 #define COLUMN(name, column, number) ", " #column " = ?" #number
 #include "store/sqlite/columns.def"
 #undef COLUMN
-    " WHERE namespace_id = ?1 AND run_id = ?2 AND +close_ns = ?3 AND +start_ns = ?4"
-#define INDEXED(name, column, number) " AND +" #column " IS ?" #number
+    " WHERE namespace_id = ?1 AND run_id = ?2" STAYS("close_ns", "3") STAYS("start_ns", "4")
+#define INDEXED(name, column, number) STAYS(#column, #number)
+#define COLUMN(name, column, number)
+#include "store/sqlite/columns.def"
+#undef COLUMN
+    ;
+
+const char sqlite_entry_close_sql[] = "UPDATE visibility SET close_ns = ?3, body = ?5"
+#define INDEXED(name, column, number)
+#define CLOSING(name, column, number) ", " #column " = ?" #number
+#define COLUMN(name, column, number) CLOSING(name, column, number)
+#include "store/sqlite/columns.def"
+#undef COLUMN
+                                      " WHERE namespace_id = ?1 AND run_id = ?2" STAYS("start_ns", "4")
+#define INDEXED(name, column, number) STAYS(#column, #number)
+#define CLOSING(name, column, number)
 #define COLUMN(name, column, number)
 #include "store/sqlite/columns.def"
 #undef COLUMN
@@ -139,10 +156,11 @@ static bool run_row(sqlite3_stmt *st, const struct write *x, const struct value 
 
 static bool write_row(struct sqlite_writer *w, const struct write *x) {
     /* In the order in which they are likely to find a row to change. */
-    static const enum writer_stmt ways[] = {WRITER_ENTRY_REFRESH, WRITER_ENTRY_MOVE, WRITER_ENTRY};
+    const enum writer_stmt ways[] = {x->close_us == CLOCK_NEVER ? WRITER_ENTRY_REFRESH : WRITER_ENTRY_CLOSE,
+                                     WRITER_ENTRY_MOVE, WRITER_ENTRY};
     const struct value *columns[SQLITE_COLUMN_COUNT];
     sqlite_entry_columns(x, columns);
-    for (size_t i = x->close_us == CLOCK_NEVER ? 0 : 1; i < ARRAY_LEN(ways); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
         if (!run_row(w->stmts[ways[i]], x, columns))
             return false;
         if (sqlite3_changes(w->db) == 1)

@@ -11,6 +11,7 @@
  *   sqlite_reader   reads on the loop thread
  *   sqlite_lister   lists and counts, on threads of their own
  *   sqlite_where    predicates as SQL
+ *   sqlite_seek     where those that pass one are found
  *   sqlite_visibility   questions about what lists show
  *
  * A file has three connections, each used by one thread, so none waits for
@@ -121,6 +122,7 @@ enum writer_stmt {
     WRITER_ENTRY,
     WRITER_ENTRY_MOVE,
     WRITER_ENTRY_REFRESH,
+    WRITER_ENTRY_CLOSE,
     WRITER_ENTRY_GONE,
     WRITER_ATTRIBUTE,
     WRITER_ATTRIBUTE_GONE,
@@ -174,6 +176,7 @@ enum sqlite_column {
 extern const char sqlite_entry_insert_sql[];
 extern const char sqlite_entry_move_sql[]; /* all of an existing row */
 extern const char sqlite_entry_refresh_sql[]; /* of one that stays where it is */
+extern const char sqlite_entry_close_sql[]; /* of one that closes */
 
 /* The values that have a column, in the order of columns.def; NULL: none. */
 void sqlite_entry_columns(const struct write *x, const struct value *ret[SQLITE_COLUMN_COUNT]);
@@ -224,10 +227,10 @@ int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const char *path,
                         struct err *reterr) must_check;
 void sqlite_reader_read(struct sqlite_reader *rd, struct read *r);
 void sqlite_reader_stop(struct sqlite_reader *rd);
-/* READ_VISIBILITY*: each row goes to `row`, on this thread. With `looks` it may take several statements; then
+/* READ_VISIBILITY*: each row goes to `row`, on this thread. With `tries` it may take several statements; then
  * the caller sees to it that they read one state. SQLite's code of the end, SQLITE_DONE when all went well.
  */
-int sqlite_read_visibility(sqlite3 *db, const struct read *r, bool looks,
+int sqlite_read_visibility(sqlite3 *db, const struct read *r, bool tries,
                            void (*row)(void *ctx, const struct row *row), void *ctx);
 
 /* lists and counts, beside the loop */

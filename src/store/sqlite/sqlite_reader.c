@@ -274,7 +274,9 @@ static void pass_row(void *ctx, const struct row *row) {
  * busy and a second one is made for it. */
 static int read_all(struct sqlite_reader *rd, struct read *r) {
     if (r->kind == READ_VISIBILITY || r->kind == READ_VISIBILITY_COUNT)
-        return sqlite_read_visibility(rd->db, r, is_shared(rd), pass_row, r) == SQLITE_DONE ? 0 : read_failed(rd, NULL);
+        return sqlite_read_visibility(rd->db, r, is_shared(rd), pass_row, r) == SQLITE_DONE
+                   ? 0
+                   : read_failed(rd, NULL);
     enum reader_stmt i = statement_for(r);
     sqlite3_stmt *st = rd->stmts[i], *extra = NULL;
     if (sqlite3_stmt_busy(st)) {

@@ -50,6 +50,27 @@ struct migration {
     "  AND a.name = '" name "') WHERE (namespace_id, run_id) IN"                                             \
     "  (SELECT namespace_id, run_id FROM visibility_attributes WHERE name = '" name "');"                    \
     "DELETE FROM visibility_attributes WHERE name = '" name "';"
+#define MOVE_TO_STATE                                                                                        \
+    "ALTER TABLE executions ADD COLUMN next_action_ns;"                                                      \
+    "ALTER TABLE executions ADD COLUMN running_count;"                                                       \
+    "ALTER TABLE executions ADD COLUMN buffered_count;"                                                      \
+    "UPDATE executions SET next_action_ns = v.next_action_ns, running_count = v.running_count,"              \
+    "  buffered_count = v.buffered_count FROM visibility v WHERE v.division IS NOT NULL"                     \
+    "  AND v.namespace_id = executions.namespace_id AND v.run_id = executions.run_id;"                       \
+    "UPDATE visibility SET next_action_ns = NULL, running_count = NULL WHERE division IS NOT NULL;"          \
+    "UPDATE visibility SET body = x'' WHERE division = 'TemporalScheduler';"                                 \
+    "ALTER TABLE visibility DROP COLUMN buffered_count;"                                                     \
+    "ALTER TABLE visibility RENAME COLUMN running_count TO scheduled_by;"                                    \
+    "ALTER TABLE visibility RENAME COLUMN next_action_ns TO scheduled_ns;"
+#define FIND_SCHEDULED                                                                                       \
+    "CREATE INDEX visibility_scheduled_by ON visibility"                                                     \
+    "  (namespace_id, scheduled_by, close_ns, start_ns, run_id) WHERE scheduled_by IS NOT NULL;"             \
+    "CREATE INDEX visibility_scheduled_at ON visibility (namespace_id, scheduled_ns)"                        \
+    "  WHERE scheduled_ns IS NOT NULL;"
+#define FIND_INDEX(name, column, condition)                                                                  \
+    "CREATE INDEX visibility_" name " ON visibility (namespace_id, " column ")"                              \
+    "  WHERE division IS NULL" condition ";"
+#define FIND_FIGURE(name, column) FIND_INDEX(name, column, " AND " column " IS NOT NULL")
 
 static const struct migration migrations[] = {
     {1, "CREATE TABLE namespaces ("
@@ -161,28 +182,18 @@ static const struct migration migrations[] = {
         "  body BLOB NOT NULL,"
         "  PRIMARY KEY (namespace_id, lane, number)"
         ") WITHOUT ROWID;"},
+    /* What finds rows by what most indexes do not begin with; small, since they need not keep the order of
+     * lists. A start is written to the first only, at its end; a close to those of figures, which are NULL
+     * before. */
+    {6, FIND_INDEX("start", "start_ns", "")
+            FIND_INDEX("delayed", "execution_ns", " AND execution_ns <> start_ns")
+                FIND_FIGURE("duration", "duration_ns") FIND_FIGURE("length", "history_length")
+                    FIND_FIGURE("parent", "parent_workflow_id") FIND_FIGURE("parent_run", "parent_run_id")
+                        FIND_INDEX("root", "root_workflow_id", " AND root_workflow_id IS NOT workflow_id")},
     /* What changes with every action of a schedule goes to where its state is written anyway, and what lists
      * show of it is read there. Two of the columns serve those whom a schedule starts. */
-    {7,
-     "ALTER TABLE executions ADD COLUMN next_action_ns;"
-     "ALTER TABLE executions ADD COLUMN running_count;"
-     "ALTER TABLE executions ADD COLUMN buffered_count;"
-     "UPDATE executions SET next_action_ns = v.next_action_ns, running_count = v.running_count,"
-     "  buffered_count = v.buffered_count FROM visibility v WHERE v.division IS NOT NULL"
-     "  AND v.namespace_id = executions.namespace_id AND v.run_id = executions.run_id;"
-     "UPDATE visibility SET next_action_ns = NULL, running_count = NULL WHERE division IS NOT NULL;"
-     "UPDATE visibility SET body = x'' WHERE division = 'TemporalScheduler';"
-     "ALTER TABLE visibility DROP COLUMN buffered_count;"
-     "ALTER TABLE visibility RENAME COLUMN running_count TO scheduled_by;"
-     "ALTER TABLE visibility RENAME COLUMN next_action_ns TO scheduled_ns;" TAKE_COLUMN(
-         "scheduled_by", "TemporalScheduledById")
-         TAKE_COLUMN("scheduled_ns",
-                     "TemporalScheduledStartTime") "CREATE INDEX visibility_scheduled_by"
-                                                   "  ON visibility (namespace_id, scheduled_by, close_ns, "
-                                                   "start_ns, run_id) WHERE scheduled_by IS NOT NULL;"
-                                                   "CREATE INDEX visibility_scheduled_at ON visibility "
-                                                   "(namespace_id, scheduled_ns)"
-                                                   "  WHERE scheduled_ns IS NOT NULL;"},
+    {7, MOVE_TO_STATE TAKE_COLUMN("scheduled_by", "TemporalScheduledById")
+            TAKE_COLUMN("scheduled_ns", "TemporalScheduledStartTime") FIND_SCHEDULED},
 };
 
 static int pragma_get(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *reterr) {

@@ -1,60 +1,54 @@
 /* Questions about what lists show (sqlite_entry.c writes it).
  *
- * The happy path of a list: the predicate becomes a WHERE clause, an index that
- * ends with the order of the list is read backwards from the place that the
- * page begins behind, and the first `limit` rows that pass are the page. When
- * the filter asks for one of a few values of something with an index, the rows
- * of each value are read that way, and merged; without such a test the first rows
- * of all are looked at before anything else. Statements are prepared for each
- * question: that takes less time than a page. */
+ * Every row that passes a filter is in each of some ranges of indexes (sqlite_seek.h). A page can be made in
+ * two ways: read an index that keeps the order of lists, from the place where the page begins, until
+ * enough rows have passed; or gather all that a range has, sort that, and see what passes. The first is quick
+ * when many pass, the second when the range is short, and nothing tells beforehand. So both are tried, each
+ * with a little effort, then with more: a look at so many rows in order; a count of each range, as far as
+ * that number.
+ *
+ * What takes long then is a filter that few pass although each of its tests is passed by many, or has no
+ * index: the whole of the best index is read, in one statement. Statements are prepared for each question:
+ * that takes less time than a page. */
 #include "base/clock.h"
 #include "store/sqlite/sqlite_int.h"
-#include "store/sqlite/sqlite_where.h"
+#include "store/sqlite/sqlite_seek.h"
 
-#define STATE_SQL                                                                                            \
+#define PLACE_COLUMNS "v.run_id, v.close_ns, v.start_ns, "
+#define STATE_COLUMN                                                                                         \
     "(SELECT x.state FROM executions x WHERE x.namespace_id = v.namespace_id AND x.run_id = v.run_id)"
+#define KEY_COLUMNS "k.run_id, k.close_ns, k.start_ns, NULL"
+#define LIST_ORDER(row) " ORDER BY " row ".close_ns DESC, " row ".start_ns DESC, " row ".run_id DESC"
+#define MERGED_ORDER " ORDER BY 2 DESC, 3 DESC, 1 DESC" /* of either */
 
-/* One value of the leading test, or everything when there is none. */
-static void add_from(struct sql_text *q, const struct read *r, const struct predicate *lead,
-                     const struct value *v) {
-    const char *column = lead ? sql_column(lead->name) : NULL;
-    if (lead && !column) {
-        sql_add(q, " FROM visibility_attributes d CROSS JOIN visibility v"
-                   " ON v.namespace_id = d.namespace_id AND v.run_id = d.run_id WHERE d.name = ");
-        sql_add_param(q, value_text(lead->name));
-        sql_add(q, " AND d.value = ");
-        sql_add_param(q, *v);
-        sql_add(q, " AND d.namespace_id = ");
-    } else {
-        sql_add(q, " FROM visibility v WHERE ");
-        if (column) {
-            sql_add(q, column);
-            sql_add(q, " = ");
-            sql_add_param(q, *v);
-            sql_add(q, " AND ");
-        }
-        sql_add(q, "v.namespace_id = ");
-    }
-    sql_add_id(q, r->namespace_id);
-    if (r->where && r->where != lead) {
-        sql_add(q, " AND ");
-        sql_add_predicate(q, r->where);
-    }
+#define EFFORT_FIRST 4 /* rows for each that is wanted, */
+#define EFFORT_GROWTH 8 /* so many times as many each time, */
+#define EFFORT_MAX 32768 /* and no more */
+#define COUNT_EFFORT 500 /* a count wants no rows */
+
+/* A question being answered. */
+struct asking {
+    sqlite3 *db;
+    const struct read *r;
+    void (*on_row)(void *ctx, const struct row *row);
+    void *ctx;
+    struct seeks seeks;
+    struct visibility_place place; /* behind which to go on, */
+    const struct visibility_place *after; /* if not NULL */
+    size_t row_count;
+    size_t bytes;
+};
+
+static bool is_full(const struct asking *a) {
+    bool is_list = a->r->kind == READ_VISIBILITY;
+    return (is_list && a->row_count >= a->r->limit) || (a->r->bytes_max && a->bytes >= a->r->bytes_max);
 }
 
-/* Behind the place, by the order of the index that begins with `from`: "d" for that of an attribute, "v" for
- * any of the runs', "+v" when another index than that of the order is to be preferred. */
-static void add_after(struct sql_text *q, const struct visibility_place *after, const char *from) {
-    sql_add(q, " AND (");
-    sql_add(q, from);
-    sql_add(q,
-            *from == 'd' ? ".close_ns, d.start_ns, d.run_id) < (" : ".close_ns, v.start_ns, v.run_id) < (");
-    sql_add_param(q, value_int(sql_ns(after->close_us)));
-    sql_add(q, ", ");
-    sql_add_param(q, value_int(sql_ns(after->start_us)));
-    sql_add(q, ", ");
-    sql_add_id(q, after->run_id);
-    sql_add(q, ")");
+/* statements */
+
+static void add_row_columns(struct sql_text *q, const struct read *r) {
+    sql_add(q, "SELECT " PLACE_COLUMNS);
+    sql_add(q, r->wants_state ? STATE_COLUMN : "v.body");
 }
 
 static void add_limit(struct sql_text *q, size_t limit) {
@@ -62,58 +56,84 @@ static void add_limit(struct sql_text *q, size_t limit) {
     sql_add_param(q, value_int((int64_t)MIN(limit, (size_t)INT64_MAX)));
 }
 
-#define PAGE_ORDER " ORDER BY v.close_ns DESC, v.start_ns DESC, v.run_id DESC"
-
-static void add_page(struct sql_text *q, const struct read *r, const struct predicate *lead,
-                     const struct value *v) {
-    const char *from = lead && !sql_column(lead->name) ? "d" : "v";
-    sql_add(q, "SELECT v.run_id, v.close_ns, v.start_ns, ");
-    sql_add(q, r->wants_state ? STATE_SQL : "v.body");
-    add_from(q, r, lead, v);
-    if (r->after)
-        add_after(q, r->after, !lead && sql_has_prefix(r->where) ? "+v" : from);
-    sql_add(q, *from == 'd' ? " ORDER BY d.close_ns DESC, d.start_ns DESC, d.run_id DESC" : PAGE_ORDER);
-    add_limit(q, r->limit);
+static void add_filter(struct sql_text *q, const struct asking *a) {
+    if (!a->r->where)
+        return;
+    sql_add(q, " AND ");
+    sql_add_predicate(q, a->r->where);
 }
 
-/* With several values in the lead, a page of each, merged. A run that has two of them comes once. */
-static void build_list(struct sql_text *q, const struct read *r) {
-    struct sql_lead lead = sql_leading_tests(r->where);
-    if (lead.value_count <= 1) {
-        add_page(q, r, lead.tests[0], lead.count ? lead.tests[0]->values : NULL);
+/* What a range has, and where it keeps the order, only so much of it. */
+static void add_part(struct sql_text *q, const struct asking *a, const struct seek *k,
+                     const struct seek_range *g, size_t limit) {
+    sql_add(q, "SELECT " KEY_COLUMNS);
+    seek_add_from(q, g);
+    seek_add_where(q, &a->seeks, g);
+    seek_add_window(q, &a->seeks, a->after);
+    if (!k->is_ordered)
+        return;
+    sql_add(q, LIST_ORDER("k"));
+    add_limit(q, limit);
+}
+
+/* The next runs of a seek in the order of lists, each once, whether they pass or not. */
+static void add_keys(struct sql_text *q, const struct asking *a, const struct seek *k, size_t limit) {
+    if (k->count == 1 && k->is_ordered) {
+        add_part(q, a, k, &k->ranges[0], limit);
         return;
     }
-    const char *join = "SELECT * FROM (";
-    for (size_t t = 0; t < lead.count; t++) {
-        for (size_t i = 0; i < lead.tests[t]->count; i++) {
-            sql_add(q, join);
-            add_page(q, r, lead.tests[t], &lead.tests[t]->values[i]);
+    for (size_t i = 0; i < k->count; i++) {
+        sql_add(q, i ? " UNION SELECT * FROM (" : "SELECT DISTINCT * FROM (");
+        add_part(q, a, k, &k->ranges[i], limit);
+        sql_add(q, ")");
+    }
+    sql_add(q, MERGED_ORDER);
+    add_limit(q, limit);
+}
+
+/* All of a range, each with its row, as far as it passes. */
+static void add_range(struct sql_text *q, const struct asking *a, const struct seek_range *g) {
+    seek_add_from(q, g);
+    sql_add(q, " CROSS JOIN visibility v");
+    seek_add_where(q, &a->seeks, g);
+    seek_add_window(q, &a->seeks, a->after);
+    seek_add_started(q, &a->seeks, "k.start_ns");
+    seek_add_row(q, g);
+    add_filter(q, a);
+}
+
+/* The rows of the lead that pass, in order. Of several ranges a page each, merged; a run that is in two of
+ * them comes once. */
+static void add_rows(struct sql_text *q, const struct asking *a) {
+    const struct seek *k = &a->seeks.lead;
+    size_t limit = a->r->limit - a->row_count;
+    for (size_t i = 0; i < k->count; i++) {
+        if (k->count > 1)
+            sql_add(q, i ? " UNION SELECT * FROM (" : "SELECT * FROM (");
+        add_row_columns(q, a->r);
+        add_range(q, a, &k->ranges[i]);
+        sql_add(q, LIST_ORDER("k"));
+        add_limit(q, limit);
+        if (k->count > 1)
             sql_add(q, ")");
-            join = " UNION SELECT * FROM (";
-        }
     }
-    sql_add(q, " ORDER BY 2 DESC, 3 DESC, 1 DESC");
-    add_limit(q, r->limit);
+    if (k->count == 1)
+        return;
+    sql_add(q, MERGED_ORDER);
+    add_limit(q, limit);
 }
 
-static void build_count(struct sql_text *q, const struct read *r) {
-    struct sql_lead leads = sql_leading_tests(r->where);
-    const struct predicate *lead = leads.value_count == 1 ? leads.tests[0] : NULL;
-    const char *group = r->group_by.n ? sql_column(r->group_by) : NULL;
-    ensure(group || !r->group_by.n);
-    sql_add(q, "SELECT count(*)");
-    if (group) {
-        sql_add(q, ", ");
-        sql_add(q, group);
-    }
-    add_from(q, r, lead, lead ? lead->values : NULL);
-    if (!group)
-        return;
-    sql_add(q, " GROUP BY ");
-    sql_add(q, group);
-    sql_add(q, " ORDER BY ");
-    sql_add(q, group);
+/* All rows that pass; index: NULL for SQLite's choice. */
+static void add_table(struct sql_text *q, const struct asking *a, const char *index) {
+    sql_add(q, " FROM visibility v");
+    sql_add(q, index ? " INDEXED BY " : "");
+    sql_add(q, index ? index : "");
+    sql_add(q, " WHERE v.namespace_id = ");
+    sql_add_id(q, a->r->namespace_id);
+    add_filter(q, a);
 }
+
+/* rows */
 
 static struct str column_bytes(sqlite3_stmt *st, int at) {
     const void *p = sqlite3_column_blob(st, at);
@@ -137,139 +157,221 @@ static struct row row_of(sqlite3_stmt *st, const struct read *r) {
     return row;
 }
 
-/* A question being answered. */
-struct asking {
-    sqlite3 *db;
-    const struct read *r;
-    void (*on_row)(void *ctx, const struct row *row);
-    void *ctx;
-    size_t row_count;
-    size_t bytes;
-};
-
-static bool is_full(const struct asking *a) {
-    bool is_list = a->r->kind == READ_VISIBILITY;
-    return (is_list && a->row_count >= a->r->limit) || (a->r->bytes_max && a->bytes >= a->r->bytes_max);
+/* *ret is NULL unless it is SQLITE_OK. */
+static int prepare(const struct asking *a, const struct sql_text *q, sqlite3_stmt **ret) {
+    *ret = NULL;
+    if (!sql_ok(q))
+        return SQLITE_NOMEM;
+    int rc = sqlite3_prepare_v2(a->db, (const char *)q->text.data, (int)q->text.len, ret, NULL);
+    if (rc == SQLITE_OK)
+        sql_bind(q, *ret);
+    return rc;
 }
 
-static int read_rows(struct asking *a, sqlite3_stmt *st) {
+/* Until there are no more, or enough. */
+static int hand_on(struct asking *a, sqlite3_stmt *st) {
     int rc;
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct row row = row_of(st, a->r);
         a->bytes += row.body.n;
         a->row_count++;
         a->on_row(a->ctx, &row);
-        if (a->r->bytes_max && a->bytes >= a->r->bytes_max)
+        if (is_full(a))
             return SQLITE_DONE;
     }
     return rc;
 }
 
 static int run(struct asking *a, const struct sql_text *q) {
-    sqlite3_stmt *st = NULL;
-    if (!sql_ok(q))
-        return SQLITE_NOMEM;
-    int rc = sqlite3_prepare_v2(a->db, (const char *)q->text.data, (int)q->text.len, &st, NULL);
-    if (rc == SQLITE_OK) {
-        sql_bind(q, st);
-        rc = read_rows(a, st);
-    }
+    sqlite3_stmt *st;
+    int rc = prepare(a, q, &st);
+    if (rc == SQLITE_OK)
+        rc = hand_on(a, st);
     sqlite3_finalize(st);
     return rc;
 }
 
-/* A first look */
+/* trying */
 
-#define LOOK_FACTOR 4 /* rows that are looked at for each one that is wanted */
-
-/* Whether only what has no division is asked for: so has it the index of the order. */
-static bool is_undivided(const struct predicate *p) {
-    if (p->kind == PREDICATE_AND)
-        return is_undivided(p->left) || is_undivided(p->right);
-    return p->kind == PREDICATE_NOT && p->left->kind == PREDICATE_PRESENT &&
-           str_is(p->left->name, "TemporalNamespaceDivision");
-}
-
-/* The next rows of the namespace, whatever they are. */
-static void add_look(struct sql_text *q, const char *columns, const struct read *r, size_t limit,
-                     size_t skip) {
-    sql_add(q, "SELECT ");
-    sql_add(q, columns);
-    sql_add(q, " FROM visibility v WHERE v.division IS NULL AND v.namespace_id = ");
-    sql_add_id(q, r->namespace_id);
-    if (r->after)
-        add_after(q, r->after, "v");
-    sql_add(q, PAGE_ORDER);
-    add_limit(q, limit);
-    sql_add(q, " OFFSET ");
-    sql_add_param(q, value_int((int64_t)skip));
-}
-
-/* Where the look ended. *ret_is_over: there was nothing more to look at. */
-static int find_end(const struct asking *a, size_t looks, struct visibility_place *ret, bool *ret_is_over) {
-    struct sql_text q cleanup(sql_done);
-    sqlite3_stmt *st = NULL;
-    sql_init(&q);
-    add_look(&q, "v.run_id, v.close_ns, v.start_ns, x''", a->r, 1, looks - 1);
-    if (!sql_ok(&q))
-        return SQLITE_NOMEM;
-    int rc = sqlite3_prepare_v2(a->db, (const char *)q.text.data, (int)q.text.len, &st, NULL);
-    if (rc == SQLITE_OK) {
-        sql_bind(&q, st);
-        rc = sqlite3_step(st);
-    }
-    *ret_is_over = rc == SQLITE_DONE;
-    if (rc == SQLITE_ROW) {
-        struct row row = row_of(st, a->r);
-        *ret = (struct visibility_place){row.close_us, row.start_us, row.run_id};
-        rc = SQLITE_DONE;
-    }
-    sqlite3_finalize(st);
-    return rc;
-}
-
-/* A test that most rows pass fills the page from the first rows in the order of lists, however badly it goes
- * with an index: they are looked at first. *ret_place is where they end, unless that was all. */
-static int look(struct asking *a, struct visibility_place *ret_place, bool *ret_is_over) {
-    struct sql_text q cleanup(sql_done);
-    size_t looks = a->r->limit * LOOK_FACTOR;
-    sql_init(&q);
-    sql_add(&q, "SELECT v.run_id, v.close_ns, v.start_ns, v.body FROM (");
-    add_look(&q, "*", a->r, looks, 0);
-    sql_add(&q, ") v WHERE ");
-    sql_add_predicate(&q, a->r->where);
-    sql_add(&q, PAGE_ORDER);
-    add_limit(&q, a->r->limit);
-    int rc = run(a, &q);
-    *ret_is_over = is_full(a);
-    return rc == SQLITE_DONE && !is_full(a) ? find_end(a, looks, ret_place, ret_is_over) : rc;
-}
-
-/* Everything, or what an index leads to, is read in the right order anyway. */
-static bool needs_look(const struct read *r) {
-    return r->kind == READ_VISIBILITY && r->where && r->where->kind == PREDICATE_AND && r->limit &&
-           r->limit < SIZE_MAX / LOOK_FACTOR && is_undivided(r->where) &&
-           sql_leading_tests(r->where).count == 0;
-}
-
-int sqlite_read_visibility(sqlite3 *db, const struct read *r, bool looks,
-                           void (*row)(void *ctx, const struct row *row), void *ctx) {
-    struct sql_text q cleanup(sql_done);
-    struct asking a = {.db = db, .r = r, .on_row = row, .ctx = ctx};
-    struct read rest = *r;
-    struct visibility_place place;
-    sql_init(&q);
-    if (looks && needs_look(r)) {
-        bool is_over;
-        int rc = look(&a, &place, &is_over);
-        if (rc != SQLITE_DONE || is_over)
+/* Of the keys, one by one, the rows that pass. Stops behind the last that was tried. */
+static int try_keys(struct asking *a, sqlite3_stmt *keys, sqlite3_stmt *rows, int id_at, size_t *ret_count) {
+    int rc;
+    while ((rc = sqlite3_step(keys)) == SQLITE_ROW) {
+        struct row key = row_of(keys, a->r);
+        ++*ret_count;
+        a->place = (struct visibility_place){key.close_us, key.start_us, key.run_id};
+        a->after = &a->place;
+        if (!seeks_started(&a->seeks, sqlite3_column_int64(keys, 2)))
+            continue;
+        sqlite3_bind_blob(rows, id_at, a->place.run_id.b, sizeof a->place.run_id.b, SQLITE_STATIC);
+        rc = hand_on(a, rows);
+        sqlite3_reset(rows);
+        if (rc != SQLITE_DONE || is_full(a))
             return rc;
-        rest.after = &place;
-        rest.limit = r->limit - a.row_count;
     }
-    if (r->kind == READ_VISIBILITY)
-        build_list(&q, &rest);
-    else
-        build_count(&q, &rest);
-    return run(&a, &q);
+    return rc;
+}
+
+/* The next `effort` runs of a seek are tried. *ret_is_over: the page is full, or there were no more. */
+static int look(struct asking *a, const struct seek *k, size_t effort, bool *ret_is_over) {
+    struct sql_text key_text cleanup(sql_done), row_text cleanup(sql_done);
+    sqlite3_stmt *keys, *rows = NULL;
+    size_t count = 0;
+    sql_init(&key_text);
+    sql_init(&row_text);
+    add_keys(&key_text, a, k, effort);
+    add_row_columns(&row_text, a->r);
+    add_table(&row_text, a, NULL);
+    sql_add(&row_text, " AND v.run_id = ");
+    sql_add_id(&row_text, a->r->namespace_id); /* each run in turn */
+    int rc = prepare(a, &key_text, &keys);
+    if (rc == SQLITE_OK)
+        rc = prepare(a, &row_text, &rows);
+    if (rc == SQLITE_OK)
+        rc = try_keys(a, keys, rows, (int)row_text.count, &count);
+    sqlite3_finalize(rows);
+    sqlite3_finalize(keys);
+    *ret_is_over = is_full(a) || count < effort;
+    return rc;
+}
+
+static int count_seek(const struct asking *a, const struct seek *k, size_t most, size_t *ret) {
+    struct sql_text q cleanup(sql_done);
+    sqlite3_stmt *st;
+    sql_init(&q);
+    for (size_t i = 0; i < k->count; i++) {
+        sql_add(&q, i ? " UNION ALL SELECT 1" : "SELECT count(*) FROM (SELECT 1");
+        seek_add_from(&q, &k->ranges[i]);
+        seek_add_where(&q, &a->seeks, &k->ranges[i]);
+        if (k->is_ordered)
+            seek_add_window(&q, &a->seeks, a->after);
+    }
+    add_limit(&q, most);
+    sql_add(&q, ")");
+    int rc = prepare(a, &q, &st);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    *ret = rc == SQLITE_ROW ? (size_t)sqlite3_column_int64(st, 0) : most;
+    sqlite3_finalize(st);
+    return rc == SQLITE_ROW ? SQLITE_DONE : rc;
+}
+
+/* The seek with the fewest runs, if there are fewer than `most`; else NULL. */
+static int find_short(const struct asking *a, size_t most, const struct seek **ret) {
+    int rc = SQLITE_DONE;
+    *ret = NULL;
+    for (size_t i = 0; i < a->seeks.count && most && rc == SQLITE_DONE; i++) {
+        size_t n;
+        rc = count_seek(a, &a->seeks.list[i], most, &n);
+        if (n < most) {
+            *ret = &a->seeks.list[i];
+            most = n;
+        }
+    }
+    return rc;
+}
+
+/* lists */
+
+/* All that is left, however long it takes. */
+static int read_rest(struct asking *a) {
+    struct sql_text q cleanup(sql_done);
+    sql_init(&q);
+    if (a->seeks.lead.count) {
+        add_rows(&q, a);
+        return run(a, &q);
+    }
+    add_row_columns(&q, a->r);
+    add_table(&q, a, NULL);
+    if (a->after) {
+        sql_add(&q, " AND (v.close_ns, v.start_ns, v.run_id) < (");
+        sql_add_place(&q, a->after);
+        sql_add(&q, ")");
+    }
+    sql_add(&q, LIST_ORDER("v"));
+    add_limit(&q, a->r->limit - a->row_count);
+    return run(a, &q);
+}
+
+/* More and more effort, until one of them ends it. */
+static int try_list(struct asking *a, bool *ret_is_over) {
+    const struct seek *lead = &a->seeks.lead, *few = NULL;
+    int rc = lead->count ? look(a, lead, a->r->limit, ret_is_over) : SQLITE_DONE;
+    for (size_t effort = a->r->limit * EFFORT_FIRST; a->seeks.count && effort <= EFFORT_MAX;
+         effort *= EFFORT_GROWTH) {
+        if (rc == SQLITE_DONE && !*ret_is_over)
+            rc = find_short(a, effort, &few);
+        if (rc != SQLITE_DONE || *ret_is_over)
+            return rc;
+        if (few || lead->count)
+            rc = look(a, few ? few : lead, effort, ret_is_over);
+    }
+    return rc;
+}
+
+static int read_list(struct asking *a, bool tries) {
+    bool is_over = a->r->limit == 0;
+    int rc = SQLITE_DONE;
+    if (tries && !is_over && !a->seeks.is_exact && a->r->limit <= EFFORT_MAX)
+        rc = try_list(a, &is_over);
+    return rc == SQLITE_DONE && !is_over ? read_rest(a) : rc;
+}
+
+/* counts */
+
+static void add_counted(struct sql_text *q, const struct asking *a, const struct seek *few) {
+    const struct seek_range *first = &a->seeks.lead.ranges[0];
+    if (few) {
+        sql_add(q, " FROM (");
+        add_keys(q, a, few, SIZE_MAX);
+        sql_add(q, ") c CROSS JOIN visibility v ON v.run_id = c.run_id AND v.namespace_id = ");
+        sql_add_id(q, a->r->namespace_id);
+        sql_add(q, " WHERE 1");
+        add_filter(q, a);
+    } else if (a->seeks.is_exact && a->seeks.lead.count == 1 && seek_index(first)) {
+        add_table(q, a, seek_index(first)); /* which holds all that is asked for */
+    } else if (a->seeks.lead.count == 1 && first->test) {
+        add_range(q, a, first);
+    } else {
+        add_table(q, a, NULL);
+    }
+}
+
+static void build_count(struct sql_text *q, const struct asking *a, const struct seek *few) {
+    const char *group = a->r->group_by.n ? sql_column(a->r->group_by) : NULL;
+    ensure(group || !a->r->group_by.n);
+    sql_add(q, "SELECT count(*)");
+    if (group) {
+        sql_add(q, ", ");
+        sql_add(q, group);
+    }
+    add_counted(q, a, few);
+    if (!group)
+        return;
+    sql_add(q, " GROUP BY ");
+    sql_add(q, group);
+    sql_add(q, " ORDER BY ");
+    sql_add(q, group);
+}
+
+static int read_count(struct asking *a, bool tries) {
+    struct sql_text q cleanup(sql_done);
+    const struct seek *few = NULL;
+    int rc = SQLITE_DONE;
+    bool searches = tries && !a->seeks.is_exact && a->seeks.count;
+    for (size_t effort = COUNT_EFFORT; searches && !few && rc == SQLITE_DONE && effort <= EFFORT_MAX;
+         effort *= EFFORT_GROWTH)
+        rc = find_short(a, effort, &few);
+    if (rc != SQLITE_DONE)
+        return rc;
+    sql_init(&q);
+    build_count(&q, a, few);
+    return run(a, &q);
+}
+
+int sqlite_read_visibility(sqlite3 *db, const struct read *r, bool tries,
+                           void (*row)(void *ctx, const struct row *row), void *ctx) {
+    struct asking a = {.db = db, .r = r, .on_row = row, .ctx = ctx, .after = r->after};
+    seeks_find(&a.seeks, r);
+    return r->kind == READ_VISIBILITY ? read_list(&a, tries) : read_count(&a, tries);
 }

@@ -93,6 +93,14 @@ void sql_add_id(struct sql_text *q, struct uuid u) {
     add_bound(q, (struct sql_param){.id = u, .is_id = true});
 }
 
+void sql_add_place(struct sql_text *q, const struct visibility_place *place) {
+    sql_add_param(q, value_int(sql_ns(place->close_us)));
+    sql_add(q, ", ");
+    sql_add_param(q, value_int(sql_ns(place->start_us)));
+    sql_add(q, ", ");
+    sql_add_id(q, place->run_id);
+}
+
 static void bind_one(sqlite3_stmt *st, int at, const struct sql_param *param) {
     const struct value *v = &param->value;
     if (param->is_id)
@@ -146,8 +154,15 @@ static const char *operator_of(enum predicate_kind kind) {
     return NULL;
 }
 
+/* One of no values is a test too. SQLite would see that a constant is false, and then that it needs no index,
+ * not even one that it is told to use. */
 static void add_equal(struct sql_text *q, const char *column, const struct predicate *p) {
     sql_add(q, column);
+    if (p->count == 0) {
+        sql_add(q, " <> ");
+        sql_add(q, column);
+        return;
+    }
     if (p->count == 1) {
         sql_add(q, " = ");
         sql_add_param(q, p->values[0]);
@@ -173,8 +188,13 @@ static void add_prefix(struct sql_text *q, const char *column, struct value pref
     sql_add(q, " || CAST(x'ff' AS TEXT))");
 }
 
-/* What a value must be; the column is known to have one. */
-static void add_condition(struct sql_text *q, const char *column, const struct predicate *p) {
+void sql_add_comparison(struct sql_text *q, const char *column, const struct predicate *p) {
+    sql_add(q, column);
+    sql_add(q, operator_of(p->kind));
+    sql_add_param(q, p->values[0]);
+}
+
+void sql_add_condition(struct sql_text *q, const char *column, const struct predicate *p) {
     if (p->kind == PREDICATE_PRESENT) {
         sql_add(q, "1");
     } else if (p->kind == PREDICATE_EQUAL) {
@@ -182,9 +202,7 @@ static void add_condition(struct sql_text *q, const char *column, const struct p
     } else if (p->kind == PREDICATE_PREFIX) {
         add_prefix(q, column, p->values[0]);
     } else {
-        sql_add(q, column);
-        sql_add(q, operator_of(p->kind));
-        sql_add_param(q, p->values[0]);
+        sql_add_comparison(q, column, p);
         /* Texts are above all numbers; what was written when the attribute had another type is neither. */
         sql_add(q, " AND typeof(");
         sql_add(q, column);
@@ -192,9 +210,9 @@ static void add_condition(struct sql_text *q, const char *column, const struct p
     }
 }
 
-/* By the bytes, which have an index. A text that is no id in our spelling matches nothing. */
-static void add_run_id(struct sql_text *q, const struct predicate *p) {
-    sql_add(q, "v.run_id IN (");
+void sql_add_run_id(struct sql_text *q, const char *column, const struct predicate *p) {
+    sql_add(q, column);
+    sql_add(q, p->count ? " IN (" : " IN (x''");
     for (size_t i = 0; i < p->count; i++) {
         struct uuid u;
         bool is_id = p->values[i].kind == VALUE_TEXT && uuid_parse(p->values[i].text, &u) == 0 &&
@@ -217,7 +235,7 @@ static void add_column_test(struct sql_text *q, const struct column *c, const st
     sql_add(q, "(+");
     sql_add(q, c->has_value);
     sql_add(q, " AND ");
-    add_condition(q, c->sql, p);
+    sql_add_condition(q, c->sql, p);
     sql_add(q, ")");
 }
 
@@ -226,14 +244,14 @@ static void add_attribute_test(struct sql_text *q, const struct predicate *p) {
                " AND a.run_id = v.run_id AND a.name = ");
     sql_add_param(q, value_text(p->name));
     sql_add(q, " AND ");
-    add_condition(q, "a.value", p);
+    sql_add_condition(q, "a.value", p);
     sql_add(q, ")");
 }
 
 static void add_test(struct sql_text *q, const struct predicate *p) {
     const struct column *c = find_column(p->name);
     if (c && p->kind == PREDICATE_EQUAL && str_is(c->name, "RunId"))
-        add_run_id(q, p);
+        sql_add_run_id(q, "v.run_id", p);
     else if (c)
         add_column_test(q, c, p);
     else
@@ -261,47 +279,4 @@ void sql_add_predicate(struct sql_text *q, const struct predicate *p) {
     } else {
         add_test(q, p);
     }
-}
-
-static bool has_index(struct str name) {
-    static const char *const led[] = {"WorkflowId", "WorkflowType", "TaskQueue", "ExecutionStatus",
-                                      "TemporalScheduledById"};
-    for (size_t i = 0; i < ARRAY_LEN(led); i++)
-        if (str_is(name, led[i]))
-            return true;
-    return false;
-}
-
-static bool can_lead(const struct predicate *p) {
-    if (p->kind != PREDICATE_EQUAL || p->count == 0 || p->count > SQL_LEAD_MAX)
-        return false;
-    return has_index(p->name) || !find_column(p->name);
-}
-
-bool sql_has_prefix(const struct predicate *p) {
-    if (!p)
-        return false;
-    if (p->kind == PREDICATE_AND)
-        return sql_has_prefix(p->left) || sql_has_prefix(p->right);
-    return p->kind == PREDICATE_PREFIX && has_index(p->name);
-}
-
-static struct sql_lead lead_of(const struct predicate *p) {
-    struct sql_lead none = {.value_count = 0};
-    if (p->kind != PREDICATE_AND && p->kind != PREDICATE_OR)
-        return can_lead(p) ? (struct sql_lead){.tests = {p}, .count = 1, .value_count = p->count} : none;
-    struct sql_lead left = lead_of(p->left), right = lead_of(p->right);
-    if (p->kind == PREDICATE_AND)
-        return !left.count || (right.count && right.value_count < left.value_count) ? right : left;
-    if (!left.count || !right.count || left.value_count + right.value_count > SQL_LEAD_MAX ||
-        left.count + right.count > SQL_LEAD_TESTS)
-        return none;
-    for (size_t i = 0; i < right.count; i++)
-        left.tests[left.count++] = right.tests[i];
-    left.value_count += right.value_count;
-    return left;
-}
-
-struct sql_lead sql_leading_tests(const struct predicate *p) {
-    return p ? lead_of(p) : (struct sql_lead){.value_count = 0};
 }

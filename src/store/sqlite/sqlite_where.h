@@ -31,24 +31,19 @@ bool sql_ok(const struct sql_text *q);
 void sql_add(struct sql_text *q, const char *fragment);
 void sql_add_param(struct sql_text *q, struct value v); /* "?" */
 void sql_add_id(struct sql_text *q, struct uuid u);
+void sql_add_place(struct sql_text *q, const struct visibility_place *place); /* its three parts */
 void sql_bind(const struct sql_text *q, sqlite3_stmt *st); /* q must outlive the bindings */
 
 /* The column of a name, as SQL; NULL when it has none. */
 const char *sql_column(struct str name);
 /* An expression that is 0 or 1, never NULL, about the row v. */
 void sql_add_predicate(struct sql_text *q, const struct predicate *p);
-/* Tests of which one holds for every row that passes, each for one of a few values of something with an index
- * that ends with the order of lists. count 0: there are none. */
-#define SQL_LEAD_MAX 64
-#define SQL_LEAD_TESTS 8
-struct sql_lead {
-    const struct predicate *tests[SQL_LEAD_TESTS];
-    size_t count;
-    size_t value_count; /* of all of them */
-};
-struct sql_lead sql_leading_tests(const struct predicate *p);
-/* Whether every row that passes begins with some text in a column that has an index. */
-bool sql_has_prefix(const struct predicate *p);
+/* What the value of a test must be; the column, which is SQL, is known to have one. */
+void sql_add_condition(struct sql_text *q, const char *column, const struct predicate *p);
+void sql_add_comparison(struct sql_text *q, const char *column,
+                        const struct predicate *p); /* of the same type */
+/* By the bytes. A text that is no id in our spelling matches nothing. */
+void sql_add_run_id(struct sql_text *q, const char *column, const struct predicate *p);
 
 int64_t sql_ns(int64_t us);
 int64_t sql_us(int64_t ns);

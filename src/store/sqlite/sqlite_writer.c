@@ -56,6 +56,7 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
     [WRITER_ENTRY] = sqlite_entry_insert_sql,
     [WRITER_ENTRY_MOVE] = sqlite_entry_move_sql,
     [WRITER_ENTRY_REFRESH] = sqlite_entry_refresh_sql,
+    [WRITER_ENTRY_CLOSE] = sqlite_entry_close_sql,
     [WRITER_ENTRY_GONE] = "DELETE FROM visibility WHERE namespace_id = ?1 AND run_id = ?2",
     /* A value that stands in a list twice is one row. */
     [WRITER_ATTRIBUTE] =
