@@ -5,11 +5,13 @@ FUZZ_BUILD := build-fuzz
 ARGS       ?=
 TARGET     ?= guard
 SECONDS    ?= 60
+SCALE      ?= 1
+export SCALE
 
 SANITIZE := -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all
 NPM_DONE := test/sdk/node_modules/.package-lock.json
 
-.PHONY: all run test unit mutants bench fuzz deps clean help
+.PHONY: all run test unit mutants bench bench-curves fuzz deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -33,6 +35,12 @@ unit: $(TEST_BUILD)/build.ninja ## only the unit tests (ARGS=arena for one)
 mutants: $(BUILD)/build.ninja ## plant known bugs one by one, each of which must be found (ARGS="--only NAME --count")
 	@tools/mutate.py $(BUILD) $(ARGS)
 
+bench-curves: ## cost as the number of open workflows and schedules grows, to a million of each (SCALE=0.1: to 100,000)
+	@tools/deps.sh build
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@ninja -C $(BUILD) rondo bench
+	@$(BUILD)/test/bench_load --server $(BUILD)/rondo --dir $(BUILD) --scale $(SCALE) --only curves --json $(BUILD)/curves.json
+
 bench: ## benchmarks: a table, and JSON lines in build/bench.json (SCALE=0.1 for a quick look)
 	@tools/deps.sh build
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
@@ -52,7 +60,7 @@ clean: ## remove build output (not node_modules, not your data)
 	rm -rf $(BUILD) $(TEST_BUILD) $(FUZZ_BUILD)
 
 help: ## this text
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
 
 $(BUILD)/build.ninja:
 	@tools/deps.sh --check build
