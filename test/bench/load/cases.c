@@ -220,6 +220,8 @@ void case_timers(struct bench *b) {
                    (double)samples_at(&w.fired_late, 1) / 1e6);
     table_print(b->table, r);
     table_fact(b->table, "timers: last one fired after", (double)samples_at(&w.fired_late, 1) / 1e3, "ms");
+    table_fact(b->table, "timers: worker told after, p50", (double)samples_at(&w.told_late, 0.5) / 1e3, "ms");
+    table_fact(b->table, "timers: worker told after, p99", (double)samples_at(&w.told_late, 0.99) / 1e3, "ms");
     table_fact(b->table, "timers: last worker told after", (double)samples_at(&w.told_late, 1) / 1e3, "ms");
     check_count(b, "WorkflowType='timer' AND ExecutionStatus='Completed'", total);
     bench_close(b);
