@@ -5,11 +5,15 @@ FUZZ_BUILD := build-fuzz
 ARGS       ?=
 TARGET     ?= guard
 SECONDS    ?= 60
+SCALE      ?= 1
+export SCALE
 
 SANITIZE := -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all
 NPM_DONE := test/sdk/node_modules/.package-lock.json
+PEERS    := test/bench/peers
+PEERS_NODE := NODE_OLDEST=22 tools/node.sh
 
-.PHONY: all run test unit mutants bench fuzz deps clean help
+.PHONY: all run test unit mutants bench bench-curves bench-peers fuzz deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -39,6 +43,20 @@ bench: ## benchmarks: a table, and JSON lines in build/bench.json (SCALE=0.1 for
 	@ninja -C $(BUILD) rondo bench
 	@test/bench/run.sh $(BUILD)
 
+bench-curves: ## cost as the number of open workflows and schedules grows, to a million of each (SCALE=0.1: to 100,000)
+	@tools/deps.sh build
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@ninja -C $(BUILD) rondo bench
+	@$(BUILD)/test/bench_load --server $(BUILD)/rondo --dir $(BUILD) --scale $(SCALE) --only curves --json $(BUILD)/curves.json
+
+bench-peers: ## Rondo beside Restate and DBOS in one run, with ratios (ARGS="--rounds 1 --cases idle,trivial")
+	@tools/deps.sh build peers
+	@$(PEERS_NODE) --install
+	@$(MAKE) --no-print-directory $(PEERS)/node_modules/.package-lock.json $(BUILD)/build.ninja
+	@ninja -C $(BUILD) rondo bench
+	@$(PEERS_NODE) $(PEERS)/run.mjs --server $(BUILD)/rondo --generator $(BUILD)/test/bench_load \
+		--dir $(BUILD) --json $(BUILD)/bench-peers.json $(ARGS)
+
 fuzz: $(FUZZ_BUILD)/build.ninja ## fuzz one target (TARGET=grpc SECONDS=600); finds go to build-fuzz/
 	@ninja -C $(FUZZ_BUILD) test/fuzz_$(TARGET)
 	@mkdir -p $(FUZZ_BUILD)/corpus/$(TARGET)
@@ -52,7 +70,7 @@ clean: ## remove build output (not node_modules, not your data)
 	rm -rf $(BUILD) $(TEST_BUILD) $(FUZZ_BUILD)
 
 help: ## this text
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
 
 $(BUILD)/build.ninja:
 	@tools/deps.sh --check build
@@ -67,7 +85,7 @@ $(FUZZ_BUILD)/build.ninja:
 	CC=clang meson setup $(FUZZ_BUILD) --buildtype=debug --optimization=1 -Db_lundef=false \
 		-Db_sanitize=address,undefined -Dc_args='-fno-sanitize-recover=all -fsanitize=fuzzer-no-link'
 
-$(NPM_DONE): test/sdk/package-lock.json
-	@echo "npm: installing the packages of test/sdk"
-	@cd test/sdk && npm ci --no-audit --no-fund --loglevel=error
+%/node_modules/.package-lock.json: %/package-lock.json
+	@echo "npm: installing the packages of $*"
+	@cd $* && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -1,11 +1,11 @@
 #!/bin/bash
-# The Node.js that the tests use, 20 or newer: the machine's own, else one from npm in build/tools.
+# The Node.js that the tests use, 20 (or NODE_OLDEST) or newer: the machine's own, else one from npm in build/tools.
 #
 #   tools/node.sh ARGS...     runs it
 #   tools/node.sh --install   makes sure that there is one (needs npm)
 set -euo pipefail
 
-oldest=20
+oldest=${NODE_OLDEST:-20}
 tools=$(dirname "$(dirname "$(realpath "$0")")")/build/tools
 from_npm=$tools/node_modules/node/bin/node
 

@@ -2,7 +2,8 @@
  *
  *   main      options, the cases in order
  *   cases     what is measured
- *   floors    what this machine can do without us
+ *   floors    what this machine can do without us, and our lowest layers alone
+ *   curves    what things cost as their number grows
  *   flow      a number of operations, so many at a time
  *   json      the same over HTTP/1.1
  *   worker    polls for tasks and answers them
@@ -71,7 +72,9 @@ void meter_begin(struct meter *m, const struct bench *b);
 struct result *meter_end(struct meter *m, struct bench *b, const char *name, size_t width, size_t ops,
                          struct samples *latency);
 
-/* floors.c */
+/* floors.c, floor_nghttp2.c, floor_sqlite.c */
 void floor_sync(struct bench *b);
-void floor_http2(struct bench *b);
+void floor_nghttp2(struct bench *b);
+void floor_layer(struct bench *b);
 void floor_sqlite(struct bench *b);
+void floor_store(struct bench *b);

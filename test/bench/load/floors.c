@@ -1,8 +1,11 @@
-/* What the machine does without Rondo: the numbers that no server on it can beat.
+/* What the machine does without Rondo, and what our own lowest layers do: the numbers that no server on it
+ * can beat.
  *
- *   sync     a page written behind the end of a file and made durable, one after the other
- *   HTTP/2   our net layer with a handler that answers at once: nghttp2, libevent and the kernel
- *   SQLite   our store alone, fed with the rows that one start writes, `width` starts to a batch */
+ *   sync       a page written and made durable, one after the other: behind the end of a file, and in the
+ * middle, where the file system has nothing to note but the page nghttp2    floor_nghttp2.c: nothing but it
+ * and sockets HTTP/2     our net layer with a handler that answers at once: nghttp2, libevent and the kernel
+ *   SQLite     floor_sqlite.c: the rows of starts, inserted by SQLite alone
+ *   store      our store alone, fed with the rows that one start writes, `width` starts to a batch */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,41 +17,61 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "bench.h"
+#include "cases.h"
 #include "net/h2.h"
 #include "net/h2_client.h"
 #include "store/sqlite/sqlite_store.h"
 
 #define FLOOR_US (2 * USEC_PER_SEC)
 #define PAGE_BYTES 4096
+#define OVERWRITTEN_PAGES 4096 /* 16 MiB, about as long as our log gets */
 
 /* the disk */
 
-void floor_sync(struct bench *b) {
+/* A row of the table for what has no server. */
+static void print_own(struct bench *b, const char *name, size_t width, size_t ops, int64_t begin_us,
+                      struct samples *took, double written_bytes) {
+    struct result r = {.width = width,
+                       .ops = ops,
+                       .seconds = (double)(now_us() - begin_us) / 1e6,
+                       .p50_us = samples_at(took, 0.5),
+                       .p99_us = samples_at(took, 0.99),
+                       .p999_us = samples_at(took, 0.999),
+                       .server_cpu_us = -1,
+                       .client_cpu_us = -1,
+                       .written_bytes = written_bytes,
+                       .rss_bytes = -1};
+    (void)snprintf(r.name, sizeof(r.name), "%s", name);
+    table_print_floor(b->table, &r);
+}
+
+/* With `pages` the file has that many and they are written again, without it grows. */
+static void measure_sync(struct bench *b, const char *name, size_t pages) {
     char path[400], page[PAGE_BYTES] = "rondo";
     struct samples took = {0};
     (void)snprintf(path, sizeof(path), "%s/sync", b->directory);
     int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
+    for (size_t i = 0; i < pages; i++)
+        if (write(fd, page, sizeof(page)) != (ssize_t)sizeof(page))
+            die("cannot write %s", path);
+    if (fd < 0 || fsync(fd) < 0)
         die("cannot write %s", path);
     int64_t begin = now_us();
-    while (now_us() - begin < FLOOR_US) {
+    for (size_t i = 0; now_us() - begin < scaled_us(b, FLOOR_US); i++) {
         int64_t one = now_us();
-        if (write(fd, page, sizeof(page)) != (ssize_t)sizeof(page) || fdatasync(fd) < 0)
+        off_t at = (off_t)((pages ? i % pages : i) * sizeof(page));
+        if (pwrite(fd, page, sizeof(page), at) != (ssize_t)sizeof(page) || fdatasync(fd) < 0)
             die("cannot write %s", path);
         samples_add(&took, now_us() - one);
     }
-    struct result r = {.name = "floor: sync of a page", .width = 1, .ops = took.count};
-    r.seconds = (double)(now_us() - begin) / 1e6;
-    r.p50_us = samples_at(&took, 0.5);
-    r.p99_us = samples_at(&took, 0.99);
-    r.p999_us = samples_at(&took, 0.999);
-    r.server_cpu_us = r.client_cpu_us = -1;
-    r.written_bytes = PAGE_BYTES;
-    r.rss_bytes = -1;
-    table_print(b->table, &r);
+    print_own(b, name, 1, took.count, begin, &took, PAGE_BYTES);
     close(fd);
     samples_done(&took);
+}
+
+void floor_sync(struct bench *b) {
+    measure_sync(b, "floor: page appended", 0);
+    measure_sync(b, "floor: page overwritten", OVERWRITTEN_PAGES);
 }
 
 /* HTTP/2 */
@@ -140,7 +163,7 @@ static void echo_ask(struct echo *e) {
         die("no memory for a request");
 }
 
-void floor_http2(struct bench *b) {
+void floor_layer(struct bench *b) {
     struct echo e = {.bench = b, .total = (size_t)(200000 * b->scale) + b->width};
     struct err err = {0};
     struct meter m;
@@ -152,14 +175,14 @@ void floor_http2(struct bench *b) {
     for (size_t i = 0; i < b->width; i++)
         echo_ask(&e);
     ensure(loop_run(b->loop) == 0);
-    table_print(b->table, meter_end(&m, b, "floor: HTTP/2 alone", b->width, e.total, &e.took));
+    table_print_floor(b->table, meter_end(&m, b, "floor: our HTTP/2", b->width, e.total, &e.took));
     for (size_t i = 0; i < b->connection_count; i++)
         h2_client_free(e.clients[i]);
     subject_kill(&b->subject);
     samples_done(&e.took);
 }
 
-/* SQLite */
+/* the store */
 
 /* Sizes as a start of this generator has them. */
 #define STATE_BYTES 620
@@ -259,12 +282,12 @@ static void rows_open(struct rows *x, struct bench *b) {
         die("%s", err.text);
 }
 
-void floor_sqlite(struct bench *b) {
+void floor_store(struct bench *b) {
     struct rows *x = mem_zalloc(sizeof(*x));
     ensure(x);
     rows_open(x, b);
     int64_t begin = now_us();
-    x->end_us = begin + 2 * FLOOR_US;
+    x->end_us = begin + scaled_us(b, 2 * FLOOR_US);
     for (size_t i = 0; i < UNDER_WAY; i++) {
         batch_init(&x->batches[i], BATCH_BUDGET);
         x->batches[i].done = on_durable;
@@ -272,14 +295,7 @@ void floor_sqlite(struct bench *b) {
         commit_more(x, &x->batches[i]);
     }
     ensure(loop_run(b->loop) == 0);
-    struct result r = {.name = "floor: SQLite, starts", .width = b->width, .ops = x->committed};
-    r.seconds = (double)(now_us() - begin) / 1e6;
-    r.p50_us = samples_at(&x->took, 0.5);
-    r.p99_us = samples_at(&x->took, 0.99);
-    r.p999_us = samples_at(&x->took, 0.999);
-    r.server_cpu_us = r.client_cpu_us = r.written_bytes = -1;
-    r.rss_bytes = -1;
-    table_print(b->table, &r);
+    print_own(b, "floor: our store", b->width, x->committed, begin, &x->took, -1);
     store_close(x->store);
     ensure(loop_on_wake(b->loop, NULL, NULL) == 0);
     for (size_t i = 0; i < UNDER_WAY; i++)

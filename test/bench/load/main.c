@@ -3,9 +3,9 @@
  *   bench_load --server build/rondo [--only CASE]... [--scale X] [--width N] [--connections N]
  *              [--dir DIRECTORY] [--json FILE]
  *
- * Without --only all cases of cases.def run in their order. --scale multiplies the number of operations of
- * each. The data files are in a directory of their own in DIRECTORY (default: the current one), because what
- * is measured is that disk. */
+ * Without --only all cases of cases.def run in their order, but for those that must be asked for. --scale
+ * multiplies the number of operations of each. The data files are in a directory of their own in DIRECTORY
+ * (default: the current one), because what is measured is that disk. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,12 +28,15 @@ struct options {
     size_t connections;
 };
 
+enum when { ALWAYS, ASKED };
+
 static const struct {
     const char *name;
+    enum when when;
     const char *text;
     void (*run)(struct bench *b);
 } cases[] = {
-#define CASE(name, text) {#name, text, case_##name},
+#define CASE(name, when, text) {#name, when, text, case_##name},
 #include "cases.def"
 #undef CASE
 };
@@ -82,11 +85,11 @@ static void parse(struct options *o, int argc, char **argv) {
         usage();
 }
 
-static bool is_wanted(const struct options *o, const char *name) {
+static bool is_wanted(const struct options *o, size_t c) {
     for (size_t i = 0; i < o->only_count; i++)
-        if (streq(o->only[i], name))
+        if (streq(o->only[i], cases[c].name))
             return true;
-    return o->only_count == 0;
+    return o->only_count == 0 && cases[c].when == ALWAYS;
 }
 
 int main(int argc, char **argv) {
@@ -108,7 +111,7 @@ int main(int argc, char **argv) {
     if (loop_new(&b.loop) < 0)
         die("no event loop");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        if (is_wanted(&o, cases[i].name))
+        if (is_wanted(&o, i))
             cases[i].run(&b);
     loop_free(b.loop);
     bench_clear_files(&b);

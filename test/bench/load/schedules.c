@@ -9,6 +9,7 @@
 #include "flow.h"
 #include "requests.h"
 #include "rondo.pb-c.h"
+#include "schedules.h"
 
 #define EVERY_SECONDS 10 /* how long schedules of one second run */
 #define SETTLE_US (3 * USEC_PER_SEC) /* for those of the last second */
@@ -29,13 +30,6 @@ struct schedule_request {
     struct payloads input;
     char id[ID_MAX];
     char request_id[ID_MAX];
-};
-
-/* When they are due. */
-struct plan {
-    int64_t every_s;
-    int64_t phase_s;
-    int64_t end_s; /* 0: never */
 };
 
 static void schedule_fill(struct schedule_request *r, const char *type, size_t i, const struct plan *plan) {
@@ -81,7 +75,7 @@ static void schedule_fill(struct schedule_request *r, const char *type, size_t i
     r->m.schedule = &r->schedule;
 }
 
-static void begin_create(struct flow *f, size_t i) {
+void begin_create(struct flow *f, size_t i) {
     struct schedule_request r;
     schedule_fill(&r, f->type, i, f->owner);
     flow_call(f, i, CALL_CreateSchedule, &r.m.base);

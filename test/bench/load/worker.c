@@ -1,4 +1,5 @@
-/* One answer in, one poll out: each task that arrives is answered, and its poll asked again at once. */
+/* A poll, its task, the answer, and when that is acknowledged the next poll: as many tasks are here as there
+ * are polls, so the worker never holds more than it can answer before they time out. */
 #include "worker.h"
 
 #include "base/clock.h"
@@ -26,6 +27,7 @@ static void on_answered(void *ctx, const struct client_reply unused_arg *r) {
     else if (w->timer_due_us && ++w->timers_set == w->timers_due)
         loop_stop(w->bench->loop);
     mem_free(a);
+    poll_workflow_task(w);
 }
 
 /* The command and all that it points to. */
@@ -137,9 +139,10 @@ static void answer_workflow_task(struct worker *w, const Ws__PollWorkflowTaskQue
 
 static void on_workflow_task(void *ctx, const struct client_reply *r) {
     const Ws__PollWorkflowTaskQueueResponse *task = (const void *)r->message;
-    poll_workflow_task(ctx);
     if (task->task_token.len)
         answer_workflow_task(ctx, task);
+    else
+        poll_workflow_task(ctx);
 }
 
 static void poll_workflow_task(struct worker *w) {
@@ -152,7 +155,9 @@ static void poll_workflow_task(struct worker *w) {
     bench_call(w->bench, CALL_PollWorkflowTaskQueue, &m.base, on_workflow_task, w);
 }
 
-static void on_activity_answered(void unused_arg *ctx, const struct client_reply unused_arg *r) {}
+static void on_activity_answered(void *ctx, const struct client_reply unused_arg *r) {
+    poll_activity_task(ctx);
+}
 
 static void answer_activity_task(struct worker *w, const Ws__PollActivityTaskQueueResponse *task) {
     Ws__RespondActivityTaskCompletedRequest m = WS__RESPOND_ACTIVITY_TASK_COMPLETED_REQUEST__INIT;
@@ -166,9 +171,10 @@ static void answer_activity_task(struct worker *w, const Ws__PollActivityTaskQue
 
 static void on_activity_task(void *ctx, const struct client_reply *r) {
     const Ws__PollActivityTaskQueueResponse *task = (const void *)r->message;
-    poll_activity_task(ctx);
     if (task->task_token.len)
         answer_activity_task(ctx, task);
+    else
+        poll_activity_task(ctx);
 }
 
 static void poll_activity_task(struct worker *w) {

@@ -18,6 +18,7 @@ struct worker {
     struct samples told_late; /* from due until the task was here */
 };
 
-/* So many polls for each kind of task. They end with the connections. */
+/* So many polls for each kind of task, which is also how many tasks are worked on. They end with the
+ * connections. */
 void worker_start(struct worker *w, size_t poll_count);
 void worker_done(struct worker *w);
