@@ -10,6 +10,7 @@
  * The trace of a life differs a little each time, since checkpoints run beside commits; so a cut that
  * fails leaves its files behind, and says where. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,6 +20,8 @@
 #define CUTS 200
 #define AGAIN_ONE_IN 10 /* the power goes a second time */
 #define AGAIN_CUTS 3
+#define OLD_FILES_US (INT64_C(1794960000) * USEC_PER_SEC) /* a day after they were made */
+#define TEXT_BYTES_MAX (128u << 10)
 
 struct totals {
     uint64_t cuts, second_cuts, failed;
@@ -103,16 +106,54 @@ static void report(const struct scene *s, const struct totals *t) {
         printf("#   %s %" PRIu64 "\n", power_style_name((enum power_style)i), t->styles[i]);
 }
 
-TEST(what_was_acknowledged_survives_a_power_loss) {
+/* Records what happens in the directory, and lets the power go so many times. */
+static void lose_power(const char *directory, int64_t clock_us, uint64_t count,
+                       void (*live)(struct script *s, int64_t clock_us)) {
     struct scene *s = mem_zalloc(sizeof *s);
     struct totals t = {0};
-    char directory[64];
     ensure(s);
-    scene_make_directory(&directory);
-    scene_record(s, directory, 0, scene_first);
-    CHECK(s->script.steps > 30);
-    cut_scene(s, &s->script, -1, setting("DISK_CUTS", CUTS), setting("DISK_SEED", 1), &t);
+    scene_record(s, directory, clock_us, live);
+    cut_scene(s, &s->script, -1, count, setting("DISK_SEED", 1), &t);
+    CHECK(t.cuts >= count);
     report(s, &t);
     scene_done(s);
     mem_free(s);
+}
+
+TEST(what_was_acknowledged_survives_a_power_loss) {
+    char directory[64];
+    scene_make_directory(&directory);
+    lose_power(directory, 0, setting("DISK_CUTS", CUTS), scene_first);
+}
+
+/* From the first byte: the file, its switch to a log, the schema, the first commits. */
+TEST(a_new_file_survives_a_power_loss) {
+    char directory[64];
+    scene_make_directory(&directory);
+    lose_power(directory, RIG_T0, setting("DISK_CUTS", CUTS) / 4, script_carry_on);
+}
+
+static void make_old_file(const char *directory, int version) {
+    char path[PATH_MAX], sql[TEXT_BYTES_MAX];
+    sqlite3 *db;
+    (void)snprintf(path, sizeof path, UPGRADE_TEXTS "/schema_%d.sql", version);
+    FILE *in = fopen(path, "re");
+    ensure(in);
+    size_t n = fread(sql, 1, sizeof sql - 1, in);
+    ensure(n < sizeof sql - 1);
+    sql[n] = 0;
+    (void)fclose(in); /* nothing was written */
+    (void)snprintf(path, sizeof path, "%s/" SCRIPT_FILE, directory);
+    ensure(sqlite3_open(path, &db) == SQLITE_OK);
+    ensure(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+    ensure(sqlite3_close(db) == SQLITE_OK);
+}
+
+TEST(a_migration_survives_a_power_loss) {
+    for (int version = 1; version < STORE_SCHEMA_VERSION; version++) {
+        char directory[64];
+        scene_make_directory(&directory);
+        make_old_file(directory, version);
+        lose_power(directory, OLD_FILES_US, setting("DISK_CUTS", CUTS) / 8, script_carry_on);
+    }
 }
