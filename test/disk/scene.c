@@ -91,10 +91,13 @@ static void judge_open(struct script *script) {
         is_known |= (size_t)i < j->scene->state_count && j->scene->states[i] == state;
     if (CHECK(is_known))
         return;
+    script->has_failed = true; /* nobody should work with that */
+    (void)snprintf(script->text, sizeof script->text, "the file holds what it never held");
     for (size_t i = 0; i < j->scene->state_count; i++)
         if (j->scene->states[i] == state)
-            printf("# the file is as after commit %zu; %lld were announced, %lld handed over\n", i,
-                   (long long)j->ending->done, (long long)j->ending->begun);
+            (void)snprintf(script->text, sizeof script->text,
+                           "the file is as after commit %zu; %lld were announced, %lld handed over", i,
+                           (long long)j->ending->done, (long long)j->ending->begun);
 }
 
 void scene_audit(const struct scene *s, const char *directory, const struct ending *e,

@@ -56,6 +56,11 @@ static void begin(struct script *s) {
     }
     if (s->on_open)
         s->on_open(s);
+    if (s->has_failed) {
+        store_close(&s->witness->base);
+        s->is_refused = true;
+        return;
+    }
     rig_init_on(&s->rig, &s->witness->base, s->now, witness_wait, s->witness);
     if (!s->rig.is_ready || s->rig.fatal_count)
         s->has_failed = true;

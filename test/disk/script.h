@@ -39,7 +39,8 @@ struct script {
     bool is_refused; /* the file could not be opened */
     bool has_failed; /* a call was not answered with OK */
     char text[512]; /* why */
-    /* NULL: nobody. The store was opened, the engine was not; a call was answered, or the clock is told. */
+    /* NULL: nobody. The store was opened, the engine was not, and will not be if has_failed is set; a call
+     * was answered, or the clock is told. */
     void (*on_open)(struct script *s);
     void (*on_step)(struct script *s);
     void *ctx;
