@@ -62,6 +62,10 @@ bool test_check_int(int64_t got, int64_t want, const char *file, int line, const
     return got == want;
 }
 
+uint64_t test_failures(void) {
+    return outcome.failures;
+}
+
 static void print_bytes(struct str s) {
     if (!s.p) {
         fputs("(null)", stdout);

@@ -27,6 +27,8 @@ bool test_check(bool ok, const char *file, int line, const char *what);
 bool test_check_int(int64_t got, int64_t want, const char *file, int line, const char *what);
 bool test_check_str(struct str got, struct str want, const char *file, int line, const char *what);
 
+uint64_t test_failures(void); /* of checks in this test so far */
+
 #define CHECK(cond) test_check((cond), __FILE__, __LINE__, #cond)
 #define CHECK_INT(got, want) test_check_int((int64_t)(got), (int64_t)(want), __FILE__, __LINE__, #got)
 #define CHECK_STR(got, want) test_check_str(str_of(got), str_of(want), __FILE__, __LINE__, #got)

@@ -256,7 +256,7 @@ static void read_done(struct read *r, int rc) {
     struct engine *e = b->e;
     struct queue *q = b->queue;
     if (rc < 0) {
-        e->cfg.on_fatal(e->cfg.fatal_ctx, "a task queue cannot be read from the store");
+        engine_fail(e, "a task queue cannot be read from the store");
         return;
     }
     b->is_reading = false;

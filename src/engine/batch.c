@@ -227,7 +227,7 @@ static int take_answer(struct op *op, struct drive *d, enum read_kind kind) {
     d->answer.is_here = false;
     if (d->answer.rc == 0)
         return 0;
-    op->e->cfg.on_fatal(op->e->cfg.fatal_ctx, "the targets of a batch job cannot be read from the store");
+    engine_fail(op->e, "the targets of a batch job cannot be read from the store");
     return d->answer.rc;
 }
 

@@ -102,6 +102,11 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
     return wait;
 }
 
+void engine_fail(struct engine *e, const char *text) {
+    e->has_failed = true;
+    e->cfg.on_fatal(e->cfg.fatal_ctx, text);
+}
+
 /* calls that end early */
 
 void engine_cancel(struct engine *e unused_arg, struct call *c) {

@@ -208,6 +208,7 @@ struct engine {
     struct now now;
     struct wall begin; /* when this engine was made */
     bool is_ready;
+    bool has_failed; /* nothing becomes durable any more: see engine_fail() */
     bool is_draining;
     void (*on_ready)(void *ctx, int rc, const struct err *e);
     void *ready_ctx;
@@ -267,6 +268,10 @@ struct engine {
     struct engine_counters counters;
     int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
 };
+
+/* A read that was needed got no answer. From now on nothing becomes durable, since it could rest on what is not
+ * there, and whoever runs the engine is told to end the process. */
+void engine_fail(struct engine *e, const char *text);
 
 /* ops */
 

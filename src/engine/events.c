@@ -86,7 +86,7 @@ static void page_row(struct read *r, const struct row *row) {
 /* Events that are not there any more are not something to answer with. */
 static void ensure_read(struct engine *e, int rc) {
     if (rc < 0)
-        e->cfg.on_fatal(e->cfg.fatal_ctx, "a history cannot be read from the store");
+        engine_fail(e, "a history cannot be read from the store");
 }
 
 static void page_done(struct read *r, int rc) {
@@ -107,6 +107,8 @@ static void page_done(struct read *r, int rc) {
 
 /* Reads the page: 0 when it is there already, ERR_WAIT when op will be started again. */
 static int read_page(struct op *op, const struct events_want *w) {
+    if (op->e->has_failed) /* it was asked for, and is not there */
+        return err_std(&op->err, ERR_STORE_IO);
     struct page_read *pr = mem_zalloc(sizeof(*pr));
     if (!pr)
         return op_out_of_memory(op);
@@ -132,7 +134,7 @@ static int read_page(struct op *op, const struct events_want *w) {
         return ERR_WAIT;
     page_read_free(pr);
     op->page_read = NULL;
-    return 0;
+    return op->e->has_failed ? err_std(&op->err, ERR_STORE_IO) : 0;
 }
 
 /* As much of [from, until) as fits the limits, at least one event. */

@@ -157,7 +157,7 @@ void engine_flush(struct engine *e) {
     while (e->soon)
         do_soon(e);
     struct group *g = e->open;
-    if (e->flight || !g ||
+    if (e->has_failed || e->flight || !g ||
         (g->run_count == 0 && g->batch.count == 0 && list_empty(&g->replies) && !g->effects))
         return;
     for (size_t i = 0; i < g->run_count; i++)

@@ -147,7 +147,7 @@ static void go_page(struct op *op) {
         return;
     }
     if (rc == 0 && w->answer.rc < 0) {
-        op->e->cfg.on_fatal(op->e->cfg.fatal_ctx, "schedules cannot be read from the store");
+        engine_fail(op->e, "schedules cannot be read from the store");
         op_fail(op);
         return;
     }

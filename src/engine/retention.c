@@ -177,7 +177,7 @@ static void expired_done(struct read *r, int rc) {
     struct engine *e = r->owner;
     size_t n = e->expired_count;
     if (rc < 0) {
-        e->cfg.on_fatal(e->cfg.fatal_ctx, "closed runs cannot be read from the store");
+        engine_fail(e, "closed runs cannot be read from the store");
         return;
     }
     for (size_t i = 0; i < n; i++)

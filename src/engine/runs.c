@@ -215,7 +215,7 @@ static void load_done(struct read *r, int rc) {
     struct run *run = r->owner;
     struct engine *e = run->e;
     if (rc < 0) {
-        e->cfg.on_fatal(e->cfg.fatal_ctx, "a run cannot be read from the store");
+        engine_fail(e, "a run cannot be read from the store");
         return;
     }
     run->is_loading = false;
@@ -294,7 +294,7 @@ static void current_done(struct read *r, int rc) {
     struct current *c = r->owner;
     struct engine *e = c->e;
     if (rc < 0) {
-        e->cfg.on_fatal(e->cfg.fatal_ctx, "a workflow id cannot be read from the store");
+        engine_fail(e, "a workflow id cannot be read from the store");
         return;
     }
     c->is_reading = false;

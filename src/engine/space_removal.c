@@ -157,7 +157,7 @@ static void doomed_done(struct read *r, int rc) {
     struct engine *e = r->owner;
     struct space *s = space_by_id(e, e->reaped);
     if (rc < 0) {
-        e->cfg.on_fatal(e->cfg.fatal_ctx, "the runs of a deleted namespace cannot be read from the store");
+        engine_fail(e, "the runs of a deleted namespace cannot be read from the store");
         return;
     }
     e->is_reaping = false;

@@ -7,9 +7,8 @@ import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { status } from '@grpc/grpc-js';
 import { attempts } from './lib/activities.mjs';
-import { eventName, eventNames, eventsNamed } from './lib/history.mjs';
+import { eventNames, eventsNamed } from './lib/history.mjs';
 import { eventually, inNewWorld, openWorld, replayAll } from './lib/world.mjs';
 
 const upTo = (count) => Array.from({ length: count }, (_, index) => index);
@@ -151,82 +150,4 @@ describe('a server', { timeout: 240_000 }, () => {
       assert.deepEqual((await handle.fetchHistory()).events, events);
     });
   });
-
-  // Starts and signals carry request ids that are kept until they are acknowledged, so whatever the
-  // kills leave open is settled by asking again.
-  test('is killed ten times under load', async () => {
-    await inNewWorld(async (world) => {
-      const SIGNALS = 3;
-      const LOST = new Set([status.UNAVAILABLE, status.INTERNAL, status.CANCELLED]);
-      const acknowledged = new Map(); // workflow id -> run id
-      let loading = true;
-
-      async function insist(call) {
-        for (;;) {
-          try {
-            return await call();
-          } catch (error) {
-            if (!LOST.has(error.code)) throw error;
-            await sleep(20);
-          }
-        }
-      }
-
-      async function load(lane) {
-        for (let serial = 0; loading; serial++) {
-          const workflowId = `load-${lane}-${serial}`;
-          const start = {
-            namespace: 'default',
-            workflowId,
-            requestId: randomUUID(),
-            workflowType: { name: 'collectSlowly' },
-            taskQueue: { name: world.taskQueue },
-            input: json(SIGNALS),
-          };
-          const { runId } = await insist(() => world.service.startWorkflowExecution(start));
-          acknowledged.set(workflowId, runId);
-          for (const value of upTo(SIGNALS)) {
-            const signal = {
-              namespace: 'default',
-              workflowExecution: { workflowId, runId },
-              signalName: 'add',
-              requestId: randomUUID(),
-              input: json(value),
-            };
-            await insist(() => world.service.signalWorkflowExecution(signal)).catch((error) => {
-              // The last signal arrived, its answer did not, and the workflow has ended since.
-              if (error.code !== status.NOT_FOUND || value !== SIGNALS - 1) throw error;
-            });
-          }
-          await sleep(150);
-        }
-      }
-
-      const lanes = upTo(4).map(load);
-      for (let kill = 0; kill < 10; kill++) {
-        await sleep(800 + Math.random() * 1200);
-        await world.server.killAndRestart();
-      }
-      loading = false;
-      await Promise.all(lanes);
-
-      assert.ok(acknowledged.size > 50, `${acknowledged.size} starts`);
-      for (const [workflowId, runId] of acknowledged) {
-        const handle = world.client.workflow.getHandle(workflowId);
-        assert.deepEqual(await handle.result(), upTo(SIGNALS), workflowId);
-        assert.equal((await handle.describe()).runId, runId, `${workflowId} has one run`);
-        const runs = new Set(attempts.get(workflowId).map((attempt) => attempt.runId));
-        assert.deepEqual([...runs], [runId], `${workflowId} ran as one run`);
-        const names = (await handle.fetchHistory()).events.map(eventName);
-        assert.equal(names.filter((name) => name === 'ACTIVITY_TASK_COMPLETED').length, SIGNALS);
-        assert.equal(names.filter((name) => name === 'WORKFLOW_EXECUTION_SIGNALED').length, SIGNALS);
-      }
-    });
-  });
 });
-
-function json(value) {
-  return {
-    payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from(JSON.stringify(value)) }],
-  };
-}

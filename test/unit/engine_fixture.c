@@ -31,10 +31,8 @@ static void on_fatal(void *ctx, const char *text unused_arg) {
     ((struct rig *)ctx)->fatal_count++;
 }
 
-void rig_boot(struct rig *r) {
+static void boot(struct rig *r) {
     static const char *const namespaces[] = {"default", "other", NULL};
-    ensure(mem_store_open(r->disk, &r->store) == 0);
-    mem_store_set_auto(r->store, !r->is_manual);
     struct engine_config cfg = {.store = r->store,
                                 .seed = ++r->seed,
                                 .resident_runs_max = r->resident_runs_max,
@@ -47,6 +45,12 @@ void rig_boot(struct rig *r) {
     r->is_ready = false;
     ensure(engine_new(&cfg, r->now, on_ready, r, &r->engine) == 0);
     rig_turn(r);
+}
+
+void rig_boot(struct rig *r) {
+    ensure(mem_store_open(r->disk, &r->store) == 0);
+    mem_store_set_auto(r->store, !r->is_manual);
+    boot(r);
 }
 
 static void init(struct rig *r, bool is_manual, const struct core_limits *limits) {
@@ -77,10 +81,18 @@ void rig_init_manual(struct rig *r) {
     ensure(r->is_ready);
 }
 
+void rig_init_on(struct rig *r, struct store *s, struct now now, void (*wait)(void *ctx), void *wait_ctx) {
+    *r = (struct rig){.store = s, .now = now, .resident_runs_max = 100, .wait = wait, .wait_ctx = wait_ctx};
+    boot(r);
+}
+
 void rig_stop(struct rig *r) {
     if (!r->engine)
         return;
-    mem_store_crash(take(&r->store));
+    if (r->wait)
+        store_close(take(&r->store));
+    else
+        mem_store_crash(take(&r->store));
     engine_free(take(&r->engine));
 }
 
@@ -96,9 +108,12 @@ void rig_done(struct rig *r) {
 
 void rig_turn(struct rig *r) {
     engine_flush(r->engine);
-    for (int i = 0; i < TURNS_MAX && !r->is_manual && !engine_idle(r->engine); i++)
+    for (int i = 0; i < TURNS_MAX && !r->is_manual && !r->fatal_count && !engine_idle(r->engine); i++) {
+        if (r->wait)
+            r->wait(r->wait_ctx);
         engine_flush(r->engine);
-    ensure(r->is_manual || engine_idle(r->engine));
+    }
+    ensure(r->is_manual || r->fatal_count || engine_idle(r->engine));
 }
 
 void rig_advance(struct rig *r, int64_t us) {

@@ -7,9 +7,9 @@
  *   CHECK_OK(&a);
  *
  * After each call the rig flushes until nothing is uncommitted; a manual rig only hands the batch
- * over, and the test commits it or answers its reads. A call, its request and its arena are freed the
- * moment the engine ends it, so that whoever touches them later is seen; the answer is kept in the
- * struct ask. An ask can be used again for the next call. */
+ * over, and the test commits it or answers its reads. A rig can also be on a real store (rig_init_on). A
+ * call, its request and its arena are freed the moment the engine ends it, so that whoever touches them later
+ * is seen; the answer is kept in the struct ask. An ask can be used again for the next call. */
 #pragma once
 
 #include "core/pb.h"
@@ -43,6 +43,9 @@ struct rig {
     size_t resident_runs_max;
     size_t queue_tasks_max; /* of one priority, in memory; 0: as usual */
     struct core_limits limits;
+    void (*wait)(
+        void *ctx); /* for a store of the test's own: sleeps until it has something to say, and hears it */
+    void *wait_ctx;
     bool is_manual;
     bool is_ready;
     int fatal_count;
@@ -51,6 +54,8 @@ struct rig {
 void rig_init(struct rig *r);
 void rig_init_limited(struct rig *r, enum settable limit, int64_t value); /* with one limit set */
 void rig_init_manual(struct rig *r); /* ready, with its namespaces committed */
+/* On a store that is the rig's from now on. It need not come up: see is_ready. */
+void rig_init_on(struct rig *r, struct store *s, struct now now, void (*wait)(void *ctx), void *wait_ctx);
 void rig_done(struct rig *r);
 void rig_restart(struct rig *r); /* the process dies and comes back on the same disk */
 void rig_stop(struct rig *r); /* crash without coming back; open calls are failed */

@@ -281,6 +281,38 @@ TEST(life_failed_read_is_fatal) {
     CHECK_INT(r.fatal_count, 1);
 }
 
+/* It could rest on what could not be read. */
+TEST(life_nothing_is_committed_after_a_failed_read) {
+    cleanup(ask_done) struct ask a = {0}, b = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    rig_start(&r, &a, "wf");
+    rig_describe(&r, &b, "other");
+    REQUIRE(mem_store_pending_reads(r.store) == 2);
+    mem_store_answer(r.store, 1, ERR_STORE_IO);
+    rig_read(&r);
+    CHECK_INT(r.fatal_count, 1);
+    CHECK_INT(mem_store_pending_commits(r.store), 0);
+    CHECK(!a.is_done);
+}
+
+TEST(life_history_that_cannot_be_read_is_an_error) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    rig_start(&r, &a, "wf");
+    rig_settle(&r);
+    rig_restart(&r);
+    rig_settle(&r);
+    rig_history(&r, &a, "wf");
+    rig_read(&r); /* which run it is; its state was read at the start */
+    REQUIRE(mem_store_pending_reads(r.store) == 1);
+    mem_store_answer(r.store, 0, ERR_STORE_IO);
+    rig_turn(&r);
+    CHECK_FAILS(&a, ERR_STORE_IO, "The store cannot be read or written.");
+    CHECK_INT(r.fatal_count, 1);
+}
+
 /* callers that go away */
 
 TEST(life_call_given_up_while_it_waits) {

@@ -203,6 +203,7 @@ TEST(sqlite_refuses_what_is_no_database) {
     write_file(f.path, "short", 5, 0);
     check_refused(&f, f.path, ERR_STORE_CORRUPT, "not a Rondo data file");
     write_file(f.path, page, sizeof page, 0);
+    write_file(f.path, page, sizeof page, sizeof page); /* zeroes, but more than a file begins with */
     check_refused(&f, f.path, ERR_STORE_CORRUPT, "not a Rondo data file");
     write_file(f.path, "SQLite format 3", 16, 0); /* the rest is zeroes */
     check_refused(&f, f.path, ERR_STORE_CORRUPT, "damaged");
@@ -223,6 +224,25 @@ TEST(sqlite_accepts_a_file_without_a_schema) {
     struct fixture f;
     fixture_prepare(&f, BACKEND_FILE);
     run_sql(f.path, "PRAGMA journal_mode = WAL");
+    fixture_reopen(&f);
+    CHECK(f.store != NULL);
+    fixture_done(&f);
+}
+
+/* The power went, or the disk was full, while a new file got its first page. */
+TEST(sqlite_begins_again_on_a_file_that_was_hardly_begun) {
+    static const off_t sizes[] = {10, 512, 2048, 4095};
+    struct fixture f;
+    fixture_prepare(&f, BACKEND_FILE);
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        run_sql(f.path, "PRAGMA journal_mode = WAL");
+        CHECK_INT(truncate(f.path, sizes[i]), 0);
+        fixture_reopen(&f);
+        CHECK(f.store != NULL);
+        fixture_close(&f);
+        CHECK_INT(unlink(f.path), 0);
+    }
+    write_file(f.path, page, sizeof page, 0); /* the length came before the bytes */
     fixture_reopen(&f);
     CHECK(f.store != NULL);
     fixture_done(&f);
@@ -419,6 +439,28 @@ TEST(sqlite_log_grows_by_many_pages_and_is_read_after_a_crash) {
     if (CHECK(f.store != NULL)) {
         CHECK_INT(read_history(f.store, &count), 0);
         CHECK_INT(count, 20);
+    }
+    fixture_done(&f);
+}
+
+/* The power went while the log was moved: the first page is garbage in the file, and whole in the log. */
+TEST(sqlite_takes_a_damaged_first_page_from_the_log) {
+    struct fixture f;
+    int in, status;
+    pid_t pid;
+    size_t count = 0;
+    char garbage[sizeof page];
+    memset(garbage, 0xee, sizeof garbage);
+    fixture_prepare(&f, BACKEND_FILE);
+    if (in_child(commit_and_die, &f, &in, &pid) == 0) {
+        CHECK_INT(waitpid(pid, &status, 0), pid);
+        close(in);
+        write_file(f.path, garbage, sizeof garbage, 0);
+        fixture_reopen(&f);
+        if (CHECK(f.store != NULL)) {
+            CHECK_INT(read_history(f.store, &count), 0);
+            CHECK_INT(count, 20);
+        }
     }
     fixture_done(&f);
 }

@@ -26,6 +26,7 @@ struct spy {
     bool is_held; /* syncs wait */
     bool has_caught; /* one does */
     bool is_failing;
+    int failing_sync; /* this sync fails, and no other; 0: none */
 };
 
 /* SQLite hands a file to xSync, and no context; the registered VFS is part of the spy-> */
@@ -43,7 +44,7 @@ static int spy_sync(sqlite3_file *file, int flags) {
     pthread_cond_broadcast(&spy->changed);
     while (spy->is_held)
         pthread_cond_wait(&spy->changed, &spy->lock);
-    bool is_failing = spy->is_failing;
+    bool is_failing = spy->is_failing || spy->sync_count == spy->failing_sync;
     pthread_mutex_unlock(&spy->lock);
     return is_failing ? SQLITE_IOERR_FSYNC : spy->real_sync(file, flags);
 }
@@ -254,6 +255,21 @@ TEST(a_failed_sync_ends_the_process) {
 /* The log's pages are held back until the sync: that they could not be written is found out there. */
 TEST(a_failed_write_ends_the_process) {
     check_failure_is_fatal(true);
+}
+
+/* A new file is switched to its log by a statement that commits when it is finished with. */
+TEST(a_failed_sync_of_a_new_file_is_not_overlooked) {
+    struct spy spy;
+    struct fixture f;
+    struct err e = {0};
+    spy_begin(&spy);
+    fixture_prepare(&f, BACKEND_FILE);
+    spy.failing_sync = 1;
+    CHECK(fixture_try_open(&f, f.path, &e) < 0);
+    CHECK(strstr(e.text, "disk I/O error") != NULL);
+    CHECK_INT(spy_count(&spy), 1);
+    fixture_done(&f);
+    spy_end(&spy);
 }
 
 /* A commit of many pages is a few large writes, not two for each page. */

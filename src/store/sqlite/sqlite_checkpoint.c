@@ -14,12 +14,12 @@
 
 #include <signal.h>
 
-/* In pages of 4 KiB. */
-#define MOVE_PAGES 2048 /* added to the log: they are moved beside commits */
-#define LONG_PAGES 4096 /* a log of this length should start over */
-#define REST_PAGES_MIN 256 /* not worth a sync of the main file */
-#define REST_PAGES_MAX 1024 /* commits need not wait for more than this */
-#define OVERDUE_PAGES 4096 /* added while the thread is still moving: the writer waits for it */
+#define LONG_PAGES 4096 /* a log of this length should start over; pages have 4 KiB */
+
+/* Parts of that length. */
+#define MOVE_PART 2 /* added to the log: they are moved beside commits */
+#define REST_MIN_PART 16 /* not worth a sync of the main file */
+#define REST_MAX_PART 4 /* commits need not wait for more than this */
 
 static void move(struct sqlite_checkpoint *c, sqlite3 *db) {
     int rc = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -74,15 +74,16 @@ void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, in
         c->asked_at = 0;
     c->pages = pages;
     int rest = pages - c->asked_at;
-    bool is_overdue = rest >= OVERDUE_PAGES;
+    int long_pages = c->options->log_pages ? c->options->log_pages : LONG_PAGES;
+    bool is_overdue = rest >= long_pages; /* and perhaps the thread is still moving: it is waited for */
     if (is_overdue)
         wait_moved(c);
-    if (rest < REST_PAGES_MIN || is_moving(c))
+    if (rest < long_pages / REST_MIN_PART || is_moving(c))
         return;
-    if (pages >= LONG_PAGES && (rest <= REST_PAGES_MAX || is_overdue)) {
+    if (pages >= long_pages && (rest <= long_pages / REST_MAX_PART || is_overdue)) {
         move(c, writer_db);
         c->asked_at = pages;
-    } else if (rest >= MOVE_PAGES || pages >= LONG_PAGES) {
+    } else if (rest >= long_pages / MOVE_PART || pages >= long_pages) {
         ask(c, pages);
     }
 }

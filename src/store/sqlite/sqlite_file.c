@@ -22,11 +22,14 @@
 #include "base/mem.h"
 
 #define SQLITE_HEADER_BYTES 100
+#define SQLITE_PAGE_BYTES 4096 /* of our files */
 #define SQLITE_PAGE_SIZE_AT 16
 #define SQLITE_CHANGES_AT 24
 #define SQLITE_PAGE_COUNT_AT 28
 #define SQLITE_COUNTED_AT 92 /* the value of CHANGES when PAGE_COUNT was true */
 #define PRIVATE_FILE 0600
+
+static const char magic[16] = "SQLite format 3";
 
 static int file_create(const char *path, struct err *reterr) {
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, PRIVATE_FILE);
@@ -115,45 +118,68 @@ static bool log_is_empty(const char *path) {
     return stat(name, &st) < 0 || st.st_size == 0;
 }
 
-/* A file may be cut short by a full disk or a bad copy. Its header says how many pages
- * there should be; with a log beside it, only the log knows. */
-static bool is_cut_short(const char *path, const uint8_t *header, off_t size) {
+/* A file may be cut short by a full disk or a bad copy. Its header says how many pages there should be. */
+static bool is_cut_short(const uint8_t *header, off_t size) {
     uint32_t page_bytes = (uint32_t)header[SQLITE_PAGE_SIZE_AT] << 8 | header[SQLITE_PAGE_SIZE_AT + 1];
     if (page_bytes == 1) /* how 65536 is written in two bytes */
         page_bytes = 65536;
     bool is_counted = be32(header + SQLITE_CHANGES_AT) == be32(header + SQLITE_COUNTED_AT);
     off_t expected = (off_t)be32(header + SQLITE_PAGE_COUNT_AT) * page_bytes;
-    return is_counted && size < expected && log_is_empty(path);
+    return is_counted && size < expected;
+}
+
+/* A new file gets one page, and only a log beside it until that is moved. Where the power went or the disk
+ * was full meanwhile, it has a part of that page, or the length of it and nothing in it. */
+static bool is_unborn(const uint8_t *page, size_t n, off_t size) {
+    if ((off_t)n != size)
+        return false;
+    bool is_of_one = n < SQLITE_PAGE_COUNT_AT + 4 || be32(page + SQLITE_PAGE_COUNT_AT) == 1;
+    if (n < SQLITE_PAGE_BYTES && is_of_one && memcmp(page, magic, MIN(n, sizeof magic)) == 0)
+        return true;
+    while (n > 0 && !page[n - 1])
+        n--;
+    return n == 0;
+}
+
+static int file_empty(int fd, const char *path, struct err *reterr) {
+    if (ftruncate(fd, 0) < 0)
+        return err_set(reterr, ERR_STORE_IO, "Cannot write to %s: %s.", path, strerror(errno));
+    return 0;
+}
+
+static int header_judge(const char *path, const uint8_t *header, ssize_t n, off_t size, struct err *reterr) {
+    if (n < SQLITE_HEADER_BYTES || memcmp(header, magic, sizeof magic) != 0)
+        return err_set(reterr, ERR_STORE_CORRUPT,
+                       "%s is not a Rondo data file, or its beginning is damaged. Choose another file, or "
+                       "restore this one from a backup.",
+                       path);
+    if (is_cut_short(header, size))
+        return err_set(reterr, ERR_STORE_CORRUPT, "%s is cut short. Restore it from a backup.", path);
+    return 0;
 }
 
 /* Reading all of a large file at each start would take minutes; this takes one page. The
- * rest is checked page by page as it is used. */
+ * rest is checked page by page as it is used. With a log beside it nothing is said here: the power may have
+ * gone while the first page was moved from there, and SQLite knows which of the two counts. */
 static int file_glance(const char *path, struct err *reterr) {
-    static const char magic[16] = "SQLite format 3";
-    uint8_t header[SQLITE_HEADER_BYTES];
+    uint8_t page[SQLITE_PAGE_BYTES];
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0) {
         int rc = err_set(reterr, ERR_STORE_IO, "Cannot open %s: %s.", path, strerror(errno));
         if (fd >= 0)
             close(fd);
         return rc;
     }
-    ssize_t n = st.st_size ? pread(fd, header, sizeof header, 0) : 0;
-    int error = errno;
-    close(fd);
+    int rc = 0;
+    ssize_t n = st.st_size ? pread(fd, page, sizeof page, 0) : 0;
     if (n < 0)
-        return err_set(reterr, ERR_STORE_IO, "Cannot read %s: %s.", path, strerror(error));
-    if (st.st_size == 0)
-        return 0;
-    if (n < (ssize_t)sizeof header || memcmp(header, magic, sizeof magic) != 0)
-        return err_set(reterr, ERR_STORE_CORRUPT,
-                       "%s is not a Rondo data file, or its beginning is damaged. Choose another file, or "
-                       "restore this one from a backup.",
-                       path);
-    if (is_cut_short(path, header, st.st_size))
-        return err_set(reterr, ERR_STORE_CORRUPT, "%s is cut short. Restore it from a backup.", path);
-    return 0;
+        rc = err_set(reterr, ERR_STORE_IO, "Cannot read %s: %s.", path, strerror(errno));
+    else if (n > 0 && log_is_empty(path))
+        rc = is_unborn(page, (size_t)n, st.st_size) ? file_empty(fd, path, reterr)
+                                                    : header_judge(path, page, n, st.st_size, reterr);
+    close(fd);
+    return rc;
 }
 
 int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr) {

@@ -253,7 +253,9 @@ static int schema_use_log(sqlite3 *db, const struct sqlite_file *f, struct err *
                      "%s cannot have a write-ahead log: its file system has no shared memory. Put it on a "
                      "local disk.",
                      f->path);
-    sqlite3_finalize(st);
+    /* The switch is committed here, after its row. */
+    if (sqlite3_finalize(st) != SQLITE_OK && rc == 0)
+        rc = sqlite_error(db, f->path, reterr);
     return rc;
 }
 

@@ -12,6 +12,8 @@ struct sqlite_options {
      * does not return. NULL: log and abort. */
     void (*fatal)(void *ctx, const char *text);
     void *fatal_ctx;
+    int log_pages; /* how long the log gets before it starts over, in pages of 4 KiB; 0: 4096. A test has less
+                    * patience */
 };
 
 /* Opens or creates; migrates forward. ERR_STORE_* with a text that says what to do. */

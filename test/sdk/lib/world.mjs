@@ -15,8 +15,9 @@ export class World {
     this.taskQueue = 'main';
   }
 
-  async open() {
-    this.server = await Server.start();
+  // `options` as for Server.start().
+  async open(options) {
+    this.server = await Server.start(options);
     this.client = await connect(this.server, this.runs);
     this.worker = await RunningWorker.start(this.server, this.taskQueue);
   }
