@@ -2,18 +2,20 @@
 BUILD      := build
 TEST_BUILD := build-test
 FUZZ_BUILD := build-fuzz
+FAST_BUILD := build-fuzz-fast
 ARGS       ?=
 TARGET     ?= guard
 SECONDS    ?= 60
 SCALE      ?= 1
 export SCALE
+RUNS       ?= 10000000
 
 SANITIZE := -Db_sanitize=address,undefined -Dc_args=-fno-sanitize-recover=all
 NPM_DONE := test/sdk/node_modules/.package-lock.json
 PEERS    := test/bench/peers
 PEERS_NODE := NODE_OLDEST=22 tools/node.sh
 
-.PHONY: all run test unit mutants bench bench-curves bench-peers fuzz deps clean help
+.PHONY: all run test unit mutants bench bench-curves bench-peers fuzz fuzz-all deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -63,11 +65,16 @@ fuzz: $(FUZZ_BUILD)/build.ninja ## fuzz one target (TARGET=grpc SECONDS=600); fi
 	$(FUZZ_BUILD)/test/fuzz_$(TARGET) -max_total_time=$(SECONDS) -max_len=65536 -print_final_stats=1 \
 		-artifact_prefix=$(FUZZ_BUILD)/ $(FUZZ_BUILD)/corpus/$(TARGET) test/fuzz/corpus/$(TARGET)
 
+fuzz-all: $(FUZZ_BUILD)/build.ninja $(FAST_BUILD)/build.ninja ## fuzz every target until each had RUNS runs, and print a table
+	@for build in $(FUZZ_BUILD) $(FAST_BUILD); do \
+		ninja -C $$build $$(cd test/fuzz && ls fuzz_*.c | sed 's,\(.*\)\.c,test/\1,'); done
+	@FUZZ_BUILD=$(FUZZ_BUILD) FAST_BUILD=$(FAST_BUILD) tools/fuzz_all.sh $(RUNS)
+
 deps: ## install the packages for building and testing
 	@tools/deps.sh build test
 
 clean: ## remove build output (not node_modules, not your data)
-	rm -rf $(BUILD) $(TEST_BUILD) $(FUZZ_BUILD)
+	rm -rf $(BUILD) $(TEST_BUILD) $(FUZZ_BUILD) $(FAST_BUILD)
 
 help: ## this text
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -84,6 +91,11 @@ $(FUZZ_BUILD)/build.ninja:
 	@tools/deps.sh --check build test
 	CC=clang meson setup $(FUZZ_BUILD) --buildtype=debug --optimization=1 -Db_lundef=false \
 		-Db_sanitize=address,undefined -Dc_args='-fno-sanitize-recover=all -fsanitize=fuzzer-no-link'
+
+$(FAST_BUILD)/build.ninja:
+	@tools/deps.sh --check build test
+	CC=clang meson setup $(FAST_BUILD) --buildtype=debug --optimization=2 -Db_lundef=false \
+		-Db_sanitize=undefined -Dc_args='-fno-sanitize-recover=all -fsanitize=fuzzer-no-link'
 
 %/node_modules/.package-lock.json: %/package-lock.json
 	@echo "npm: installing the packages of $*"

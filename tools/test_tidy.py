@@ -186,6 +186,23 @@ class WordTest(TidyTest):
             self.assertIsNone(tidy.BANNER.match(line), line)
 
 
+class CleanupTest(TidyTest):
+    def test_return_before_a_value(self):
+        for declared in ("struct buf b cleanup(buf_done);", "cleanup(buf_done) struct buf a, b;"):
+            text = "void f(int x) {\n    " + declared + "\n    if (x)\n        return;\n    buf_init(&b, 1);\n    a = b;\n}\n"
+            found = findings({"src/core/b.c": text})
+            self.assertIn(("src/core/b.c", 2, "cleanup"), [(f.path, f.line, f.rule) for f in found])
+
+    def test_value_first(self):
+        for first in ("buf_init(&b, 1);", "b = other;", "rig_open(1, &b);", "rig_init(b);"):
+            text = "int f(int x) {\n    struct buf b cleanup(buf_done);\n    " + first + "\n    return x;\n}\n"
+            with self.subTest(first):
+                self.expect("src/core/b.c", text)
+
+    def test_value_in_the_declaration(self):
+        self.expect("src/core/b.c", "int f(int x) {\n    struct cal *c cleanup(cal_freep) = NULL;\n    return x;\n}\n")
+
+
 class StaticTest(TidyTest):
     def test_writable(self):
         for text in (

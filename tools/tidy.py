@@ -352,6 +352,29 @@ def check_statics(source, rules):
                 yield source.finding(line, "static", f"{name} is writable and outlives the call")
 
 
+def cleaned_names(line):
+    """The variables of a declaration that cleanup() frees and that have no value yet."""
+    if not re.search(r"\bcleanup\(\w+\)", line) or "=" in line or not line.rstrip().endswith(";"):
+        return []
+    after = re.findall(r"(\w+)\s+cleanup\(\w+\)", line)
+    return after or re.findall(r"(\w+)\s*[,;]", line)
+
+
+def check_cleanup(source, _rules):
+    """gcc is told to clear variables, clang is not: what cleanup() frees must have a value before any return."""
+    if not source.is_c:
+        return
+    lines = source.code.split("\n")
+    for number, line in enumerate(lines):
+        for name in cleaned_names(line) if line.startswith(" ") else []:
+            for later in lines[number + 1:]:
+                if later.startswith("}") or re.search(rf"[(&,\s]{name}\s*=[^=]|\w\((.*,\s*)?&?{name}\b", later):
+                    break
+                if re.search(r"\breturn\b", later):
+                    yield source.finding(number + 1, "cleanup", f"{name} has no value at the first return")
+                    break
+
+
 CHECKS = (
     check_layers,
     check_headers,
@@ -360,6 +383,7 @@ CHECKS = (
     check_function_length,
     check_words,
     check_statics,
+    check_cleanup,
     check_header_form,
     check_own_header_first,
 )

@@ -12,8 +12,8 @@
 #define OFFSET_HOURS_MAX 24
 #define CHANGE_HOURS_MAX 167
 #define CHANGE_DEFAULT_S (2 * (int32_t)CIVIL_HOUR_S)
-#define YEARS_AROUND 3
-#define CHANGES_AROUND (YEARS_AROUND * 2)
+#define YEARS_AROUND 2 /* a change may be a week and a day into the next year, or the one before */
+#define CHANGES_AROUND (2 * (2 * YEARS_AROUND + 1))
 
 struct cursor {
     const char *p, *end;
@@ -142,10 +142,10 @@ struct event {
     const struct tzrule_clock *to;
 };
 
-/* The changes of three years in order of time; at the same instant, in the order of the calendar. */
+/* The changes of five years in order of time; at the same instant, in the order of the calendar. */
 static void events_around(const struct tzrule *rule, int64_t year, struct event events[CHANGES_AROUND]) {
     size_t count = 0;
-    for (int64_t y = year - 1; y <= year + 1; y++) {
+    for (int64_t y = year - YEARS_AROUND; y <= year + YEARS_AROUND; y++) {
         struct event pair[] = {
             {change_day(&rule->to_summer, y) * CIVIL_DAY_S + rule->to_summer.time_s - rule->standard.offset_s,
              &rule->summer},
@@ -174,7 +174,7 @@ struct zone_span tzrule_span_at(const struct tzrule *rule, int64_t utc_s) {
         return span_of(rule, &rule->standard, INT64_MIN, INT64_MAX);
     struct event events[CHANGES_AROUND];
     events_around(rule, civil_date_of(civil_div(utc_s, CIVIL_DAY_S)).year, events);
-    size_t i = 0; /* the first one is at least a year back, the last one ahead */
+    size_t i = 0; /* the first one is back in time, the last one ahead */
     while (i + 2 < CHANGES_AROUND && events[i + 1].at_s <= utc_s)
         i++;
     return span_of(rule, events[i].to, events[i].at_s, events[i + 1].at_s);

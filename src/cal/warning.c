@@ -170,6 +170,7 @@ static int look_at_end(struct finder *f, struct err *err) {
 static void look_at_distance(struct finder *f) {
     int64_t at_s, before_s, least_s = INT64_MAX;
     struct buf length cleanup(buf_done);
+    buf_init(&length, SENTENCE_BYTES_MAX);
     if (!next_after(f->cal, civil_div(f->now_us, USEC_PER_SEC), &before_s))
         return;
     for (int i = 0; i < SAMPLE && next_after(f->cal, before_s, &at_s); i++) {
@@ -178,7 +179,6 @@ static void look_at_distance(struct finder *f) {
     }
     if (least_s == INT64_MAX)
         return;
-    buf_init(&length, SENTENCE_BYTES_MAX);
     words_length(least_s * USEC_PER_SEC, &length);
     buf_add_u8(&length, 0);
     f->failed |= !buf_ok(&length);

@@ -107,6 +107,7 @@ struct run {
     bool is_loading;
     bool is_in_read; /* inside store_read: the op that asked is still on the stack */
     bool is_missing; /* the store has no such run */
+    bool is_damaged; /* what the store has is no run */
     bool is_removed; /* its rows are being deleted */
     uint64_t removed_seq; /* by this group */
     struct read *read; /* while it is loading */
@@ -131,6 +132,7 @@ struct page_read {
     struct read read;
     bool is_in_read; /* as in struct run */
     bool is_done;
+    bool is_damaged; /* what was read is no history */
     struct op *op; /* NULL: nobody waits any more */
     void (*row)(struct op *op, const struct row *row); /* question.c */
     struct answer *answer;

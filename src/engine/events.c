@@ -68,40 +68,58 @@ void page_read_free(struct page_read *pr) {
     mem_free(pr);
 }
 
+/* Whether the row holds the events that it says. */
+static bool row_is_whole(const struct row *row) {
+    struct str rest = row->body;
+    struct wire_field f;
+    bool ok = true;
+    int64_t n = 0;
+    while (wire_next_field(&rest, &f, &ok))
+        n++;
+    return ok && n == row->last_event_id - row->first_event_id + 1;
+}
+
 /* A stored row may begin before the wanted event and end after what was asked. */
 static void page_row(struct read *r, const struct row *row) {
-    struct op *op = ((struct page_read *)r->owner)->op;
-    if (!op)
+    struct page_read *pr = r->owner;
+    struct op *op = pr->op;
+    if (!op || pr->is_damaged)
         return;
     int64_t from = MAX(row->first_event_id, op->page_wanted);
     if (from > row->last_event_id)
         return;
     if (!op->page_next)
         op->page_first = op->page_next = from;
-    ensure_inv(I5, from == op->page_next);
+    pr->is_damaged = from != op->page_next || !row_is_whole(row);
+    if (pr->is_damaged)
+        return;
     buf_add_str(&op->page, events_slice(row->body, row->first_event_id, from, row->last_event_id + 1));
     op->page_next = row->last_event_id + 1;
 }
 
-/* Events that are not there any more are not something to answer with. */
-static void ensure_read(struct engine *e, int rc) {
-    if (rc < 0)
-        engine_fail(e, "a history cannot be read from the store");
+/* Events that are not there any more are not something to answer with: whoever asked waits for the end. */
+static bool page_is_lost(const struct page_read *pr, int rc) {
+    const struct op *op = pr->op;
+    bool is_short = op && op->page_next <= op->page_wanted && !op->run->is_removed;
+    if (!op || (rc == 0 && !pr->is_damaged && !is_short))
+        return false;
+    engine_fail(op->e, "a history cannot be read from the store");
+    return true;
 }
 
 static void page_done(struct read *r, int rc) {
     struct page_read *pr = r->owner;
     struct op *op = pr->op;
+    if (page_is_lost(pr, rc))
+        return;
     if (pr->is_in_read) {
         pr->is_done = true;
-        ensure_read(op->e, rc);
         return;
     }
     page_read_free(pr);
     if (!op)
         return;
     op->page_read = NULL;
-    ensure_read(op->e, rc);
     op->go(op);
 }
 

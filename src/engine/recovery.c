@@ -21,6 +21,7 @@ struct recovery {
     struct buf senders; /* struct run_key: runs with letters or callbacks under way */
     int64_t open_runs;
     size_t errands; /* that are under way */
+    int rc; /* of the rows: without memory for one, or no such row at all */
     bool is_in_read; /* inside store_read, which may answer before it returns */
     bool wants_page; /* the next read begins when it has returned */
 };
@@ -187,12 +188,14 @@ static void read_page(struct engine *e) {
 
 static void deployment_row(struct read *r, const struct row *row) {
     struct recovery *rec = r->owner;
-    ensure(deployment_add(rec->e, row->namespace_id, row->body) == 0);
+    if (rec->rc == 0)
+        rec->rc = deployment_add(rec->e, row->namespace_id, row->body);
     drainage_expect(rec->e);
 }
 
 static void deployments_done(struct read *r, int rc) {
     struct recovery *rec = r->owner;
+    rc = rc < 0 ? rc : rec->rc;
     if (rc < 0)
         recovery_end(rec->e, rc, "The worker deployments cannot be read from the store.");
     else
@@ -201,12 +204,14 @@ static void deployments_done(struct read *r, int rc) {
 
 static void namespace_row(struct read *r, const struct row *row) {
     struct recovery *rec = r->owner;
-    ensure(space_add(rec->e, row->body) == 0);
+    if (rec->rc == 0)
+        rec->rc = space_add(rec->e, row->body);
 }
 
 static void namespaces_done(struct read *r, int rc) {
     struct recovery *rec = r->owner;
     struct engine *e = rec->e;
+    rc = rc < 0 ? rc : rec->rc;
     for (const char *const *name = e->cfg.namespaces; rc == 0 && name && *name; name++) {
         if (!space_find(e, *name))
             rc = space_create(e, *name, e->cfg.retention_us);

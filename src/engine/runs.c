@@ -192,7 +192,11 @@ static void body_loaded(struct read *r, const struct row *row) {
     struct body *b = body_new();
     ensure(b);
     b->st = state__execution__unpack(&wire_heap_allocator, row->body.n, (const uint8_t *)row->body.p);
-    ensure(b->st);
+    if (!b->st) {
+        run->is_damaged = true;
+        body_free(b);
+        return;
+    }
     bool is_as_stored = !b->st->task || !b->st->task->is_speculative;
     task_forget_speculative(b->st);
     if (is_as_stored)
@@ -214,7 +218,7 @@ static void body_loaded(struct read *r, const struct row *row) {
 static void load_done(struct read *r, int rc) {
     struct run *run = r->owner;
     struct engine *e = run->e;
-    if (rc < 0) {
+    if (rc < 0 || run->is_damaged) {
         engine_fail(e, "a run cannot be read from the store");
         return;
     }

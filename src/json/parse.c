@@ -8,11 +8,13 @@
  * mistakes in the JSON itself with line and column. A message may be nested as
  * deeply as on the wire, so that what is accepted here can be read again from
  * the store. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "json/json_int.h"
+#include "json/number.h"
 #include "wire/guard.h"
 #include "wire/value.h"
 
@@ -209,6 +211,19 @@ static int refuse_twice(struct parser *p, struct items *keys) {
     return 0;
 }
 
+/* A number has more than one text, and "0", "-0" and "0.0" are one key. */
+static int plain_key(struct parser *p, const ProtobufCFieldDescriptor *f, struct str *key) {
+    char text[NUMBER_TEXT_MAX];
+    bool is_negative;
+    uint64_t magnitude;
+    if (f->type == PROTOBUF_C_TYPE_STRING || number_whole(*key, &is_negative, &magnitude) < 0)
+        return 0;
+    int n = snprintf(text, sizeof(text), "%s%" PRIu64, is_negative && magnitude ? "-" : "", magnitude);
+    const char *copy = arena_strndup(p->a, text, (size_t)n);
+    *key = str_bytes(copy, (size_t)n);
+    return copy ? 0 : parse_no_memory(p);
+}
+
 static int parse_entry(struct parser *p, const ProtobufCMessageDescriptor *d, struct str key,
                        ProtobufCMessage **ret) {
     const ProtobufCFieldDescriptor *f = d->fields;
@@ -229,6 +244,7 @@ static int parse_entry(struct parser *p, const ProtobufCMessageDescriptor *d, st
 
 static int parse_map(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
     struct items v = {.size = sizeof(ProtobufCMessage *)}, keys = {.size = sizeof(struct str)};
+    const ProtobufCMessageDescriptor *entry = f->descriptor;
     struct json_items items;
     bool has_more;
     if (reader_kind(&p->r) != JSON_OBJECT)
@@ -241,7 +257,9 @@ static int parse_map(struct parser *p, ProtobufCMessage *m, const ProtobufCField
             return parse_no_memory(p);
         if ((rc = reader_key(&p->r, p->a, key)) < 0)
             break;
-        int rc_entry = parse_entry(p, f->descriptor, *key, slot);
+        int rc_entry = parse_entry(p, entry, *key, slot);
+        if (rc_entry == 0)
+            rc_entry = plain_key(p, &entry->fields[0], key);
         if (rc_entry < 0)
             return rc_entry;
     }

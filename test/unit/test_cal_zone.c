@@ -188,6 +188,8 @@ TEST(rules) {
         {__LINE__, "AAA0BBB,J60,J61", "2028-03-01T02:00:00", 3600}, /* J60 is 1 March in leap years too */
         {__LINE__, "AAA0BBB,J60,J61", "2028-03-01T01:59:59", 0},
         {__LINE__, "AAA0BBB,59,60", "2028-02-29T02:00:00", 3600}, /* 59 is not */
+        {__LINE__, "AAA1BBB-24,M1.1.0/-167,M1.1.0/17", "2022-12-31T20:00:00", -3600}, /* of the next year */
+        {__LINE__, "AAA1BBB-24,365/167,365/166", "2026-01-02T00:00:00", 86400}, /* of the one before */
         {__LINE__, "<+14>-14:30:15", "2026-01-01T00:00:00", 52215},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

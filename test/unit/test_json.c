@@ -158,6 +158,8 @@ TEST(json_refuses_with_the_path) {
              "metadata: the key \"a\" is given twice"),
         CASE(PAYLOAD, "{\"metadata\":[]}", "metadata: expected an object"),
         CASE(PAYLOAD, "{\"metadata\":{\"a\":null}}", "metadata.a: null is not a value here"),
+        CASE(QUEUE, "{\"statsByPriorityKey\":{\"-0\":{},\"1\":{},\"0\":{}}}",
+             "statsByPriorityKey: the key \"0\" is given twice"),
         CASE(QUEUE, "{\"statsByPriorityKey\":{\"x\":{}}}",
              "statsByPriorityKey.x: a whole number expected, not x"),
         CASE(FAILURE, "{\"canceledFailureInfo\":{},\"serverFailureInfo\":{}}",

@@ -1,0 +1,241 @@
+/* An engine, its store, and the calls of one input. */
+#include "world.h"
+
+#include "base/mem.h"
+#include "wire/encode.h"
+#include "wire/guard.h"
+#include "wire/status.h"
+
+#define CALL_BYTES_MAX ((size_t)16 << 20)
+#define TURNS_MAX 2000
+#define DEADLINE_US (60 * USEC_PER_SEC)
+#define BACKFILL_S_MAX 600
+#define RESIDENT_RUNS 2 /* so that runs leave memory and come back */
+
+/* the engine */
+
+static void on_ready(void *ctx, int rc, const struct err *e) {
+    struct world *w = ctx;
+    ensure(rc == 0 || (rc == e->code && e->text[0]));
+    w->is_ready = rc == 0;
+    w->is_damaged = rc < 0;
+}
+
+static void on_fatal(void *ctx, const char *text) {
+    struct world *w = ctx;
+    ensure(text[0]);
+    w->is_damaged = true;
+}
+
+void world_boot(struct world *w) {
+    static const char *const namespaces[] = {"default", NULL};
+    ensure(mem_store_open(w->disk, &w->store) == 0);
+    mem_store_set_auto(w->store, true);
+    struct engine_config cfg = {.store = w->store,
+                                .seed = 1,
+                                .resident_runs_max = RESIDENT_RUNS,
+                                .namespaces = namespaces,
+                                .retention_us = 86400 * USEC_PER_SEC,
+                                .on_fatal = on_fatal,
+                                .fatal_ctx = w};
+    cfg.limits.allows_callbacks = true;
+    ensure(engine_new(&cfg, w->now, on_ready, w, &w->engine) == 0);
+    w->dispatch.engine = w->engine;
+    world_turn(w);
+}
+
+void world_open_on(struct world *w, struct mem_disk *disk) {
+    *w = (struct world){.now = {{WORLD_T0}, {USEC_PER_SEC}}, .dispatch = {.store_name = "memory"}};
+    list_init(&w->open);
+    buf_init(&w->token, CALL_BYTES_MAX);
+    w->disk = disk;
+    ensure(w->disk);
+    world_boot(w);
+}
+
+void world_open(struct world *w) {
+    world_open_on(w, mem_disk_new());
+    ensure(w->is_ready);
+}
+
+static void stop(struct world *w) {
+    w->dispatch.engine = NULL;
+    mem_store_crash(take(&w->store));
+    engine_free(take(&w->engine));
+}
+
+void world_crash(struct world *w) {
+    stop(w);
+    world_boot(w);
+}
+
+void world_turn(struct world *w) {
+    engine_flush(w->engine);
+    for (int i = 0; i < TURNS_MAX && !w->is_damaged && !engine_idle(w->engine); i++)
+        engine_flush(w->engine);
+    ensure(w->is_damaged || engine_idle(w->engine));
+}
+
+void world_advance(struct world *w, int64_t us) {
+    w->now.wall.us += us;
+    w->now.mono.us += us;
+    engine_advance(w->engine, w->now);
+    world_turn(w);
+}
+
+void world_close(struct world *w) {
+    if (!w->is_damaged) {
+        engine_drain(w->engine);
+        world_advance(w, DEADLINE_US);
+    }
+    list_for(&w->open, n) {
+        ensure(w->is_damaged || container_of(n, struct ask, link)->is_done);
+    }
+    stop(w);
+    for (struct list *n; (n = list_pop(&w->open));)
+        ask_free(container_of(n, struct ask, link));
+    if (w->disk)
+        mem_disk_free(w->disk);
+    buf_done(&w->token);
+}
+
+/* calls */
+
+static const void *field_of(const ProtobufCMessage *m, const char *name, ProtobufCType type) {
+    const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(m->descriptor, name);
+    if (!f || f->type != type || f->label == PROTOBUF_C_LABEL_REPEATED)
+        return NULL;
+    return (const char *)m + f->offset;
+}
+
+static void remember(struct world *w, const ProtobufCMessage *m) {
+    const ProtobufCBinaryData *token = field_of(m, "task_token", PROTOBUF_C_TYPE_BYTES);
+    char *const *run_id = field_of(m, "run_id", PROTOBUF_C_TYPE_STRING);
+    if (token && token->len) {
+        buf_clear(&w->token);
+        buf_add(&w->token, token->data, token->len);
+    }
+    if (run_id && **run_id && strlen(*run_id) < sizeof(w->run_id))
+        memcpy(w->run_id, *run_id, strlen(*run_id) + 1);
+}
+
+static void on_reply(struct call *c, const ProtobufCMessage *m, struct str tail) {
+    struct ask *a = container_of(c, struct ask, call);
+    struct buf packed cleanup(buf_done);
+    struct err e = {0};
+    ensure(!a->is_done && m->descriptor == a->method->response);
+    a->is_done = true;
+    buf_init(&packed, CALL_BYTES_MAX);
+    wire_encode(&packed, m);
+    buf_add_str(&packed, tail);
+    ensure(buf_ok(&packed));
+    ensure(wire_decode(m->descriptor, buf_str(&packed), &a->arena, &a->answer, &e) == 0);
+    remember(a->world, a->answer);
+}
+
+static void on_fail(struct call *c, const struct err *e) {
+    struct ask *a = container_of(c, struct ask, call);
+    ensure(!a->is_done);
+    a->is_done = true;
+    a->code = e->code;
+    ensure(e->code < 0 && e->text[0] && utf8_valid(str_of(e->text)));
+    ensure(e->code != ERR_INTERNAL && e->code != ERR_WAIT);
+}
+
+const struct method *world_method(const char *name) {
+    const struct method *m = NULL;
+    for (size_t i = 0; (m = method_at(i)) && !streq(m->name, name);)
+        i++;
+    ensure(m);
+    return m;
+}
+
+/* Tokens and run ids differ from world to world; an input names them by a sign. */
+static void fill_in(struct ask *a, ProtobufCMessage *m) {
+    static const char *const executions[] = {"execution", "workflow_execution"};
+    ProtobufCBinaryData *token =
+        (ProtobufCBinaryData *)(uintptr_t)field_of(m, "task_token", PROTOBUF_C_TYPE_BYTES);
+    char **run_id = (char **)(uintptr_t)field_of(m, "run_id", PROTOBUF_C_TYPE_STRING);
+    struct world *w = a->world;
+    if (token && token->len == 1 && token->data[0] == '@' && w->token.len) {
+        token->data = arena_dup(&a->arena, w->token.data, w->token.len);
+        token->len = w->token.len;
+    }
+    if (run_id && streq(*run_id, "@"))
+        *run_id = arena_strdup(&a->arena, w->run_id);
+    for (size_t i = 0; i < ARRAY_LEN(executions); i++) {
+        ProtobufCMessage *const *inner = field_of(m, executions[i], PROTOBUF_C_TYPE_MESSAGE);
+        if (inner && *inner)
+            fill_in(a, *inner);
+    }
+}
+
+/* Each time of a backfill is a run to be started: of a century of them only the first minutes are wanted
+ * here. */
+static void shorten(Schedule__SchedulePatch *patch) {
+    for (size_t i = 0; patch && i < patch->n_backfill_request; i++) {
+        Schedule__BackfillRequest *b = patch->backfill_request[i];
+        if (b->start_time && b->end_time &&
+            b->end_time->seconds / 2 > b->start_time->seconds / 2 + BACKFILL_S_MAX / 2)
+            b->end_time->seconds = b->start_time->seconds + BACKFILL_S_MAX;
+    }
+}
+
+static void shorten_backfills(ProtobufCMessage *m) {
+    if (m->descriptor == &ws__patch_schedule_request__descriptor)
+        shorten(((Ws__PatchScheduleRequest *)m)->patch);
+    if (m->descriptor == &ws__create_schedule_request__descriptor)
+        shorten(((Ws__CreateScheduleRequest *)m)->initial_patch);
+}
+
+static struct ask *ask_new(struct world *w, const struct method *m) {
+    static const struct call_ops ops = {.reply = on_reply, .fail = on_fail};
+    struct ask *a = mem_zalloc(sizeof(*a));
+    ensure(a);
+    arena_init(&a->arena, CALL_BYTES_MAX);
+    a->call = (struct call){.ops = &ops, .arena = &a->arena, .deadline = {w->now.mono.us + DEADLINE_US}};
+    a->world = w;
+    a->method = m;
+    list_append(&w->open, &a->link);
+    return a;
+}
+
+static bool is_askable(const struct method *m) {
+    return m->fn && m->kind != METHOD_STREAM; /* a stream answers through a connection */
+}
+
+struct ask *world_ask(struct world *w, const struct method *m, struct str bytes) {
+    ProtobufCMessage *request;
+    struct err e = {0};
+    if (!is_askable(m))
+        return NULL;
+    struct ask *a = ask_new(w, m);
+    int rc = wire_decode(m->request, bytes, &a->arena, &request, &e);
+    ensure(rc == 0 || (rc == e.code && e.text[0]));
+    if (rc < 0) {
+        ask_free(a);
+        return NULL;
+    }
+    fill_in(a, request);
+    shorten_backfills(request);
+    m->fn(&w->dispatch, &a->call, request);
+    world_turn(w);
+    return a;
+}
+
+struct ask *world_send(struct world *w, const char *method, const ProtobufCMessage *request) {
+    struct buf packed cleanup(buf_done);
+    buf_init(&packed, CALL_BYTES_MAX);
+    wire_encode(&packed, request);
+    struct ask *a = world_ask(w, world_method(method), buf_str(&packed));
+    ensure(a);
+    return a;
+}
+
+void ask_free(struct ask *a) {
+    list_remove(&a->link);
+    if (!a->is_done && a->call.op)
+        engine_cancel(a->world->engine, &a->call);
+    arena_done(&a->arena);
+    mem_free(a);
+}

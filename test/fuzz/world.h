@@ -1,0 +1,57 @@
+/* What the fuzz targets of the engine share: an engine on a store in memory, and calls to it by method and
+ * bytes.
+ *
+ * Nothing is kept between inputs. Each call must end exactly once, with an answer of its method's type that
+ * the wire would take or with an error that a client may be told; neither is ever "internal". A call has a
+ * deadline of a minute, and world_close() ensures that none outlived it. */
+#pragma once
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "engine/engine.h"
+#include "serve/dispatch.h"
+#include "store/mem/mem_store.h"
+
+#define WORLD_T0 (INT64_C(1767225600) * USEC_PER_SEC)
+
+struct world {
+    struct mem_disk *disk;
+    struct store *store;
+    struct engine *engine;
+    struct dispatch dispatch;
+    struct now now;
+    bool is_ready;
+    bool is_damaged; /* the engine said that the store cannot be read, or would not start */
+    struct list open; /* asks */
+    struct buf token; /* of the last task that was handed out */
+    char run_id[64]; /* the last that was named in an answer */
+};
+
+struct ask {
+    struct call call;
+    struct arena arena;
+    struct world *world;
+    const struct method *method;
+    struct list link;
+    bool is_done;
+    int code; /* 0: answered */
+    ProtobufCMessage *answer; /* in the arena; NULL unless answered */
+};
+
+void world_open(struct world *w);
+void world_open_on(struct world *w,
+                   struct mem_disk *disk); /* owned by the world then; take it back before the close */
+void world_boot(struct world *w); /* on what is on the disk */
+void world_crash(struct world *w); /* what was not committed is gone; open calls fail */
+void world_turn(struct world *w); /* until nothing is uncommitted */
+void world_advance(struct world *w, int64_t us);
+/* Ends the world: polls are told that the server stops, time passes, every call has ended. */
+void world_close(struct world *w);
+
+const struct method *world_method(const char *name);
+/* Sends what the bytes say to a method. Where a field holds just "@", the last token or run id stands. NULL
+ * when the bytes are no such request. Freed by ask_free() or world_close(). */
+struct ask *world_ask(struct world *w, const struct method *m, struct str bytes);
+struct ask *world_send(struct world *w, const char *method, const ProtobufCMessage *request);
+void ask_free(struct ask *a); /* a call that is open is cancelled */
