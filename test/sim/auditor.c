@@ -14,6 +14,7 @@
 #include "program.h"
 #include "reader.h"
 #include "reset.h"
+#include "tenure.h"
 #include "update.h"
 #include "worker.h"
 
@@ -229,6 +230,7 @@ bool auditor_is_done(struct world *w) {
 
 void auditor_check_all(struct world *w) {
     chain_check_all(w);
+    tenure_check_all(w);
     family_check_all(w);
     reset_check_all(w);
     update_check_all(w);

@@ -168,6 +168,7 @@ static void client_delete(struct client *c, struct run_model *run) {
     e->workflow_id = run->workflow_id;
     e->run = run;
     run->is_deleted = true;
+    run->delete_sent_wall_us = c->w->now.wall.us;
     client_send(c, e);
 }
 

@@ -128,6 +128,7 @@ struct run_model {
     bool is_audited; /* in the calm phase */
     bool end_sent; /* the signal that lets it pass every wait */
     bool is_deleted; /* somebody asked for that; it may be gone */
+    int64_t delete_sent_wall_us; /* when that was */
     int64_t delete_acked_us; /* it is; 0: not known */
     bool is_copy; /* made by a reset: its first events are those of another run */
     struct run_model *reset_from; /* that other run; known once the event that says so was seen */
