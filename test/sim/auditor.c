@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
+#include "batcher.h"
 #include "callback.h"
 #include "chain.h"
 #include "checker.h"
@@ -220,7 +221,7 @@ bool auditor_is_done(struct world *w) {
     if (a->is_done)
         return true;
     if (a->audited < w->model.run_count || !clients_are_done(w) || !keepers_are_done(w) ||
-        w->server.state != SERVER_UP)
+        !batchers_are_done(w) || w->server.state != SERVER_UP)
         return false;
     if (server_store_work(w) > 0 || w->now.mono.us - a->quiet_since_us < SETTLE_US)
         return false;
@@ -235,6 +236,7 @@ void auditor_check_all(struct world *w) {
     reset_check_all(w);
     update_check_all(w);
     keepers_check_all(w);
+    batchers_check_all(w);
     callbacks_check_all(w);
     checker_loose_promises(w);
 }

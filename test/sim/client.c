@@ -167,8 +167,7 @@ static void client_delete(struct client *c, struct run_model *run) {
     struct errand *e = errand_new(c->w, ERRAND_DELETE, CALM_TRIES);
     e->workflow_id = run->workflow_id;
     e->run = run;
-    run->is_deleted = true;
-    run->delete_sent_wall_us = c->w->now.wall.us;
+    model_expect_deletion(run, c->w->now.wall.us);
     client_send(c, e);
 }
 

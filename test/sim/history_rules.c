@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "batcher.h"
 #include "chain.h"
 #include "family.h"
 #include "names.h"
@@ -245,6 +246,8 @@ static void check_signal_once(struct world *w, struct run_model *run, const Hist
         family_note_letter(w, run, id, e->event_id);
         return;
     }
+    if (batchers_note_signal(w, run, id, e))
+        return;
     struct request_model *signal = model_find_request(&w->model, str_of(id));
     if (!signal || !streq(signal->workflow_id, run->workflow_id)) {
         world_fail(w, "signal_kept", "run=%s event=%" PRId64 " holds signal '%s'", run->run_id, e->event_id,
