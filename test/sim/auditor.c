@@ -15,6 +15,7 @@
 #include "program.h"
 #include "reader.h"
 #include "reset.h"
+#include "rollout.h"
 #include "tenure.h"
 #include "update.h"
 #include "worker.h"
@@ -221,7 +222,7 @@ bool auditor_is_done(struct world *w) {
     if (a->is_done)
         return true;
     if (a->audited < w->model.run_count || !clients_are_done(w) || !keepers_are_done(w) ||
-        !batchers_are_done(w) || w->server.state != SERVER_UP)
+        !batchers_are_done(w) || !rollout_is_done(w) || w->server.state != SERVER_UP)
         return false;
     if (server_store_work(w) > 0 || w->now.mono.us - a->quiet_since_us < SETTLE_US)
         return false;

@@ -27,8 +27,8 @@ static void check_same_run_for_request(struct world *w, struct request_model *re
     run->request = request;
 }
 
-/* G2: what the policies for workflow ids promise, as far as it shows at once: also where the clock jumps. When
- * everything is known, tenure.c says the rest. */
+/* G2: what the policies for workflow ids promise, as far as it shows at once: also where the clock jumps.
+ * When everything is known, tenure.c says the rest. */
 static void check_id_policy(struct world *w, const struct request_model *request,
                             const struct run_model *run) {
     const struct run_model *before = run->older;

@@ -11,6 +11,7 @@
 #include "names.h"
 #include "program.h"
 #include "reset.h"
+#include "rollout.h"
 #include "update.h"
 #include "world.h"
 
@@ -296,7 +297,11 @@ void history_apply(struct world *w, struct run_model *run, const History__Histor
     switch ((int)e->event_type) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
         chain_note_start(w, run, e);
+        rollout_note_start(run, e);
         check_one_run_per_request(w, run, e);
+        break;
+    case EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+        rollout_note_completion(w, run, e);
         break;
     case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
         check_signal_once(w, run, e);

@@ -167,6 +167,9 @@ struct run_model {
     int64_t backoff_us;
     bool was_woken; /* by a signal that came with a start, which does not wait for the first task's time */
     int64_t first_task_wall_us; /* 0: no workflow task was scheduled yet */
+    /* versions of workers */
+    char pinned_build[8]; /* that it stays with; "": none */
+    bool inherits_route; /* it begins where the run before it was */
     /* the family */
     struct run_model *parent;
     int64_t parent_initiated_event_id;

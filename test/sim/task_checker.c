@@ -10,6 +10,7 @@
 #include "history_rules.h"
 #include "names.h"
 #include "program.h"
+#include "rollout.h"
 #include "rpc.h"
 #include "wire/encode.h"
 
@@ -63,6 +64,7 @@ int64_t task_provisional_id(const Ws__PollWorkflowTaskQueueResponse *m) {
 }
 
 static void on_workflow_task(struct world *w, const char *namespace_name,
+                             const Deployment__WorkerDeploymentOptions *worker,
                              const Ws__PollWorkflowTaskQueueResponse *m, struct str bytes) {
     if (m->task_token.len == 0)
         return;
@@ -81,6 +83,7 @@ static void on_workflow_task(struct world *w, const char *namespace_name,
     control_check_task(w, run, CONTROL_RUN, event_time_us(m->started_time));
     struct glimpse g = history_see(w, run, bytes, TASK_HISTORY_FIELD, task_provisional_id(m));
     check_task_history(w, run, m, &g);
+    rollout_check_task(w, run, worker, m);
 }
 
 /* G4: attempts are numbered upwards, and an activity that ended is not handed out again. */
@@ -138,7 +141,8 @@ static void check_poll_wakes(struct world *w, const struct run_model *run, const
     size_t space = space_of(namespace_name);
     uint32_t n = program_number(m->activity_id);
     bool was_held = run->was_paused || (n < MODEL_ACTIVITIES_MAX && run->activities[n].is_touched);
-    if (world_clock_jumped(w) || w->tally.faults[FAULT_disk_stalled] > 0 || was_held)
+    if (world_clock_jumped(w) || w->tally.faults[FAULT_disk_stalled] > 0 || was_held ||
+        rollout_covers(w, namespace_name)) /* not every worker may take it */
         return;
     int64_t ready_us = w->now.mono.us - (w->now.wall.us - event_time_us(m->current_attempt_scheduled_time));
     for (size_t i = 0; i < MODEL_IDLE_POLLS; i++) {
@@ -200,7 +204,7 @@ static void on_completion(struct rpc *r) {
     bool ok;
     while (m->workflow_task && wire_next_field(&rest, &f, &ok))
         if (f.number == NEXT_TASK_FIELD)
-            on_workflow_task(r->w, q->namespace_, m->workflow_task, f.content);
+            on_workflow_task(r->w, q->namespace_, q->deployment_options, m->workflow_task, f.content);
 }
 
 static void on_start(struct rpc *r) {
@@ -213,7 +217,12 @@ static void on_start(struct rpc *r) {
         world_fail(r->w, "eager_is_asked_for", "run=%s has its first task in the answer", m->run_id);
     while (m->eager_workflow_task && wire_next_field(&rest, &f, &ok))
         if (f.number == EAGER_TASK_FIELD)
-            on_workflow_task(r->w, q->namespace_, m->eager_workflow_task, f.content);
+            on_workflow_task(r->w, q->namespace_, NULL, m->eager_workflow_task, f.content);
+}
+
+static void on_workflow_poll(struct rpc *r, const Ws__PollWorkflowTaskQueueRequest *q) {
+    on_workflow_task(r->w, q->namespace_, q->deployment_options, (const void *)r->response,
+                     buf_str(&r->reply));
 }
 
 void checker_on_task(struct rpc *r) {
@@ -224,8 +233,7 @@ void checker_on_task(struct rpc *r) {
     if (r->kind == RPC_complete_workflow_task)
         on_completion(r);
     else if (r->kind == RPC_poll_workflow_task)
-        on_workflow_task(r->w, ((const Ws__PollWorkflowTaskQueueRequest *)r->request)->namespace_,
-                         (const void *)r->response, buf_str(&r->reply));
+        on_workflow_poll(r, (const void *)r->request);
     else
         on_activity_poll(r, (const void *)r->request, (const void *)r->response);
 }

@@ -19,6 +19,7 @@
 #include "client.h"
 #include "host/zoneinfo.h"
 #include "keeper.h"
+#include "rollout.h"
 #include "survey.h"
 #include "worker.h"
 
@@ -121,6 +122,7 @@ int world_new(const struct world_config *cfg, struct world **ret) {
     w->clients = clients_new(w);
     w->keepers = keepers_new(w);
     w->batchers = batchers_new(w);
+    w->rollout = rollout_new(w);
     w->workers = workers_new(w);
     w->auditor = auditor_new(w);
     w->callbacks = callbacks_new(w);
@@ -133,6 +135,7 @@ void world_free(struct world *w) {
     survey_free(w);
     auditor_free(w);
     workers_free(w);
+    rollout_free(w);
     batchers_free(w);
     keepers_free(w);
     clients_free(w);
@@ -267,6 +270,7 @@ static void world_calm_down(struct world *w) {
     clients_rest(w);
     keepers_rest(w);
     batchers_rest(w);
+    rollout_rest(w);
     workers_revive(w);
     auditor_begin(w);
 }

@@ -19,6 +19,7 @@ struct batcher;
 struct callback_desk;
 struct client;
 struct keeper;
+struct rollout;
 struct survey;
 struct worker;
 struct zoneinfo;
@@ -64,6 +65,7 @@ struct world {
     struct client *clients;
     struct keeper *keepers;
     struct batcher *batchers;
+    struct rollout *rollout;
     struct worker *workers;
     struct auditor *auditor;
     struct callback_desk *callbacks;
