@@ -27,7 +27,8 @@ E__VersioningBehavior rollout_behavior(const char *workflow_id);
 /* From the history: a run begins, and a task of it was completed. */
 void rollout_note_start(struct run_model *run, const History__HistoryEvent *e);
 void rollout_note_completion(struct world *w, struct run_model *run, const History__HistoryEvent *e);
-/* A worker that called itself this gets a workflow task. */
+/* A worker that called itself this polls and gets a workflow task. The task that comes with the answer to
+ * another stays where that was. */
 void rollout_check_task(struct world *w, const struct run_model *run,
                         const Deployment__WorkerDeploymentOptions *worker,
                         const Ws__PollWorkflowTaskQueueResponse *m);

@@ -64,7 +64,6 @@ int64_t task_provisional_id(const Ws__PollWorkflowTaskQueueResponse *m) {
 }
 
 static void on_workflow_task(struct world *w, const char *namespace_name,
-                             const Deployment__WorkerDeploymentOptions *worker,
                              const Ws__PollWorkflowTaskQueueResponse *m, struct str bytes) {
     if (m->task_token.len == 0)
         return;
@@ -83,7 +82,6 @@ static void on_workflow_task(struct world *w, const char *namespace_name,
     control_check_task(w, run, CONTROL_RUN, event_time_us(m->started_time));
     struct glimpse g = history_see(w, run, bytes, TASK_HISTORY_FIELD, task_provisional_id(m));
     check_task_history(w, run, m, &g);
-    rollout_check_task(w, run, worker, m);
 }
 
 /* G4: attempts are numbered upwards, and an activity that ended is not handed out again. */
@@ -204,7 +202,7 @@ static void on_completion(struct rpc *r) {
     bool ok;
     while (m->workflow_task && wire_next_field(&rest, &f, &ok))
         if (f.number == NEXT_TASK_FIELD)
-            on_workflow_task(r->w, q->namespace_, q->deployment_options, m->workflow_task, f.content);
+            on_workflow_task(r->w, q->namespace_, m->workflow_task, f.content);
 }
 
 static void on_start(struct rpc *r) {
@@ -217,12 +215,15 @@ static void on_start(struct rpc *r) {
         world_fail(r->w, "eager_is_asked_for", "run=%s has its first task in the answer", m->run_id);
     while (m->eager_workflow_task && wire_next_field(&rest, &f, &ok))
         if (f.number == EAGER_TASK_FIELD)
-            on_workflow_task(r->w, q->namespace_, NULL, m->eager_workflow_task, f.content);
+            on_workflow_task(r->w, q->namespace_, m->eager_workflow_task, f.content);
 }
 
 static void on_workflow_poll(struct rpc *r, const Ws__PollWorkflowTaskQueueRequest *q) {
-    on_workflow_task(r->w, q->namespace_, q->deployment_options, (const void *)r->response,
-                     buf_str(&r->reply));
+    const Ws__PollWorkflowTaskQueueResponse *m = (const void *)r->response;
+    on_workflow_task(r->w, q->namespace_, m, buf_str(&r->reply));
+    if (m->task_token.len > 0 && !m->query && !r->w->failure.is_set)
+        rollout_check_task(r->w, task_run(r->w, q->namespace_, m->workflow_execution), q->deployment_options,
+                           m);
 }
 
 void checker_on_task(struct rpc *r) {
