@@ -158,7 +158,6 @@ void child_started(struct step *s, int64_t initiated_event_id, const struct chil
     pb_set_string(&c->run_id, b->run_id, &s->failed);
     if (!run_is_open(s->st)) {
         settle_orphan(s, c, b->run_id);
-        child_remove(s, c);
         return;
     }
     Common__WorkflowExecution ex = COMMON__WORKFLOW_EXECUTION__INIT;
@@ -360,22 +359,13 @@ void child_go(struct step *s) {
         task_schedule(s);
 }
 
-void child_hand_over(struct step *s, int64_t until_event_id) {
+void child_hand_over(struct step *s) {
     State__Execution *st = s->st;
     for (size_t i = 0; i < st->n_children;) {
-        const State__Child *c = st->children[i];
-        if (!c->is_started && c->initiated_event_id >= until_event_id) {
+        if (st->children[i]->is_started)
+            pb_remove_message(&st->n_children, st->children, i);
+        else
             i++;
-            continue;
-        }
-        for (size_t k = 0; k < st->n_outbox; k++) {
-            const State__Letter *l = st->outbox[k];
-            if (l->kind == LETTER_START_CHILD && l->event_id == c->initiated_event_id) {
-                letter_remove(s, l->id);
-                break;
-            }
-        }
-        pb_remove_message(&st->n_children, st->children, i);
     }
 }
 

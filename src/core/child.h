@@ -8,8 +8,8 @@ int child_initiate(struct step *s, int64_t completed_event_id, const Command__Co
 State__Child *child_find(const State__Execution *st, int64_t initiated_event_id);
 bool child_is_starting(const State__Execution *st, int64_t initiated_event_id); /* initiated, no more */
 
-/* Answers to LETTER_START_CHILD. In a parent that has closed meanwhile they only settle what becomes of
- * the child. */
+/* Answers to LETTER_START_CHILD. In a parent that has closed meanwhile they settle what becomes of the
+ * child, and are kept for a copy of the parent. */
 struct child_birth {
     const char *namespace_name;
     const char *namespace_id;
@@ -27,12 +27,12 @@ void child_closed(struct step *s, int64_t initiated_event_id, const Common__Work
 /* LETTER_CHILD_GO arrived: the first task need not wait any longer. */
 void child_go(struct step *s);
 
-/* The run is the base of a reset: its children belong to the copy now, and so does the task to start those
- * that were initiated before this event. */
-void child_hand_over(struct step *s, int64_t until_event_id);
+/* The run is open and the base of a reset: the children that it has started belong to the copy now. */
+void child_hand_over(struct step *s);
 
-/* The run closes: tells its children what their parent-close policy says, and its own parent how it ended. */
 /* An event about a child, from the run that this one is a copy of: written here too if the child is pending.
  */
 void child_reapply(struct step *s, const History__HistoryEvent *ev);
+
+/* The run closes: tells its children what their parent-close policy says, and its own parent how it ended. */
 void child_say_goodbye(struct step *s);

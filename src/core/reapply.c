@@ -85,22 +85,53 @@ int reapply_event(struct step *s, const History__HistoryEvent *ev, const struct 
     }
 }
 
-void reapply_answers(struct step *s, State__External *const *externals, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (externals[i]->is_answered)
-            external_resolved(s, externals[i]->initiated_event_id, externals[i]->cause);
+void reapply_answers(struct step *s, const State__Execution *base) {
+    for (size_t i = 0; i < base->n_externals; i++)
+        if (base->externals[i]->is_answered)
+            external_resolved(s, base->externals[i]->initiated_event_id, base->externals[i]->cause);
 }
 
-static void letter_again(struct step *s, State__Letter *const *outbox, size_t count,
-                         const State__Letter *what) {
+/* Letters */
+
+static char **external_request_id(const State__Execution *st, int64_t event_id) {
+    for (size_t i = 0; i < st->n_externals; i++)
+        if (st->externals[i]->initiated_event_id == event_id)
+            return &st->externals[i]->request_id;
+    return NULL;
+}
+
+/* Where a run keeps the request id of a letter that it has handed over; NULL for letters that stay. */
+static char **kept_request_id(const State__Execution *st, const State__Letter *l) {
+    switch (l->kind) {
+    case LETTER_START_CHILD: {
+        State__Child *c = child_find(st, l->event_id);
+        return c ? &c->request_id : NULL;
+    }
+    case LETTER_SIGNAL:
+    case LETTER_CANCEL:
+        return external_request_id(st, l->event_id);
+    default:
+        return NULL;
+    }
+}
+
+static const char *request_id_in(const State__Execution *base, const State__Letter *what) {
+    for (size_t i = 0; i < base->n_outbox; i++)
+        if (base->outbox[i]->kind == what->kind && base->outbox[i]->event_id == what->event_id)
+            return base->outbox[i]->request_id;
+    char **kept = kept_request_id(base, what);
+    return kept ? *kept : "";
+}
+
+static void letter_again(struct step *s, const State__Execution *base, const State__Letter *what) {
     State__Execution *st = s->st;
+    const char *request_id = request_id_in(base, what);
     letter_send(s, (enum letter_kind)what->kind, what->workflow_id, what->run_id, what->event_id);
-    for (size_t i = 0; i < count && !s->failed; i++)
-        if (outbox[i]->kind == what->kind && outbox[i]->event_id == what->event_id)
-            pb_set_string(&st->outbox[st->n_outbox - 1]->request_id, outbox[i]->request_id, &s->failed);
+    if (!s->failed && !strempty(request_id))
+        pb_set_string(&st->outbox[st->n_outbox - 1]->request_id, request_id, &s->failed);
 }
 
-void reapply_letters(struct step *s, State__Letter *const *outbox, size_t count) {
+void reapply_letters(struct step *s, const State__Execution *base) {
     const State__Execution *st = s->st;
     State__Letter what = STATE__LETTER__INIT;
     for (size_t i = 0; i < st->n_children; i++) {
@@ -109,7 +140,7 @@ void reapply_letters(struct step *s, State__Letter *const *outbox, size_t count)
         what.workflow_id = c->workflow_id;
         what.run_id = c->run_id;
         what.event_id = c->initiated_event_id;
-        letter_again(s, outbox, count, &what);
+        letter_again(s, base, &what);
     }
     for (size_t i = 0; i < st->n_externals; i++) {
         const State__External *x = st->externals[i];
@@ -117,6 +148,20 @@ void reapply_letters(struct step *s, State__Letter *const *outbox, size_t count)
         what.workflow_id = x->workflow_id;
         what.run_id = x->run_id;
         what.event_id = x->initiated_event_id;
-        letter_again(s, outbox, count, &what);
+        letter_again(s, base, &what);
+    }
+}
+
+void reapply_hand_over(struct step *s, int64_t until_event_id) {
+    State__Execution *st = s->st;
+    for (size_t i = 0; i < st->n_outbox;) {
+        const State__Letter *l = st->outbox[i];
+        char **kept = l->event_id < until_event_id ? kept_request_id(st, l) : NULL;
+        if (!kept) {
+            i++;
+            continue;
+        }
+        pb_set_string(kept, l->request_id, &s->failed);
+        pb_remove_message(&st->n_outbox, st->outbox, i);
     }
 }

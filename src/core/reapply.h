@@ -19,8 +19,13 @@ struct reapply_choice {
 int reapply_event(struct step *s, const History__HistoryEvent *ev,
                   const struct reapply_choice *choice) must_check;
 
-/* What the base run heard of its letters when it was closed already. */
-void reapply_answers(struct step *s, State__External *const *externals, size_t count);
+/* What the base run heard of its signals and cancel requests when it was closed already. */
+void reapply_answers(struct step *s, const State__Execution *base);
 
-/* Sends again what is neither delivered nor refused. outbox: the base run's. */
-void reapply_letters(struct step *s, State__Letter *const *outbox, size_t count);
+/* Sends again what is neither delivered nor refused: by the request ids of the base run's letters. */
+void reapply_letters(struct step *s, const State__Execution *base);
+
+/* To the base run, in the same commit: letters about what came before this event are the copy's now. Were
+ * they sent by both, one could meet the next run of its workflow id, which does not know the other; or the
+ * base, closed as it is, would end the child that the copy has begun. */
+void reapply_hand_over(struct step *s, int64_t until_event_id);

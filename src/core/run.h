@@ -101,7 +101,6 @@ struct reset_end {
     const char *new_run_id;
     bool is_same_chain;
     bool is_base;
-    int64_t event_id; /* the reset point */
 };
 int run_end_by_reset(struct step *s, const struct reset_end *end) must_check;
 

@@ -212,7 +212,7 @@ static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const St
     r->workflow_extended_info = describe_extended(a, st);
     r->pending_activities = arena_array(a, Workflow__PendingActivityInfo *, st->n_activities);
     r->pending_children = arena_array(a, Workflow__PendingChildExecutionInfo *, st->n_children);
-    for (size_t i = 0; r->pending_children && i < st->n_children; i++)
+    for (size_t i = 0; r->pending_children && run_is_open(st) && i < st->n_children; i++)
         r->pending_children[r->n_pending_children++] = describe_child(a, st->children[i]);
     for (size_t i = 0; r->pending_activities && i < st->n_activities; i++)
         r->pending_activities[r->n_pending_activities++] = describe_activity(a, st->activities[i]);

@@ -200,7 +200,7 @@ static void fail_list(struct list *l) {
     for (struct list *n; (n = list_pop(l));) {
         struct op *op = container_of(n, struct op, link);
         err_std(&op->err, ERR_UNAVAILABLE);
-        op_fail(op);
+        op_fail_now(op);
     }
 }
 
@@ -213,7 +213,7 @@ static void fail_group(struct group *g) {
         err_std(&op->err, ERR_MAYBE);
     }
     for (struct list *n; (n = list_pop(&g->replies));)
-        op_fail(container_of(n, struct op, link));
+        op_fail_now(container_of(n, struct op, link));
 }
 
 static void fail_body_waiters(struct body *b) {
@@ -228,7 +228,7 @@ static void fail_body_waiters(struct body *b) {
             q->poll->query = NULL;
         op->query = NULL;
         err_std(&op->err, ERR_UNAVAILABLE);
-        op_fail(op);
+        op_fail_now(op);
     }
 }
 
@@ -242,7 +242,7 @@ static void fail_page_reads(struct engine *e) {
             continue;
         op->page_read = NULL;
         err_std(&op->err, ERR_UNAVAILABLE);
-        op_fail(op);
+        op_fail_now(op);
     }
 }
 

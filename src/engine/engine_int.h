@@ -283,11 +283,13 @@ void op_pin(struct op *op, struct run *run);
 /* Tells whoever made the call that what it did is in the open group; the ends below do so by themselves. */
 void op_settled(struct op *op, const struct err *e);
 void op_hold(struct op *op, struct run *run); /* besides op->run; NULL lets go */
-void op_fail(struct op *op); /* ends with op->err now */
+/* Ends with op->err once op->wait_seq is durable: that something is not there may not be told before. */
+void op_fail(struct op *op);
+void op_fail_now(struct op *op); /* when nothing becomes durable any more */
 void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail); /* ends now */
 /* Ends with this answer once everything that op->run shows is durable. */
 void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail);
-void op_fail_durable(struct op *op);
+void op_fail_durable(struct op *op); /* the same for op->err */
 /* Goes on with `go` once everything that op->run shows is durable. */
 void op_continue_durable(struct op *op, void (*go)(struct op *op));
 void op_park(struct op *op, struct list *where, int64_t until_us, void (*expire)(struct op *op));

@@ -182,8 +182,10 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
         ret->p = arena_dup(op->call->arena, ret->p, ret->n);
         return ret->p || !ret->n ? 0 : op_out_of_memory(op);
     }
-    if (op->run->is_removed) /* and its history with it, or soon */
+    if (op->run->is_removed) { /* and its history with it, or soon */
+        op->wait_seq = MAX(op->wait_seq, op->run->removed_seq);
         return err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
+    }
     if (!op->page_next || op->page_wanted != w->from) {
         int rc = read_page(op, w);
         if (rc < 0)

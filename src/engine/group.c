@@ -109,6 +109,9 @@ static void seal_run(struct group *g, struct group_run *gr) {
     struct run *run = gr->run;
     struct body *body = run->body;
     const State__Execution *st = body->st;
+    gr->next_event_id = st->next_event_id;
+    if (run->is_removed)
+        return; /* it is only held until that is durable */
     body_pack(g->e, body);
     struct write *w = batch_write(&g->batch, WRITE_EXECUTION);
     w->namespace_id = run->key.namespace_id;
@@ -133,7 +136,7 @@ static void seal_run(struct group *g, struct group_run *gr) {
                                                      body->grouped_next_id, st->next_event_id));
     }
     visibility_seal(g, run);
-    gr->next_event_id = body->grouped_next_id = st->next_event_id;
+    body->grouped_next_id = st->next_event_id;
     body->is_ahead = false;
     body->is_written = true;
     body->placing = placing;

@@ -26,7 +26,6 @@ struct delivery {
     char *root_run_id;
     char *first_run_id;
     char *parent_original_run_id; /* set when the run that started it is closed; "" when it is gone */
-    bool is_sender_open;
     bool is_moot; /* what it asks for is known to have happened */
     int64_t parent_initiated_event_id;
     Common__Priority *priority;
@@ -125,7 +124,6 @@ static int read_sender(struct op *op, const State__Letter *l) {
     d->root_run_id = arena_strdup(a, st->root_run_id);
     d->first_run_id = arena_strdup(a, st->first_run_id);
     d->is_moot = l->kind == LETTER_START_CHILD && !child_is_starting(st, l->event_id);
-    d->is_sender_open = run_is_open(st);
     d->parent_initiated_event_id = st->parent ? st->parent->initiated_event_id : 0;
     d->priority = st->priority ? message_copy(a, &st->priority->base) : NULL;
     d->letter = message_copy(a, &l->base);
@@ -230,7 +228,7 @@ static int deliver_child(struct op *op, struct space *space) {
     int rc = op_judge_start(op, space, &req, &verdict);
     if (rc < 0)
         return rc;
-    if (verdict != START_SAME && !d->is_sender_open &&
+    if (verdict != START_SAME && !run_is_open(op->held->body->st) &&
         a->parent_close_policy != PARENT_CLOSE_POLICY_ABANDON) {
         d->cause = START_CHILD_WORKFLOW_EXECUTION_FAILED_CAUSE_UNSPECIFIED +
                    1; /* never shown: the parent is closed */

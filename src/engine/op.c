@@ -80,7 +80,7 @@ void op_settled(struct op *op, const struct err *e) {
     c->ops->settled(c, e);
 }
 
-void op_fail(struct op *op) {
+void op_fail_now(struct op *op) {
     struct call *c = op->call;
     struct err err = op->err;
     op_settled(op, &err);
@@ -98,18 +98,21 @@ void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail) {
     buf_done(&page);
 }
 
-/* The group that must be durable before anyone may hear of what this run shows. */
-static struct group *group_of(const struct op *op) {
-    const struct engine *e = op->e;
-    const struct run *run = op->run;
-    uint64_t seq = run && run->body ? run->body->group_seq : 0;
-    seq = MAX(seq, op->wait_seq);
+/* NULL: it is durable. */
+static struct group *group_numbered(const struct engine *e, uint64_t seq) {
     if (seq <= e->durable_seq)
         return NULL;
     if (e->flight && e->flight->seq == seq)
         return e->flight;
     ensure_inv(I1, e->open && e->open->seq == seq);
     return e->open;
+}
+
+/* The group that must be durable before anyone may hear of what this run shows. */
+static struct group *group_of(const struct op *op) {
+    const struct run *run = op->run;
+    uint64_t seq = run && run->body ? run->body->group_seq : 0;
+    return group_numbered(op->e, MAX(seq, op->wait_seq));
 }
 
 void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail) {
@@ -138,16 +141,23 @@ void op_continue_durable(struct op *op, void (*go)(struct op *op)) {
     list_append(&g->replies, &op->link);
 }
 
-void op_fail_durable(struct op *op) {
+static void fail_after(struct op *op, struct group *g) {
     op_settled(op, &op->err);
-    struct group *g = group_of(op);
     if (!g) {
-        op_fail(op);
+        op_fail_now(op);
         return;
     }
     op->reply = NULL;
     op_unpark(op);
     list_append(&g->replies, &op->link);
+}
+
+void op_fail(struct op *op) {
+    fail_after(op, group_numbered(op->e, op->wait_seq));
+}
+
+void op_fail_durable(struct op *op) {
+    fail_after(op, group_of(op));
 }
 
 void op_park(struct op *op, struct list *where, int64_t until_us, void (*expire)(struct op *op)) {

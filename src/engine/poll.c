@@ -156,6 +156,27 @@ static void go_answer_query(struct op *op) {
 
 /* matching */
 
+/* The routes may have changed while the run was loaded, or while the task waited for the one worker that has
+ * the run in memory: then it is for others. */
+static bool is_for_others(const struct op *op, struct version target) {
+    const struct poll *p = op->extra;
+    const State__Execution *st = op->run->body->st;
+    bool is_there =
+        st->task && !st->task->started_event_id && st->task->scheduled_event_id == op->task->event_id;
+    return is_there && !versioning_is_pinned(st) && !version_eq(target, p->version);
+}
+
+static int offer_to_others(struct op *op) {
+    struct step s;
+    op_step_begin(op, &s);
+    if (op->run->body->st->task->is_sticky)
+        task_unstick(&s);
+    else
+        task_offer_again(&s);
+    int rc = op_step_end(op, &s, 0, false);
+    return rc < 0 ? rc : ERR_NOT_FOUND;
+}
+
 static int start_workflow_task(struct op *op, const char *request_id) {
     struct poll *p = op->extra;
     struct step s;
@@ -167,6 +188,8 @@ static int start_workflow_task(struct op *op, const char *request_id) {
                              .is_bound = op->task->is_bound,
                              .has_target = true};
     pick.target = route_of_run(op->e, op->run, &pick.target_revision);
+    if (is_for_others(op, pick.target))
+        return offer_to_others(op);
     op_step_begin(op, &s);
     int rc = op_step_end(op, &s, task_start(&s, &pick), false);
     if (rc < 0)

@@ -5,6 +5,7 @@
  * and what that wrote (backlog.c) is on disk. Letters and callbacks wait for the last page: they change other
  * runs, and a run that changes while the pages are read might be met twice. */
 #include "base/mem.h"
+#include "core/task.h"
 #include "engine/engine_int.h"
 #include "engine/schedule.h"
 
@@ -101,6 +102,20 @@ static void page_end(struct engine *e) {
         errand_start(e, go_page_end, &rec->behind, sizeof(rec->behind));
 }
 
+/* The task for whose sake events waited was speculative and did not survive: they are written before anybody
+ * reads the history, since whoever sent them was told that they are kept. Without memory they are due at
+ * once. */
+static void write_buffered(struct op *op) {
+    const State__Execution *st = op->run->body->st;
+    struct step s;
+    if (!st->n_buffered || st->task || !run_is_open(st))
+        return;
+    op_step_begin(op, &s);
+    task_schedule(&s);
+    if (op_step_end(op, &s, 0, true) < 0)
+        log_emit(op->e->log, LOG_due_failed, log_str("error", op->err.text));
+}
+
 static void go_offer(struct op *op) {
     const struct run_key *key = op->req;
     struct engine *e = op->e;
@@ -110,6 +125,7 @@ static void go_offer(struct op *op) {
         return;
     if (rc == 0) {
         offer_tasks(e, op->run);
+        write_buffered(op);
         if (has_messages(op->run->body->st))
             buf_add(&e->recovery->senders, key, sizeof(*key));
         ensure(buf_ok(&e->recovery->senders));

@@ -4,12 +4,12 @@
  * rebuilt from them, the task that was open there is failed with the reason,
  * and what came later is done again (core/reapply.h). The run that is current is
  * terminated if it is open. All of it is one commit. */
+#include "core/child.h"
 #include "core/reapply.h"
 #include "core/rebuild.h"
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
-#include "engine/copy.h"
 #include "engine/start.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
@@ -27,14 +27,7 @@ struct reset_part {
 struct reset {
     struct reset_part base;
     struct reset_part *last; /* NULL: the base run is still to be read */
-    struct uuid base_run;
-    State__ScheduledBy *scheduled_by;
     char *next_run_id; /* still to be read; "" when all are */
-    const char *origin_request_id;
-    State__Letter **outbox; /* of the base run */
-    size_t outbox_count;
-    State__External **externals; /* the same */
-    size_t external_count;
     struct uuid last_run; /* of the last part */
     int64_t transition_count; /* of it, when it was read */
     bool is_last_open; /* it was, then */
@@ -167,27 +160,50 @@ static int post_signals(struct step *s, const Ws__ResetWorkflowExecutionRequest 
     return 0;
 }
 
+/* The children that were started for the base run when it was closed already: no event tells of them. */
+static int reapply_orphans(struct op *op, struct step *s, const struct reset *r,
+                           const State__Execution *base) {
+    for (size_t i = 0; i < base->n_children; i++) {
+        const State__Child *c = base->children[i];
+        if (!c->is_started || !child_is_starting(s->st, c->initiated_event_id))
+            continue;
+        struct str at = events_slice(r->base.events, 1, c->initiated_event_id, c->initiated_event_id + 1);
+        const History__HistoryEvent *initiated = decode_next(op, &at);
+        if (!initiated)
+            return op_out_of_memory(op);
+        struct child_birth birth = {
+            .run_id = c->run_id,
+            .namespace_name = s->ctx.namespace_name,
+            .namespace_id = base->namespace_id,
+            .header = initiated->start_child_workflow_execution_initiated_event_attributes->header};
+        child_started(s, c->initiated_event_id, &birth);
+    }
+    return 0;
+}
+
 static int copy_run(struct op *op, struct step *s, const struct reset *r, const char *run_id) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
+    const State__Execution *base = op->held->body->st;
     struct str rest = r->base.events;
-    struct uuid_text base_run = uuid_format(r->base_run);
-    struct task_reset reset = {.base_run_id = base_run.s, .new_run_id = run_id, .reason = req->reason};
+    struct task_reset reset = {.base_run_id = base->run_id, .new_run_id = run_id, .reason = req->reason};
     int rc = rebuild_until(op, s, &rest, req->workflow_task_finish_event_id);
     if (rc < 0)
         return rc;
-    rebuild_rename(s, &(struct rebuild_name){run_id, op->request_id, r->origin_request_id});
-    pb_set_message(&s->st->scheduled_by, r->scheduled_by, &s->failed); /* no event tells it */
+    rebuild_rename(s, &(struct rebuild_name){run_id, op->request_id, base->origin_request_id});
+    pb_set_message(&s->st->scheduled_by, base->scheduled_by, &s->failed); /* no event tells it */
     s->st->history_bytes = (int64_t)(r->base.events.n - rest.n);
     start_task(s, req->identity);
     rc = task_reset(s, &reset, req->identity);
     if (rc == 0)
         rc = reapply(op, s, r, rest);
     if (rc == 0)
+        rc = reapply_orphans(op, s, r, base);
+    if (rc == 0)
         rc = post_signals(s, req);
     if (rc < 0)
         return rc;
-    reapply_answers(s, r->externals, r->external_count);
-    reapply_letters(s, r->outbox, r->outbox_count);
+    reapply_answers(s, base);
+    reapply_letters(s, base);
     task_schedule(s);
     return 0;
 }
@@ -207,7 +223,7 @@ static void reply_reset(struct op *op) {
 }
 
 /* Terminates what is there, for the sake of the copy. */
-static int end_current(struct op *op, const struct reset *r, const State__Execution *copy) {
+static int end_current(struct op *op, const State__Execution *copy) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
     struct step s;
     if (!op->run || !run_is_open(op->run->body->st))
@@ -216,11 +232,22 @@ static int end_current(struct op *op, const struct reset *r, const State__Execut
         .reason = req->reason,
         .new_run_id = copy->run_id,
         .is_same_chain = streq(op->run->body->st->first_run_id, copy->first_run_id),
-        .is_base = uuid_eq(op->run->key.run_id, r->base_run),
-        .event_id = req->workflow_task_finish_event_id,
+        .is_base = op->run == op->held,
     };
     op_step_begin(op, &s);
     return op_step_end(op, &s, run_end_by_reset(&s, &end), true);
+}
+
+/* The base run, which has ended by now, leaves its letters to the copy. */
+static int release_base(struct op *op) {
+    const Ws__ResetWorkflowExecutionRequest *req = op->req;
+    struct step s;
+    op_pin(op, op->held);
+    if (!op->run->body->st->n_outbox)
+        return 0;
+    op_step_begin(op, &s);
+    reapply_hand_over(&s, req->workflow_task_finish_event_id);
+    return op_step_end(op, &s, 0, true);
 }
 
 /* Everything that can be refused is decided before anything is changed. */
@@ -237,7 +264,9 @@ static int make_copy(struct op *op, struct space *space, const struct reset *r) 
     step_begin(op->e, space, st, op->call->arena, &op->err, &s);
     int rc = copy_run(op, &s, r, run_id.s);
     if (rc == 0)
-        rc = end_current(op, r, s.st);
+        rc = end_current(op, s.st);
+    if (rc == 0)
+        ensure(release_base(op) == 0); /* as below: nothing can be refused any more */
     if (rc == 0)
         ensure(run_keep_copy(op->e, space, &s, head, &run) == 0); /* the old run has ended in this group */
     pb_free(s.st);
@@ -262,17 +291,6 @@ static int read_part(struct op *op, struct reset *r, struct reset_part *p) {
     return r->next_run_id ? 0 : op_out_of_memory(op);
 }
 
-static void keep_letters(struct op *op, struct reset *r) {
-    const State__Execution *st = op->run->body->st;
-    struct arena *a = op->call->arena;
-    r->outbox = arena_array(a, State__Letter *, st->n_outbox);
-    for (r->outbox_count = 0; r->outbox && r->outbox_count < st->n_outbox; r->outbox_count++)
-        r->outbox[r->outbox_count] = message_copy(a, &st->outbox[r->outbox_count]->base);
-    r->externals = arena_array(a, State__External *, st->n_externals);
-    for (r->external_count = 0; r->externals && r->external_count < st->n_externals; r->external_count++)
-        r->externals[r->external_count] = message_copy(a, &st->externals[r->external_count]->base);
-}
-
 static int read_base(struct op *op, struct space *space, struct reset *r) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
     if (r->last)
@@ -284,16 +302,9 @@ static int read_base(struct op *op, struct space *space, struct reset *r) {
         rc = read_part(op, r, &r->base);
     if (rc < 0)
         return rc;
-    const State__ScheduledBy *by = op->run->body->st->scheduled_by;
-    if (by && !(r->scheduled_by = message_copy(op->call->arena, &by->base)))
-        return op_out_of_memory(op);
-    r->origin_request_id = arena_strdup(op->call->arena, op->run->body->st->origin_request_id);
-    keep_letters(op, r);
-    if (arena_failed(op->call->arena))
-        return op_out_of_memory(op);
     r->base.next = NULL;
     r->last = &r->base;
-    r->base_run = op->run->key.run_id;
+    op_hold(op, op->run); /* its events do not change once it is closed, but what it hears does */
     return 0;
 }
 
@@ -352,7 +363,8 @@ static int reset_prepare(struct op *op, struct space **ret) {
     return rc;
 }
 
-/* All of them as they are now: what was open when it was read must not have changed since. */
+/* All of them as they are now: what was open when it was read must not have changed since, and nobody may
+ * have deleted the base. */
 static int need_runs(struct op *op, struct space *space, struct reset *r) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
     for (;;) {
@@ -361,10 +373,9 @@ static int need_runs(struct op *op, struct space *space, struct reset *r) {
             rc = read_sequels(op, space, r);
         if (rc == 0)
             rc = need_current_run(op, space, req->workflow_execution->workflow_id, r);
-        bool is_fresh = rc < 0 || !r->is_last_open ||
-                        (op->run && uuid_eq(op->run->key.run_id, r->last_run) &&
-                         op->run->body->st->transition_count == r->transition_count);
-        if (is_fresh)
+        bool is_fresh = !r->is_last_open || (op->run && uuid_eq(op->run->key.run_id, r->last_run) &&
+                                             op->run->body->st->transition_count == r->transition_count);
+        if (rc < 0 || (is_fresh && !op->held->is_removed))
             return rc;
         r->last = NULL;
     }

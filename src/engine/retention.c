@@ -41,6 +41,8 @@ static void remove_run(struct op *op, bool is_current) {
     ensure(write_gone(e, run) == 0 && (!is_current || write_current_gone(e, run) == 0));
     if (is_current)
         current_forget(e, run);
+    /* Whoever looks for it until then finds it on its way out, not what the store still has. */
+    ensure(group_add_run(e, run) == 0);
     op->wait_seq = run->removed_seq = e->open->seq;
     op_settled(op, NULL);
     op_continue_durable(op, go_removed);
@@ -119,7 +121,7 @@ static void go_delete(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc < 0)
-        op_fail_durable(op); /* that it is gone may not be on disk yet */
+        op_fail(op);
     else
         remove_begin(op, &resp.base);
 }

@@ -8,6 +8,9 @@ import { TerminatedFailure } from '@temporalio/common';
 import { eventNames, eventsNamed } from './lib/history.mjs';
 import { eventually, failure, openWorld, replayAll } from './lib/world.mjs';
 
+const COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION = 11;
+const PARENT_CLOSE_POLICY_ABANDON = 2;
+
 const world = openWorld();
 
 async function reset(handle, workflowTaskFinishEventId, options = {}) {
@@ -29,6 +32,43 @@ async function firstTaskEnd(handle) {
     return events.length && events;
   });
   return completed.eventId;
+}
+
+// A parent that is terminated together with the answer that starts its child, so that it closes first. Both calls
+// leave in one packet; should they be taken apart on the way, this is tried again.
+async function orphan() {
+  for (;;) {
+    const taskQueue = `by-hand-${randomUUID()}`;
+    const workflowId = `child-${randomUUID()}`;
+    const options = { workflowId, args: [], taskQueue: world.taskQueue, parentClosePolicy: 'ABANDON' };
+    const parent = await world.start('parent', ['collect', options], { taskQueue });
+    const queue = { namespace: 'default', taskQueue: { name: taskQueue } };
+    const { taskToken } = await world.service.pollWorkflowTaskQueue(queue);
+    const startChildWorkflowExecutionCommandAttributes = {
+      workflowId,
+      workflowType: { name: 'collect' },
+      taskQueue: { name: world.taskQueue },
+      parentClosePolicy: PARENT_CLOSE_POLICY_ABANDON,
+    };
+    await Promise.all([
+      world.service.respondWorkflowTaskCompleted({
+        namespace: 'default',
+        taskToken,
+        commands: [
+          { commandType: COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION, startChildWorkflowExecutionCommandAttributes },
+        ],
+        forceCreateNewWorkflowTask: true,
+      }),
+      parent.terminate(),
+    ]);
+    const child = world.client.workflow.getHandle(workflowId);
+    world.runs.note(workflowId, (await child.describe()).runId);
+    if ((await eventsNamed(parent, 'CHILD_WORKFLOW_EXECUTION_STARTED')).length === 0) {
+      const [terminated] = await eventsNamed(parent, 'WORKFLOW_EXECUTION_TERMINATED');
+      return { parent, child, taskQueue, point: terminated.eventId };
+    }
+    await child.terminate();
+  }
 }
 
 describe('reset', { concurrency: 8, timeout: 120_000 }, () => {
@@ -145,6 +185,31 @@ describe('reset', { concurrency: 8, timeout: 120_000 }, () => {
     const runOf = (event) => event.childWorkflowExecutionStartedEventAttributes.workflowExecution.runId;
     assert.notEqual(runOf(first), runOf(second));
   });
+
+  // The child is started when its parent is closed already: no event of the parent tells of it.
+  for (const ended of [false, true])
+    test(`finds a child that was started after the close, ${ended ? 'and has ended' : 'and runs'}`, async () => {
+      const { parent, child, taskQueue, point } = await orphan();
+      const description = await world.service.describeWorkflowExecution({
+        namespace: 'default',
+        execution: { workflowId: parent.workflowId },
+      });
+      assert.deepEqual(description.pendingChildren, []);
+      const end = async () => {
+        await child.signal('add', 'x');
+        await child.signal('stop');
+        assert.deepEqual(await child.result(), ['x']);
+      };
+      if (ended) await end();
+      const again = await reset(parent, point);
+      await world.withWorker(taskQueue, async () => {
+        if (!ended) await end();
+        assert.deepEqual(await again.result(), { result: ['x'] });
+      });
+      const [started] = await eventsNamed(again, 'CHILD_WORKFLOW_EXECUTION_STARTED');
+      const { workflowExecution } = started.childWorkflowExecutionStartedEventAttributes;
+      assert.equal(workflowExecution.runId, (await child.describe()).runId);
+    });
 
   test('delivers the signals again that came after the run had continued as another', async () => {
     const handle = await world.start('collectTwice');

@@ -8,6 +8,7 @@
 
 #include "history_rules.h"
 #include "request.h"
+#include "rollout.h"
 #include "rpc.h"
 #include "worker.h"
 
@@ -106,6 +107,7 @@ static void slot_poll(struct world *w, struct happening *h) {
     q->namespace_ = make_text(&r->arena, "%s", s->worker->namespace_name);
     q->identity = make_text(&r->arena, "%s", s->worker->name);
     q->task_queue = make_queue(&r->arena, WORKER_QUEUE, NULL);
+    q->deployment_options = rollout_options(&r->arena, s->worker->build_id);
     rpc_send(r, q, world_delay(w, 3 * USEC_PER_SEC, 70 * USEC_PER_SEC));
 }
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
+#include "batcher.h"
 #include "callback.h"
 #include "chain.h"
 #include "checker.h"
@@ -14,6 +15,8 @@
 #include "program.h"
 #include "reader.h"
 #include "reset.h"
+#include "rollout.h"
+#include "tenure.h"
 #include "update.h"
 #include "worker.h"
 
@@ -219,18 +222,24 @@ bool auditor_is_done(struct world *w) {
     if (a->is_done)
         return true;
     if (a->audited < w->model.run_count || !clients_are_done(w) || !keepers_are_done(w) ||
-        w->server.state != SERVER_UP)
+        !batchers_are_done(w) || !rollout_is_done(w) || w->server.state != SERVER_UP)
         return false;
     if (server_store_work(w) > 0 || w->now.mono.us - a->quiet_since_us < SETTLE_US)
         return false;
+    a->is_done = true;
+    return true;
+}
+
+void auditor_check_all(struct world *w) {
     chain_check_all(w);
+    tenure_check_all(w);
     family_check_all(w);
     reset_check_all(w);
     update_check_all(w);
     keepers_check_all(w);
+    batchers_check_all(w);
     callbacks_check_all(w);
-    a->is_done = true;
-    return true;
+    checker_loose_promises(w);
 }
 
 /* G1: every run whose program can end comes to its end. */

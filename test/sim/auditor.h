@@ -13,5 +13,6 @@ struct auditor *auditor_new(struct world *w);
 void auditor_free(struct world *w);
 void auditor_begin(struct world *w); /* the calm phase */
 void auditor_reopen(struct world *w); /* there are more runs to be audited */
-bool auditor_is_done(struct world *w);
+bool auditor_is_done(struct world *w); /* every run that is known is closed and audited */
+void auditor_check_all(struct world *w); /* what runs say of each other: once none is unknown any more */
 void auditor_fail_liveness(struct world *w);

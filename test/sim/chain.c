@@ -4,9 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "history_rules.h"
 #include "names.h"
 #include "world.h"
@@ -141,33 +139,6 @@ static void check_chain_ended(struct world *w, const struct run_model *head) {
         world_fail(w, "cancel_kept", "no run of the chain of run=%s was asked to cancel", head->run_id);
 }
 
-static int by_start(const void *a, const void *b) {
-    const struct run_model *x = *(struct run_model *const *)a, *y = *(struct run_model *const *)b;
-    if (x->start_wall_us != y->start_wall_us)
-        return x->start_wall_us < y->start_wall_us ? -1 : 1;
-    return x->close_wall_us < y->close_wall_us ? -1 : x->close_wall_us > y->close_wall_us;
-}
-
-/* One open run at any time: those of one workflow id do not overlap. */
-static void check_no_overlap(struct world *w, struct run_model *latest) {
-    struct run_model **runs = NULL;
-    size_t count = 0, cap = 0;
-    for (struct run_model *run = latest; run; run = run->older) {
-        if (run->is_deleted || run->event_count == 0 || run->is_copy)
-            continue; /* a reset repeats the times of its base */
-        runs = model_grow(runs, count, &cap, sizeof(*runs));
-        runs[count++] = run;
-    }
-    if (count > 1)
-        qsort(runs, count, sizeof(*runs), by_start);
-    for (size_t i = 1; i < count; i++)
-        if (runs[i]->start_wall_us < runs[i - 1]->close_wall_us)
-            world_fail(w, "one_open_run_per_id", "run=%s began %" PRId64 " us before run=%s closed",
-                       runs[i]->run_id, runs[i - 1]->close_wall_us - runs[i]->start_wall_us,
-                       runs[i - 1]->run_id);
-    mem_free(runs);
-}
-
 void chain_check_all(struct world *w) {
     for (size_t i = 0; i < w->model.run_count; i++)
         check_chain_ended(w, w->model.in_order[i]);
@@ -175,9 +146,4 @@ void chain_check_all(struct world *w) {
         check_no_gap(w, w->model.in_order[i]);
     for (size_t i = 0; i < w->model.run_count; i++)
         check_cron_time(w, w->model.in_order[i]); /* needs the history of the run before */
-    if (world_clock_jumped(w))
-        return;
-    struct run_model *latest;
-    for (size_t i = 0; (latest = map_next(&w->model.latest, &i));)
-        check_no_overlap(w, latest);
 }

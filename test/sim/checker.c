@@ -27,7 +27,8 @@ static void check_same_run_for_request(struct world *w, struct request_model *re
     run->request = request;
 }
 
-/* G2: what the policies for workflow ids promise. */
+/* G2: what the policies for workflow ids promise, as far as it shows at once: also where the clock jumps.
+ * When everything is known, tenure.c says the rest. */
 static void check_id_policy(struct world *w, const struct request_model *request,
                             const struct run_model *run) {
     const struct run_model *before = run->older;
@@ -371,11 +372,20 @@ static void check_refused_by_other(struct rpc *r) {
         world_fail(r->w, "id_policy", "request=%s would end the running one, but is refused", request->id);
 }
 
+/* G8: whoever is told that a run is gone, by whatever call, is told for good. */
+static void note_gone(const struct rpc *r) {
+    struct run_model *run = r->subject.run;
+    bool names_run = r->kind == RPC_delete_workflow || r->kind == RPC_describe_workflow ||
+                     r->kind == RPC_get_history || r->kind == RPC_query_workflow;
+    if (names_run && run && run->is_deleted && !r->subject.by_chain && r->err.code == ERR_NOT_FOUND &&
+        !run->delete_acked_us)
+        run->delete_acked_us = r->w->now.mono.us;
+}
+
 void checker_on_error(struct rpc *r) {
-    if (r->kind == RPC_delete_workflow && r->err.code == ERR_NOT_FOUND)
-        r->subject.run->delete_acked_us = r->w->now.mono.us;
     check_error_is_clean(r);
     check_acknowledged_start_kept(r);
+    note_gone(r);
     if (r->kind == RPC_start_workflow && r->err.code == ERR_ALREADY_STARTED)
         check_refused_by_other(r);
 }

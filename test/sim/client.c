@@ -10,6 +10,7 @@
 #include "names.h"
 #include "program.h"
 #include "reader.h"
+#include "rollout.h"
 
 #define IDS_PER_CLIENT 6
 #define ERRANDS_MAX 6
@@ -106,7 +107,10 @@ static void client_start(struct client *c) {
         slot->request->padding = client_choose_padding(c);
         client_choose_policies(c, slot->request);
         client_choose_rider(c, slot->request);
-        slot->request->is_eager = !slot->request->rider && rng_chance(&c->w->rng, 4);
+        /* A worker that has a version would not be the one to give the first task to. */
+        slot->request->is_eager = !slot->request->rider && rng_chance(&c->w->rng, 4) &&
+                                  !(rollout_covers(c->w, ROLLOUT_SPACE) &&
+                                    str_starts(str_of(slot->workflow_id), STR(ROLLOUT_SPACE "/")));
         slot->request->has_callback = !slot->request->rider && rng_chance(&c->w->rng, 6);
     }
     struct request_model *rider = slot->request->rider;
@@ -167,7 +171,7 @@ static void client_delete(struct client *c, struct run_model *run) {
     struct errand *e = errand_new(c->w, ERRAND_DELETE, CALM_TRIES);
     e->workflow_id = run->workflow_id;
     e->run = run;
-    run->is_deleted = true;
+    model_expect_deletion(run, c->w->now.wall.us);
     client_send(c, e);
 }
 

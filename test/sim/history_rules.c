@@ -5,11 +5,13 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "batcher.h"
 #include "chain.h"
 #include "family.h"
 #include "names.h"
 #include "program.h"
 #include "reset.h"
+#include "rollout.h"
 #include "update.h"
 #include "world.h"
 
@@ -245,6 +247,8 @@ static void check_signal_once(struct world *w, struct run_model *run, const Hist
         family_note_letter(w, run, id, e->event_id);
         return;
     }
+    if (batchers_note_signal(w, run, id, e))
+        return;
     struct request_model *signal = model_find_request(&w->model, str_of(id));
     if (!signal || !streq(signal->workflow_id, run->workflow_id)) {
         world_fail(w, "signal_kept", "run=%s event=%" PRId64 " holds signal '%s'", run->run_id, e->event_id,
@@ -293,7 +297,11 @@ void history_apply(struct world *w, struct run_model *run, const History__Histor
     switch ((int)e->event_type) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
         chain_note_start(w, run, e);
+        rollout_note_start(run, e);
         check_one_run_per_request(w, run, e);
+        break;
+    case EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+        rollout_note_completion(w, run, e);
         break;
     case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
         check_signal_once(w, run, e);

@@ -129,6 +129,12 @@ bool model_is_holder(const struct request_model *signal, const struct run_model 
     return false;
 }
 
+void model_expect_deletion(struct run_model *run, int64_t wall_us) {
+    if (!run->is_deleted)
+        run->delete_sent_wall_us = wall_us;
+    run->is_deleted = true;
+}
+
 bool model_was_reset(const struct model *m, const char *workflow_id) {
     const struct request_model *request;
     for (size_t i = 0; (request = map_next(&m->requests, &i));)

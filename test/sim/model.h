@@ -128,6 +128,7 @@ struct run_model {
     bool is_audited; /* in the calm phase */
     bool end_sent; /* the signal that lets it pass every wait */
     bool is_deleted; /* somebody asked for that; it may be gone */
+    int64_t delete_sent_wall_us; /* when that was, the first time */
     int64_t delete_acked_us; /* it is; 0: not known */
     bool is_copy; /* made by a reset: its first events are those of another run */
     struct run_model *reset_from; /* that other run; known once the event that says so was seen */
@@ -166,6 +167,9 @@ struct run_model {
     int64_t backoff_us;
     bool was_woken; /* by a signal that came with a start, which does not wait for the first task's time */
     int64_t first_task_wall_us; /* 0: no workflow task was scheduled yet */
+    /* versions of workers */
+    char pinned_build[8]; /* that it stays with; "": none */
+    bool inherits_route; /* it begins where the run before it was */
     /* the family */
     struct run_model *parent;
     int64_t parent_initiated_event_id;
@@ -221,5 +225,6 @@ void model_add_holder(struct request_model *signal, struct run_model *run);
 bool model_is_holder(const struct request_model *signal, const struct run_model *run);
 struct child_model *model_find_child(const struct run_model *parent, int64_t initiated_event_id);
 void model_add_signal(struct run_model *run, struct request_model *signal);
+void model_expect_deletion(struct run_model *run, int64_t wall_us); /* somebody asks for it now */
 /* Grows a vector so that it holds one more. */
 void *model_grow(void *items, size_t count, size_t *cap, size_t item_size);

@@ -47,6 +47,9 @@ static void profile_draw_size(struct profile *p, struct rng *r) {
     p->store_lag = 1 + (unsigned)rng_below(r, 6);
     struct rng beside = *r; /* so that a seed is the world that it was */
     p->queue_tasks_max = queues[rng_below(&beside, ARRAY_LEN(queues))];
+    p->has_versions = rng_chance(&beside, 3);
+    if (p->has_versions)
+        p->worker_count = MAX(p->worker_count, 4); /* at least one of each version */
 }
 
 /* A class is left out in two seeds of five, and a fault of the others in one of four. */

@@ -33,6 +33,7 @@ struct profile {
     unsigned worker_count;
     size_t resident_runs_max;
     size_t queue_tasks_max;
+    bool has_versions; /* workers of one namespace are of two versions */
     unsigned store_lag; /* how many steps in so many leave the store waiting */
 };
 

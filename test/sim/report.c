@@ -27,22 +27,9 @@ void report_add(struct report *total, const struct report *rep) {
     total->worlds++;
     total->steps += rep->steps;
     total->sim_us += rep->sim_us;
-    total->tally.calls += rep->tally.calls;
-    total->tally.oks += rep->tally.oks;
-    total->tally.unknown += rep->tally.unknown;
-    total->tally.starts += rep->tally.starts;
-    total->tally.completed += rep->tally.completed;
-    total->tally.signals += rep->tally.signals;
-    total->tally.activities += rep->tally.activities;
-    total->tally.queries += rep->tally.queries;
-    total->tally.resets += rep->tally.resets;
-    total->tally.updates += rep->tally.updates;
-    total->tally.deletes += rep->tally.deletes;
-    total->tally.schedules += rep->tally.schedules;
-    total->tally.actions += rep->tally.actions;
-    total->tally.controls += rep->tally.controls;
-    total->tally.callbacks += rep->tally.callbacks;
-    total->tally.eager += rep->tally.eager;
+#define TALLY(field, label) total->tally.field += rep->tally.field;
+#include "tally.def"
+#undef TALLY
     for (int f = 0; f < FAULT_COUNT; f++)
         total->tally.faults[f] += rep->tally.faults[f];
 }
@@ -53,15 +40,12 @@ void report_print_tally(const struct report *rep) {
                        t->faults[FAULT_crash_before_await] + t->faults[FAULT_crash_after_await] +
                        t->faults[FAULT_crash_in_recovery] + t->faults[FAULT_commit_error] +
                        t->faults[FAULT_commit_unheard];
-    printf("steps=%" PRIu64 " sim_time=%" PRId64 ".%06" PRId64 "s years=%.4f calls=%" PRIu64 " ok=%" PRIu64
-           " unknown=%" PRIu64 " starts=%" PRIu64 " completed=%" PRIu64 " signals=%" PRIu64
-           " activities=%" PRIu64 " queries=%" PRIu64 " resets=%" PRIu64 " updates=%" PRIu64
-           " deletes=%" PRIu64 " controls=%" PRIu64 " callbacks=%" PRIu64 " eager=%" PRIu64
-           " schedules=%" PRIu64 " actions=%" PRIu64 " crashes=%" PRIu64 " faults={",
-           rep->steps, rep->sim_us / USEC_PER_SEC, rep->sim_us % USEC_PER_SEC, (double)rep->sim_us / YEAR_US,
-           t->calls, t->oks, t->unknown, t->starts, t->completed, t->signals, t->activities, t->queries,
-           t->resets, t->updates, t->deletes, t->controls, t->callbacks, t->eager, t->schedules, t->actions,
-           crashes);
+    printf("steps=%" PRIu64 " sim_time=%" PRId64 ".%06" PRId64 "s years=%.4f", rep->steps,
+           rep->sim_us / USEC_PER_SEC, rep->sim_us % USEC_PER_SEC, (double)rep->sim_us / YEAR_US);
+#define TALLY(field, label) printf(" " label "=%" PRIu64, t->field);
+#include "tally.def"
+#undef TALLY
+    printf(" crashes=%" PRIu64 " faults={", crashes);
     const char *comma = "";
     for (int f = 0; f < FAULT_COUNT; f++) {
         if (t->faults[f] == 0)

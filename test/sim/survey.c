@@ -5,7 +5,6 @@
 
 #include "auditor.h"
 #include "base/mem.h"
-#include "checker.h"
 #include "names.h"
 #include "request.h"
 #include "rpc.h"
@@ -52,7 +51,7 @@ static int32_t status_of(int32_t close_type) {
 
 /* A row says what the history of its run says. A run that nobody ever heard of may be listed too: its start
  * was not acknowledged, and no worker had its tasks before it was ended. Then its history is read like all
- * others, since a signal that was acknowledged may be there. */
+ * others, since a signal that was acknowledged, or a letter of another run, may be there. */
 static void check_row(struct survey *s, const Workflow__WorkflowExecutionInfo *row) {
     const struct run_model *run = model_find(&s->w->model, row->execution->run_id);
     if (!run && row->status == WORKFLOW_EXECUTION_STATUS_RUNNING)
@@ -110,7 +109,7 @@ static void survey_go_on(struct survey *s) {
         }
         s->phase++;
         if (s->phase == SURVEY_EMPTY) {
-            checker_loose_promises(w);
+            auditor_check_all(w);
             w->now.wall.us += RETENTION_PASSED_US;
         }
     }

@@ -10,6 +10,7 @@
 #include "history_rules.h"
 #include "names.h"
 #include "program.h"
+#include "rollout.h"
 #include "rpc.h"
 #include "wire/encode.h"
 
@@ -138,7 +139,8 @@ static void check_poll_wakes(struct world *w, const struct run_model *run, const
     size_t space = space_of(namespace_name);
     uint32_t n = program_number(m->activity_id);
     bool was_held = run->was_paused || (n < MODEL_ACTIVITIES_MAX && run->activities[n].is_touched);
-    if (world_clock_jumped(w) || w->tally.faults[FAULT_disk_stalled] > 0 || was_held)
+    if (world_clock_jumped(w) || w->tally.faults[FAULT_disk_stalled] > 0 || was_held ||
+        rollout_covers(w, namespace_name)) /* not every worker may take it */
         return;
     int64_t ready_us = w->now.mono.us - (w->now.wall.us - event_time_us(m->current_attempt_scheduled_time));
     for (size_t i = 0; i < MODEL_IDLE_POLLS; i++) {
@@ -216,6 +218,14 @@ static void on_start(struct rpc *r) {
             on_workflow_task(r->w, q->namespace_, m->eager_workflow_task, f.content);
 }
 
+static void on_workflow_poll(struct rpc *r, const Ws__PollWorkflowTaskQueueRequest *q) {
+    const Ws__PollWorkflowTaskQueueResponse *m = (const void *)r->response;
+    on_workflow_task(r->w, q->namespace_, m, buf_str(&r->reply));
+    if (m->task_token.len > 0 && !m->query && !r->w->failure.is_set)
+        rollout_check_task(r->w, task_run(r->w, q->namespace_, m->workflow_execution), q->deployment_options,
+                           m);
+}
+
 void checker_on_task(struct rpc *r) {
     if (r->kind == RPC_start_workflow) {
         on_start(r);
@@ -224,8 +234,7 @@ void checker_on_task(struct rpc *r) {
     if (r->kind == RPC_complete_workflow_task)
         on_completion(r);
     else if (r->kind == RPC_poll_workflow_task)
-        on_workflow_task(r->w, ((const Ws__PollWorkflowTaskQueueRequest *)r->request)->namespace_,
-                         (const void *)r->response, buf_str(&r->reply));
+        on_workflow_poll(r, (const void *)r->request);
     else
         on_activity_poll(r, (const void *)r->request, (const void *)r->response);
 }

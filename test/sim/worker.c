@@ -6,6 +6,7 @@
 #include "activity_slot.h"
 #include "base/mem.h"
 #include "request.h"
+#include "rollout.h"
 #include "rpc.h"
 #include "workflow_slot.h"
 
@@ -125,6 +126,8 @@ static void worker_init(struct world *w, struct worker *worker, unsigned index) 
     worker->workflow_slot_count = 3 + (unsigned)rng_below(&w->rng, 4); /* the last one is eager */
     worker->activity_slot_count = 2 + (unsigned)rng_below(&w->rng, 4);
     snprintf(worker->name, sizeof(worker->name), "worker%u", index);
+    if (rollout_covers(w, worker->namespace_name))
+        snprintf(worker->build_id, sizeof(worker->build_id), "b%u", index / 2 % ROLLOUT_BUILDS);
     worker->workflow_slots = mem_zalloc(worker->workflow_slot_count * sizeof(struct workflow_slot));
     worker->activity_slots = mem_zalloc(worker->activity_slot_count * sizeof(struct activity_slot));
     ensure(worker->workflow_slots && worker->activity_slots);

@@ -25,6 +25,7 @@ struct worker {
     bool returns_new; /* asks for the next task with the answer to the last */
     const char *namespace_name;
     char name[32];
+    char build_id[8]; /* of its version; "": it has none */
     char sticky_queue[40];
     struct program cache[WORKER_CACHE_MAX];
     unsigned cache_next;

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "names.h"
 #include "request.h"
+#include "rollout.h"
 #include "rpc.h"
 #include "task_checker.h"
 #include "update_answer.h"
@@ -95,6 +96,7 @@ static void slot_poll(struct world *w, struct happening *h) {
     q->identity = make_text(&r->arena, "%s", s->worker->name);
     q->task_queue = s->is_sticky ? make_queue(&r->arena, s->worker->sticky_queue, WORKER_QUEUE)
                                  : make_queue(&r->arena, WORKER_QUEUE, NULL);
+    q->deployment_options = rollout_options(&r->arena, s->worker->build_id);
     rpc_send(r, q, world_delay(w, 3 * USEC_PER_SEC, 70 * USEC_PER_SEC));
 }
 
@@ -292,6 +294,9 @@ static Ws__RespondWorkflowTaskCompletedRequest *slot_completion(struct workflow_
     for (uint32_t i = 0; i < s->intents.count; i++)
         q->commands[q->n_commands++] = program_command(&s->program, &s->intents.items[i], a);
     q->return_new_workflow_task = worker->returns_new;
+    q->deployment_options = rollout_options(a, worker->build_id);
+    if (q->deployment_options)
+        q->versioning_behavior = rollout_behavior(s->run->workflow_id);
     q->capabilities = MAKE(a, Ws__RespondWorkflowTaskCompletedRequest__Capabilities,
                            ws__respond_workflow_task_completed_request__capabilities__init);
     q->capabilities->discard_speculative_workflow_task_with_events = worker->index % 2 == 0;

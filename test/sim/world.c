@@ -12,12 +12,14 @@
 #include <stdio.h>
 
 #include "auditor.h"
+#include "batcher.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "callback.h"
 #include "client.h"
 #include "host/zoneinfo.h"
 #include "keeper.h"
+#include "rollout.h"
 #include "survey.h"
 #include "worker.h"
 
@@ -119,6 +121,8 @@ int world_new(const struct world_config *cfg, struct world **ret) {
     server_init(w);
     w->clients = clients_new(w);
     w->keepers = keepers_new(w);
+    w->batchers = batchers_new(w);
+    w->rollout = rollout_new(w);
     w->workers = workers_new(w);
     w->auditor = auditor_new(w);
     w->callbacks = callbacks_new(w);
@@ -131,6 +135,8 @@ void world_free(struct world *w) {
     survey_free(w);
     auditor_free(w);
     workers_free(w);
+    rollout_free(w);
+    batchers_free(w);
     keepers_free(w);
     clients_free(w);
     server_done(w);
@@ -263,6 +269,8 @@ static void world_calm_down(struct world *w) {
         server_crash(w, "the last one");
     clients_rest(w);
     keepers_rest(w);
+    batchers_rest(w);
+    rollout_rest(w);
     workers_revive(w);
     auditor_begin(w);
 }

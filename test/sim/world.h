@@ -15,30 +15,19 @@
 #include "trace.h"
 
 struct auditor;
+struct batcher;
 struct callback_desk;
 struct client;
 struct keeper;
+struct rollout;
 struct survey;
 struct worker;
 struct zoneinfo;
 
 struct tally {
-    uint64_t calls; /* made */
-    uint64_t oks; /* answered OK */
-    uint64_t unknown; /* whose outcome the caller never learned */
-    uint64_t starts;
-    uint64_t completed; /* runs seen closed, whatever the end */
-    uint64_t signals;
-    uint64_t activities;
-    uint64_t queries;
-    uint64_t resets;
-    uint64_t updates;
-    uint64_t deletes;
-    uint64_t schedules;
-    uint64_t controls; /* pauses and the like */
-    uint64_t callbacks; /* that arrived */
-    uint64_t eager; /* tasks that came with an answer */
-    uint64_t actions; /* rows of their ledgers that say STARTED */
+#define TALLY(field, label) uint64_t field;
+#include "tally.def"
+#undef TALLY
     uint64_t faults[FAULT_COUNT];
 };
 
@@ -75,6 +64,8 @@ struct world {
     struct model model;
     struct client *clients;
     struct keeper *keepers;
+    struct batcher *batchers;
+    struct rollout *rollout;
     struct worker *workers;
     struct auditor *auditor;
     struct callback_desk *callbacks;

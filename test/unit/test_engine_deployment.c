@@ -156,6 +156,34 @@ TEST(deployment_work_that_waits_follows_the_current_version) {
     CHECK(has_task(&first));
 }
 
+/* A worker has asked for it, but its run is still being read when the work of the queue goes elsewhere. */
+TEST(deployment_work_that_is_being_read_follows_the_current_version) {
+    cleanup(ask_done) struct ask a = {0}, one = {0}, two = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    r.resident_runs_max = 0;
+    rig_restart(&r);
+    rig_settle(&r);
+    poll(&r, &one, "1");
+    poll(&r, &two, "2");
+    rig_settle(&r);
+    ask_cancel(&r, &one);
+    set_current(&r, &a, "1");
+    rig_settle(&r);
+    rig_start(&r, &a, "wf");
+    rig_settle(&r);
+    CHECK_OK(&a);
+    poll(&r, &one, "1");
+    REQUIRE(mem_store_pending_reads(r.store) == 1);
+    set_current(&r, &a, "2");
+    rig_commit(&r);
+    CHECK_OK(&a);
+    CHECK(!one.is_done);
+    rig_settle(&r);
+    CHECK(!one.is_done);
+    CHECK(has_task(&two));
+}
+
 TEST(deployment_pinned_runs_stay_and_others_move) {
     cleanup(ask_done) struct ask a = {0}, one = {0}, two = {0};
     cleanup(rig_done) struct rig r;

@@ -75,6 +75,15 @@ TEST(a_deleted_namespace_leaves_nothing) {
     CHECK(mem_disk_hash(r.disk) == before);
 }
 
+static void send_delete(struct rig *r, struct ask *a) {
+    struct arena *m = ask_begin(r, a);
+    Ws__DeleteWorkflowExecutionRequest *req =
+        MAKE(m, Ws__DeleteWorkflowExecutionRequest, ws__delete_workflow_execution_request__init);
+    req->namespace_ = make_text(m, "default");
+    req->workflow_execution = make_execution(m, "wf", "");
+    RIG_SEND(r, a, delete_workflow, req);
+}
+
 /* The store still says that it is the current run while its removal is on the way there. */
 TEST(a_start_while_the_current_run_is_removed) {
     cleanup(ask_done) struct ask a = {0}, b = {0};
@@ -85,12 +94,7 @@ TEST(a_start_while_the_current_run_is_removed) {
     rig_terminate(&r, &a, "wf");
     rig_settle(&r);
     CHECK_OK(&a);
-    struct arena *m = ask_begin(&r, &a);
-    Ws__DeleteWorkflowExecutionRequest *req =
-        MAKE(m, Ws__DeleteWorkflowExecutionRequest, ws__delete_workflow_execution_request__init);
-    req->namespace_ = make_text(m, "default");
-    req->workflow_execution = make_execution(m, "wf", "");
-    RIG_SEND(&r, &a, delete_workflow, req);
+    send_delete(&r, &a);
     while (mem_store_pending_reads(r.store))
         rig_read(&r);
     CHECK_INT(mem_store_pending_commits(r.store), 1);
@@ -115,15 +119,8 @@ TEST(a_run_that_is_deleted_twice) {
     rig_terminate(&r, &first, "wf");
     rig_settle(&r);
     CHECK_OK(&first);
-    for (int i = 0; i < 2; i++) {
-        struct ask *a = i ? &second : &first;
-        struct arena *m = ask_begin(&r, a);
-        Ws__DeleteWorkflowExecutionRequest *req =
-            MAKE(m, Ws__DeleteWorkflowExecutionRequest, ws__delete_workflow_execution_request__init);
-        req->namespace_ = make_text(m, "default");
-        req->workflow_execution = make_execution(m, "wf", "");
-        RIG_SEND(&r, a, delete_workflow, req);
-    }
+    send_delete(&r, &first);
+    send_delete(&r, &second);
     while (mem_store_pending_reads(r.store))
         rig_read(&r);
     CHECK(!first.is_done);
@@ -131,6 +128,81 @@ TEST(a_run_that_is_deleted_twice) {
     rig_settle(&r);
     CHECK_OK(&first);
     CHECK(second.is_done);
+}
+
+/* A closed run whose removal waits for the disk. */
+static void begin_removal(struct rig *r, struct ask *a, struct uuid_text *ret_run_id) {
+    rig_init_manual(r);
+    r->resident_runs_max = 0;
+    rig_restart(r);
+    rig_settle(r);
+    rig_start(r, a, "wf");
+    rig_settle(r);
+    REQUIRE(a->response);
+    memcpy(ret_run_id->s, ((const Ws__StartWorkflowExecutionResponse *)a->response)->run_id,
+           sizeof ret_run_id->s);
+    rig_terminate(r, a, "wf");
+    rig_settle(r);
+    send_delete(r, a);
+    while (mem_store_pending_reads(r->store))
+        rig_read(r);
+    REQUIRE(mem_store_pending_commits(r->store) == 1 && !a->is_done);
+}
+
+static Ws__GetWorkflowExecutionHistoryRequest *ask_history_of(struct rig *r, struct ask *a,
+                                                              const char *run_id) {
+    Ws__GetWorkflowExecutionHistoryRequest *req = ask_history(r, a, "wf");
+    req->execution = make_execution(ask_arena(a), "wf", run_id);
+    return req;
+}
+
+/* Nobody is told that it is gone before it is, by whichever name and for whatever it is asked; also when the
+ * one who deleted it did not wait for the answer. */
+TEST(a_run_is_gone_for_its_readers_when_that_is_on_disk) {
+    for (int is_caller_gone = 0; is_caller_gone < 2; is_caller_gone++) {
+        struct ask asks[7] = {0};
+        cleanup(ask_done) struct ask deletion = {0};
+        cleanup(rig_done) struct rig r;
+        struct uuid_text run_id;
+        begin_removal(&r, &deletion, &run_id);
+        if (is_caller_gone)
+            ask_cancel(&r, &deletion);
+        rig_describe(&r, &asks[0], "wf");
+        rig_history(&r, &asks[1], "wf");
+        rig_signal(&r, &asks[2], "wf", "request");
+        rig_query(&r, &asks[3], "wf");
+        rig_terminate(&r, &asks[4], "wf");
+        rig_cancel(&r, &asks[5], "wf");
+        RIG_SEND(&r, &asks[6], get_history, ask_history_of(&r, &asks[6], run_id.s));
+        while (mem_store_pending_reads(r.store))
+            rig_read(&r);
+        for (size_t i = 0; i < ARRAY_LEN(asks); i++)
+            CHECK(!asks[i].is_done);
+        rig_commit(&r);
+        for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
+            CHECK(asks[i].is_done);
+            CHECK_INT(asks[i].err.code, ERR_NOT_FOUND);
+            ask_done(&asks[i]);
+        }
+    }
+}
+
+TEST(a_run_whose_removal_was_lost_is_there) {
+    cleanup(ask_done) struct ask a = {0}, deletion = {0};
+    cleanup(rig_done) struct rig r;
+    struct uuid_text run_id;
+    begin_removal(&r, &deletion, &run_id);
+    ask_cancel(&r, &deletion);
+    rig_describe(&r, &a, "wf");
+    while (mem_store_pending_reads(r.store))
+        rig_read(&r);
+    CHECK(!a.is_done);
+    rig_restart(&r);
+    CHECK(a.err.code == ERR_MAYBE || a.err.code == ERR_UNAVAILABLE);
+    rig_settle(&r);
+    rig_describe(&r, &a, "wf");
+    rig_settle(&r);
+    CHECK_OK(&a);
 }
 
 TEST(its_removal_goes_on_after_a_crash) {

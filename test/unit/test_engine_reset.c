@@ -1,6 +1,7 @@
 /* Resets as they are seen from outside: what the copy of a run inherits, and who still finds it. */
 #include <stdio.h>
 
+#include "engine/counters.h"
 #include "engine_fixture.h"
 
 #define SEC USEC_PER_SEC
@@ -49,7 +50,8 @@ static void start_parent(struct rig *r, struct uuid_text *ret_run_id) {
     memcpy(ret_run_id->s, resp->run_id, sizeof ret_run_id->s);
 }
 
-static void send_reset(struct rig *r, struct ask *a, const char *run_id, int64_t finish_event_id) {
+static void send_reset(struct rig *r, struct ask *a, const char *run_id, const char *request_id,
+                       int64_t finish_event_id) {
     struct arena *m = ask_begin(r, a);
     Ws__ResetWorkflowExecutionRequest *req =
         MAKE(m, Ws__ResetWorkflowExecutionRequest, ws__reset_workflow_execution_request__init);
@@ -57,13 +59,13 @@ static void send_reset(struct rig *r, struct ask *a, const char *run_id, int64_t
     req->workflow_execution = make_execution(m, "wf", run_id);
     req->reason = make_text(m, "again");
     req->workflow_task_finish_event_id = finish_event_id;
-    req->request_id = make_text(m, "reset");
+    req->request_id = make_text(m, request_id);
     RIG_SEND(r, a, reset_workflow, req);
 }
 
 static void reset(struct rig *r, const char *run_id, int64_t finish_event_id) {
     cleanup(ask_done) struct ask a = {0};
-    send_reset(r, &a, run_id, finish_event_id);
+    send_reset(r, &a, run_id, "reset", finish_event_id);
     CHECK_OK(&a);
 }
 
@@ -177,16 +179,29 @@ static void start_settled(struct rig *r, const char *workflow_id) {
     settle_done(r, &a);
 }
 
+static void start_base(struct rig *r, struct uuid_text *ret_run_id) {
+    cleanup(ask_done) struct ask a = {0};
+    rig_start(r, &a, "wf");
+    settle_done(r, &a);
+    memcpy(ret_run_id->s, ((const Ws__StartWorkflowExecutionResponse *)a.response)->run_id,
+           sizeof ret_run_id->s);
+}
+
 static void terminate_settled(struct rig *r, const char *workflow_id) {
     cleanup(ask_done) struct ask a = {0};
     rig_terminate(r, &a, workflow_id);
     settle_done(r, &a);
 }
 
-static void reset_settled(struct rig *r, int64_t finish_event_id) {
+static void reset_settled_from(struct rig *r, const char *run_id, const char *request_id,
+                               int64_t finish_event_id) {
     cleanup(ask_done) struct ask a = {0};
-    send_reset(r, &a, "", finish_event_id);
+    send_reset(r, &a, run_id, request_id, finish_event_id);
     settle_done(r, &a);
+}
+
+static void reset_settled(struct rig *r, int64_t finish_event_id) {
+    reset_settled_from(r, "", "reset", finish_event_id);
 }
 
 static void check_events_settled(struct rig *r, const char *workflow_id, const char *want) {
@@ -216,18 +231,28 @@ static void init_without_residents(struct rig *r) {
     rig_settle(r);
 }
 
-/* A run that signals "receiver", and is terminated while its letter still looks for that. */
-static void signal_and_close(struct rig *r, bool is_receiver_open) {
+/* The oldest read stays unanswered meanwhile. */
+static void done_past_the_read(struct rig *r, struct ask *a) {
+    while (!a->is_done && (mem_store_pending_commits(r->store) || mem_store_pending_reads(r->store) > 1)) {
+        if (mem_store_pending_reads(r->store) > 1) {
+            mem_store_answer(r->store, 1, 0);
+            rig_turn(r);
+        } else {
+            rig_commit(r);
+        }
+    }
+    CHECK_OK(a);
+}
+
+/* A run that gives this command, and is terminated while the letter still looks for its receiver: one read.
+ */
+static void command_and_close(struct rig *r, Command__Command *(*make)(struct arena *a)) {
     cleanup(ask_done) struct ask a = {0}, t = {0}, p = {0};
-    start_settled(r, "wf");
     rig_poll(r, &p, "queue");
     rig_settle(r);
     REQUIRE(p.is_done && ask_token(&p).n);
-    start_settled(r, "receiver");
-    if (!is_receiver_open)
-        terminate_settled(r, "receiver");
     Ws__RespondWorkflowTaskCompletedRequest *req = ask_completion(r, &a, &p);
-    add_command(&a, req, make_signal(ask_arena(&a), "receiver"));
+    add_command(&a, req, make(ask_arena(&a)));
     req->force_create_new_workflow_task = true;
     RIG_SEND(r, &a, complete_workflow_task, req);
     while (!mem_store_pending_commits(r->store) && mem_store_pending_reads(r->store))
@@ -236,8 +261,20 @@ static void signal_and_close(struct rig *r, bool is_receiver_open) {
     CHECK_OK(&a);
     REQUIRE(mem_store_pending_reads(r->store) == 1); /* which run is meant */
     rig_terminate(r, &t, "wf");
-    settle_done(r, &t);
-    check_events_settled(r, "wf", UNTIL_SIGNAL "RUN_TERMINATED@7");
+    done_past_the_read(r, &t);
+    REQUIRE(mem_store_pending_reads(r->store) == 1);
+}
+
+static Command__Command *signal_receiver(struct arena *m) {
+    return make_signal(m, "receiver");
+}
+
+static void signal_and_close(struct rig *r, bool is_receiver_open) {
+    start_settled(r, "wf");
+    start_settled(r, "receiver");
+    if (!is_receiver_open)
+        terminate_settled(r, "receiver");
+    command_and_close(r, signal_receiver);
 }
 
 /* The run did not live to hear that its signal arrived; its copy hears it, and does not send it again. */
@@ -245,6 +282,8 @@ TEST(reset_does_not_repeat_a_signal_that_arrived_after_the_close) {
     cleanup(rig_done) struct rig r;
     init_without_residents(&r);
     signal_and_close(&r, true);
+    rig_settle(&r);
+    check_events_settled(&r, "wf", UNTIL_SIGNAL "RUN_TERMINATED@7");
     check_events_settled(&r, "receiver", "RUN_STARTED@1 TASK_SCHEDULED@2 RUN_SIGNALED@3");
     terminate_settled(&r, "receiver");
     start_settled(&r, "receiver");
@@ -259,6 +298,7 @@ TEST(reset_tells_that_a_signal_failed_after_the_close) {
     cleanup(rig_done) struct rig r;
     init_without_residents(&r);
     signal_and_close(&r, false);
+    rig_settle(&r);
     rig_restart(&r); /* it is not only in memory */
     rig_settle(&r);
     start_settled(&r, "receiver");
@@ -268,4 +308,207 @@ TEST(reset_tells_that_a_signal_failed_after_the_close) {
                          "TASK_STARTED@7 TASK_FAILED@8 SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED@9 "
                          "TASK_SCHEDULED@10");
     check_events_settled(&r, "receiver", "RUN_STARTED@1 TASK_SCHEDULED@2");
+}
+
+static void reset_past_the_read(struct rig *r, int64_t finish_event_id) {
+    cleanup(ask_done) struct ask a = {0};
+    send_reset(r, &a, "", "reset", finish_event_id);
+    done_past_the_read(r, &a);
+}
+
+static uint64_t letters_delivered(const struct rig *r) {
+    struct engine_counters c;
+    engine_counters(r->engine, &c);
+    return c.letters_delivered;
+}
+
+/* The letter is the copy's from then on: the closed run, whose delivery has only just found the receiver,
+ * does not bring it, too. */
+TEST(reset_takes_over_a_signal_that_is_on_its_way) {
+    cleanup(rig_done) struct rig r;
+    init_without_residents(&r);
+    signal_and_close(&r, true);
+    reset_past_the_read(&r, 7);
+    rig_settle(&r);
+    CHECK_INT(letters_delivered(&r), 1);
+    check_events_settled(&r, "wf",
+                         UNTIL_SIGNAL "TASK_STARTED@7 TASK_FAILED@8 TASK_SCHEDULED@9 "
+                                      "EXTERNAL_WORKFLOW_EXECUTION_SIGNALED@10");
+    check_events_settled(&r, "receiver", "RUN_STARTED@1 TASK_SCHEDULED@2 RUN_SIGNALED@3");
+}
+
+/* A copy that goes back further starts the signal anew, and the one who sent it first still has to bring it.
+ */
+TEST(reset_leaves_the_signals_of_later_to_the_base_run) {
+    cleanup(rig_done) struct rig r;
+    init_without_residents(&r);
+    signal_and_close(&r, true);
+    reset_past_the_read(&r, 4);
+    rig_settle(&r);
+    CHECK_INT(letters_delivered(&r), 1);
+    check_events_settled(&r, "wf",
+                         "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_FAILED@4 TASK_SCHEDULED@5");
+    check_events_settled(&r, "receiver", "RUN_STARTED@1 TASK_SCHEDULED@2 RUN_SIGNALED@3");
+}
+
+/* Two copies of one run say the same: the receiver knows the letter of the second by its request id. */
+TEST(reset_again_does_not_repeat_a_signal) {
+    cleanup(rig_done) struct rig r;
+    struct uuid_text base;
+    init_without_residents(&r);
+    start_base(&r, &base);
+    start_settled(&r, "receiver");
+    command_and_close(&r, signal_receiver);
+    reset_past_the_read(&r, 7);
+    rig_settle(&r);
+    reset_settled_from(&r, base.s, "once more", 7);
+    CHECK_INT(letters_delivered(&r), 2);
+    check_events_settled(&r, "wf",
+                         UNTIL_SIGNAL "TASK_STARTED@7 TASK_FAILED@8 TASK_SCHEDULED@9 "
+                                      "EXTERNAL_WORKFLOW_EXECUTION_SIGNALED@10");
+    check_events_settled(&r, "receiver", "RUN_STARTED@1 TASK_SCHEDULED@2 RUN_SIGNALED@3");
+}
+
+/* Children of a run that was closed before it heard of them */
+
+#define UNTIL_ORPHAN UNTIL_CHILD "TASK_SCHEDULED@6 "
+
+static void check_no_pending_child(struct rig *r) {
+    cleanup(ask_done) struct ask a = {0};
+    rig_describe(r, &a, "wf");
+    settle_done(r, &a);
+    const Ws__DescribeWorkflowExecutionResponse *resp = a.response;
+    CHECK_INT(resp->n_pending_children, 0);
+}
+
+static void orphan_child(struct rig *r, struct uuid_text *ret_base) {
+    init_without_residents(r);
+    start_base(r, ret_base);
+    command_and_close(r, one_child);
+    check_no_pending_child(r); /* nor while it is being started */
+    rig_settle(r);
+    check_events_settled(r, "wf", UNTIL_ORPHAN "RUN_TERMINATED@7");
+    check_events_settled(r, "child", "RUN_STARTED@1 TASK_SCHEDULED@2");
+    check_no_pending_child(r);
+}
+
+static void work_settled(struct rig *r, const char *queue, Command__Command *(*make)(struct arena *a)) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    rig_poll(r, &p, queue);
+    rig_settle(r);
+    REQUIRE(p.is_done && ask_token(&p).n);
+    Ws__RespondWorkflowTaskCompletedRequest *req = ask_completion(r, &a, &p);
+    add_command(&a, req, make(ask_arena(&a)));
+    RIG_SEND(r, &a, complete_workflow_task, req);
+    settle_done(r, &a);
+}
+
+TEST(reset_finds_a_child_that_was_started_after_the_close) {
+    cleanup(rig_done) struct rig r;
+    struct uuid_text base;
+    orphan_child(&r, &base);
+    rig_restart(&r);
+    rig_settle(&r);
+    reset_settled(&r, 7);
+    check_events_settled(&r, "wf",
+                         UNTIL_ORPHAN "TASK_STARTED@7 TASK_FAILED@8 CHILD_WORKFLOW_EXECUTION_STARTED@9 "
+                                      "TASK_SCHEDULED@10");
+    work_settled(&r, "children", make_complete);
+    check_events_settled(&r, "wf",
+                         UNTIL_ORPHAN "TASK_STARTED@7 TASK_FAILED@8 CHILD_WORKFLOW_EXECUTION_STARTED@9 "
+                                      "TASK_SCHEDULED@10 CHILD_WORKFLOW_EXECUTION_COMPLETED@11");
+}
+
+TEST(reset_hears_of_a_child_that_was_started_and_ended_after_the_close) {
+    cleanup(rig_done) struct rig r;
+    struct uuid_text base;
+    orphan_child(&r, &base);
+    work_settled(&r, "children", make_complete);
+    reset_settled(&r, 7);
+    check_events_settled(&r, "wf",
+                         UNTIL_ORPHAN "TASK_STARTED@7 TASK_FAILED@8 CHILD_WORKFLOW_EXECUTION_STARTED@9 "
+                                      "TASK_SCHEDULED@10 CHILD_WORKFLOW_EXECUTION_COMPLETED@11");
+    reset_settled_from(&r, base.s, "once more", 7);
+    check_events_settled(&r, "wf",
+                         UNTIL_ORPHAN "TASK_STARTED@7 TASK_FAILED@8 CHILD_WORKFLOW_EXECUTION_STARTED@9 "
+                                      "TASK_SCHEDULED@10 CHILD_WORKFLOW_EXECUTION_COMPLETED@11");
+}
+
+static Command__Command *dependent_child(struct arena *a, E__ParentClosePolicy policy) {
+    Command__Command *cmd = make_child(a, "child");
+    cmd->start_child_workflow_execution_command_attributes->parent_close_policy = policy;
+    return cmd;
+}
+
+static Command__Command *terminated_child(struct arena *a) {
+    return dependent_child(a, PARENT_CLOSE_POLICY_TERMINATE);
+}
+
+static Command__Command *cancelled_child(struct arena *a) {
+    return dependent_child(a, PARENT_CLOSE_POLICY_REQUEST_CANCEL);
+}
+
+/* Nobody starts a child only to end it; the copy of its parent does, and has it to itself. */
+static void check_dependent(Command__Command *(*make)(struct arena *a)) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    init_without_residents(&r);
+    start_settled(&r, "wf");
+    command_and_close(&r, make);
+    rig_settle(&r);
+    rig_history(&r, &a, "child");
+    rig_settle(&r);
+    CHECK_INT(a.err.code, ERR_NOT_FOUND);
+    reset_settled(&r, 7);
+    check_events_settled(&r, "wf",
+                         UNTIL_ORPHAN "TASK_STARTED@7 TASK_FAILED@8 TASK_SCHEDULED@9 "
+                                      "CHILD_WORKFLOW_EXECUTION_STARTED@10");
+    check_events_settled(&r, "child", "RUN_STARTED@1 TASK_SCHEDULED@2");
+}
+
+TEST(reset_starts_a_child_that_nobody_wanted_after_the_close) {
+    check_dependent(terminated_child);
+    check_dependent(cancelled_child);
+}
+
+/* The letter that starts it is the copy's, and the base run does not end what the copy has begun. */
+static void check_taken_over(Command__Command *(*make)(struct arena *a)) {
+    cleanup(rig_done) struct rig r;
+    struct uuid_text base;
+    init_without_residents(&r);
+    start_base(&r, &base);
+    command_and_close(&r, make);
+    reset_past_the_read(&r, 7);
+    rig_settle(&r);
+    CHECK_INT(letters_delivered(&r), 2); /* that it starts, and that it may begin */
+    check_events_settled(&r, "wf",
+                         UNTIL_ORPHAN "TASK_STARTED@7 TASK_FAILED@8 TASK_SCHEDULED@9 "
+                                      "CHILD_WORKFLOW_EXECUTION_STARTED@10");
+    check_events_settled(&r, "child", "RUN_STARTED@1 TASK_SCHEDULED@2");
+}
+
+TEST(reset_takes_over_a_child_that_is_being_started) {
+    check_taken_over(one_child);
+    check_taken_over(terminated_child);
+    check_taken_over(cancelled_child);
+}
+
+/* As on other servers of this API, a copy of a copy's base finds the child that runs. */
+TEST(reset_again_finds_the_child_of_the_first_copy) {
+    cleanup(rig_done) struct rig r;
+    struct uuid_text base;
+    init_without_residents(&r);
+    start_base(&r, &base);
+    command_and_close(&r, one_child);
+    reset_past_the_read(&r, 7);
+    rig_settle(&r);
+    reset_settled_from(&r, base.s, "once more", 7);
+    check_events_settled(&r, "wf",
+                         UNTIL_ORPHAN "TASK_STARTED@7 TASK_FAILED@8 TASK_SCHEDULED@9 "
+                                      "CHILD_WORKFLOW_EXECUTION_STARTED@10");
+    work_settled(&r, "children", make_complete);
+    check_events_settled(&r, "wf",
+                         UNTIL_ORPHAN "TASK_STARTED@7 TASK_FAILED@8 TASK_SCHEDULED@9 "
+                                      "CHILD_WORKFLOW_EXECUTION_STARTED@10 "
+                                      "CHILD_WORKFLOW_EXECUTION_COMPLETED@11");
 }

@@ -487,6 +487,9 @@ TEST(update_task_that_a_restart_forgets_leaves_its_buffered_events) {
     rig_signal(&r, &a, "wf", "");
     CHECK_OK(&a);
     rig_restart(&r);
+    rig_history(&r, &a, "wf"); /* also for the first who looks */
+    CHECK_STR(ask_events(&a), "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_COMPLETED@4 RUN_SIGNALED@5 "
+                              "TASK_SCHEDULED@6");
     rig_advance(&r, 0);
     rig_poll(&r, &p, "queue");
     CHECK_STR(ask_events(&p), "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_COMPLETED@4 RUN_SIGNALED@5 "
