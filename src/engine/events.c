@@ -97,21 +97,20 @@ static void page_row(struct read *r, const struct row *row) {
     op->page_next = row->last_event_id + 1;
 }
 
-/* Events that are not there any more are not something to answer with: whoever asked waits for the end. */
-static bool page_is_lost(const struct page_read *pr, int rc) {
-    const struct op *op = pr->op;
+/* Events that are not there any more are not something to answer with: asked again, it is an error. */
+static void judge_page(const struct page_read *pr, int rc) {
+    struct op *op = pr->op;
     bool is_short = op && op->page_next <= op->page_wanted && !op->run->is_removed;
     if (!op || (rc == 0 && !pr->is_damaged && !is_short))
-        return false;
+        return;
+    op->page_next = 0;
     engine_fail(op->e, "a history cannot be read from the store");
-    return true;
 }
 
 static void page_done(struct read *r, int rc) {
     struct page_read *pr = r->owner;
     struct op *op = pr->op;
-    if (page_is_lost(pr, rc))
-        return;
+    judge_page(pr, rc);
     if (pr->is_in_read) {
         pr->is_done = true;
         return;

@@ -354,19 +354,21 @@ static void build_count(struct sql_text *q, const struct asking *a, const struct
     sql_add(q, group);
 }
 
-static int read_count(struct asking *a, bool tries) {
+static int run_count(struct asking *a, const struct seek *few) {
     struct sql_text q cleanup(sql_done);
+    sql_init(&q);
+    build_count(&q, a, few);
+    return run(a, &q);
+}
+
+static int read_count(struct asking *a, bool tries) {
     const struct seek *few = NULL;
     int rc = SQLITE_DONE;
     bool searches = tries && !a->seeks.is_exact && a->seeks.count;
     for (size_t effort = COUNT_EFFORT; searches && !few && rc == SQLITE_DONE && effort <= EFFORT_MAX;
          effort *= EFFORT_GROWTH)
         rc = find_short(a, effort, &few);
-    if (rc != SQLITE_DONE)
-        return rc;
-    sql_init(&q);
-    build_count(&q, a, few);
-    return run(a, &q);
+    return rc == SQLITE_DONE ? run_count(a, few) : rc;
 }
 
 int sqlite_read_visibility(sqlite3 *db, const struct read *r, bool tries,
