@@ -113,6 +113,52 @@ static int check_manager(struct command *c, struct err *e) {
                : 0;
 }
 
+/* KEY=WEIGHT, KEY=default. */
+static int set_weights(struct command *c, struct err *e) {
+    const char *text;
+    for (size_t i = 0; (text = opt_named_list(c->args, "fairness-key-weight", i)); i++) {
+        const char *equals = strrchr(text, '=');
+        if (!equals || equals == text)
+            return err_set(e, ERR_INVALID, "--fairness-key-weight: \"%s\" is not KEY=WEIGHT", text);
+        const char *key = arena_strndup(&c->arena, text, (size_t)(equals - text));
+        if (!key)
+            return err_std(e, ERR_NO_MEMORY);
+        int rc =
+            streq(equals + 1, "default")
+                ? request_set(c->request, "unset_fairness_weight_overrides", FORM_PLAIN, key, &c->arena, e)
+                : request_set(c->request, "set_fairness_weight_overrides", FORM_PAIR, text, &c->arena, e);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* A number, or "default": an update that has no limit in it. */
+static int set_rate(struct command *c, const char *flag, const char *update, struct err *e) {
+    const char *text = opt_named(c->args, flag);
+    if (!text)
+        return 0;
+    if (streq(text, "default"))
+        return request_message(c->request, update, &c->arena) ? 0 : err_std(e, ERR_NO_MEMORY);
+    const char *path = arena_printf(&c->arena, "%s.rate_limit.requests_per_second", update);
+    if (!path)
+        return err_std(e, ERR_NO_MEMORY);
+    return request_set(c->request, path, FORM_PLAIN, text, &c->arena, e) < 0
+               ? err_set(e, ERR_INVALID, "--%s: \"%s\" is neither a number nor default", flag, text)
+               : 0;
+}
+
+static int set_queue_config(struct command *c, struct err *e) {
+    int rc = set_rate(c, "queue-rps-limit", "update_queue_rate_limit", e);
+    if (rc == 0)
+        rc = set_rate(c, "fairness-key-rps-limit-default", "update_fairness_key_rate_limit_default", e);
+    if (rc == 0 && opt_named_flag(c->args, "fairness-key-weight-clear-all") &&
+        opt_named_list(c->args, "fairness-key-weight", 0))
+        rc = err_set(e, ERR_INVALID,
+                     "--fairness-key-weight-clear-all and --fairness-key-weight do not go together");
+    return rc < 0 ? rc : set_weights(c, e);
+}
+
 static int set_fields(struct command *c, struct err *e) {
     switch ((int)c->id) {
     case COMMAND_SCHEDULE_TOGGLE:
@@ -136,6 +182,10 @@ static int set_fields(struct command *c, struct err *e) {
         return opt_named(c->args, "namespace-id")
                    ? request_set(c->request, "namespace", FORM_PLAIN, "", &c->arena, e)
                    : 0;
+    case COMMAND_QUEUE_CONFIG_GET:
+        return request_set(c->request, "report_config", FORM_PLAIN, "true", &c->arena, e);
+    case COMMAND_QUEUE_CONFIG_SET:
+        return set_queue_config(c, e);
     case COMMAND_QUEUE_DESCRIBE:
         return opt_named_flag(c->args, "disable-stats")
                    ? 0
