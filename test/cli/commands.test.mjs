@@ -88,6 +88,8 @@ test('a workflow is started, found, described, counted', async () => {
   assert.match(await timed('raw'), / \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000 UTC /);
   assert.deepEqual(await json('workflow', 'count', '--query', query), { count: '1' });
   assert.match(await text('workflow', 'count', '--query', `${query} GROUP BY ExecutionStatus`), /^Groups +Running 1$/m);
+  const { groups } = await json('workflow', 'count', '--query', `${query} GROUP BY ExecutionStatus`);
+  assert.deepEqual(groups, [{ groupValues: ['Running'], count: '1' }]);
 });
 
 test('without an id a workflow gets one', async () => {
