@@ -235,6 +235,11 @@ test('a workflow is reset to a place by its name', async () => {
   assert.equal(made.raw.workflowExecutionInfo.execution.runId, back.runId);
   assert.notEqual(back.runId, next.runId);
   await world.client.workflow.getHandle(chain.workflowId).terminate();
+  const withOptions = ['--type', 'FirstWorkflowTask', '--reapply-exclude', 'All', '--versioning-override-behavior', 'auto_upgrade'];
+  const freed = await rondo('workflow', 'reset', 'with-workflow-update-options', ...of, ...withOptions);
+  const { versioningInfo } = (await rondo('workflow', 'describe', '-w', handle.workflowId, '-r', freed.runId)).workflowExecutionInfo;
+  assert.equal(versioningInfo.versioningOverride.autoUpgrade, true);
+  await world.client.workflow.getHandle(handle.workflowId, freed.runId).terminate();
   const both = await refused('workflow', 'reset', ...of, '--type', 'FirstWorkflowTask', '--event-id', '3');
   assert.equal(both.code, 2);
 });
