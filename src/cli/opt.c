@@ -238,7 +238,7 @@ static int parse_short(struct parser *p, const char *word) {
 
 /* A variable that is set to nothing counts as not set, as scripts leave them. */
 static const char *env_text(const struct opt_args *a, const struct opt *o) {
-    const char *names = a->env ? o->env : NULL;
+    const char *names = a->env && !(a->is_deaf_to_env && a->is_deaf_to_env(o)) ? o->env : NULL;
     while (!strempty(names)) {
         char name[WORD_MAX] = "";
         size_t n = strcspn(names, "|");

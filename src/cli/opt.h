@@ -83,6 +83,8 @@ struct opt_args {
     const struct opt_program *program;
     const struct opt_command *command;
     const char *(*env)(const char *name);
+    bool (*is_deaf_to_env)(
+        const struct opt *o); /* the environment does not count for these; NULL: for all it does */
     /* What is neither on the line nor in the environment may be in a file; NULL: there is none. */
     const char *(*file)(void *ctx, const struct opt *o);
     void *file_ctx;

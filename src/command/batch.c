@@ -20,6 +20,7 @@ static const struct {
     {COMMAND_WORKFLOW_SIGNAL, "signal_operation"},
     {COMMAND_WORKFLOW_DELETE, "deletion_operation"},
     {COMMAND_WORKFLOW_RESET, "reset_operation"},
+    {COMMAND_WORKFLOW_RESET_OPTIONS, "reset_operation"},
     {COMMAND_WORKFLOW_OPTIONS, "update_workflow_options_operation"},
     {COMMAND_ACTIVITY_UNPAUSE, "unpause_activities_operation"},
     {COMMAND_ACTIVITY_RESET, "reset_activities_operation"},
@@ -68,6 +69,7 @@ static int set_operation(struct command *c, ProtobufCMessage *m, const char *ope
     case COMMAND_WORKFLOW_SIGNAL:
         return request_set(to, "signal", FORM_PLAIN, opt_named(c->args, "name"), &c->arena, e);
     case COMMAND_WORKFLOW_RESET:
+    case COMMAND_WORKFLOW_RESET_OPTIONS:
         rc = reset_target(c, m, e);
         return rc < 0 ? rc : reset_exclude(c, m, "reset_operation.options.", e);
     case COMMAND_ACTIVITY_UNPAUSE:

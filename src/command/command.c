@@ -79,6 +79,8 @@ enum command_exit ask_pages(struct command *c, struct buf *out) {
         int rc = response ? view_page(c, response, out) : 0;
         if (rc == 0 && response)
             rc = take_token(c, response, &has_more);
+        if (rc == 0 && !has_more && c->go_on && !(c->limit && c->shown >= c->limit))
+            has_more = c->go_on(c, response);
         if (rc < 0) {
             if (rc == ERR_NO_MEMORY)
                 say("the answer is too large to show");

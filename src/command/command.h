@@ -49,6 +49,7 @@ struct command_style {
     enum command_format format;
     bool has_color;
     bool has_pager; /* long tables may go through one */
+    char *const *environment; /* "NAME=value", the last is NULL */
 };
 
 enum command_exit {

@@ -55,6 +55,8 @@ struct command {
     size_t limit; /* 0: all */
     size_t widths[COLUMNS_MAX]; /* of columns, so that pages fit under each other */
     bool is_patient; /* calls of ask_pages wait for something to happen */
+    /* After the last page: true when the request now asks for what follows. NULL: nothing does. */
+    bool (*go_on)(struct command *c, const ProtobufCMessage *response);
     struct settings *settings; /* what files say */
     struct talk *talk;
 };
@@ -170,6 +172,8 @@ struct object {
     bool has_failed;
 };
 void object_init(struct object *o, struct command *c);
+void object_members(struct object *o,
+                    const ProtobufCMessage *m); /* those of a message first, in JSON alone */
 void object_text(struct object *o, const char *title,
                  const char *text); /* "WorkflowId"; in JSON "workflowId" */
 void object_number(struct object *o, const char *title, int64_t n);
@@ -177,8 +181,11 @@ void object_message(struct object *o, const char *title,
                     const ProtobufCMessage *m); /* payloads as their values */
 enum command_exit object_print(struct object *o, struct buf *out); /* and ends it */
 
-/* outcome.c: a failure and its causes in one line. */
+/* outcome.c: a failure and its causes in one line; of the event that closes a run, its result, and why it
+ * failed. */
 void add_failure(struct buf *out, const ProtobufCMessage *failure);
+void add_end(struct object *o, const ProtobufCMessage *close_event);
+void add_why(struct buf *out, const ProtobufCMessage *close_event);
 
 /* settings.c: what files say for flags that are not given. ERR_INVALID after a line on stderr. */
 int settings_load(struct command *c) must_check;

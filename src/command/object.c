@@ -22,6 +22,16 @@ static void add_row(struct object *o, const char *title, const char *cell) {
     o->has_failed = o->has_failed || rows_add(&o->rows, title) < 0 || rows_add(&o->rows, cell) < 0;
 }
 
+void object_members(struct object *o, const ProtobufCMessage *m) {
+    ensure(!o->json.len);
+    o->has_failed = view_json(o->command, m, &o->json) < 0 || o->has_failed;
+    struct str text = buf_str(&o->json);
+    size_t n = text.n ? text.n - 1 : 0; /* without the brace that ends it */
+    while (n && (text.p[n - 1] == '\n' || text.p[n - 1] == ' '))
+        n--;
+    buf_truncate(&o->json, n > 1 ? n : 0);
+}
+
 void object_text(struct object *o, const char *title, const char *text) {
     if (!text) {
         o->has_failed = true;

@@ -142,6 +142,15 @@ static const Common__Payloads *result_of(const History__HistoryEvent *e) {
                : NULL;
 }
 
+void add_why(struct buf *out, const ProtobufCMessage *close_event) {
+    const History__HistoryEvent *e = (const void *)close_event;
+    if (e->attributes_case == HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_FAILED_EVENT_ATTRIBUTES)
+        add_failure(out, &e->workflow_execution_failed_event_attributes->failure->base);
+    if (e->attributes_case ==
+        HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_TERMINATED_EVENT_ATTRIBUTES)
+        buf_add_cstr(out, e->workflow_execution_terminated_event_attributes->reason);
+}
+
 /* One line on stderr for a workflow that did not complete. */
 static enum command_exit judge(const char *workflow_id, const History__HistoryEvent *e) {
     struct buf why;
@@ -149,24 +158,25 @@ static enum command_exit judge(const char *workflow_id, const History__HistoryEv
         HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_COMPLETED_EVENT_ATTRIBUTES)
         return COMMAND_DONE;
     buf_init(&why, 4096);
-    if (e->attributes_case == HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_FAILED_EVENT_ATTRIBUTES)
-        add_failure(&why, &e->workflow_execution_failed_event_attributes->failure->base);
-    if (e->attributes_case ==
-        HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_TERMINATED_EVENT_ATTRIBUTES)
-        buf_add_cstr(&why, e->workflow_execution_terminated_event_attributes->reason);
+    add_why(&why, &e->base);
     say("the workflow %s did not complete: %s%s%.*s", workflow_id, status_of(e), why.len ? ", " : "",
         (int)why.len, why.len ? (const char *)why.data : "");
     buf_done(&why);
     return COMMAND_REFUSED;
 }
 
+void add_end(struct object *o, const ProtobufCMessage *close_event) {
+    const History__HistoryEvent *e = (const void *)close_event;
+    const Common__Payloads *result = result_of(e);
+    if (o->command->format != FORMAT_TABLE)
+        object_message(o, "CloseEvent", close_event);
+    object_message(o, "Result", result ? &result->base : NULL);
+}
+
 static enum command_exit show_end(struct object *o, const char *workflow_id, const struct outcome *end,
                                   struct buf *out) {
-    const Common__Payloads *result = result_of(end->event);
     object_text(o, "Status", status_of(end->event));
-    if (o->command->format != FORMAT_TABLE)
-        object_message(o, "CloseEvent", &end->event->base);
-    object_message(o, "Result", result ? &result->base : NULL);
+    add_end(o, &end->event->base);
     enum command_exit code = object_print(o, out);
     enum command_exit judged = judge(workflow_id, end->event);
     return code == COMMAND_DONE ? judged : code;
@@ -239,6 +249,17 @@ static enum command_exit show_backwards(struct command *c, const struct command_
     return ask_pages(c, out);
 }
 
+/* The run that comes after this one, once it has ended, is shown behind it. */
+static bool go_on(struct command *c, const ProtobufCMessage *response) {
+    Ws__GetWorkflowExecutionHistoryRequest *q = (void *)c->request;
+    const History__History *h = ((const Ws__GetWorkflowExecutionHistoryResponse *)response)->history;
+    const char *next = h && h->n_events ? following_run(h->events[h->n_events - 1]) : NULL;
+    if (strempty(next) || !(q->execution->run_id = arena_strdup(&c->arena, next)))
+        return false;
+    q->next_page_token = (ProtobufCBinaryData){0};
+    return true;
+}
+
 enum command_exit show_run(struct command *c, struct buf *out) {
     struct command_rule rule = *c->rule;
     Ws__GetWorkflowExecutionHistoryRequest *q = (void *)c->request;
@@ -255,5 +276,6 @@ enum command_exit show_run(struct command *c, struct buf *out) {
     }
     c->rule = &rule;
     q->wait_new_event = c->is_patient = is_following;
+    c->go_on = is_following ? go_on : NULL;
     return ask_pages(c, out);
 }

@@ -1,5 +1,7 @@
-/* `task-queue describe`: what waits, then who polls. In JSON it is the whole answer. */
+/* `task-queue describe`: what waits, then who polls. In JSON it is the whole answer. `task-queue config set`,
+ * which for --fairness-key-weight-clear-all has to ask first what there is. */
 #include "command/command_int.h"
+#include "workflowservice.pb-c.h"
 
 static const char poller_columns[] =
     "Identity=identity|LastAccessTime=last_access_time|RatePerSecond=rate_per_second";
@@ -24,4 +26,32 @@ enum command_exit queue_describe(struct command *c, struct buf *out) {
             rc = view_page(c, m, out);
     }
     return rc == 0 ? COMMAND_DONE : COMMAND_REFUSED;
+}
+
+/* Every weight that the queue has, as one to be taken away. */
+static enum command_exit unset_all(struct command *c) {
+    const Ws__UpdateTaskQueueConfigRequest *q = (const void *)c->request;
+    Ws__DescribeTaskQueueRequest *question = (void *)request_new(c, CALL_DescribeTaskQueue);
+    ProtobufCMessage *m;
+    struct err e;
+    if (!question ||
+        request_set(&question->base, "task_queue.name", FORM_PLAIN, q->task_queue, &c->arena, &e) < 0)
+        return COMMAND_REFUSED;
+    question->task_queue_type = q->task_queue_type;
+    question->report_config = true;
+    struct talk_ask ask = {.method = CALL_DescribeTaskQueue, .request = &question->base};
+    enum command_exit code = talk_call(c, &ask, &c->arena, &m);
+    const Taskqueue__TaskQueueConfig *config =
+        code == COMMAND_DONE ? ((const Ws__DescribeTaskQueueResponse *)m)->config : NULL;
+    for (size_t i = 0; config && i < config->n_fairness_weight_overrides; i++)
+        if (request_set(c->request, "unset_fairness_weight_overrides", FORM_PLAIN,
+                        config->fairness_weight_overrides[i]->key, &c->arena, &e) < 0)
+            return COMMAND_REFUSED;
+    return code;
+}
+
+enum command_exit queue_config_set(struct command *c, struct buf *out) {
+    enum command_exit code =
+        opt_named_flag(c->args, "fairness-key-weight-clear-all") ? unset_all(c) : COMMAND_DONE;
+    return code == COMMAND_DONE ? ask_pages(c, out) : code;
 }

@@ -8,6 +8,7 @@
 #include "base/uuid.h"
 #include "cal/duration.h"
 #include "command/command_int.h"
+#include "common.pb-c.h"
 #include "host/loop.h"
 #include "json/json.h"
 #include "json/moment.h"
@@ -136,6 +137,16 @@ static int fragment(enum flag_form form, const char *text, struct buf *out, stru
     return 0;
 }
 
+/* In JSON a null for a message is none at all; a payload can be null, and then says so. */
+static int keep_null(ProtobufCMessage *pair, struct arena *a, struct err *reterr) {
+    const ProtobufCFieldDescriptor *f = shape_field(pair->descriptor, STR("value"));
+    ProtobufCMessage **slot = f ? (void *)((char *)pair + f->offset) : NULL;
+    if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || f->descriptor != &common__payload__descriptor || *slot)
+        return 0;
+    static const char null[] = "{\"metadata\":{\"encoding\":\"YmluYXJ5L251bGw=\"}}"; /* binary/null */
+    return json_parse(f->descriptor, STR(null), true, a, slot, reterr);
+}
+
 static int set_message(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, enum flag_form form,
                        const char *text, struct arena *a, struct err *reterr) {
     ProtobufCMessage *item;
@@ -151,6 +162,8 @@ static int set_message(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, e
                   : err_std(reterr, ERR_NO_MEMORY);
     }
     buf_done(&json);
+    if (rc == 0 && form == FORM_PAIR)
+        rc = keep_null(item, a, reterr);
     if (rc == 0 && message_store(m, f, item, a) < 0)
         rc = err_std(reterr, ERR_NO_MEMORY);
     return rc;

@@ -142,9 +142,29 @@ static const char *value_of(void *ctx, const struct opt *o) {
     return NULL;
 }
 
-bool settings_meta(const struct command *c, size_t n, const char **ret_key, const char **ret_value) {
+#define ENV_META "TEMPORAL_GRPC_META_"
+
+/* TEMPORAL_GRPC_META_SOME_NAME=value is the header some-name. */
+static bool env_meta(struct command *c, const char *entry, const char **ret_key, const char **ret_value) {
+    const size_t skip = sizeof(ENV_META) - 1;
+    size_t n = strcspn(entry, "=");
+    if (strncmp(entry, ENV_META, skip) != 0 || n == skip || !entry[n] || !entry[n + 1])
+        return false;
+    char *key = arena_strndup(&c->arena, entry + skip, n - skip);
+    for (char *at = key; at && *at; at++)
+        *at = *at == '_' ? '-' : *at >= 'A' && *at <= 'Z' ? (char)(*at | 0x20) : *at;
+    *ret_key = key;
+    *ret_value = entry + n + 1;
+    return key;
+}
+
+bool settings_meta(struct command *c, size_t n, const char **ret_key, const char **ret_value) {
     const struct settings *s = c->settings;
     static const char prefix[] = "grpc_meta.";
+    bool reads_env = c->style.environment && !opt_named_flag(c->args, "disable-config-env");
+    for (char *const *at = reads_env ? c->style.environment : NULL; at && *at; at++)
+        if (env_meta(c, *at, ret_key, ret_value) && !n--)
+            return true;
     for (size_t i = 0; i < s->config.count; i++) {
         const struct profile_entry *e = &s->config.entries[i];
         if (!streq(e->profile, s->profile) || !e->key || strncmp(e->key, prefix, sizeof(prefix) - 1) != 0 ||
@@ -188,6 +208,14 @@ static int check_values(struct command *c, struct settings *s) {
     return rc;
 }
 
+/* What a profile could say. */
+static bool is_of_profile(const struct opt *o) {
+    for (size_t i = 0; i < ARRAY_LEN(properties); i++)
+        if (properties[i].property && streq(properties[i].flag, o->name))
+            return true;
+    return false;
+}
+
 int settings_load(struct command *c) {
     struct settings *s = arena_zalloc(&c->arena, sizeof(*s));
     if (!s) {
@@ -195,6 +223,8 @@ int settings_load(struct command *c) {
         return ERR_NO_MEMORY;
     }
     c->settings = s;
+    if (opt_named_flag(c->args, "disable-config-env"))
+        c->args->is_deaf_to_env = is_of_profile;
     s->env_name = opt_named(c->args, "env");
     s->profile = settings_profile(c);
     profiles_init(&s->env, &c->arena);

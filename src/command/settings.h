@@ -16,5 +16,5 @@ const char *settings_path(struct command *c, bool is_env);
 int settings_read(struct command *c, bool is_env, struct profiles *ret) must_check;
 int settings_write(struct command *c, bool is_env, const struct profiles *p) must_check;
 const char *settings_profile(const struct command *c); /* the chosen one's name */
-/* The n-th header of the profile for each call. */
-bool settings_meta(const struct command *c, size_t n, const char **ret_key, const char **ret_value);
+/* The n-th header for each call that the environment or the profile names. */
+bool settings_meta(struct command *c, size_t n, const char **ret_key, const char **ret_value);

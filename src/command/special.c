@@ -2,6 +2,8 @@
 #include "command/command_int.h"
 #include "json/shape.h"
 
+#define AFTER_RESET "post_reset_operations.update_workflow_options."
+
 static int set_toggle(struct command *c, struct err *e) {
     size_t row = FLAG_SCHEDULE_TOGGLE_PAUSE - FLAGS_OF_SCHEDULE_TOGGLE;
     bool pauses = opt_flag(c->args, row);
@@ -54,6 +56,13 @@ static int set_mask(struct command *c, struct err *e) {
     return is_empty ? 0 : request_set(c->request, "update_mask", FORM_PLAIN, text, &c->arena, e);
 }
 
+/* At `path` below that of the options. */
+static int set_option(struct command *c, const char *path, const char *text, struct err *e) {
+    const char *to =
+        arena_printf(&c->arena, "%s%s", c->id == COMMAND_WORKFLOW_RESET_OPTIONS ? AFTER_RESET : "", path);
+    return to ? request_set(c->request, to, FORM_PLAIN, text, &c->arena, e) : err_std(e, ERR_NO_MEMORY);
+}
+
 static int set_version(struct command *c, const char *path, struct err *e) {
     const char *name = opt_named(c->args, "versioning-override-deployment-name");
     const char *build = opt_named(c->args, "versioning-override-build-id");
@@ -65,18 +74,18 @@ static int set_version(struct command *c, const char *path, struct err *e) {
     const char *to_build = arena_printf(&c->arena, "%s.build_id", path);
     if (!to_name || !to_build)
         return err_std(e, ERR_NO_MEMORY);
-    int rc = request_set(c->request, to_name, FORM_PLAIN, name, &c->arena, e);
-    return rc < 0 ? rc : request_set(c->request, to_build, FORM_PLAIN, build, &c->arena, e);
+    int rc = set_option(c, to_name, name, e);
+    return rc < 0 ? rc : set_option(c, to_build, build, e);
 }
 
 static int set_override(struct command *c, struct err *e) {
 #define OVERRIDE "workflow_execution_options.versioning_override"
     const char *behavior = opt_named(c->args, "versioning-override-behavior");
-    int rc = request_set(c->request, "update_mask", FORM_PLAIN, "versioningOverride", &c->arena, e);
+    int rc = set_option(c, "update_mask", "versioningOverride", e);
     if (rc < 0)
         return rc;
     if (streq(behavior, "pinned")) {
-        rc = request_set(c->request, OVERRIDE ".pinned.behavior", FORM_PLAIN, "PINNED", &c->arena, e);
+        rc = set_option(c, OVERRIDE ".pinned.behavior", "PINNED", e);
         return rc < 0 ? rc : set_version(c, OVERRIDE ".pinned.version", e);
     }
     if (streq(behavior, "one_time"))
@@ -84,9 +93,10 @@ static int set_override(struct command *c, struct err *e) {
     if (opt_named(c->args, "versioning-override-build-id"))
         return err_set(e, ERR_INVALID, "a version is for pinned and one_time, not for %s", behavior);
     if (streq(behavior, "auto_upgrade"))
-        return request_set(c->request, OVERRIDE ".auto_upgrade", FORM_PLAIN, "true", &c->arena, e);
-    return request_message(c->request, "workflow_execution_options", &c->arena) ? 0
-                                                                                : err_std(e, ERR_NO_MEMORY);
+        return set_option(c, OVERRIDE ".auto_upgrade", "true", e);
+    const char *none = c->id == COMMAND_WORKFLOW_RESET_OPTIONS ? AFTER_RESET "workflow_execution_options"
+                                                               : "workflow_execution_options";
+    return request_message(c->request, none, &c->arena) ? 0 : err_std(e, ERR_NO_MEMORY);
 #undef OVERRIDE
 }
 
@@ -113,6 +123,52 @@ static int check_manager(struct command *c, struct err *e) {
                : 0;
 }
 
+/* KEY=WEIGHT, KEY=default. */
+static int set_weights(struct command *c, struct err *e) {
+    const char *text;
+    for (size_t i = 0; (text = opt_named_list(c->args, "fairness-key-weight", i)); i++) {
+        const char *equals = strrchr(text, '=');
+        if (!equals || equals == text)
+            return err_set(e, ERR_INVALID, "--fairness-key-weight: \"%s\" is not KEY=WEIGHT", text);
+        const char *key = arena_strndup(&c->arena, text, (size_t)(equals - text));
+        if (!key)
+            return err_std(e, ERR_NO_MEMORY);
+        int rc =
+            streq(equals + 1, "default")
+                ? request_set(c->request, "unset_fairness_weight_overrides", FORM_PLAIN, key, &c->arena, e)
+                : request_set(c->request, "set_fairness_weight_overrides", FORM_PAIR, text, &c->arena, e);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* A number, or "default": an update that has no limit in it. */
+static int set_rate(struct command *c, const char *flag, const char *update, struct err *e) {
+    const char *text = opt_named(c->args, flag);
+    if (!text)
+        return 0;
+    if (streq(text, "default"))
+        return request_message(c->request, update, &c->arena) ? 0 : err_std(e, ERR_NO_MEMORY);
+    const char *path = arena_printf(&c->arena, "%s.rate_limit.requests_per_second", update);
+    if (!path)
+        return err_std(e, ERR_NO_MEMORY);
+    return request_set(c->request, path, FORM_PLAIN, text, &c->arena, e) < 0
+               ? err_set(e, ERR_INVALID, "--%s: \"%s\" is neither a number nor default", flag, text)
+               : 0;
+}
+
+static int set_queue_config(struct command *c, struct err *e) {
+    int rc = set_rate(c, "queue-rps-limit", "update_queue_rate_limit", e);
+    if (rc == 0)
+        rc = set_rate(c, "fairness-key-rps-limit-default", "update_fairness_key_rate_limit_default", e);
+    if (rc == 0 && opt_named_flag(c->args, "fairness-key-weight-clear-all") &&
+        opt_named_list(c->args, "fairness-key-weight", 0))
+        rc = err_set(e, ERR_INVALID,
+                     "--fairness-key-weight-clear-all and --fairness-key-weight do not go together");
+    return rc < 0 ? rc : set_weights(c, e);
+}
+
 static int set_fields(struct command *c, struct err *e) {
     switch ((int)c->id) {
     case COMMAND_SCHEDULE_TOGGLE:
@@ -125,6 +181,7 @@ static int set_fields(struct command *c, struct err *e) {
         return request_set(c->request, "failure.application_failure_info.non_retryable", FORM_PLAIN, "true",
                            &c->arena, e);
     case COMMAND_WORKFLOW_OPTIONS:
+    case COMMAND_WORKFLOW_RESET_OPTIONS:
         return set_override(c, e);
     case COMMAND_VERSION_CURRENT:
     case COMMAND_VERSION_RAMPING:
@@ -136,6 +193,10 @@ static int set_fields(struct command *c, struct err *e) {
         return opt_named(c->args, "namespace-id")
                    ? request_set(c->request, "namespace", FORM_PLAIN, "", &c->arena, e)
                    : 0;
+    case COMMAND_QUEUE_CONFIG_GET:
+        return request_set(c->request, "report_config", FORM_PLAIN, "true", &c->arena, e);
+    case COMMAND_QUEUE_CONFIG_SET:
+        return set_queue_config(c, e);
     case COMMAND_QUEUE_DESCRIBE:
         return opt_named_flag(c->args, "disable-stats")
                    ? 0

@@ -5,6 +5,7 @@
  * that says no is one line on stderr with its text and, where there is one, what
  * to do about it. */
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "cal/duration.h"
@@ -12,6 +13,7 @@
 #include "command/settings.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
+#include "workflowservice.pb-c.h"
 
 #define METADATA_MAX 16
 #define MESSAGE_BYTES_MAX (64u << 20)
@@ -21,6 +23,7 @@ struct talk {
     struct loop *loop;
     struct client *client;
     int64_t timeout_us;
+    int64_t connect_us; /* 0: nothing was said */
     struct h2_header metadata[METADATA_MAX];
     size_t metadata_count;
     bool is_logged, is_json_log;
@@ -40,16 +43,35 @@ void talk_free(struct talk *s) {
 
 /* Flags. */
 
+/* Whoever asks for a codec would see, or send, what only the codec can read. */
+static int refuse_codec(const struct command *c) {
+    static const char *const flags[] = {"codec-endpoint", "codec-auth", "codec-header"};
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+        if (!opt_named_given(c->args, flags[i]))
+            continue;
+        say("--%s: this program has no codec for payloads; leave the config file aside with "
+            "--disable-config-file, the "
+            "environment with --disable-config-env",
+            flags[i]);
+        return ERR_INVALID;
+    }
+    return 0;
+}
+
 static int refuse_tls(const struct command *c) {
     static const char *const flags[] = {"tls-cert-path", "tls-cert-data", "tls-key-path",   "tls-key-data",
                                         "tls-ca-path",   "tls-ca-data",   "tls-server-name"};
-    const char *asked = opt_named_flag(c->args, "tls") ? "tls" : NULL;
+    const char *asked = opt_named_flag(c->args, "tls") ? "tls"
+                        : opt_named_flag(c->args, "tls-disable-host-verification")
+                            ? "tls-disable-host-verification"
+                            : NULL;
     for (size_t i = 0; !asked && i < ARRAY_LEN(flags); i++)
         if (opt_named_given(c->args, flags[i]))
             asked = flags[i];
     if (asked) {
         say("--%s: connections of this program are not encrypted; ask through a proxy on this machine that "
-            "encrypts, or leave the config file aside with --disable-config-file",
+            "encrypts, or leave the config file aside with --disable-config-file, the environment with "
+            "--disable-config-env",
             asked);
         return ERR_INVALID;
     }
@@ -74,6 +96,14 @@ static int add_metadata(struct command *c, const char *name, size_t n, const cha
     return 0;
 }
 
+static bool has_metadata(const struct talk *s, const char *name) {
+    for (size_t i = 0; i < s->metadata_count; i++)
+        if (strncasecmp(s->metadata[i].name.p, name, s->metadata[i].name.n) == 0 &&
+            !name[s->metadata[i].name.n])
+            return true;
+    return false;
+}
+
 static int read_metadata(struct command *c) {
     const char *key = opt_named(c->args, "api-key");
     const char *text, *name, *value;
@@ -91,7 +121,8 @@ static int read_metadata(struct command *c) {
         rc = add_metadata(c, text, n, text + n + 1);
     }
     for (size_t i = 0; rc == 0 && settings_meta(c, i, &name, &value); i++)
-        rc = add_metadata(c, name, strlen(name), value);
+        if (!has_metadata(c->talk, name)) /* the line comes first, then the environment, then the file */
+            rc = add_metadata(c, name, strlen(name), value);
     return rc;
 }
 
@@ -102,10 +133,33 @@ static int read_flags(struct command *c) {
         say("--command-timeout: \"%s\" is not a duration such as 500ms, 10s or 1m", timeout);
         return ERR_INVALID;
     }
+    timeout = opt_named(c->args, "client-connect-timeout");
+    if (timeout && (duration_parse_units(str_of(timeout), &s->connect_us) < 0 || s->connect_us <= 0)) {
+        say("--client-connect-timeout: \"%s\" is not a duration such as 500ms, 10s or 1m", timeout);
+        return ERR_INVALID;
+    }
     s->is_logged = streq(opt_named(c->args, "log-level"), "debug");
     s->is_json_log = streq(opt_named(c->args, "log-format"), "json");
     int rc = refuse_tls(c);
+    if (rc == 0)
+        rc = refuse_codec(c);
     return rc < 0 ? rc : read_metadata(c);
+}
+
+/* A small question first, as Temporal's clients ask it. */
+static enum command_exit greet(struct command *c) {
+    Ws__GetSystemInfoRequest q = WS__GET_SYSTEM_INFO_REQUEST__INIT;
+    struct talk_ask ask = {.method = CALL_GetSystemInfo,
+                           .request = &q.base,
+                           .timeout_us = c->talk->connect_us,
+                           .expected = GRPC_DEADLINE_EXCEEDED};
+    ProtobufCMessage *m = NULL;
+    enum command_exit code = c->talk->connect_us ? talk_call(c, &ask, &c->page, &m) : COMMAND_DONE;
+    arena_clear(&c->page);
+    if (!c->talk->connect_us || code != COMMAND_DONE || m)
+        return code;
+    say("cannot reach %s: no answer within --client-connect-timeout", flag_named(c->args, "address"));
+    return COMMAND_UNREACHED;
 }
 
 enum command_exit talk_open(struct command *c) {
@@ -123,7 +177,7 @@ enum command_exit talk_open(struct command *c) {
         say("--address: %s", e.text);
         return COMMAND_MISUSED;
     }
-    return COMMAND_DONE;
+    return greet(c);
 }
 
 /* Calls. */

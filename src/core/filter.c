@@ -116,8 +116,9 @@ static void expected(struct parser *p, const char *what) {
                         t->column, (int)MIN(t->text.n, 60), t->text.p));
 }
 
-static void unsupported(struct parser *p, const char *what) {
-    fail(p, err_set(p->err, ERR_INVALID, "invalid query: operation is not supported: %s", what));
+static void unsupported(struct parser *p, size_t column, const char *what) {
+    fail(p, err_set(p->err, ERR_INVALID, "invalid query: operation is not supported: %s, at column %zu", what,
+                    column));
 }
 
 /* names */
@@ -332,7 +333,7 @@ static const struct predicate *parse_between(struct parser *p, const struct name
     if (!check_operator(p, n, PREDICATE_AT_LEAST, true, "BETWEEN"))
         return NULL;
     if (n->type == INDEXED_VALUE_TYPE_BOOL) {
-        unsupported(p, "BETWEEN for true and false");
+        unsupported(p, n->column, "BETWEEN for true and false");
         return NULL;
     }
     parse_value(p, n, &low);
@@ -375,7 +376,7 @@ static const struct predicate *parse_test(struct parser *p) {
     if (accept_word(p, "starts_with"))
         return negate_if(p, is_negative, parse_prefix(p, &n));
     if (at_word(p, "like")) {
-        unsupported(p, "LIKE; use STARTS_WITH");
+        unsupported(p, p->token.column, "LIKE; use STARTS_WITH");
         return NULL;
     }
     if (!is_negative)
@@ -432,7 +433,7 @@ static void parse_group(struct parser *p) {
         expected(p, "BY");
     parse_name(p, &n);
     if (p->rc == 0 && (p->subject == FILTER_SCHEDULES || !streq(n.text, "ExecutionStatus")))
-        unsupported(p, "'GROUP BY' clause is only supported for ExecutionStatus");
+        unsupported(p, n.column, "'GROUP BY' clause is only supported for ExecutionStatus");
 }
 
 static void parse_query(struct parser *p, struct filter *ret) {
@@ -444,9 +445,9 @@ static void parse_query(struct parser *p, struct filter *ret) {
         parse_group(p);
     }
     if (at_word(p, "order"))
-        unsupported(p, "'ORDER BY' clause");
+        unsupported(p, p->token.column, "'ORDER BY' clause");
     if (at_word(p, "limit"))
-        unsupported(p, "'LIMIT' clause");
+        unsupported(p, p->token.column, "'LIMIT' clause");
     if (p->rc == 0 && p->token.kind != FILTER_END)
         expected(p, "AND, OR or the end");
 }

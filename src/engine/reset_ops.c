@@ -5,11 +5,14 @@
  * and what came later is done again (core/reapply.h). The run that is current is
  * terminated if it is open. All of it is one commit. */
 #include "core/child.h"
+#include "core/options.h"
 #include "core/reapply.h"
 #include "core/rebuild.h"
 #include "core/run.h"
 #include "core/task.h"
 #include "core/validate.h"
+#include "core/versioning.h"
+#include "engine/copy.h"
 #include "engine/start.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
@@ -141,23 +144,40 @@ static int reapply(struct op *op, struct step *s, const struct reset *r, struct 
     return rc;
 }
 
-static int post_signals(struct step *s, const Ws__ResetWorkflowExecutionRequest *req) {
-    for (size_t i = 0; i < req->n_post_reset_operations; i++) {
+/* What the new run begins with. */
+
+static int post_signal(struct step *s, const Workflow__PostResetOperation__SignalWorkflow *p,
+                       char *identity) {
+    Ws__SignalWorkflowExecutionRequest signal = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
+    signal.signal_name = p->signal_name;
+    signal.input = p->input;
+    signal.header = p->header;
+    signal.identity = identity;
+    signal.links = p->links;
+    signal.n_links = p->n_links;
+    return run_signal(s, &signal, NULL);
+}
+
+static int post_options(struct step *s, const Workflow__PostResetOperation__UpdateWorkflowOptions *p,
+                        const char *identity) {
+    bool is_changed;
+    if (!p->update_mask || !p->workflow_execution_options)
+        return err_set(s->err, ERR_INVALID, "UpdateMask and WorkflowExecutionOptions are required");
+    return options_update(s, p->workflow_execution_options, p->update_mask, identity, &is_changed);
+}
+
+static int post_operations(struct step *s, const Ws__ResetWorkflowExecutionRequest *req) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < req->n_post_reset_operations; i++) {
         const Workflow__PostResetOperation *p = req->post_reset_operations[i];
-        Ws__SignalWorkflowExecutionRequest signal = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
-        if (p->variant_case != WORKFLOW__POST_RESET_OPERATION__VARIANT_SIGNAL_WORKFLOW)
-            return err_set(s->err, ERR_UNIMPLEMENTED, "this operation after a reset is not supported");
-        signal.signal_name = p->signal_workflow->signal_name;
-        signal.input = p->signal_workflow->input;
-        signal.header = p->signal_workflow->header;
-        signal.identity = req->identity;
-        signal.links = p->signal_workflow->links;
-        signal.n_links = p->signal_workflow->n_links;
-        int rc = run_signal(s, &signal, NULL);
-        if (rc < 0)
-            return rc;
+        if (p->variant_case == WORKFLOW__POST_RESET_OPERATION__VARIANT_SIGNAL_WORKFLOW)
+            rc = post_signal(s, p->signal_workflow, req->identity);
+        else if (p->variant_case == WORKFLOW__POST_RESET_OPERATION__VARIANT_UPDATE_WORKFLOW_OPTIONS)
+            rc = post_options(s, p->update_workflow_options, req->identity);
+        else
+            rc = err_set(s->err, ERR_UNIMPLEMENTED, "this operation after a reset is not supported");
     }
-    return 0;
+    return rc;
 }
 
 /* The children that were started for the base run when it was closed already: no event tells of them. */
@@ -199,7 +219,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     if (rc == 0)
         rc = reapply_orphans(op, s, r, base);
     if (rc == 0)
-        rc = post_signals(s, req);
+        rc = post_operations(s, req);
     if (rc < 0)
         return rc;
     reapply_answers(s, base);
@@ -271,9 +291,12 @@ static int make_copy(struct op *op, struct space *space, const struct reset *r) 
         ensure(run_keep_copy(op->e, space, &s, head, &run) == 0); /* the old run has ended in this group */
     pb_free(s.st);
     step_done(&s);
-    if (rc == 0)
-        op_pin(op, run);
-    return rc;
+    if (rc < 0)
+        return rc;
+    op_pin(op, run);
+    if (req->n_post_reset_operations && run->body->st->versioning)
+        deployment_pinned(op, space, versioning_override_target(run->body->st->versioning->override));
+    return 0;
 }
 
 static int read_part(struct op *op, struct reset *r, struct reset_part *p) {

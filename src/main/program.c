@@ -246,8 +246,10 @@ static bool has_color(const struct opt_args *a) {
 }
 
 static struct command_style style_of(const struct opt_args *a) {
-    return (struct command_style){
-        .format = format_of(a), .has_color = has_color(a), .has_pager = !opt_global_flag(a, GLOBAL_NO_PAGER)};
+    return (struct command_style){.format = format_of(a),
+                                  .has_color = has_color(a),
+                                  .has_pager = !opt_global_flag(a, GLOBAL_NO_PAGER),
+                                  .environment = environ};
 }
 
 static int run_asking(struct opt_args *a) {

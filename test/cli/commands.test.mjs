@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import http2 from 'node:http2';
+import net from 'node:net';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { launch, run, temporaryDirectory } from './rondo.mjs';
@@ -86,6 +88,8 @@ test('a workflow is started, found, described, counted', async () => {
   assert.match(await timed('raw'), / \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \+0000 UTC /);
   assert.deepEqual(await json('workflow', 'count', '--query', query), { count: '1' });
   assert.match(await text('workflow', 'count', '--query', `${query} GROUP BY ExecutionStatus`), /^Groups +Running 1$/m);
+  const { groups } = await json('workflow', 'count', '--query', `${query} GROUP BY ExecutionStatus`);
+  assert.deepEqual(groups, [{ groupValues: ['Running'], count: '1' }]);
 });
 
 test('without an id a workflow gets one', async () => {
@@ -331,6 +335,95 @@ test('headers, keys and TLS: what cannot be sent safely is refused', async () =>
   await start('who', '--identity', 'someone');
   const { events } = await json('workflow', 'show', '-w', 'who');
   assert.equal(events[0].workflowExecutionStartedEventAttributes.identity, 'someone');
+});
+
+test('payloads through a codec are refused, wherever the codec is named', async () => {
+  await refused(2, /no codec/, 'workflow', 'count', '--codec-endpoint', 'http://127.0.0.1:1');
+  await refused(2, /no codec/, 'workflow', 'count', '--codec-header', 'a=b');
+  const named = await ask(['workflow', 'count'], { env: { ...env, TEMPORAL_CODEC_ENDPOINT: 'http://127.0.0.1:1' } });
+  assert.equal(named.code, 2);
+  assert.match(named.stderr, /--disable-config-env/);
+});
+
+test('what the environment says for a profile can be left aside', async () => {
+  const loud = { TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_TLS: 'true', TEMPORAL_NAMESPACE: 'no-such', TEMPORAL_CODEC_AUTH: 'x' };
+  const { code, stderr } = await ask(['workflow', 'count', '--disable-config-env', '--address', env.TEMPORAL_ADDRESS], { env: loud });
+  assert.equal(stderr, '');
+  assert.equal(code, 0);
+});
+
+test('headers come from the line, the environment and the profile, in this order', async (t) => {
+  const home = temporaryDirectory(t);
+  const seen = [];
+  const peer = http2.createServer((request, response) => {
+    seen.push(request.headers);
+    response.writeHead(200, { 'content-type': 'application/grpc', 'grpc-status': '5', 'grpc-message': 'nobody' });
+    response.end();
+  });
+  await new Promise((resolve) => peer.listen(0, '127.0.0.1', resolve));
+  t.after(() => peer.close());
+  const at = { HOME: home, TEMPORAL_ADDRESS: `127.0.0.1:${peer.address().port}` };
+  for (const name of ['x-who', 'x-where', 'x-why'])
+    await run(['config', 'set', '--prop', `grpc_meta.${name}`, '--value', 'file'], { env: at });
+  const meta = { ...at, TEMPORAL_GRPC_META_X_WHO: 'environment', TEMPORAL_GRPC_META_X_WHERE: 'environment', TEMPORAL_GRPC_META_X_HOW: '' };
+  const headersOf = async (args, more) => {
+    const { code } = await run(['workflow', 'count', ...args], { env: more });
+    assert.equal(code, 1);
+    const { 'x-who': who, 'x-where': where, 'x-why': why, 'x-how': how } = seen.at(-1);
+    return [who, where, why, how];
+  };
+  assert.deepEqual(await headersOf(['--grpc-meta', 'X-Who=line'], meta), ['line', 'environment', 'file', undefined]);
+  const aside = ['--disable-config-env', '--address', at.TEMPORAL_ADDRESS];
+  assert.deepEqual(await headersOf(aside, meta), ['file', 'file', 'file', undefined]);
+});
+
+test('a server that does not answer is given up in time', async (t) => {
+  const silent = net.createServer(() => undefined);
+  await new Promise((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  t.after(() => silent.close());
+  const address = `127.0.0.1:${silent.address().port}`;
+  await refused(3, /no answer within --client-connect-timeout/, 'workflow', 'count', '--address', address, '--client-connect-timeout', '200ms');
+  await refused(2, /--client-connect-timeout.*not a duration/, 'workflow', 'count', '--client-connect-timeout', 'soon');
+  await text('workflow', 'count', '--client-connect-timeout', '1m');
+});
+
+test('a workflow that has ended is described with its end', async () => {
+  await start('ends');
+  assert.equal((await json('workflow', 'describe', '-w', 'ends')).closeEvent, undefined);
+  await text('workflow', 'terminate', '-w', 'ends', '--reason', 'enough');
+  const { closeEvent, workflowExecutionInfo, result } = await json('workflow', 'describe', '-w', 'ends');
+  assert.equal(workflowExecutionInfo.status, 'WORKFLOW_EXECUTION_STATUS_TERMINATED');
+  assert.equal(closeEvent.workflowExecutionTerminatedEventAttributes.reason, 'enough');
+  assert.equal(result, undefined);
+  assert.deepEqual((await lines('workflow', 'describe', '-w', 'ends'))[0].closeEvent, closeEvent);
+  assert.match(await text('workflow', 'describe', '-w', 'ends'), /\n\nFailure +enough\n$/);
+  assert.deepEqual(JSON.parse(await text('workflow', 'describe', '-w', 'ends', '--raw')).closeEvent, closeEvent);
+  assert.deepEqual(await json('workflow', 'describe', '-w', 'ends', '--reset-points'), []);
+  assert.match(await text('workflow', 'describe', '-w', 'ends', '--reset-points'), /^BinaryChecksum +BuildId/);
+});
+
+test('a null is sent as the payload of a null', async () => {
+  await start('null', '--headers', 'nothing=null');
+  const { events } = await json('workflow', 'show', '-w', 'null', '--no-json-shorthand-payloads');
+  const { nothing } = events[0].workflowExecutionStartedEventAttributes.header.fields;
+  assert.equal(Buffer.from(nothing.metadata.encoding, 'base64').toString(), 'binary/null');
+});
+
+test('the limits of a task queue are set, shown and taken away', async () => {
+  const queue = ['--task-queue', 'limited', '--task-queue-type', 'activity'];
+  const set = (...args) => json('task-queue', 'config', 'set', ...queue, ...args);
+  await set('--queue-rps-limit', '50', '--fairness-key-weight', 'a=2.5', '--fairness-key-weight', 'b=0.5', '--fairness-key-weight', 'c=3');
+  const { config } = await json('task-queue', 'config', 'get', ...queue);
+  assert.equal(config.queueRateLimit.rateLimit.requestsPerSecond, 50);
+  assert.deepEqual(config.fairnessWeightOverrides, { a: 2.5, b: 0.5, c: 3 });
+  const { config: less } = await set('--queue-rps-limit', 'default', '--fairness-key-weight', 'a=default');
+  assert.equal(less.queueRateLimit.rateLimit, undefined);
+  assert.deepEqual(less.fairnessWeightOverrides, { b: 0.5, c: 3 });
+  assert.equal((await set('--fairness-key-weight-clear-all')).config.fairnessWeightOverrides, undefined);
+  const setRefused = (pattern, ...args) => refused(2, pattern, 'task-queue', 'config', 'set', ...queue, ...args);
+  await setRefused(/neither a number nor default/, '--queue-rps-limit', 'slow');
+  await setRefused(/not KEY=WEIGHT/, '--fairness-key-weight', 'a');
+  await setRefused(/do not go together/, '--fairness-key-weight-clear-all', '--fairness-key-weight', 'a=1');
 });
 
 test('shells are told what could stand next', async () => {

@@ -127,6 +127,19 @@ test('a history is followed until its end', async () => {
   assert.deepEqual(back.events.map((e) => e.eventId), events.map((e) => e.eventId).reverse());
 });
 
+test('a history is followed through the runs that continue it', async () => {
+  const { runId } = await rondo('workflow', 'start', ...started('countdown', 'cli-follow', 2));
+  const { events } = await rondo('workflow', 'show', '--follow', '-w', 'cli-follow', '-r', runId);
+  const count = (type) => events.filter((e) => e.eventType === `EVENT_TYPE_WORKFLOW_EXECUTION_${type}`).length;
+  assert.deepEqual([count('STARTED'), count('CONTINUED_AS_NEW'), count('COMPLETED')], [3, 2, 1]);
+  assert.equal(events.at(-1).eventType, 'EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED');
+  const { result, closeEvent } = await rondo('workflow', 'describe', '-w', 'cli-follow');
+  assert.equal(result, 3);
+  assert.equal(closeEvent.eventTime, events.at(-1).eventTime);
+  const one = await rondo('workflow', 'show', '-w', 'cli-follow', '-r', runId);
+  assert.equal(one.events.at(-1).eventType, 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW');
+});
+
 test('a workflow says where it stands and what it takes', async () => {
   const handle = await world.start('account');
   const stack = await rondo('workflow', 'stack', '-w', handle.workflowId);
@@ -222,6 +235,11 @@ test('a workflow is reset to a place by its name', async () => {
   assert.equal(made.raw.workflowExecutionInfo.execution.runId, back.runId);
   assert.notEqual(back.runId, next.runId);
   await world.client.workflow.getHandle(chain.workflowId).terminate();
+  const withOptions = ['--type', 'FirstWorkflowTask', '--reapply-exclude', 'All', '--versioning-override-behavior', 'auto_upgrade'];
+  const freed = await rondo('workflow', 'reset', 'with-workflow-update-options', ...of, ...withOptions);
+  const { versioningInfo } = (await rondo('workflow', 'describe', '-w', handle.workflowId, '-r', freed.runId)).workflowExecutionInfo;
+  assert.equal(versioningInfo.versioningOverride.autoUpgrade, true);
+  await world.client.workflow.getHandle(handle.workflowId, freed.runId).terminate();
   const both = await refused('workflow', 'reset', ...of, '--type', 'FirstWorkflowTask', '--event-id', '3');
   assert.equal(both.code, 2);
 });

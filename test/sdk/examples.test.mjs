@@ -80,6 +80,13 @@ const firstOf = {
   'workflow result': async () => (await order()).signal('approve', true),
   'workflow signal-with-start': undefined,
   'workflow query': order,
+  'workflow reset with-workflow-update-options': async () => {
+    await gone('order-7');
+    await deployment();
+    await rondo('worker', 'deployment', 'set-current-version', '--deployment-name', 'orders', '--build-id', 'v2', '--yes');
+    const handle = await world.client.workflow.start('order', { workflowId: 'order-7', taskQueue: 'versioned', args: [{ count: 2 }] });
+    await eventually(async () => (await handle.describe()).raw.workflowExecutionInfo.historyLength >= 4);
+  },
   'workflow unpause': async () => {
     await order();
     await rondo('workflow', 'pause', '-w', 'order-7').catch(() => undefined);

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
-#define CHANCE_STEPS 2000
+#define CHANCE_STEPS 5000
 #define CHANCE_NAMESPACES 3
 #define CHANCE_RUNS 12
 #define CHANCE_UNDER_WAY 3

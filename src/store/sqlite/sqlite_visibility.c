@@ -17,12 +17,13 @@
 #define PLACE_COLUMNS "v.run_id, v.close_ns, v.start_ns, "
 #define STATE_COLUMN                                                                                         \
     "(SELECT x.state FROM executions x WHERE x.namespace_id = v.namespace_id AND x.run_id = v.run_id)"
-#define KEY_COLUMNS "k.run_id, k.close_ns, k.start_ns, NULL"
+#define KEY_COLUMNS "k.run_id, k.close_ns, k.start_ns, "
 #define LIST_ORDER(row) " ORDER BY " row ".close_ns DESC, " row ".start_ns DESC, " row ".run_id DESC"
 #define MERGED_ORDER " ORDER BY 2 DESC, 3 DESC, 1 DESC" /* of either */
 
-#define EFFORT_FIRST 4 /* rows for each that is wanted, */
-#define EFFORT_GROWTH 8 /* so many times as many each time, */
+#define EFFORT_FIRST 4 /* rows that are looked at for each that is wanted, */
+#define EFFORT_GROWTH 8 /* so many times as many each time, and as many again are counted: that is cheaper,  \
+                         */
 #define EFFORT_MAX 32768 /* and no more */
 #define COUNT_EFFORT 500 /* a count wants no rows */
 
@@ -67,6 +68,7 @@ static void add_filter(struct sql_text *q, const struct asking *a) {
 static void add_part(struct sql_text *q, const struct asking *a, const struct seek *k,
                      const struct seek_range *g, size_t limit) {
     sql_add(q, "SELECT " KEY_COLUMNS);
+    sql_add(q, seek_index(g) ? "k.rowid" : "NULL"); /* where the row is, when the index tells */
     seek_add_from(q, g);
     seek_add_where(q, &a->seeks, g);
     seek_add_window(q, &a->seeks, a->after);
@@ -76,7 +78,7 @@ static void add_part(struct sql_text *q, const struct asking *a, const struct se
     add_limit(q, limit);
 }
 
-/* The next runs of a seek in the order of lists, each once, whether they pass or not. */
+/* The next runs of a seek in the order of lists, whether they pass or not; one may come again at once. */
 static void add_keys(struct sql_text *q, const struct asking *a, const struct seek *k, size_t limit) {
     if (k->count == 1 && k->is_ordered) {
         add_part(q, a, k, &k->ranges[0], limit);
@@ -193,19 +195,43 @@ static int run(struct asking *a, const struct sql_text *q) {
 
 /* trying */
 
+#define ROWID_PARAM 1
+#define RUN_ID_PARAM 2
+
+/* The row of a run by its place in the table or, for want of that, by its id. */
+static void add_row(struct sql_text *q, const struct asking *a) {
+    add_row_columns(q, a->r);
+    sql_add(q, " FROM visibility v WHERE v.rowid = coalesce(");
+    sql_add_param(q, value_int(0));
+    sql_add(q, ", (SELECT x.rowid FROM visibility x WHERE x.run_id = ");
+    sql_add_id(q, a->r->namespace_id); /* each in turn is bound instead */
+    sql_add(q, " AND x.namespace_id = ");
+    sql_add_id(q, a->r->namespace_id);
+    sql_add(q, "))");
+    add_filter(q, a);
+}
+
+/* The row that `a` has come to, if it passes. */
+static int try_row(struct asking *a, sqlite3_stmt *row, sqlite3_value *rowid) {
+    sqlite3_bind_value(row, ROWID_PARAM, rowid);
+    sqlite3_bind_blob(row, RUN_ID_PARAM, a->place.run_id.b, sizeof a->place.run_id.b, SQLITE_STATIC);
+    int rc = hand_on(a, row);
+    sqlite3_reset(row);
+    return rc;
+}
+
 /* Of the keys, one by one, the rows that pass. Stops behind the last that was tried. */
-static int try_keys(struct asking *a, sqlite3_stmt *keys, sqlite3_stmt *rows, int id_at, size_t *ret_count) {
+static int try_keys(struct asking *a, sqlite3_stmt *keys, sqlite3_stmt *row, size_t *ret_count) {
     int rc;
     while ((rc = sqlite3_step(keys)) == SQLITE_ROW) {
         struct row key = row_of(keys, a->r);
+        bool is_again = *ret_count && memcmp(&key.run_id, &a->place.run_id, sizeof key.run_id) == 0;
         ++*ret_count;
         a->place = (struct visibility_place){key.close_us, key.start_us, key.run_id};
         a->after = &a->place;
-        if (!seeks_started(&a->seeks, sqlite3_column_int64(keys, 2)))
+        if (is_again || !seeks_started(&a->seeks, sqlite3_column_int64(keys, 2)))
             continue;
-        sqlite3_bind_blob(rows, id_at, a->place.run_id.b, sizeof a->place.run_id.b, SQLITE_STATIC);
-        rc = hand_on(a, rows);
-        sqlite3_reset(rows);
+        rc = try_row(a, row, sqlite3_column_value(keys, 3));
         if (rc != SQLITE_DONE || is_full(a))
             return rc;
     }
@@ -215,21 +241,18 @@ static int try_keys(struct asking *a, sqlite3_stmt *keys, sqlite3_stmt *rows, in
 /* The next `effort` runs of a seek are tried. *ret_is_over: the page is full, or there were no more. */
 static int look(struct asking *a, const struct seek *k, size_t effort, bool *ret_is_over) {
     struct sql_text key_text cleanup(sql_done), row_text cleanup(sql_done);
-    sqlite3_stmt *keys, *rows = NULL;
+    sqlite3_stmt *keys, *row = NULL;
     size_t count = 0;
     sql_init(&key_text);
     sql_init(&row_text);
     add_keys(&key_text, a, k, effort);
-    add_row_columns(&row_text, a->r);
-    add_table(&row_text, a, NULL);
-    sql_add(&row_text, " AND v.run_id = ");
-    sql_add_id(&row_text, a->r->namespace_id); /* each run in turn */
+    add_row(&row_text, a);
     int rc = prepare(a, &key_text, &keys);
     if (rc == SQLITE_OK)
-        rc = prepare(a, &row_text, &rows);
+        rc = prepare(a, &row_text, &row);
     if (rc == SQLITE_OK)
-        rc = try_keys(a, keys, rows, (int)row_text.count, &count);
-    sqlite3_finalize(rows);
+        rc = try_keys(a, keys, row, &count);
+    sqlite3_finalize(row);
     sqlite3_finalize(keys);
     *ret_is_over = is_full(a) || count < effort;
     return rc;
@@ -297,14 +320,16 @@ static int read_rest(struct asking *a) {
 static int try_list(struct asking *a, bool *ret_is_over) {
     const struct seek *lead = &a->seeks.lead, *few = NULL;
     int rc = lead->count ? look(a, lead, a->r->limit, ret_is_over) : SQLITE_DONE;
-    for (size_t effort = a->r->limit * EFFORT_FIRST; a->seeks.count && effort <= EFFORT_MAX;
+    for (size_t effort = a->r->limit * EFFORT_FIRST; a->seeks.count && effort * EFFORT_GROWTH <= EFFORT_MAX;
          effort *= EFFORT_GROWTH) {
         if (rc == SQLITE_DONE && !*ret_is_over)
-            rc = find_short(a, effort, &few);
+            rc = find_short(a, effort * EFFORT_GROWTH, &few);
         if (rc != SQLITE_DONE || *ret_is_over)
             return rc;
-        if (few || lead->count)
-            rc = look(a, few ? few : lead, effort, ret_is_over);
+        if (few)
+            return look(a, few, effort * EFFORT_GROWTH, ret_is_over);
+        if (lead->count)
+            rc = look(a, lead, effort, ret_is_over);
     }
     return rc;
 }
@@ -322,9 +347,9 @@ static int read_list(struct asking *a, bool tries) {
 static void add_counted(struct sql_text *q, const struct asking *a, const struct seek *few) {
     const struct seek_range *first = &a->seeks.lead.ranges[0];
     if (few) {
-        sql_add(q, " FROM (");
+        sql_add(q, " FROM (SELECT DISTINCT run_id FROM (");
         add_keys(q, a, few, SIZE_MAX);
-        sql_add(q, ") c CROSS JOIN visibility v ON v.run_id = c.run_id AND v.namespace_id = ");
+        sql_add(q, ")) c CROSS JOIN visibility v ON v.run_id = c.run_id AND v.namespace_id = ");
         sql_add_id(q, a->r->namespace_id);
         sql_add(q, " WHERE 1");
         add_filter(q, a);

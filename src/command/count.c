@@ -1,0 +1,28 @@
+/* `workflow count`: in JSON the values of a group are shown as what they are, without the type that the
+ * server adds. */
+#include "command/command_int.h"
+#include "workflowservice.pb-c.h"
+
+static void forget_type(Common__Payload *p) {
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_metadata; i++)
+        if (!streq(p->metadata[i]->key, "type"))
+            p->metadata[n++] = p->metadata[i];
+    p->n_metadata = n;
+}
+
+enum command_exit count_run(struct command *c, struct buf *out) {
+    struct talk_ask ask = {.method = c->rule->call, .request = c->request};
+    ProtobufCMessage *m;
+    enum command_exit code = talk_call(c, &ask, &c->arena, &m);
+    if (code != COMMAND_DONE)
+        return code;
+    const Ws__CountWorkflowExecutionsResponse *r = (const void *)m;
+    for (size_t g = 0; g < r->n_groups && !opt_named_flag(c->args, "no-json-shorthand-payloads"); g++)
+        for (size_t i = 0; i < r->groups[g]->n_group_values; i++)
+            forget_type(r->groups[g]->group_values[i]);
+    view_begin(c, out);
+    int rc = view_page(c, m, out);
+    view_end(c, out);
+    return rc == 0 ? COMMAND_DONE : COMMAND_REFUSED;
+}
