@@ -268,6 +268,9 @@ int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure
 
 int task_report_failed(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
                        const char *identity) {
+    /* The same answer would be too large again each time. */
+    if (cause == WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE)
+        return run_terminate(s, "GrpcMessageTooLarge", NULL, "history-service", NULL, 0);
     if (!step_blob_fits(s, failure, "workflow task failure")) {
         failure = failure_too_large(s, failure);
         if (!failure)

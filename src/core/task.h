@@ -59,7 +59,7 @@ int task_check_token(struct step *s, const State__TaskToken *token) must_check;
 
 int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
               const char *identity) must_check;
-/* What the worker says, cut to what may be stored. */
+/* What the worker says, cut to what may be stored. An answer that was too large to be sent ends the run. */
 int task_report_failed(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
                        const char *identity) must_check;
 /* The same, but no task follows: the run is about to be ended. */

@@ -541,6 +541,7 @@ struct queue {
     double rate; /* tasks a second that its workers ask for; 0: no limit */
     int64_t next_pass_us; /* monotonic; with a rate, nothing is handed out before */
     struct heap_node pass; /* in engine.passes while tasks wait for the rate */
+    int64_t next_advice_us; /* monotonic; until then no worker is told to open another poll */
 };
 
 /* A worker that polled a queue. */
@@ -558,6 +559,12 @@ struct queue *queue_find_version(struct engine *e, const struct queue *base, str
 Taskqueue__TaskQueueStats *queue_stats(const struct op *op, const struct queue *q); /* NULL q: empty */
 void queue_say_goodbye(struct queue *q, const char *identity); /* this worker polls no more */
 bool queue_has_visitor(const struct engine *e, const struct queue *q); /* in the last minutes */
+
+/* polls (scaling.c) */
+
+int64_t queue_age_us(const struct engine *e, const struct queue *q); /* how long its first task has waited */
+/* By how much the worker that got this task by a poll of poll_us should change the number of its polls. */
+int32_t queue_advise(struct engine *e, struct queue *q, const struct task *t, int64_t poll_us);
 
 /* routes (routes.c) */
 

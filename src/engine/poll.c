@@ -22,6 +22,8 @@ struct poll {
     int64_t scheduled_event_id;
     int64_t started_us;
     int32_t attempt;
+    int64_t begun_us; /* monotonic */
+    Taskqueue__PollerScalingDecision advice;
 };
 
 static void poll_wait(struct op *op);
@@ -98,6 +100,11 @@ static bool still_has_task(const struct op *op) {
     return a && a->attempt == p->attempt && a->started_us == p->started_us;
 }
 
+/* What the worker is told about the number of its polls; NULL: nothing. */
+static Taskqueue__PollerScalingDecision *scaling_decision(struct poll *p) {
+    return p->advice.poll_request_delta_suggestion ? &p->advice : NULL;
+}
+
 static void go_answer_task(struct op *op) {
     struct poll *p = op->extra;
     if (!still_has_task(op)) {
@@ -114,6 +121,7 @@ static void go_answer_task(struct op *op) {
         op_fail(op);
         return;
     }
+    resp->poller_scaling_decision = scaling_decision(p);
     op_reply_durable(op, &resp->base, history);
 }
 
@@ -132,6 +140,7 @@ static void go_answer_activity(struct op *op) {
         op_fail(op);
         return;
     }
+    resp->poller_scaling_decision = scaling_decision(p);
     op_reply_durable(op, &resp->base, (struct str){NULL, 0});
 }
 
@@ -151,6 +160,7 @@ static void go_answer_query(struct op *op) {
         op_fail(op);
         return;
     }
+    resp->poller_scaling_decision = scaling_decision(p);
     op_reply_durable(op, &resp->base, history);
 }
 
@@ -268,6 +278,7 @@ static bool dispatch(struct op *op) {
     }
     p->kind = op->task->kind;
     p->is_started = true;
+    p->advice.poll_request_delta_suggestion = queue_advise(op->e, op->queue, op->task, p->begun_us);
     op->wait_seq = MAX(op->wait_seq, op->e->deployments_seq); /* I1: routes brought it here */
     task_free(take(&op->task));
     op->go(op);
@@ -355,6 +366,8 @@ static void poll_begin(struct op *op, const char *namespace_name, const Taskqueu
     }
     p->identity = identity;
     p->rate = rate;
+    p->begun_us = op->e->now.mono.us;
+    taskqueue__poller_scaling_decision__init(&p->advice);
     op->extra = p;
     poll_wait(op);
 }

@@ -11,7 +11,7 @@
 #include "core/task.h"
 #include "core/validate.h"
 #include "engine/copy.h"
-#include "engine/engine_int.h"
+#include "engine/links.h"
 #include "engine/response.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
@@ -53,6 +53,7 @@ static void query_reply(struct query *q, Common__Payloads *result) {
     if (resp) {
         ws__query_workflow_response__init(resp);
         resp->query_result = payloads_copy(op->call->arena, result);
+        resp->link = workflow_link(op, "Query processed");
     }
     if (arena_failed(op->call->arena)) {
         (void)op_out_of_memory(op);
@@ -258,6 +259,7 @@ static void reply_rejected(struct op *op) {
     query__query_rejected__init(rejected);
     rejected->status = (E__WorkflowExecutionStatus)op->run->body->st->status;
     resp->query_rejected = rejected;
+    resp->link = workflow_link(op, "Query rejected");
     op_reply_durable(op, &resp->base, (struct str){NULL, 0});
 }
 

@@ -150,18 +150,6 @@ static void describe_pollers(struct op *op, const struct queue *q, Ws__DescribeT
     list_for(&q->versions, n) add_pollers(op, container_of(n, struct queue, version_link), r);
 }
 
-static int64_t oldest_age_us(const struct op *op, const struct queue *q) {
-    int64_t oldest = op->e->now.mono.us;
-    for (int p = 0; p < QUEUE_PRIORITIES; p++) {
-        const struct list *tasks = &q->lanes[p].tasks;
-        if (!list_empty(tasks))
-            oldest = MIN(oldest, container_of(tasks->next, struct task, link)->added_us);
-        if (backlog_count(q, p))
-            oldest = MIN(oldest, backlog_since_us(q, p));
-    }
-    return op->e->now.mono.us - oldest;
-}
-
 static double rate_of(const struct queue *q) {
     E__RateLimitSource source;
     return queue_rate(q, &source);
@@ -174,7 +162,7 @@ Taskqueue__TaskQueueStats *queue_stats(const struct op *op, const struct queue *
         return NULL;
     taskqueue__task_queue_stats__init(stats);
     stats->approximate_backlog_count = q ? (int64_t)q->task_count : 0;
-    stats->approximate_backlog_age = response_duration(a, q ? oldest_age_us(op, q) : 0);
+    stats->approximate_backlog_age = response_duration(a, q ? queue_age_us(op->e, q) : 0);
     stats->rate_limiting_active = q && rate_of(q) >= 0;
     return stats;
 }
@@ -184,7 +172,7 @@ static void describe_backlog(struct op *op, const struct queue *q, Ws__DescribeT
     struct arena *a = op->call->arena;
     Taskqueue__TaskQueueStats *stats = queue_stats(op, q);
     Taskqueue__TaskQueueStatus *status = arena_new(a, Taskqueue__TaskQueueStatus);
-    int64_t age_us = q ? oldest_age_us(op, q) : 0;
+    int64_t age_us = q ? queue_age_us(op->e, q) : 0;
     if (!stats || !status)
         return;
     taskqueue__task_queue_status__init(status);
@@ -195,7 +183,7 @@ static void describe_backlog(struct op *op, const struct queue *q, Ws__DescribeT
             stats->approximate_backlog_count += (int64_t)v->task_count;
             stats->rate_limiting_active |= rate_of(v) >= 0;
             status->rate_per_second = MAX(status->rate_per_second, rate_of(v));
-            age_us = MAX(age_us, oldest_age_us(op, v));
+            age_us = MAX(age_us, queue_age_us(op->e, v));
         }
     }
     stats->approximate_backlog_age = response_duration(a, age_us);

@@ -31,6 +31,7 @@ static Namespace__NamespaceInfo *describe_info(struct op *op, const struct space
     caps->async_update = true;
     caps->workflow_pause = true;
     caps->worker_heartbeats = true;
+    caps->poller_autoscaling = true;
     info->name = s->st->name;
     info->id = s->st->id;
     info->description = s->st->description;

@@ -20,8 +20,6 @@ int op_start_by_verdict(struct op *op, struct space *space, const struct start_p
                         enum start_verdict verdict) must_check;
 /* The answer to a start that op->run came of, in the op's arena; NULL when that is full. */
 Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started);
-/* A link to an event of op->run; id 0 when it is not known. */
-Common__Link *event_link(struct op *op, E__EventType type, int64_t event_id);
 /* The request id that was given, or one of our own; kept over restarts of the op. */
 int op_need_request_id(struct op *op, const char *given) must_check;
 /* As run_keep_new, for a run that begins with events of another. */

@@ -11,6 +11,7 @@
 #include "core/task.h"
 #include "core/validate.h"
 #include "core/versioning.h"
+#include "engine/links.h"
 #include "engine/response.h"
 #include "wire/encode.h"
 
@@ -196,43 +197,6 @@ int op_need_request_id(struct op *op, const char *given) {
 
 /* Start */
 
-Common__Link *event_link(struct op *op, E__EventType type, int64_t event_id) {
-    struct arena *a = op->call->arena;
-    const State__Execution *st = op->run->body->st;
-    Common__Link *link = arena_new(a, Common__Link);
-    Common__Link__WorkflowEvent *ev = arena_new(a, Common__Link__WorkflowEvent);
-    Common__Link__WorkflowEvent__EventReference *ref =
-        arena_new(a, Common__Link__WorkflowEvent__EventReference);
-    if (!link || !ev || !ref)
-        return NULL;
-    common__link__init(link);
-    common__link__workflow_event__init(ev);
-    common__link__workflow_event__event_reference__init(ref);
-    ref->event_id = event_id;
-    ref->event_type = type;
-    ev->namespace_ = op->run->space->st->name;
-    ev->workflow_id = arena_strdup(a, st->workflow_id);
-    ev->run_id = arena_strdup(a, st->run_id);
-    ev->reference_case = COMMON__LINK__WORKFLOW_EVENT__REFERENCE_EVENT_REF;
-    ev->event_ref = ref;
-    link->variant_case = COMMON__LINK__VARIANT_WORKFLOW_EVENT;
-    link->workflow_event = ev;
-    return link;
-}
-
-/* The event of a request that was attached may still wait for its id. */
-static void refer_to_request(struct op *op, Common__Link__WorkflowEvent *link) {
-    Common__Link__WorkflowEvent__RequestIdReference *ref =
-        arena_new(op->call->arena, Common__Link__WorkflowEvent__RequestIdReference);
-    if (!ref)
-        return;
-    common__link__workflow_event__request_id_reference__init(ref);
-    ref->request_id = op->request_id;
-    ref->event_type = EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED;
-    link->reference_case = COMMON__LINK__WORKFLOW_EVENT__REFERENCE_REQUEST_ID_REF;
-    link->request_id_ref = ref;
-}
-
 Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started) {
     struct arena *a = op->call->arena;
     const State__Execution *st = op->run->body->st;
@@ -244,9 +208,9 @@ Ws__StartWorkflowExecutionResponse *started_response(struct op *op, bool started
     r->first_execution_run_id = arena_strdup(a, st->first_run_id);
     r->started = started;
     r->status = (E__WorkflowExecutionStatus)st->status;
-    r->link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
-    if (r->link && op->request_id && attach_find(st, op->request_id))
-        refer_to_request(op, r->link->workflow_event);
+    r->link = op->request_id && attach_find(st, op->request_id)
+                  ? request_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, op->request_id)
+                  : event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
     return arena_failed(a) ? NULL : r;
 }
 
@@ -384,7 +348,7 @@ static void reply_signaled(struct op *op, bool started) {
         r->run_id = arena_strdup(a, started ? st->first_run_id : st->run_id);
         r->first_execution_run_id = arena_strdup(a, st->first_run_id);
         r->started = started;
-        r->signal_link = event_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, 0);
+        r->signal_link = request_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, op->request_id);
     }
     if (arena_failed(a)) {
         (void)op_out_of_memory(op);

@@ -10,6 +10,7 @@
 #include "core/failure.h"
 #include "core/validate.h"
 #include "engine/copy.h"
+#include "engine/links.h"
 #include "engine/start.h"
 #include "engine/update.h"
 

@@ -2,7 +2,7 @@
 #include "core/pause.h"
 #include "core/run.h"
 #include "core/validate.h"
-#include "engine/engine_int.h"
+#include "engine/links.h"
 
 /* What they have in common: find the run, step, answer when it is durable. */
 static int find_for_change(struct op *op, const char *namespace_name, const Common__WorkflowExecution *ex,
@@ -31,8 +31,18 @@ static void end_change(struct op *op, int rc, const ProtobufCMessage *resp) {
         op_reply_durable(op, resp, (struct str){NULL, 0});
 }
 
+/* It has happened: without memory for the answer, asking again with the same request id tells so. */
+static void reply_signaled(struct op *op, const char *request_id) {
+    struct arena *a = op->call->arena;
+    Ws__SignalWorkflowExecutionResponse *r = arena_new(a, Ws__SignalWorkflowExecutionResponse);
+    if (r)
+        ws__signal_workflow_execution_response__init(r);
+    if (r && !strempty(request_id))
+        r->link = request_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, request_id);
+    end_change(op, arena_failed(a) ? op_out_of_memory(op) : 0, (const ProtobufCMessage *)r);
+}
+
 static void go_signal(struct op *op) {
-    static const Ws__SignalWorkflowExecutionResponse resp = WS__SIGNAL_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__SignalWorkflowExecutionRequest *req = op->req;
     struct step s;
     int rc = validate_required(req->signal_name, "SignalName", &op->err);
@@ -46,7 +56,10 @@ static void go_signal(struct op *op) {
         op_sure_step_begin(op, &s);
         rc = op_step_end(op, &s, run_signal(&s, req, NULL), true);
     }
-    end_change(op, rc, &resp.base);
+    if (rc < 0)
+        end_change(op, rc, NULL);
+    else
+        reply_signaled(op, req->request_id);
 }
 
 void engine_signal_workflow(struct engine *e, struct call *c, const Ws__SignalWorkflowExecutionRequest *req) {

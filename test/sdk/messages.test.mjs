@@ -11,7 +11,7 @@ import { arrived, opened } from './lib/gate.mjs';
 import { eventNames, eventsNamed } from './lib/history.mjs';
 import { failure, openWorld, replayAll } from './lib/world.mjs';
 
-const { QueryRejectCondition, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1;
+const { EventType, QueryRejectCondition, WorkflowTaskFailedCause } = proto.temporal.api.enums.v1;
 const COMPLETED_TEXT = 'workflow execution already completed';
 const world = openWorld();
 
@@ -111,10 +111,14 @@ describe('signals', { concurrency: 16, timeout: 120_000 }, () => {
       input: { payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from('5') }] },
       requestId: randomUUID(),
     };
-    await world.service.signalWorkflowExecution(request);
+    const { link } = await world.service.signalWorkflowExecution(request);
     await world.service.signalWorkflowExecution(request);
     await handle.signal('stop');
     assert.deepEqual(await handle.result(), [5]);
+    const { workflowId, runId, requestIdRef } = link.workflowEvent;
+    assert.deepEqual([workflowId, runId], [handle.workflowId, handle.firstExecutionRunId]);
+    assert.equal(requestIdRef.requestId, request.requestId);
+    assert.equal(requestIdRef.eventType, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
   });
 
   test('to no workflow', async () => {
@@ -227,6 +231,22 @@ describe('queries', { concurrency: 16, timeout: 120_000 }, () => {
     const error = await failure(strict.workflow.getHandle(handle.workflowId).query('seen'));
     assert.ok(error instanceof QueryRejectedError, String(error));
     assert.deepEqual(await handle.query('seen'), []);
+  });
+
+  test('are answered with a link to the run', async () => {
+    const handle = await world.start('collect');
+    await handle.signal('stop');
+    await handle.result();
+    const execution = { workflowId: handle.workflowId };
+    const query = { queryType: 'seen' };
+    for (const [condition, reason] of [
+      [QueryRejectCondition.QUERY_REJECT_CONDITION_NONE, 'Query processed'],
+      [QueryRejectCondition.QUERY_REJECT_CONDITION_NOT_OPEN, 'Query rejected'],
+    ]) {
+      const request = { namespace: 'default', execution, query, queryRejectCondition: condition };
+      const { workflow } = (await world.service.queryWorkflow(request)).link;
+      assert.deepEqual({ ...workflow }, { namespace: 'default', ...execution, runId: handle.firstExecutionRunId, reason });
+    }
   });
 
   test('with no worker there', async () => {

@@ -134,6 +134,23 @@ TEST(task_first_failure_is_in_the_history) {
     CHECK_STR(a->identity, "worker");
 }
 
+/* It would be as large the next time. */
+TEST(task_whose_answer_is_too_large_to_be_sent_ends_the_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    (void)core_new(&f);
+    CHECK_INT(
+        STEP(&f, task_report_failed(&f.s, WORKFLOW_TASK_FAILED_CAUSE_GRPC_MESSAGE_TOO_LARGE, NULL, "worker")),
+        0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_FAILED@4 RUN_TERMINATED@5");
+    const History__WorkflowExecutionTerminatedEventAttributes *a =
+        core_attributes(&f, 5, EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED);
+    REQUIRE(a);
+    CHECK_STR(a->reason, "GrpcMessageTooLarge");
+    CHECK_STR(a->identity, "history-service");
+}
+
 TEST(task_transient_attempts_leave_no_events) {
     cleanup(core_done) struct core f;
     core_init(&f);

@@ -104,6 +104,61 @@ TEST(poll_is_answered_a_second_before_the_callers_deadline) {
     CHECK(has_task(&p));
 }
 
+/* how many of them a worker should have */
+
+static int advice(const struct ask *a) {
+    const Ws__PollWorkflowTaskQueueResponse *p = a->response;
+    return p->poller_scaling_decision ? p->poller_scaling_decision->poll_request_delta_suggestion : 0;
+}
+
+TEST(poll_that_was_idle_is_one_too_many) {
+    cleanup(ask_done) struct ask a = {0}, soon = {0}, late = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_poll(&r, &soon, "queue");
+    rig_poll(&r, &late, "queue");
+    rig_advance(&r, SEC - 1);
+    rig_start(&r, &a, "one");
+    REQUIRE(has_task(&soon));
+    CHECK_INT(advice(&soon), 0);
+    rig_advance(&r, 1);
+    rig_start(&r, &a, "two");
+    REQUIRE(has_task(&late));
+    CHECK_INT(advice(&late), -1);
+}
+
+TEST(poll_of_a_queue_that_waits_is_one_too_few) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, q = {0}, third = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "one");
+    rig_start(&r, &a, "two");
+    rig_start(&r, &a, "three");
+    rig_start(&r, &a, "four");
+    rig_advance(&r, SEC / 5);
+    rig_poll(&r, &p, "queue");
+    REQUIRE(has_task(&p));
+    CHECK_INT(advice(&p), 0); /* not waiting for long */
+    rig_advance(&r, 1);
+    rig_poll(&r, &q, "queue");
+    REQUIRE(has_task(&q));
+    CHECK_INT(advice(&q), 1);
+    rig_poll(&r, &third, "queue");
+    REQUIRE(has_task(&third));
+    CHECK_INT(advice(&third), 0); /* a moment ago it was told */
+}
+
+TEST(poll_that_gets_the_last_task_needs_no_other) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    rig_advance(&r, 10 * SEC);
+    rig_poll(&r, &p, "queue");
+    REQUIRE(has_task(&p));
+    CHECK_INT(advice(&p), 0);
+}
+
 /* callers that go away */
 
 TEST(poll_given_up_while_waiting_takes_no_task) {
