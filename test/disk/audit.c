@@ -36,18 +36,20 @@ static uint64_t add_rows(sqlite3 *db, uint64_t h, const char *sql) {
     return h;
 }
 
+/* All there are. */
+static const char *const tables[] = {
+    "SELECT * FROM namespaces ORDER BY 1",
+    "SELECT * FROM executions ORDER BY 1, 2",
+    "SELECT * FROM current_runs ORDER BY 1, 2",
+    "SELECT * FROM history ORDER BY 1, 2, 3",
+    "SELECT * FROM visibility ORDER BY 1, 2",
+    "SELECT * FROM visibility_attributes ORDER BY 1, 2, 3, 4, 5, 6",
+    "SELECT * FROM ledger ORDER BY 1, 2, 3",
+    "SELECT * FROM deployments ORDER BY 1, 2",
+    "SELECT * FROM backlog ORDER BY 1, 2, 3",
+};
+
 uint64_t audit_state(const char *path) {
-    static const char *const tables[] = {
-        "SELECT * FROM namespaces ORDER BY 1",
-        "SELECT * FROM executions ORDER BY 1, 2",
-        "SELECT * FROM current_runs ORDER BY 1, 2",
-        "SELECT * FROM history ORDER BY 1, 2, 3",
-        "SELECT * FROM visibility ORDER BY 1, 2",
-        "SELECT * FROM visibility_attributes ORDER BY 1, 2, 3, 4, 5, 6",
-        "SELECT * FROM ledger ORDER BY 1, 2, 3",
-        "SELECT * FROM deployments ORDER BY 1, 2",
-        "SELECT * FROM backlog ORDER BY 1, 2, 3",
-    };
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     sqlite3 *db = open_plain(path);
     CHECK_INT(sqlite3_exec(db, "BEGIN", NULL, NULL, NULL), SQLITE_OK); /* one state for all of them */
@@ -69,6 +71,9 @@ static void check_text(sqlite3 *db, const char *sql, const char *want) {
 
 void audit_file(const char *path) {
     sqlite3 *db = open_plain(path);
+    char table_count[16];
+    (void)snprintf(table_count, sizeof table_count, "%zu", ARRAY_LEN(tables));
+    check_text(db, "SELECT count(*) FROM sqlite_schema WHERE type = 'table'", table_count);
     check_text(db, "PRAGMA integrity_check", "ok");
     check_text(db,
                "SELECT count(*) FROM (SELECT 1 FROM executions GROUP BY namespace_id, workflow_id"
