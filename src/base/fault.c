@@ -6,6 +6,7 @@
 struct fault_state {
     uint64_t left; /* allocations until the failing one, which is 1; 0 when idle */
     bool fired;
+    bool is_paused;
 };
 
 static _Thread_local struct fault_state fault_state;
@@ -18,12 +19,16 @@ void fault_disarm(void) {
     fault_state = (struct fault_state){0};
 }
 
+void fault_pause(bool is_paused) {
+    fault_state.is_paused = is_paused;
+}
+
 bool fault_fired(void) {
     return fault_state.fired;
 }
 
 bool fault_take_alloc(void) {
-    if (fault_state.left == 0)
+    if (fault_state.left == 0 || fault_state.is_paused)
         return false;
     fault_state.left--;
     if (fault_state.left > 0)

@@ -8,5 +8,6 @@
 
 void fault_arm_alloc(uint64_t nth); /* the nth allocation from now fails, once; 1 is the next */
 void fault_disarm(void);
-bool fault_fired(void);      /* whether an armed fault has happened */
+void fault_pause(bool is_paused); /* while it is, allocations neither fail nor count */
+bool fault_fired(void); /* whether an armed fault has happened */
 bool fault_take_alloc(void); /* called by the allocator: true means "fail now" */

@@ -9,25 +9,9 @@
 
 /* Finding */
 
-static struct str deployment_key(struct arena *a, struct uuid namespace_id, const char *name) {
-    size_t n = strlen(name);
-    uint8_t *p = arena_alloc(a, sizeof(namespace_id) + n);
-    if (!p)
-        return (struct str){NULL, 0};
-    memcpy(p, namespace_id.b, sizeof(namespace_id));
-    memcpy(p + sizeof(namespace_id), name, n);
-    return str_bytes(p, sizeof(namespace_id) + n);
-}
-
 struct deployment *deployment_find(struct engine *e, const struct space *space, const char *name) {
-    struct arena a;
-    if (!space->deployment_count)
-        return NULL;
-    arena_init(&a, 64 << 10);
-    struct str key = deployment_key(&a, space->id, name);
-    struct deployment *d = key.p ? map_get(&e->deployments, key) : NULL;
-    arena_done(&a);
-    return d;
+    struct name_key k uninitialized;
+    return space->deployment_count ? map_get(&e->deployments, name_key(&k, space->id, name)) : NULL;
 }
 
 static bool book_has_queue(const struct version_book *b, const char *deployment, const char *build_id,
@@ -58,10 +42,9 @@ bool deployment_has_pollers(struct engine *e, const struct space *space, const c
 
 /* Takes the state. */
 static struct deployment *deployment_admit(struct engine *e, struct space *space, State__Deployment *st) {
-    struct arena a;
-    arena_init(&a, 64 << 10);
-    struct str key = deployment_key(&a, space->id, st->name);
-    struct deployment *d = key.p ? mem_zalloc(sizeof(*d) + key.n) : NULL;
+    struct name_key k uninitialized;
+    struct str key = name_key(&k, space->id, st->name);
+    struct deployment *d = key.n ? mem_zalloc(sizeof(*d) + key.n) : NULL;
     if (d) {
         memcpy(d + 1, key.p, key.n);
         d->key = str_bytes(d + 1, key.n);
@@ -71,7 +54,6 @@ static struct deployment *deployment_admit(struct engine *e, struct space *space
             d = NULL;
         }
     }
-    arena_done(&a);
     if (!d)
         return NULL;
     d->st = st;

@@ -113,6 +113,23 @@ struct run {
     struct read *read; /* while it is loading */
 };
 
+#define NAME_KEY_BYTES_MAX 2048 /* twice what an id may have */
+
+/* A name in a namespace, as the key of a map. It is looked up without memory of its own: what could not be
+ * looked up would be taken for what is not there. */
+struct name_key {
+    uint8_t bytes[sizeof(struct uuid) + NAME_KEY_BYTES_MAX];
+};
+
+static inline struct str name_key(struct name_key *k, struct uuid namespace_id, const char *name) {
+    size_t n = strlen(name);
+    if (n > NAME_KEY_BYTES_MAX)
+        return STR(""); /* which nothing has */
+    memcpy(k->bytes, namespace_id.b, sizeof(namespace_id));
+    memcpy(k->bytes + sizeof(namespace_id), name, n);
+    return str_bytes(k->bytes, sizeof(namespace_id) + n);
+}
+
 enum current_state { CURRENT_LOADING, CURRENT_NONE, CURRENT_KNOWN };
 
 struct current {
@@ -714,6 +731,9 @@ ProtobufCBinaryData token_for_activity(struct arena *a, const State__Execution *
 ProtobufCBinaryData token_for_query(struct arena *a, const struct space *s, const char *queue,
                                     const char *id);
 ProtobufCBinaryData token_pack(struct arena *a, const ProtobufCMessage *m);
+/* The way back, in the call's arena. What is no token is an error with this code and text. */
+int token_read(struct op *op, const ProtobufCMessageDescriptor *type, const ProtobufCBinaryData *bytes,
+               int code, const char *text, ProtobufCMessage **ret) must_check;
 /* Reads the token and finds its run: op->run, as op_need_run does. */
 int op_need_token_run(struct op *op, const ProtobufCBinaryData *bytes, const char *namespace_name,
                       State__TaskToken **ret) must_check;

@@ -168,9 +168,10 @@ static int reader_page(struct op *op, struct reader *rd) {
 
 static int read_token(struct op *op, const Ws__GetWorkflowExecutionHistoryRequest *req, struct reader *rd) {
     ProtobufCMessage *m;
-    if (wire_decode(&state__history_token__descriptor, pb_bytes(&req->next_page_token), op->call->arena, &m,
-                    NULL) < 0)
-        return err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
+    int rc = token_read(op, &state__history_token__descriptor, &req->next_page_token, ERR_INVALID,
+                        "Invalid NextPageToken.", &m);
+    if (rc < 0)
+        return rc;
     const State__HistoryToken *t = (const State__HistoryToken *)m;
     struct uuid run_id;
     if (t->next_event_id < 1 || t->last_event_id < 0 || t->last_event_id == INT64_MAX ||

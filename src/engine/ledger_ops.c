@@ -94,13 +94,14 @@ static int read_token(struct op *op, const ProtobufCBinaryData *bytes, struct le
     ProtobufCMessage *m;
     if (bytes->len == 0)
         return 0;
-    if (wire_decode(&state__ledger_token__descriptor, pb_bytes(bytes), op->call->arena, &m, NULL) == 0) {
-        const State__LedgerToken *t = (const State__LedgerToken *)m;
-        p->filter.before_id = t->before_id;
-        if (str_eq(pb_bytes(&t->run_id), str_bytes(p->key.run_id.b, sizeof(p->key.run_id.b))))
-            return 0;
-    }
-    return err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
+    int rc =
+        token_read(op, &state__ledger_token__descriptor, bytes, ERR_INVALID, "Invalid NextPageToken.", &m);
+    if (rc < 0)
+        return rc;
+    const State__LedgerToken *t = (const State__LedgerToken *)m;
+    p->filter.before_id = t->before_id;
+    bool is_ours = str_eq(pb_bytes(&t->run_id), str_bytes(p->key.run_id.b, sizeof(p->key.run_id.b)));
+    return is_ours ? 0 : err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
 }
 
 static bool is_time(const Google__Protobuf__Timestamp *t) {

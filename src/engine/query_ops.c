@@ -361,9 +361,9 @@ static void go_answer(struct op *op) {
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0 && !req->task_token.len)
         rc = err_set(&op->err, ERR_INVALID, "Task token not set on request.");
-    if (rc == 0 && wire_decode(&state__query_token__descriptor, pb_bytes(&req->task_token), op->call->arena,
-                               &m, NULL) < 0)
-        rc = err_std(&op->err, ERR_BAD_TOKEN);
+    if (rc == 0)
+        rc = token_read(op, &state__query_token__descriptor, &req->task_token, ERR_BAD_TOKEN,
+                        err_text(ERR_BAD_TOKEN), &m);
     if (rc == 0 && !streq(((State__QueryToken *)m)->namespace_id, space->st->id))
         rc = err_set(&op->err, ERR_INVALID, "Operation requested with a token from a different namespace.");
     struct query *q = rc == 0 ? map_get(&op->e->queries, str_of(((State__QueryToken *)m)->task_id)) : NULL;

@@ -104,6 +104,8 @@ static int rebuild_until(struct op *op, struct step *s, struct str *rest, int64_
         if (rc < 0)
             return rc;
     }
+    if (step_failed(s))
+        return op_out_of_memory(op);
     if (!is_reset_point(s->st, finish_event_id))
         return err_set(&op->err, ERR_INVALID, BAD_POINT_TEXT);
     return 0;
@@ -232,13 +234,14 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
 
 static void reply_reset(struct op *op) {
     Ws__ResetWorkflowExecutionResponse *resp = arena_new(op->call->arena, Ws__ResetWorkflowExecutionResponse);
-    if (!resp) {
+    char *run_id = arena_strdup(op->call->arena, op->run->body->st->run_id);
+    if (!resp || !run_id) {
         (void)op_out_of_memory(op);
         op_fail_durable(op);
         return;
     }
     ws__reset_workflow_execution_response__init(resp);
-    resp->run_id = arena_strdup(op->call->arena, op->run->body->st->run_id);
+    resp->run_id = run_id;
     op_reply_durable(op, &resp->base, (struct str){NULL, 0});
 }
 

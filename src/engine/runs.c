@@ -112,17 +112,14 @@ static bool current_is_idle(const struct current *c) {
 }
 
 void current_forget(struct engine *e, struct run *run) {
-    struct arena a;
-    arena_init(&a, 64 << 10);
-    struct str key = current_key(&a, run->space, run->body->st->workflow_id);
-    struct current *c = key.p ? map_get(&e->currents, key) : NULL;
+    struct name_key k uninitialized;
+    struct current *c = map_get(&e->currents, name_key(&k, run->space->id, run->body->st->workflow_id));
     if (c && c->state == CURRENT_KNOWN && uuid_eq(c->run_id, run->key.run_id)) {
         if (current_is_idle(c))
             current_free(e, c);
         else if (run->is_removed)
             c->state = CURRENT_NONE;
     }
-    arena_done(&a);
 }
 
 static bool body_is_droppable(const struct engine *e, const struct run *run) {

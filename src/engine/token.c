@@ -51,13 +51,23 @@ ProtobufCBinaryData token_for_query(struct arena *a, const struct space *s, cons
     return token_pack(a, &t.base);
 }
 
+int token_read(struct op *op, const ProtobufCMessageDescriptor *type, const ProtobufCBinaryData *bytes,
+               int code, const char *text, ProtobufCMessage **ret) {
+    int rc = wire_decode(type, pb_bytes(bytes), op->call->arena, ret, NULL);
+    if (rc == ERR_NO_MEMORY)
+        return op_out_of_memory(op);
+    return rc < 0 ? err_set(&op->err, code, "%s", text) : 0;
+}
+
 static int read_token(struct op *op, const ProtobufCBinaryData *bytes, const struct space *space,
                       State__TaskToken **ret) {
     ProtobufCMessage *m;
     if (!bytes->len)
         return err_set(&op->err, ERR_INVALID, "Task token not set on request.");
-    if (wire_decode(&state__task_token__descriptor, pb_bytes(bytes), op->call->arena, &m, NULL) < 0)
-        return err_std(&op->err, ERR_BAD_TOKEN);
+    int rc =
+        token_read(op, &state__task_token__descriptor, bytes, ERR_BAD_TOKEN, err_text(ERR_BAD_TOKEN), &m);
+    if (rc < 0)
+        return rc;
     *ret = (State__TaskToken *)m;
     if (!streq((*ret)->namespace_id, space->st->id))
         return err_set(&op->err, ERR_INVALID, "Operation requested with a token from a different namespace.");

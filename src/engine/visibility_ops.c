@@ -206,10 +206,12 @@ static int read_token(struct op *op, const ProtobufCBinaryData *bytes, struct li
     ProtobufCMessage *m;
     if (bytes->len == 0)
         return 0;
-    if (wire_decode(&state__list_token__descriptor, pb_bytes(bytes), op->call->arena, &m, NULL) < 0 ||
-        ((State__ListToken *)m)->run_id.len != sizeof(l->after.run_id.b))
-        return err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
+    int rc = token_read(op, &state__list_token__descriptor, bytes, ERR_INVALID, "Invalid NextPageToken.", &m);
+    if (rc < 0)
+        return rc;
     const State__ListToken *t = (const State__ListToken *)m;
+    if (t->run_id.len != sizeof(l->after.run_id.b))
+        return err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
     l->after.close_us = t->close_us;
     l->after.start_us = t->start_us;
     memcpy(l->after.run_id.b, t->run_id.data, t->run_id.len);

@@ -1,13 +1,20 @@
 /* An engine, its store, and the calls of one input. */
 #include "world.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/fault.h"
 #include "base/mem.h"
+#include "store/sqlite/sqlite_store.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 #include "wire/status.h"
 
 #define CALL_BYTES_MAX ((size_t)16 << 20)
 #define TURNS_MAX 2000
+#define STORE_MS_MAX 20000
 #define DEADLINE_US (60 * USEC_PER_SEC)
 #define BACKFILL_S_MAX 600
 #define RESIDENT_RUNS 2 /* so that runs leave memory and come back */
@@ -27,27 +34,56 @@ static void on_fatal(void *ctx, const char *text) {
     w->is_damaged = true;
 }
 
-void world_boot(struct world *w) {
-    static const char *const namespaces[] = {"default", NULL};
+static void on_wake(void *ctx) {
+    uint64_t one = 1;
+    ensure(write(((struct world *)ctx)->wake_fd, &one, sizeof(one)) == sizeof(one));
+}
+
+static int open_store(struct world *w) {
+    struct sqlite_options o = {.path = w->path, .wake = on_wake, .wake_ctx = w};
+    struct err e = {0};
+    if (w->path)
+        return sqlite_store_open(&o, &w->store, &e);
     ensure(mem_store_open(w->disk, &w->store) == 0);
     mem_store_set_auto(w->store, true);
-    struct engine_config cfg = {.store = w->store,
-                                .seed = 1,
+    return 0;
+}
+
+void world_boot(struct world *w) {
+    static const char *const namespaces[] = {"default", NULL};
+    struct engine_config cfg = {.seed = ++w->seed,
                                 .resident_runs_max = RESIDENT_RUNS,
                                 .namespaces = namespaces,
                                 .retention_us = 86400 * USEC_PER_SEC,
                                 .on_fatal = on_fatal,
                                 .fatal_ctx = w};
     cfg.limits.allows_callbacks = true;
-    ensure(engine_new(&cfg, w->now, on_ready, w, &w->engine) == 0);
+    w->is_ready = false;
+    w->is_damaged = open_store(w) < 0;
+    cfg.store = w->store;
+    if (!w->is_damaged && engine_new(&cfg, w->now, on_ready, w, &w->engine) < 0)
+        w->is_damaged = true;
     w->dispatch.engine = w->engine;
     world_turn(w);
 }
 
-void world_open_on(struct world *w, struct mem_disk *disk) {
-    *w = (struct world){.now = {{WORLD_T0}, {USEC_PER_SEC}}, .dispatch = {.store_name = "memory"}};
+static void world_init(struct world *w) {
+    *w = (struct world){
+        .now = {{WORLD_T0}, {USEC_PER_SEC}}, .dispatch = {.store_name = "memory"}, .wake_fd = -1};
     list_init(&w->open);
     buf_init(&w->token, CALL_BYTES_MAX);
+}
+
+void world_open_file(struct world *w, const char *path) {
+    world_init(w);
+    w->path = path;
+    w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ensure(w->wake_fd >= 0);
+    world_boot(w);
+}
+
+void world_open_on(struct world *w, struct mem_disk *disk) {
+    world_init(w);
     w->disk = disk;
     ensure(w->disk);
     world_boot(w);
@@ -60,27 +96,51 @@ void world_open(struct world *w) {
 
 static void stop(struct world *w) {
     w->dispatch.engine = NULL;
-    mem_store_crash(take(&w->store));
+    if (w->path)
+        store_close(take(&w->store));
+    else
+        mem_store_crash(take(&w->store));
     engine_free(take(&w->engine));
 }
 
 void world_crash(struct world *w) {
+    fault_pause(w->is_calm);
     stop(w);
     world_boot(w);
+    fault_pause(true);
+}
+
+/* What the file's store has done meanwhile; false when it has nothing to say for long. */
+static bool collect(struct world *w) {
+    struct pollfd news = {.fd = w->wake_fd, .events = POLLIN};
+    uint64_t count;
+    if (poll(&news, 1, STORE_MS_MAX) <= 0)
+        return false;
+    ensure(read(w->wake_fd, &count, sizeof(count)) == sizeof(count));
+    store_collect(w->store);
+    return true;
 }
 
 void world_turn(struct world *w) {
+    if (!w->engine)
+        return;
     engine_flush(w->engine);
-    for (int i = 0; i < TURNS_MAX && !w->is_damaged && !engine_idle(w->engine); i++)
+    for (int i = 0; i < TURNS_MAX && !w->is_damaged && !engine_idle(w->engine); i++) {
+        ensure(!w->path || collect(w));
         engine_flush(w->engine);
+    }
     ensure(w->is_damaged || engine_idle(w->engine));
 }
 
 void world_advance(struct world *w, int64_t us) {
+    if (!w->engine)
+        return;
     w->now.wall.us += us;
     w->now.mono.us += us;
+    fault_pause(w->is_calm);
     engine_advance(w->engine, w->now);
     world_turn(w);
+    fault_pause(true);
 }
 
 void world_close(struct world *w) {
@@ -94,8 +154,9 @@ void world_close(struct world *w) {
     stop(w);
     for (struct list *n; (n = list_pop(&w->open));)
         ask_free(container_of(n, struct ask, link));
-    if (w->disk)
-        mem_disk_free(w->disk);
+    mem_disk_free(w->disk);
+    if (w->wake_fd >= 0)
+        close(w->wake_fd);
     buf_done(&w->token);
 }
 
@@ -125,12 +186,16 @@ static void on_reply(struct call *c, const ProtobufCMessage *m, struct str tail)
     struct err e = {0};
     ensure(!a->is_done && m->descriptor == a->method->response);
     a->is_done = true;
+    a->is_doubtful = arena_failed(&a->arena);
+    fault_pause(true);
     buf_init(&packed, CALL_BYTES_MAX);
     wire_encode(&packed, m);
     buf_add_str(&packed, tail);
     ensure(buf_ok(&packed));
-    ensure(wire_decode(m->descriptor, buf_str(&packed), &a->arena, &a->answer, &e) == 0);
-    remember(a->world, a->answer);
+    ensure(wire_decode(m->descriptor, buf_str(&packed), &a->kept, &a->answer, &e) == 0);
+    if (!a->world->is_calm)
+        remember(a->world, a->answer);
+    fault_pause(a->world->is_calm);
 }
 
 static void on_fail(struct call *c, const struct err *e) {
@@ -193,6 +258,7 @@ static struct ask *ask_new(struct world *w, const struct method *m) {
     struct ask *a = mem_zalloc(sizeof(*a));
     ensure(a);
     arena_init(&a->arena, CALL_BYTES_MAX);
+    arena_init(&a->kept, CALL_BYTES_MAX);
     a->call = (struct call){.ops = &ops, .arena = &a->arena, .deadline = {w->now.mono.us + DEADLINE_US}};
     a->world = w;
     a->method = m;
@@ -210,9 +276,11 @@ struct ask *world_ask(struct world *w, const struct method *m, struct str bytes)
     if (!is_askable(m))
         return NULL;
     struct ask *a = ask_new(w, m);
+    fault_pause(w->is_calm); /* what is the server's own work may fail, what is the test's may not */
     int rc = wire_decode(m->request, bytes, &a->arena, &request, &e);
     ensure(rc == 0 || (rc == e.code && e.text[0]));
     if (rc < 0) {
+        fault_pause(true);
         ask_free(a);
         return NULL;
     }
@@ -220,6 +288,10 @@ struct ask *world_ask(struct world *w, const struct method *m, struct str bytes)
     shorten_backfills(request);
     m->fn(&w->dispatch, &a->call, request);
     world_turn(w);
+    /* Lists are read by a thread of the store. */
+    while (w->path && !a->is_done && m->kind == METHOD_UNARY && !w->is_damaged && collect(w))
+        world_turn(w);
+    fault_pause(true);
     return a;
 }
 
@@ -237,5 +309,6 @@ void ask_free(struct ask *a) {
     if (!a->is_done && a->call.op)
         engine_cancel(a->world->engine, &a->call);
     arena_done(&a->arena);
+    arena_done(&a->kept);
     mem_free(a);
 }

@@ -1,4 +1,4 @@
-/* What the fuzz targets of the engine share: an engine on a store in memory, and calls to it by method and
+/* What the fuzz targets of the engine share: an engine on a store, and calls to it by method and
  * bytes.
  *
  * Nothing is kept between inputs. Each call must end exactly once, with an answer of its method's type that
@@ -16,13 +16,17 @@
 #define WORLD_T0 (INT64_C(1767225600) * USEC_PER_SEC)
 
 struct world {
+    const char *path; /* of a SQLite file; NULL: in memory */
+    int wake_fd; /* the file's store has something */
     struct mem_disk *disk;
     struct store *store;
     struct engine *engine;
     struct dispatch dispatch;
     struct now now;
+    uint64_t seed; /* another one for each start: ids must not come again */
     bool is_ready;
     bool is_damaged; /* the engine said that the store cannot be read, or would not start */
+    bool is_calm; /* what is asked is not the script's: no allocation of it fails */
     struct list open; /* asks */
     struct buf token; /* of the last task that was handed out */
     char run_id[64]; /* the last that was named in an answer */
@@ -35,15 +39,20 @@ struct ask {
     const struct method *method;
     struct list link;
     bool is_done;
+    bool is_doubtful; /* answered although its memory had run out: something may be missing */
     int code; /* 0: answered */
-    ProtobufCMessage *answer; /* in the arena; NULL unless answered */
+    struct arena kept;
+    ProtobufCMessage *answer; /* there; NULL unless answered */
 };
 
 void world_open(struct world *w);
 void world_open_on(struct world *w,
                    struct mem_disk *disk); /* owned by the world then; take it back before the close */
+/* On a file of SQLite, which outlives the world. Whether it came up is in is_ready. */
+void world_open_file(struct world *w, const char *path);
 void world_boot(struct world *w); /* on what is on the disk */
-void world_crash(struct world *w); /* what was not committed is gone; open calls fail */
+/* What was not committed is gone and open calls fail; with a file: the server stops and starts. */
+void world_crash(struct world *w);
 void world_turn(struct world *w); /* until nothing is uncommitted */
 void world_advance(struct world *w, int64_t us);
 /* Ends the world: polls are told that the server stops, time passes, every call has ended. */
