@@ -51,7 +51,7 @@ void activity_slot_end(struct activity_slot *s) {
 static void slot_leave(struct activity_slot *s) {
     if (s->is_eager)
         return;
-    slot_next(s, slot_poll, world_delay(s->worker->w, 0, 20 * USEC_PER_MS));
+    slot_next(s, slot_poll, world_delay(s->worker->w, 0, POLL_PAUSE_US));
 }
 
 static void slot_take(struct activity_slot *s, const Ws__PollActivityTaskQueueResponse *m) {
@@ -94,7 +94,7 @@ static void slot_polled(struct rpc *r) {
     }
     const Ws__PollActivityTaskQueueResponse *m = (const void *)r->response;
     if (m->task_token.len == 0)
-        slot_leave(s);
+        slot_next(s, slot_poll, world_leisure(r->w, POLL_PAUSE_US));
     else
         slot_take(s, m);
 }

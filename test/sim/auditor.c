@@ -177,7 +177,7 @@ static void auditor_tick(struct world *w, struct happening *h) {
         else
             desk_read(d, READING_AUDIT, READ_TRIES);
     }
-    world_at(w, &a->tick, TICK_US);
+    world_at(w, &a->tick, w->is_calm ? TICK_US : TICK_US * w->profile.pace);
 }
 
 struct auditor *auditor_new(struct world *w) {
@@ -201,6 +201,7 @@ void auditor_free(struct world *w) {
 
 void auditor_begin(struct world *w) {
     struct auditor *a = w->auditor;
+    world_hurry(w, &a->tick);
     a->quiet_since_us = w->now.mono.us;
     a->unpause_until_us = w->now.mono.us + UNPAUSE_US;
     a->hands_off_until_us = w->now.mono.us + HANDS_OFF_US;

@@ -35,12 +35,38 @@ static const void *bad_completion(struct world *w, struct arena *a) {
     return q;
 }
 
-static const void *bad_describe(struct world *w, struct arena *a) {
+/* A run, asked for in the other namespace. */
+static Common__WorkflowExecution *run_elsewhere(struct world *w, struct arena *a, char **ret_namespace) {
     const struct run_model *run = w->model.in_order[rng_below(&w->rng, w->model.run_count)];
+    *ret_namespace = make_text(a, "%s", other_namespace(make_namespace(a, run->workflow_id)));
+    return make_execution(a, run->workflow_id, run->run_id);
+}
+
+static const void *bad_describe(struct world *w, struct arena *a) {
     Ws__DescribeWorkflowExecutionRequest *q =
         MAKE(a, Ws__DescribeWorkflowExecutionRequest, ws__describe_workflow_execution_request__init);
-    q->namespace_ = make_text(a, "%s", other_namespace(make_namespace(a, run->workflow_id)));
-    q->execution = make_execution(a, run->workflow_id, run->run_id);
+    q->execution = run_elsewhere(w, a, &q->namespace_);
+    return q;
+}
+
+static const void *bad_history(struct world *w, struct arena *a) {
+    Ws__GetWorkflowExecutionHistoryRequest *q =
+        MAKE(a, Ws__GetWorkflowExecutionHistoryRequest, ws__get_workflow_execution_history_request__init);
+    q->execution = run_elsewhere(w, a, &q->namespace_);
+    return q;
+}
+
+static const void *bad_terminate(struct world *w, struct arena *a) {
+    Ws__TerminateWorkflowExecutionRequest *q =
+        MAKE(a, Ws__TerminateWorkflowExecutionRequest, ws__terminate_workflow_execution_request__init);
+    q->workflow_execution = run_elsewhere(w, a, &q->namespace_);
+    return q;
+}
+
+static const void *bad_delete(struct world *w, struct arena *a) {
+    Ws__DeleteWorkflowExecutionRequest *q =
+        MAKE(a, Ws__DeleteWorkflowExecutionRequest, ws__delete_workflow_execution_request__init);
+    q->workflow_execution = run_elsewhere(w, a, &q->namespace_);
     return q;
 }
 
@@ -55,15 +81,15 @@ static const void *bad_signal(struct world *w, struct arena *a) {
 }
 
 const void *bad_request(struct world *w, struct arena *a, enum rpc_kind *ret_kind) {
-    switch (rng_below(&w->rng, 3)) {
-    case 0:
-        *ret_kind = RPC_complete_activity;
-        return bad_completion(w, a);
-    case 1:
-        *ret_kind = RPC_describe_workflow;
-        return bad_describe(w, a);
-    default:
-        *ret_kind = RPC_signal_workflow;
-        return bad_signal(w, a);
-    }
+    static const struct {
+        enum rpc_kind kind;
+        const void *(*make)(struct world *w, struct arena *a);
+    } kinds[] = {
+        {RPC_complete_activity, bad_completion}, {RPC_describe_workflow, bad_describe},
+        {RPC_signal_workflow, bad_signal},       {RPC_get_history, bad_history},
+        {RPC_terminate_workflow, bad_terminate}, {RPC_delete_workflow, bad_delete},
+    };
+    size_t i = (size_t)rng_below(&w->rng, ARRAY_LEN(kinds));
+    *ret_kind = kinds[i].kind;
+    return kinds[i].make(w, a);
 }

@@ -232,7 +232,7 @@ static void batcher_ended(struct rpc *r) {
         saw_job(b, (const void *)r->response);
     else if (r->outcome == RPC_OK || is_there || is_over)
         b->task = TASK_LOOK;
-    world_at(b->w, &b->act, b->job ? world_delay(b->w, 0, LOOK_US) : world_delay(b->w, 0, THINK_US));
+    world_at(b->w, &b->act, b->job ? world_delay(b->w, 0, LOOK_US) : world_leisure(b->w, THINK_US));
 }
 
 static void batcher_act(struct world *w, struct happening *h) {
@@ -240,7 +240,7 @@ static void batcher_act(struct world *w, struct happening *h) {
     if (!b->job && b->is_resting)
         return;
     if (!b->job && !batcher_choose(b)) {
-        world_at(w, h, world_delay(w, USEC_PER_SEC, THINK_US));
+        world_at(w, h, USEC_PER_SEC + world_leisure(w, THINK_US));
         return;
     }
     if (b->task == TASK_START && !b->job->sent_wall_us)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 REPEAT_SEEDS = range(1, 4)
-PROFILES = ["calm", "crash", "clock", "network", "worker"]
+PROFILES = ["calm", "crash", "clock", "network", "worker", "years"]
 
 
 class Checks:

@@ -298,7 +298,7 @@ static void client_act(struct world *w, struct happening *h) {
         client_ask(c, ERRAND_BAD, run);
     else if (c->errand_count < ERRANDS_MAX)
         client_choose(c);
-    world_at(w, &c->act, world_delay(w, 0, THINK_US));
+    world_at(w, &c->act, world_leisure(w, THINK_US));
 }
 
 struct client *clients_new(struct world *w) {

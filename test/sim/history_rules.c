@@ -15,6 +15,8 @@
 #include "update.h"
 #include "world.h"
 
+#define TIMER_LATE_US (5 * USEC_PER_SEC)
+
 void payload_text(const Common__Payloads *p, char *ret, size_t size) {
     size_t n = 0;
     if (p && p->n_payloads > 0) {
@@ -224,6 +226,18 @@ static void note_timer_cancelled(struct run_model *run, const History__HistoryEv
         run->timers[n].is_done = true;
 }
 
+/* G7: nor later than a slow disk and a late loop explain, while the server is up. */
+static void check_timer_not_late(struct world *w, const struct run_model *run, const History__HistoryEvent *e,
+                                 int64_t due_us) {
+    int64_t fired_us = event_time_us(e->event_time);
+    if (world_clock_jumped(w) || run->is_copy || world_was_troubled(w, due_us - TIMER_LATE_US, fired_us))
+        return;
+    w->tally.timers++;
+    if (fired_us > due_us + TIMER_LATE_US)
+        world_fail(w, "timer_not_late", "run=%s event=%" PRId64 " fires %" PRId64 " us late", run->run_id,
+                   e->event_id, fired_us - due_us);
+}
+
 /* G7: a timer does not fire early by the wall clock that history records, and fires once. */
 static void check_timer_not_early(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
     uint32_t n = program_number(e->timer_fired_event_attributes->timer_id);
@@ -237,6 +251,7 @@ static void check_timer_not_early(struct world *w, struct run_model *run, const 
     if (early_us > 0)
         world_fail(w, "timer_not_early", "run=%s event=%" PRId64 " fires %" PRId64 " us early", run->run_id,
                    e->event_id, early_us);
+    check_timer_not_late(w, run, e, run->timers[n].due_us);
 }
 
 /* G9: a signal that is sent again with its request id is recorded once. */

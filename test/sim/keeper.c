@@ -176,7 +176,7 @@ static void keeper_ended(struct rpc *r) {
     if (k->end != END_NOT)
         keeper_end_step(k);
     k->request_id[0] = '\0';
-    world_at(k->w, &k->act, k->end != END_NOT ? USEC_PER_SEC : world_delay(k->w, 0, THINK_US));
+    world_at(k->w, &k->act, k->end != END_NOT ? USEC_PER_SEC : world_leisure(k->w, THINK_US));
 }
 
 /* choices */
@@ -188,7 +188,7 @@ static void keeper_meet(struct keeper *k) {
     k->l = k->ledgers[k->ledger_count++] = l;
     snprintf(l->schedule_id, sizeof(l->schedule_id), "%s/s%u%zu", k->number % 2 ? "other" : "default",
              k->number, k->ledger_count);
-    bool is_sparse = k->w->profile.one_in[FAULT_wall_leap] > 0;
+    bool is_sparse = profile_is_sparse(&k->w->profile);
     l->jitter_us = rng_chance(r, 2) ? (int64_t)rng_below(r, 10 * USEC_PER_SEC) : 0;
     l->catchup_us =
         (10 + (int64_t)rng_below(r, is_sparse && rng_chance(r, 2) ? 3 * 86400 : 50)) * USEC_PER_SEC;
@@ -276,7 +276,7 @@ static void keeper_draw_holidays(struct keeper *k) {
 static void keeper_draw_backfill(struct keeper *k) {
     struct ledger_model *l = k->l;
     struct rng *r = &k->w->rng;
-    bool is_sparse = k->w->profile.one_in[FAULT_wall_leap] > 0;
+    bool is_sparse = profile_is_sparse(&k->w->profile);
     int64_t from_s = k->w->now.wall.us / USEC_PER_SEC - 5400 + (int64_t)rng_below(r, 7200);
     l->backfills[l->backfill_count++] =
         (struct backfill_model){.from_s = from_s,
@@ -296,7 +296,7 @@ static void keeper_prepare(struct keeper *k) {
     if (replaces || k->task == KEEP_UNPAUSE)
         l->pause_acked_us = 0;
     if (k->task == KEEP_CHANGE) {
-        k->spec = draw_spec(&k->w->rng, k->w->profile.one_in[FAULT_wall_leap] > 0, now_us / USEC_PER_SEC);
+        k->spec = draw_spec(&k->w->rng, profile_is_sparse(&k->w->profile), now_us / USEC_PER_SEC);
         ledger_begin_era(l, &k->spec, now_us);
     }
     if (k->task == KEEP_PAUSE)
@@ -372,6 +372,7 @@ void keepers_free(struct world *w) {
 void keepers_rest(struct world *w) {
     for (unsigned i = 0; i < KEEPER_COUNT; i++) {
         w->keepers[i].is_resting = true;
+        world_hurry(w, &w->keepers[i].act);
         w->keepers[i].lone_until_us = w->now.mono.us + world_delay(w, 0, LONE_US);
     }
 }

@@ -10,7 +10,8 @@
 #define STEPS_DEFAULT 20000
 
 static const char help_text[] =
-    "usage: sim [--seed N | --seeds A..B] [--steps S] [--jobs J] [--profile NAME] [--first] [--trace]\n"
+    "usage: sim [--seed N | --seeds A..B] [--steps S | --days D] [--jobs J] [--profile NAME] [--first] "
+    "[--trace]\n"
     "\n"
     "Runs the real engine in a simulated world of clients, workers, crashes and clocks.\n"
     "The same seed gives the same world; a failure prints the line that reproduces it.\n"
@@ -18,6 +19,7 @@ static const char help_text[] =
     "  --seed N        one world (default 1)\n"
     "  --seeds A..B    a world for each seed, then totals and 'N passed, M failed'\n"
     "  --steps S       steps before the calm phase (default 20000)\n"
+    "  --days D        or so many days of simulated time, for the profile years\n"
     "  --jobs J        worlds at the same time (default 1)\n"
     "  --profile NAME  " PROFILE_NAMES " (default swarm)\n"
     "  --first         stop at the first world that fails\n"
@@ -63,6 +65,8 @@ static bool parse_valued(struct fleet *f, const char *name, const char *value, b
         *many = true;
     } else if (streq(name, "--steps")) {
         f->cfg.steps = parse_number(str_of(value), value);
+    } else if (streq(name, "--days")) {
+        f->cfg.sim_us = (int64_t)parse_number(str_of(value), value) * 86400 * USEC_PER_SEC;
     } else if (streq(name, "--jobs")) {
         f->jobs = (unsigned)parse_number(str_of(value), value);
         if (f->jobs < 1 || f->jobs > FLEET_JOBS_MAX)

@@ -16,6 +16,8 @@ static const struct fault_info fault_table[FAULT_COUNT] = {
 #undef FAULT
 };
 
+#define YEARS_PACE 1000000 /* a client does something a few times a day */
+
 #define CLASS(c) (UINT32_C(1) << CLASS_##c)
 
 static const struct {
@@ -36,6 +38,10 @@ const char *fault_name(enum fault f) {
 
 bool profile_jumps(const struct profile *p) {
     return p->one_in[FAULT_wall_jump] > 0 || p->one_in[FAULT_wall_leap] > 0;
+}
+
+bool profile_is_sparse(const struct profile *p) {
+    return p->one_in[FAULT_wall_leap] > 0 || p->pace > 1;
 }
 
 static void profile_draw_size(struct profile *p, struct rng *r) {
@@ -66,8 +72,14 @@ static void profile_draw_swarm(struct profile *p, struct rng *r) {
 }
 
 int profile_draw(struct profile *p, const char *name, struct rng *r) {
-    *p = (struct profile){0};
+    *p = (struct profile){.pace = 1};
     profile_draw_size(p, r);
+    if (streq(name, "years")) {
+        p->pace = YEARS_PACE;
+        p->has_versions = false; /* one that drains is looked at every few seconds */
+        profile_draw_swarm(p, r);
+        return 0;
+    }
     if (streq(name, "swarm")) {
         profile_draw_swarm(p, r);
         return 0;

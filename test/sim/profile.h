@@ -25,7 +25,7 @@ enum fault {
     FAULT_COUNT,
 };
 
-#define PROFILE_NAMES "swarm calm crash clock network worker"
+#define PROFILE_NAMES "swarm calm crash clock network worker years"
 
 struct profile {
     uint32_t one_in[FAULT_COUNT]; /* 0: never */
@@ -33,6 +33,7 @@ struct profile {
     unsigned worker_count;
     size_t resident_runs_max;
     size_t queue_tasks_max;
+    int64_t pace; /* how many times as long as usual everybody outside takes; 1 but where years pass */
     bool has_versions; /* workers of one namespace are of two versions */
     unsigned store_lag; /* how many steps in so many leave the store waiting */
 };
@@ -42,3 +43,5 @@ const char *fault_name(enum fault f);
 int profile_draw(struct profile *p, const char *name, struct rng *r) must_check;
 /* Whether the calendar clock may jump. */
 bool profile_jumps(const struct profile *p);
+/* Whether days may pass between two things that happen: what is due often would be all that does. */
+bool profile_is_sparse(const struct profile *p);

@@ -57,10 +57,14 @@ void report_print_tally(const struct report *rep) {
 }
 
 static void report_print_failure(const struct report *rep, const struct world_config *cfg) {
-    printf("FAIL seed=%" PRIu64 " steps=%" PRIu64
-           " profile=%s check=%s detail=%s; reproduce: build/sim --seed %" PRIu64 " --steps %" PRIu64
-           " --profile %s --trace\n",
-           rep->seed, cfg->steps, cfg->profile, rep->check, rep->detail, rep->seed, cfg->steps, cfg->profile);
+    char until[48];
+    if (cfg->sim_us)
+        snprintf(until, sizeof(until), "--days %" PRId64, cfg->sim_us / USEC_PER_SEC / 86400);
+    else
+        snprintf(until, sizeof(until), "--steps %" PRIu64, cfg->steps);
+    printf("FAIL seed=%" PRIu64 " profile=%s check=%s detail=%s; reproduce: build/sim --seed %" PRIu64
+           " %s --profile %s --trace\n",
+           rep->seed, cfg->profile, rep->check, rep->detail, rep->seed, until, cfg->profile);
 }
 
 void report_print(const struct report *rep, const struct world_config *cfg) {

@@ -113,9 +113,15 @@ int64_t worker_delay(const struct worker *worker, int64_t delay_us) {
 }
 
 void workers_revive(struct world *w) {
-    for (unsigned i = 0; i < w->profile.worker_count; i++)
-        if (!w->workers[i].is_alive)
-            world_at(w, &w->workers[i].rebirth, 0);
+    for (unsigned i = 0; i < w->profile.worker_count; i++) {
+        struct worker *worker = &w->workers[i];
+        if (!worker->is_alive)
+            world_at(w, &worker->rebirth, 0);
+        for (unsigned k = 0; k < worker->workflow_slot_count; k++)
+            world_hurry(w, &worker->workflow_slots[k].next);
+        for (unsigned k = 0; k < worker->activity_slot_count; k++)
+            world_hurry(w, &worker->activity_slots[k].next);
+    }
 }
 
 static void worker_init(struct world *w, struct worker *worker, unsigned index) {

@@ -11,6 +11,7 @@
 
 #define WORKER_QUEUE "work"
 #define WORKER_CACHE_MAX 24
+#define POLL_PAUSE_US (20 * USEC_PER_MS)
 
 struct activity_slot;
 struct workflow_slot;
@@ -43,7 +44,7 @@ void workers_kill_one(struct world *w);
 void workers_hang_one(struct world *w);
 /* A delay of what a worker does, longer while it hangs. */
 int64_t worker_delay(const struct worker *worker, int64_t delay_us);
-void workers_revive(struct world *w); /* all of them, for the calm phase */
+void workers_revive(struct world *w); /* all of them, for the calm phase, and none is idle any more */
 
 /* Tasks that came with an answer; without a free slot they are left lying until their time is up. */
 void worker_give_activity(struct worker *worker, const Ws__PollActivityTaskQueueResponse *task);

@@ -70,7 +70,7 @@ void workflow_slot_end(struct workflow_slot *s) {
 static void slot_leave(struct workflow_slot *s) {
     s->task = NULL;
     if (!s->is_eager)
-        slot_next(s, slot_poll, world_delay(s->worker->w, 0, 20 * USEC_PER_MS));
+        slot_next(s, slot_poll, world_delay(s->worker->w, 0, POLL_PAUSE_US));
 }
 
 static void slot_polled(struct rpc *r) {
@@ -82,7 +82,7 @@ static void slot_polled(struct rpc *r) {
     }
     const Ws__PollWorkflowTaskQueueResponse *m = (const void *)r->response;
     if (m->task_token.len == 0)
-        slot_leave(s);
+        slot_next(s, slot_poll, world_leisure(r->w, POLL_PAUSE_US));
     else
         slot_take(s, m);
 }

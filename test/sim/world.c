@@ -25,6 +25,7 @@
 
 #define AGENDA_MAX (1u << 20)
 #define STORE_PATIENCE_US (20 * USEC_PER_MS)
+#define STORE_SLOW_US USEC_PER_SEC
 #define IDLE_TURNS_MAX 2000
 #define CALM_STEPS_MAX 500000
 #define CALM_US_MAX (INT64_C(6) * 3600 * USEC_PER_SEC)
@@ -73,6 +74,17 @@ bool world_was_troubled(const struct world *w, int64_t from_us, int64_t to_us) {
 int64_t world_delay(struct world *w, int64_t min_us, int64_t max_us) {
     uint64_t span = (uint64_t)(max_us - min_us) + 1;
     return min_us + (int64_t)rng_below(&w->rng, 1 + rng_below(&w->rng, span));
+}
+
+int64_t world_leisure(struct world *w, int64_t max_us) {
+    return world_delay(w, 0, w->is_calm ? max_us : max_us * w->profile.pace);
+}
+
+void world_hurry(struct world *w, struct happening *h) {
+    if (!heap_has(&h->node) || w->profile.pace == 1)
+        return;
+    world_not(w, h);
+    world_at(w, h, 0);
 }
 
 void world_fail(struct world *w, const char *check, const char *fmt, ...) {
@@ -241,6 +253,11 @@ static bool world_store_is_quick(struct world *w) {
     return false;
 }
 
+static void world_wait_for_store(struct world *w) {
+    world_set_time(w, w->now.mono.us + world_delay(w, 1, STORE_SLOW_US));
+    server_tell_time(w);
+}
+
 static void world_step(struct world *w) {
     w->step++;
     world_disturb(w);
@@ -253,6 +270,8 @@ static void world_step(struct world *w) {
     bool may_wait = w->profile.store_lag > 0 && rng_below(&w->rng, 8) < w->profile.store_lag;
     if (server_store_work(w) > 0 && (is_far || !may_wait) && world_store_is_quick(w))
         server_store_step(w);
+    else if (server_store_work(w) > 0 && next_us - w->now.mono.us > STORE_SLOW_US)
+        world_wait_for_store(w); /* the disk is slow, and nothing else happens meanwhile */
     else
         world_move_on(w, wake_us);
     server_step(w);
@@ -284,9 +303,13 @@ static void world_expect_progress(struct world *w) {
                    w->tally.completed, w->tally.oks, w->tally.calls);
 }
 
+static bool world_goes_on(const struct world *w) {
+    return w->cfg.sim_us ? w->now.mono.us < w->cfg.sim_us : w->step < w->cfg.steps;
+}
+
 bool world_run(struct world *w) {
     server_start(w);
-    while (w->step < w->cfg.steps && !w->failure.is_set)
+    while (world_goes_on(w) && !w->failure.is_set)
         world_step(w);
     if (!w->failure.is_set)
         world_calm_down(w);

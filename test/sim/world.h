@@ -39,7 +39,8 @@ struct failure {
 
 struct world_config {
     uint64_t seed;
-    uint64_t steps;
+    uint64_t steps; /* before the calm phase */
+    int64_t sim_us; /* the same by the clock; 0: steps count */
     const char *profile;
     bool trace;
 };
@@ -94,5 +95,9 @@ void world_note_trouble(struct world *w);
 bool world_was_troubled(const struct world *w, int64_t from_us, int64_t to_us);
 /* A delay between min and max, in microseconds, more often short than long. */
 int64_t world_delay(struct world *w, int64_t min_us, int64_t max_us);
+/* The same for somebody outside who has nothing to do until then: longer where years pass. */
+int64_t world_leisure(struct world *w, int64_t max_us);
+/* It happens now if it was waiting for that, as after a long leisure. */
+void world_hurry(struct world *w, struct happening *h);
 /* Remembers the first failure; the world stops at the end of the step. */
 void world_fail(struct world *w, const char *check, const char *fmt, ...) printf_like(3, 4);
