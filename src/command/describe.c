@@ -39,14 +39,9 @@ static enum command_exit find_end(struct command *c, const Workflow__WorkflowExe
     return code;
 }
 
-static enum command_exit show_card(struct command *c, const ProtobufCMessage *m, const ProtobufCMessage *end,
-                                   struct buf *out) {
+static enum command_exit show_end(struct command *c, const ProtobufCMessage *end, struct buf *out) {
     struct buf why cleanup(buf_done);
     struct object o;
-    if (view_card(c, c->rule->columns, m, out) < 0)
-        return COMMAND_REFUSED;
-    if (!end)
-        return COMMAND_DONE;
     buf_init(&why, COMMAND_MEMORY_MAX);
     add_why(&why, end);
     object_init(&o, c);
@@ -55,6 +50,13 @@ static enum command_exit show_card(struct command *c, const ProtobufCMessage *m,
     if (o.rows.count)
         buf_add_u8(out, '\n');
     return object_print(&o, out);
+}
+
+static enum command_exit show_card(struct command *c, const ProtobufCMessage *m, const ProtobufCMessage *end,
+                                   struct buf *out) {
+    if (view_card(c, c->rule->columns, m, out) < 0)
+        return COMMAND_REFUSED;
+    return end ? show_end(c, end, out) : COMMAND_DONE;
 }
 
 enum command_exit describe_run(struct command *c, struct buf *out) {
