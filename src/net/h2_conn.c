@@ -261,6 +261,13 @@ void conn_begin_drain(struct h2_conn *c) {
     server_mark_dirty(c->server, c);
 }
 
+void conn_evict(struct h2_conn *c) {
+    /* Whether the goodbye fits the socket does not matter: the end of the connection says the same. */
+    if (!c->is_over && nghttp2_session_terminate_session(c->session, NGHTTP2_NO_ERROR) == 0)
+        (void)conn_pump(c);
+    conn_free(c);
+}
+
 static int conn_watch(struct h2_conn *c) {
     struct event_base *base = loop_base(c->server->loop);
     if (event_assign(&c->read_event, base, c->fd, EV_READ | EV_PERSIST, conn_on_readable, c) < 0 ||

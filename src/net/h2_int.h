@@ -155,6 +155,7 @@ void conn_free(struct h2_conn *c); /* whatever is unanswered is cancelled or los
 void conn_flush(struct h2_conn *c); /* may free c */
 void conn_sweep(struct h2_conn *c, int64_t now_us); /* may free c */
 void conn_begin_drain(struct h2_conn *c);
+void conn_evict(struct h2_conn *c); /* says goodbye and frees it, without waiting for the peer */
 
 /* h2_session.c */
 int session_shared_new(nghttp2_session_callbacks **ret_callbacks, nghttp2_option **ret_option) must_check;

@@ -6,7 +6,8 @@
  * at the time limits.
  *
  * When descriptors run out the listener rests for a moment; when there are too
- * many connections new ones are closed at once. Draining ends the listener,
+ * many connections a silent one makes room for a new one, or else that is closed
+ * at once. Draining ends the listener,
  * tells each peer to go elsewhere, and calls on_idle when the last is gone. */
 #include "net/h2_int.h"
 
@@ -98,12 +99,29 @@ static void peer_format(const struct sockaddr *addr, char text[static PEER_TEXT_
     (void)snprintf(text, PEER_TEXT_MAX, "%s:%u", host, port); /* always fits */
 }
 
+/* Whoever only keeps a connection must not keep others out. */
+static void server_make_room(struct h2_server *s) {
+    int64_t silent_since_us = host_now().mono.us - LIMIT_MAKE_ROOM_US;
+    struct h2_conn *idle = NULL;
+    list_for(&s->conns, n) {
+        struct h2_conn *c = conn_of(n);
+        if (!c->request_count && c->read_us < silent_since_us) {
+            silent_since_us = c->read_us;
+            idle = c;
+        }
+    }
+    if (idle)
+        conn_evict(idle);
+}
+
 static void server_on_accept(struct evconnlistener unused_arg *listener, evutil_socket_t fd,
                              struct sockaddr *addr, int unused_arg addr_len, void *ctx) {
     struct h2_server *s = ctx;
     struct h2_conn *c;
     char peer[PEER_TEXT_MAX];
     peer_format(addr, peer);
+    if (s->conn_count >= s->conn_max)
+        server_make_room(s);
     bool is_full = s->conn_count >= s->conn_max;
     if (is_full || conn_new(s, fd, peer, &c) < 0) {
         server_log_peer(s, LOG_connection_refused, peer, is_full ? "connections" : "memory");

@@ -9,8 +9,11 @@
  *
  * evhttp neither limits the number of its connections nor tells when one
  * ends. So we hold a reference to each connection's bufferevent: evhttp takes
- * its callbacks off when it is done with one, and a sweep finds those. At the
- * maximum the listener is switched off until a sweep has found room.
+ * its callbacks off when it is done with one, and a sweep finds those. The
+ * descriptor is closed with our reference and not before: it would be used again
+ * while the loop still watches it for what was there. At the
+ * maximum the listener is switched off until a sweep has found room, and those
+ * who are slow to ask are cut off.
  *
  * Malformed or oversize requests are answered by evhttp itself (400, 413). */
 #include "net/http1.h"
@@ -36,15 +39,23 @@
 #define IO_TIMEOUT_S 15 /* for one read or write; also how long an idle connection is kept */
 #define CONNECTIONS_MAX 128 /* a page and its API calls, some probes; well below the usual 1024 files */
 #define SWEEP_US (100 * USEC_PER_MS)
+#define PATIENCE_US                                                                                          \
+    (5 * USEC_PER_SEC) /* for a whole request, or the next one, while others wait for a place */
+#define PATIENCE_SENDING_US (60 * USEC_PER_SEC) /* the same for taking an answer */
 #define HTTP_INTERNAL_ERROR 500
+
+struct place {
+    struct bufferevent *connection;
+    int64_t since_us; /* when it was taken, or asked the last time */
+};
 
 struct http1_server {
     struct evhttp *http;
     struct evconnlistener *listener; /* owned by http */
     struct http1_handler handler;
-    struct timer *sweep_timer; /* runs while the listener is switched off, and while it drains */
-    struct bufferevent *connections[CONNECTIONS_MAX];
-    size_t connection_count;
+    struct timer *sweep_timer; /* runs while there are connections, and while it drains */
+    struct place places[CONNECTIONS_MAX];
+    size_t place_count;
     uint16_t port;
     struct list waiting; /* http1_later.link */
     void (*on_idle)(void *ctx); /* while it drains */
@@ -129,6 +140,10 @@ bool http1_add_header(const struct http1_request *q, const char *name, struct st
     return ok;
 }
 
+static struct bufferevent *connection_of(struct evhttp_request *req) {
+    return evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+}
+
 /* Requests that are answered later. */
 
 static void later_free(struct http1_later *l) {
@@ -153,7 +168,7 @@ static void on_closed(evutil_socket_t fd unused_arg, short what unused_arg, void
 
 struct http1_later *http1_take(const struct http1_request *q, void (*on_gone)(void *ctx), void *ctx) {
     struct http1_exchange *x = q->exchange;
-    struct bufferevent *connection = evhttp_connection_get_bufferevent(evhttp_request_get_connection(x->req));
+    struct bufferevent *connection = connection_of(x->req);
     struct http1_later *l = mem_zalloc(sizeof(*l));
     ensure(!x->is_taken);
     if (!l)
@@ -230,8 +245,16 @@ void http1_end(struct http1_later *l) {
 
 /* Requests. */
 
+static void note_request(struct http1_server *s, struct evhttp_request *req) {
+    const struct bufferevent *connection = connection_of(req);
+    for (size_t i = 0; i < s->place_count; i++)
+        if (s->places[i].connection == connection)
+            s->places[i].since_us = host_now().mono.us;
+}
+
 static void on_evhttp(struct evhttp_request *req, void *ctx) {
     struct http1_server *s = ctx;
+    note_request(s, req);
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     struct evbuffer *in = evhttp_request_get_input_buffer(req);
     size_t len = evbuffer_get_length(in);
@@ -264,18 +287,44 @@ static bool is_over(struct bufferevent *connection) {
 
 static void sweep(struct http1_server *s) {
     size_t kept = 0;
-    for (size_t i = 0; i < s->connection_count; i++) {
-        if (is_over(s->connections[i]))
-            (void)bufferevent_decref(s->connections[i]); /* whether that freed it does not matter */
+    for (size_t i = 0; i < s->place_count; i++) {
+        if (is_over(s->places[i].connection))
+            (void)bufferevent_decref(s->places[i].connection); /* whether that freed it does not matter */
         else
-            s->connections[kept++] = s->connections[i];
+            s->places[kept++] = s->places[i];
     }
-    s->connection_count = kept;
+    s->place_count = kept;
+}
+
+static bool is_sending(const struct place *p) {
+    return evbuffer_get_length(bufferevent_get_output(p->connection)) > 0;
+}
+
+/* A handler has its request and will answer. */
+static bool is_waiting(const struct http1_server *s, const struct place *p) {
+    list_for(&s->waiting, n) {
+        const struct http1_later *l = container_of(n, struct http1_later, link);
+        if (evhttp_request_get_connection(l->req) && connection_of(l->req) == p->connection)
+            return true;
+    }
+    return false;
+}
+
+/* All places are taken: those who take their time over a request, or keep a connection for the next one, lose
+ * theirs. A peer could hold one for ever by a byte now and then. */
+static void evict(struct http1_server *s) {
+    int64_t now_us = host_now().mono.us;
+    for (size_t i = 0; i < s->place_count; i++) {
+        const struct place *p = &s->places[i];
+        int64_t patience_us = is_sending(p) ? PATIENCE_SENDING_US : PATIENCE_US;
+        if (now_us - p->since_us > patience_us && !is_waiting(s, p))
+            (void)shutdown(bufferevent_getfd(p->connection), SHUT_RDWR); /* evhttp sees the end of it */
+    }
 }
 
 static bool is_idle(const struct http1_server *s) {
-    for (size_t i = 0; i < s->connection_count; i++)
-        if (evbuffer_get_length(bufferevent_get_output(s->connections[i])) > 0)
+    for (size_t i = 0; i < s->place_count; i++)
+        if (is_sending(&s->places[i]))
             return false;
     return list_empty(&s->waiting);
 }
@@ -288,10 +337,12 @@ static void on_sweep(void *ctx) {
         s->on_idle = NULL;
         on_idle(s->idle_ctx);
     }
-    bool is_full = s->connection_count == CONNECTIONS_MAX;
-    if (!is_full)
+    bool is_full = s->place_count == CONNECTIONS_MAX;
+    if (is_full)
+        evict(s);
+    else
         evconnlistener_enable(s->listener);
-    if (is_full || s->on_idle)
+    if (s->place_count || s->on_idle)
         timer_set(s->sweep_timer, SWEEP_US);
 }
 
@@ -307,15 +358,14 @@ static struct bufferevent *on_connection(struct event_base *base, void *ctx) {
     sweep(s);
     /* A full list: libevent had accepted one more before it saw that the listener is off. */
     struct bufferevent *connection =
-        s->connection_count < CONNECTIONS_MAX ? bufferevent_socket_new(base, -1, 0) : NULL;
+        s->place_count < CONNECTIONS_MAX ? bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE) : NULL;
     if (!connection)
         return NULL;
     bufferevent_incref(connection);
-    s->connections[s->connection_count++] = connection;
-    if (s->connection_count == CONNECTIONS_MAX) {
+    s->places[s->place_count++] = (struct place){connection, host_now().mono.us};
+    if (s->place_count == CONNECTIONS_MAX)
         evconnlistener_disable(s->listener);
-        timer_set(s->sweep_timer, SWEEP_US);
-    }
+    timer_set(s->sweep_timer, SWEEP_US);
     return connection;
 }
 

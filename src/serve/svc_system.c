@@ -1,7 +1,7 @@
 /* What the server says about itself: system, cluster, health. Answered at once.
  *
  * Texts are copied into the call's arena, because the generated structs have
- * no const; one that does not fit any more is left out of the answer. */
+ * no const; without memory for one there is no answer. */
 #include "engine/call.h"
 #include "health.pb-c.h"
 #include "operatorservice.pb-c.h"
@@ -30,6 +30,16 @@ static const Ws__GetSystemInfoResponse__Capabilities capabilities = {
     .nexus = false,
 };
 
+static void reply(struct call *c, const ProtobufCMessage *m) {
+    struct err e;
+    if (!arena_failed(c->arena)) {
+        call_reply(c, m);
+        return;
+    }
+    (void)err_std(&e, ERR_NO_MEMORY);
+    call_fail(c, &e);
+}
+
 void method_get_system_info(struct dispatch *d unused_arg, struct call *c,
                             const ProtobufCMessage *req unused_arg) {
     Ws__GetSystemInfoResponse r;
@@ -37,7 +47,7 @@ void method_get_system_info(struct dispatch *d unused_arg, struct call *c,
     Ws__GetSystemInfoResponse__Capabilities caps = capabilities;
     r.server_version = arena_strdup(c->arena, RONDO_VERSION);
     r.capabilities = &caps;
-    call_reply(c, &r.base);
+    reply(c, &r.base);
 }
 
 void method_get_cluster_info(struct dispatch *d, struct call *c, const ProtobufCMessage *req unused_arg) {
@@ -50,7 +60,7 @@ void method_get_cluster_info(struct dispatch *d, struct call *c, const ProtobufC
     r.visibility_store = arena_strdup(c->arena, d->store_name);
     r.initial_failover_version = 1;
     r.failover_version_increment = 10;
-    call_reply(c, &r.base);
+    reply(c, &r.base);
 }
 
 /* One: this server. A page behind it is empty. */
@@ -65,7 +75,7 @@ void method_list_clusters(struct dispatch *d unused_arg, struct call *c, const P
     self.is_connection_enabled = true;
     r.clusters = all;
     r.n_clusters = ((const Ops__ListClustersRequest *)req)->next_page_token.len ? 0 : ARRAY_LEN(all);
-    call_reply(c, &r.base);
+    reply(c, &r.base);
 }
 
 static bool is_known_service(const ProtobufCMessage *req) {

@@ -1,58 +1,36 @@
 /* Attacks on a running server, one function each.
  *
- *   h2_abuse --server build/rondo [--filter WORD]
+ *   h2_abuse --server build/rondo [--filter WORD] [--scale N]
  *
  * An attack passes when the server did with the offender what it should (closed
- * the connection, answered with an error, or let it wait), when a good client on
- * a new connection is then answered while the attacker's connections are still
- * open, and when the server's memory grew by no more than GROWTH_KIB_MAX. */
+ * the connection, answered with an error, or let it wait), when a good client in
+ * another process was answered all the while, on a new connection each time, and
+ * again at the end while the attacker's connections are still open, and when the
+ * server's memory grew by no more than it may. --scale makes the crowds larger:
+ * 10 is ten thousand silent connections, 50 is a million polls. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "crowd.h"
 #include "peer.h"
 #include "victim.h"
+#include "witness.h"
 
 #define GROWTH_KIB_MAX (64 * 1024)
-#define HELD_MAX 1200
+/* At any scale: a parked call costs about 4 KiB and the engine has room for so many, a silent connection
+ * about 12. */
+#define POLLS_KIB_MAX (768 * 1024)
+#define IDLE_KIB_MAX (256 * 1024)
 #define KIB 1024u
 #define MIB (1024u * KIB)
 #define WINDOW_OPEN 0x7fffffffu
 
 enum { GRPC_RESOURCE_EXHAUSTED = 8, GRPC_UNIMPLEMENTED = 12 };
-
-struct scene {
-    uint16_t port;
-    int held[HELD_MAX]; /* connections that stay open until the attack is judged */
-    size_t held_count;
-};
-
-/* The attacker's own needs. */
-
-static int scene_dial(struct scene *s) {
-    ensure(s->held_count < HELD_MAX);
-    int fd = peer_dial(s->port);
-    if (fd >= 0)
-        s->held[s->held_count++] = fd;
-    return fd;
-}
-
-/* A new connection on which b has been sent; b is empty again. */
-static int scene_send(struct scene *s, struct buf *b) {
-    ensure(buf_ok(b));
-    int fd = scene_dial(s);
-    bool ok = fd >= 0 && peer_send(fd, buf_str(b));
-    buf_clear(b);
-    return ok ? fd : -1;
-}
-
-static void scene_clear(struct scene *s) {
-    while (s->held_count)
-        close(s->held[--s->held_count]);
-}
 
 /* Sends the same bytes again and again, until `total` of them went or the server hung up. */
 static void pour(int fd, struct str bytes, size_t total) {
@@ -264,19 +242,6 @@ static bool attack_unfinished_bodies(struct scene *s) {
     return fd >= 0 && peer_syncs(fd, 2);
 }
 
-static bool attack_idle_connections(struct scene *s) {
-    struct buf b;
-    buf_init(&b, MIB);
-    bool ok = true;
-    for (int i = 0; i < 1000 && ok; i++) {
-        frame_add_greeting(&b, WINDOW_OPEN);
-        int fd = scene_send(s, &b);
-        ok = fd >= 0 && peer_syncs(fd, 3);
-    }
-    buf_done(&b);
-    return ok;
-}
-
 /* Requests that are well-formed HTTP/2 and bad gRPC. */
 
 static void grpc_frame(struct buf *b, uint8_t flags, size_t len) {
@@ -430,6 +395,7 @@ static bool attack_unknown_method(struct scene *s) {
 struct attack {
     const char *name;
     bool (*fn)(struct scene *s);
+    long growth_kib_max; /* 0: GROWTH_KIB_MAX */
 };
 
 static const struct attack attacks[] = {
@@ -449,7 +415,12 @@ static const struct attack attacks[] = {
     {"window_stall", attack_window_stall},
     {"never_reads", attack_never_reads},
     {"unfinished_bodies", attack_unfinished_bodies},
-    {"idle_connections", attack_idle_connections},
+    {"slow_bodies", attack_slow_bodies},
+    {"http1_slow_headers", attack_http1_slow_headers},
+    {"http1_slow_bodies", attack_http1_slow_bodies},
+    {"http1_idle", attack_http1_idle},
+    {"parked_polls", attack_parked_polls, POLLS_KIB_MAX},
+    {"idle_connections", attack_idle_connections, IDLE_KIB_MAX},
     {"oversized_body", attack_oversized_body},
     {"lying_length", attack_lying_length},
     {"random_message", attack_random_message},
@@ -460,22 +431,33 @@ static const struct attack attacks[] = {
     {"unknown_method", attack_unknown_method},
 };
 
-static bool judge(const struct attack *a, const struct victim *v) {
-    struct scene scene = {.port = v->port};
+static void complain(const char *name, bool is_so, const char *what) {
+    if (is_so)
+        printf("# %s: %s\n", name, what);
+}
+
+static bool judge(const struct attack *a, const struct victim *v, size_t scale) {
+    struct scene scene = {.port = v->port, .http_port = v->http_port, .scale = scale};
+    struct witness witness;
+    long before_kib = victim_rss_kib(v),
+         growth_max_kib = a->growth_kib_max ? a->growth_kib_max : GROWTH_KIB_MAX;
+    witness_start(&witness, v->port);
     bool had_effect = a->fn(&scene);
-    bool is_serving = peer_gets_system_info(v->port);
-    long growth_kib = victim_rss_kib(v) - v->rss_kib;
+    bool is_serving = peer_gets_system_info(v->port) && peer_gets_health(v->http_port);
+    struct testimony seen = witness_stop(&witness);
+    long growth_kib = victim_rss_kib(v) - before_kib;
+    size_t held = scene.held_count;
     scene_clear(&scene);
-    if (!had_effect)
-        printf("# %s: the offender was not treated as it should be\n", a->name);
-    if (!is_serving)
-        printf("# %s: a good client was not answered%s\n", a->name,
-               victim_is_alive(v) ? "" : ", the server is gone");
-    if (growth_kib > GROWTH_KIB_MAX)
-        printf("# %s: memory grew by %ld KiB, more than %d\n", a->name, growth_kib, GROWTH_KIB_MAX);
-    else
-        printf("# %s: memory grew by %ld KiB\n", a->name, growth_kib);
-    return had_effect && is_serving && growth_kib <= GROWTH_KIB_MAX && victim_is_alive(v);
+    complain(a->name, !had_effect, "the offender was not treated as it should be");
+    complain(a->name, !is_serving, "a good client was not answered afterwards");
+    complain(a->name, !victim_is_alive(v), "the server is gone");
+    complain(a->name, seen.failed || !seen.answered, "a good client was not answered meanwhile");
+    complain(a->name, growth_kib > growth_max_kib, "memory grew by more than it may");
+    printf("# %s: memory grew by %ld KiB, %zu connections held, %lu good calls meanwhile, %lu failed, "
+           "slowest %ld ms\n",
+           a->name, growth_kib, held, seen.answered, seen.failed, seen.slowest_us / 1000);
+    return had_effect && is_serving && seen.answered && !seen.failed && growth_kib <= growth_max_kib &&
+           victim_is_alive(v);
 }
 
 static void report(int *counts, bool ok, const char *name) {
@@ -484,14 +466,14 @@ static void report(int *counts, bool ok, const char *name) {
     fflush(stdout);
 }
 
-static int run_attacks(const char *server, const char *filter) {
+static int run_attacks(const char *server, const char *filter, size_t scale) {
     struct victim victim = {.pid_fd = -1};
     int counts[2] = {0};
     bool is_started = victim_start(&victim, server);
     report(counts, is_started, "server_starts");
     for (size_t i = 0; i < ARRAY_LEN(attacks) && is_started && victim_is_alive(&victim); i++)
         if (!filter || strstr(attacks[i].name, filter))
-            report(counts, judge(&attacks[i], &victim), attacks[i].name);
+            report(counts, judge(&attacks[i], &victim, scale), attacks[i].name);
     report(counts, victim_stop(&victim), "server_stops_cleanly");
     printf("1..%d\n# %d passed, %d failed\n", counts[true] + counts[false], counts[true], counts[false]);
     return counts[false] == 0 ? 0 : 1;
@@ -500,20 +482,23 @@ static int run_attacks(const char *server, const char *filter) {
 int main(int argc, char **argv) {
     const char *server = NULL;
     const char *filter = NULL;
+    size_t scale = 1;
     struct rlimit files;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (streq(argv[i], "--server"))
             server = argv[i + 1];
         else if (streq(argv[i], "--filter"))
             filter = argv[i + 1];
+        else if (streq(argv[i], "--scale"))
+            scale = MAX(strtoul(argv[i + 1], NULL, 10), 1);
     }
     if (!server) {
-        fprintf(stderr, "usage: %s --server BINARY [--filter WORD]\n", argv[0]);
+        fprintf(stderr, "usage: %s --server BINARY [--filter WORD] [--scale N]\n", argv[0]);
         return 2;
     }
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &files); /* a thousand connections may fit anyway */
     }
-    return run_attacks(server, filter);
+    return run_attacks(server, filter, scale);
 }

@@ -217,3 +217,14 @@ bool peer_gets_system_info(uint16_t port) {
     struct reply reply;
     return peer_ask(port, &q, &reply) && reply.http_status == 200 && reply.grpc_status == 0;
 }
+
+bool peer_gets_health(uint16_t http_port) {
+    char answer[512] = "";
+    int fd = peer_dial(http_port);
+    bool ok = fd >= 0 &&
+              peer_send(fd, STR("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")) &&
+              recv(fd, answer, sizeof(answer) - 1, 0) > 0;
+    if (fd >= 0)
+        close(fd);
+    return ok && str_starts(str_of(answer), STR("HTTP/1.1 200"));
+}

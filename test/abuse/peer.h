@@ -36,3 +36,4 @@ void frame_add_request(struct buf *b, uint32_t stream_id, const char *path, uint
 
 bool peer_ask(uint16_t port, const struct question *q, struct reply *ret); /* on a connection of its own */
 bool peer_gets_system_info(uint16_t port); /* what every good client gets */
+bool peer_gets_health(uint16_t http_port); /* the same over HTTP/1.1 */

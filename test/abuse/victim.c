@@ -74,7 +74,8 @@ bool victim_start(struct victim *v, const char *binary) {
     char http[ADDRESS_MAX];
     v->port = free_port();
     (void)snprintf(grpc, sizeof(grpc), "127.0.0.1:%u", v->port);
-    (void)snprintf(http, sizeof(http), "127.0.0.1:%u", free_port());
+    v->http_port = free_port();
+    (void)snprintf(http, sizeof(http), "127.0.0.1:%u", v->http_port);
     v->pid = fork();
     if (v->pid == 0)
         victim_exec(binary, grpc, http);
@@ -83,7 +84,6 @@ bool victim_start(struct victim *v, const char *binary) {
     v->pid_fd = (int)syscall(SYS_pidfd_open, v->pid, 0);
     if (v->pid_fd < 0 || !victim_wait_ready(v))
         return false;
-    v->rss_kib = victim_rss_kib(v);
     return true;
 }
 

@@ -8,8 +8,7 @@
 struct victim {
     pid_t pid;
     int pid_fd; /* readable once the process has ended */
-    uint16_t port;
-    long rss_kib; /* after the first answer, before any attack */
+    uint16_t port, http_port;
 };
 
 /* Starts `binary server` on free loopback ports with data in memory, and waits until it answers. */

@@ -446,3 +446,50 @@ TEST(too_many_connections_are_closed_at_accept) {
     }
     rig_stop(&rig);
 }
+
+static int dial_again(const struct rig *rig) {
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(h2_server_port(rig->server))};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
+    return fd;
+}
+
+TEST(a_silent_connection_makes_room_for_a_new_one) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_ECHO)) {
+        rig_run(&rig, is_greeted);
+        rig.server->conn_max = 1;
+        rig_conn(&rig)->read_us -= 2 * LIMIT_MAKE_ROOM_US;
+        int fd = dial_again(&rig);
+        rig_run(&rig, client_ended);
+        CHECK_INT(rig.goaway_code, NGHTTP2_NO_ERROR);
+        CHECK(rig.has_goaway);
+        CHECK_INT(rig.server->conn_count, 1);
+        close(fd);
+    }
+    rig_stop(&rig);
+}
+
+static bool one_arrived(struct rig *rig) {
+    return rig->request_count == 1;
+}
+
+TEST(a_connection_with_a_request_makes_no_room) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARK)) {
+        (void)rig_call(&rig, "/x", "12345", 5);
+        rig_run(&rig, one_arrived);
+        rig.server->conn_max = 1;
+        rig_conn(&rig)->read_us -= 2 * LIMIT_MAKE_ROOM_US;
+        int fd = dial_again(&rig);
+        char byte;
+        for (int i = 0; i < 100 && recv(fd, &byte, 1, MSG_DONTWAIT) < 0; i++)
+            (void)event_base_loop(loop_base(rig.loop), EVLOOP_ONCE);
+        CHECK_INT(recv(fd, &byte, 1, MSG_DONTWAIT), 0); /* closed */
+        CHECK_INT(rig.server->conn_count, 1);
+        CHECK_INT(rig.cancel_count, 0);
+        close(fd);
+    }
+    rig_stop(&rig);
+}
