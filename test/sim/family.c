@@ -242,6 +242,36 @@ static void check_parent_knows_first(struct world *w, const struct run_model *ru
                    run->run_id, known_us - run->first_task_wall_us, parent->run_id);
 }
 
+/* The child that this run's base has started, by the event that both have; NULL: it has none. */
+static const struct run_model *child_of_base(const struct model *m, const struct run_model *run,
+                                             const struct child_model *c) {
+    for (size_t i = 0; i < m->run_count; i++) {
+        const struct run_model *child = m->in_order[i];
+        if (child->parent == run->reset_from && !child->before && !child->is_copy &&
+            child->parent_initiated_event_id == c->initiated_event_id &&
+            streq(child->workflow_id, c->workflow_id))
+            return child;
+    }
+    return NULL;
+}
+
+/* A copy does not fail to start a child because its base has started it. */
+static void check_child_found(struct world *w, const struct run_model *run) {
+    for (size_t i = 0; run->reset_from && i < run->child_count; i++) {
+        const struct child_model *c = &run->children[i];
+        bool is_refused = c->end_type == EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED;
+        const struct child_model *same = model_find_child(run->reset_from, c->initiated_event_id);
+        bool was_refused = same && same->end_type == EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED;
+        if (!is_refused || was_refused || c->initiated_event_id >= run->reset_event_id)
+            continue;
+        const struct run_model *child = child_of_base(&w->model, run, c);
+        if (child)
+            world_fail(w, "child_found",
+                       "run=%s cannot start child %" PRId64 ", which run=%s has started: run=%s", run->run_id,
+                       c->initiated_event_id, run->reset_from->run_id, child->run_id);
+    }
+}
+
 /* The policy spared those that it should have spared. */
 static void check_policy_is_just(struct world *w, const struct run_model *run) {
     if (!run->ended_by_parent && !run->cancelled_by_parent)
@@ -284,6 +314,7 @@ void family_check_all(struct world *w) {
             continue;
         check_parent_knows_first(w, w->model.in_order[i]);
         check_policy_is_just(w, w->model.in_order[i]);
+        check_child_found(w, w->model.in_order[i]);
     }
     const struct letter_model *letter;
     for (size_t i = 0; (letter = map_next(&w->model.letters, &i));)

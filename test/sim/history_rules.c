@@ -16,6 +16,7 @@
 #include "world.h"
 
 #define TIMER_LATE_US (5 * USEC_PER_SEC)
+#define TROUBLE_US (70 * USEC_PER_SEC) /* how long a disk that stands still is felt */
 
 void payload_text(const Common__Payloads *p, char *ret, size_t size) {
     size_t n = 0;
@@ -230,7 +231,7 @@ static void note_timer_cancelled(struct run_model *run, const History__HistoryEv
 static void check_timer_not_late(struct world *w, const struct run_model *run, const History__HistoryEvent *e,
                                  int64_t due_us) {
     int64_t fired_us = event_time_us(e->event_time);
-    if (world_clock_jumped(w) || run->is_copy || world_was_troubled(w, due_us - TIMER_LATE_US, fired_us))
+    if (world_clock_jumped(w) || run->is_copy || world_was_troubled(w, due_us - TROUBLE_US, fired_us))
         return;
     w->tally.timers++;
     if (fired_us > due_us + TIMER_LATE_US)

@@ -135,6 +135,7 @@ struct run_model {
     struct request_model *reset_request; /* that made it; known once it was acknowledged */
     const struct request_model *ended_by_reset; /* the one for which it was terminated */
     int64_t reset_wall_us; /* when it was made */
+    int64_t reset_event_id; /* the first event that is its own */
     int64_t length_told; /* longest history that a describe spoke of */
     int64_t scheduled_task; /* event id of an open WorkflowTaskScheduled, 0 if none */
     int64_t started_task; /* the same for Started */

@@ -37,6 +37,7 @@ static void note_reset(struct world *w, struct run_model *run, const History__Hi
         return;
     }
     run->reset_wall_us = event_wall_us(e);
+    run->reset_event_id = e->event_id;
     run->reset_from = base;
     if (!run->reset_request)
         run->reset_request = model_find_request(&w->model, str_of(a->failure ? a->failure->message : ""));
