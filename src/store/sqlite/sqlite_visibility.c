@@ -20,8 +20,9 @@
 #define MERGED_ORDER " ORDER BY 2 DESC, 3 DESC, 1 DESC" /* of either */
 
 #define EFFORT_FIRST 4 /* rows that are looked at for each that is wanted, */
-#define EFFORT_GROWTH 8 /* so many times as many each time, and as many again are counted: that is cheaper,  \
-                         */
+#define EFFORT_GROWTH                                                                                        \
+    8 /* so many times as many each time, and as many again are counted: that is cheaper,                    \
+       */
 #define EFFORT_MAX 32768 /* and no more */
 #define COUNT_EFFORT 500 /* a count wants no rows */
 
@@ -86,8 +87,46 @@ static void add_keys(struct sql_text *q, const struct asking *a, const struct se
     add_limit(q, limit);
 }
 
-/* All of a range, each with its row, as far as it passes. */
+/* All rows that pass; index: NULL for SQLite's choice. */
+static void add_table(struct sql_text *q, const struct asking *a, const char *index) {
+    sql_add(q, " FROM visibility v");
+    sql_add(q, index ? " INDEXED BY " : "");
+    sql_add(q, index ? index : "");
+    sql_add(q, " WHERE v.namespace_id = ");
+    sql_add_id(q, a->r->namespace_id);
+    add_filter(q, a);
+}
+
+static void add_after(struct sql_text *q, const struct visibility_place *after) {
+    sql_add(q, " AND (v.close_ns, v.start_ns, v.run_id) < (");
+    sql_add_place(q, after);
+    sql_add(q, ")");
+}
+
+/* An index of the table of runs can often tell without the row that it does not pass. Two tests of where to
+ * begin would compete, so then it does not. */
+static bool is_direct(const struct asking *a, const struct seek_range *g) {
+    return seek_index(g) && !(a->after && a->seeks.closed_count);
+}
+
+static void add_direct(struct sql_text *q, const struct asking *a, const struct seek_range *g) {
+    add_table(q, a, seek_index(g));
+    if (g->test) {
+        sql_add(q, " AND ");
+        sql_add(q, sql_column(g->test->name));
+        sql_add(q, " = ");
+        sql_add_param(q, *g->value);
+    }
+    if (a->after)
+        add_after(q, a->after);
+}
+
+/* All of a range of the lead, each with its row, as far as it passes. */
 static void add_range(struct sql_text *q, const struct asking *a, const struct seek_range *g) {
+    if (is_direct(a, g)) {
+        add_direct(q, a, g);
+        return;
+    }
     seek_add_from(q, g);
     sql_add(q, " CROSS JOIN visibility v");
     seek_add_where(q, &a->seeks, g);
@@ -107,7 +146,7 @@ static void add_rows(struct sql_text *q, const struct asking *a) {
             sql_add(q, i ? " UNION SELECT * FROM (" : "SELECT * FROM (");
         sql_add(q, "SELECT " ROW_COLUMNS);
         add_range(q, a, &k->ranges[i]);
-        sql_add(q, LIST_ORDER("k"));
+        sql_add(q, is_direct(a, &k->ranges[i]) ? LIST_ORDER("v") : LIST_ORDER("k"));
         add_limit(q, limit);
         if (k->count > 1)
             sql_add(q, ")");
@@ -116,16 +155,6 @@ static void add_rows(struct sql_text *q, const struct asking *a) {
         return;
     sql_add(q, MERGED_ORDER);
     add_limit(q, limit);
-}
-
-/* All rows that pass; index: NULL for SQLite's choice. */
-static void add_table(struct sql_text *q, const struct asking *a, const char *index) {
-    sql_add(q, " FROM visibility v");
-    sql_add(q, index ? " INDEXED BY " : "");
-    sql_add(q, index ? index : "");
-    sql_add(q, " WHERE v.namespace_id = ");
-    sql_add_id(q, a->r->namespace_id);
-    add_filter(q, a);
 }
 
 /* rows */
@@ -298,20 +327,54 @@ static int read_rest(struct asking *a) {
     }
     sql_add(&q, "SELECT " ROW_COLUMNS);
     add_table(&q, a, NULL);
-    if (a->after) {
-        sql_add(&q, " AND (v.close_ns, v.start_ns, v.run_id) < (");
-        sql_add_place(&q, a->after);
-        sql_add(&q, ")");
-    }
+    if (a->after)
+        add_after(&q, a->after);
     sql_add(&q, LIST_ORDER("v"));
     add_limit(&q, a->r->limit - a->row_count);
     return run(a, &q);
 }
 
+/* How far back the n-th run of an ordered seek lies. */
+static int reach(const struct asking *a, const struct seek *k, size_t n, int64_t *ret_ns) {
+    struct sql_text q cleanup(sql_done);
+    sqlite3_stmt *st;
+    sql_init(&q);
+    sql_add(&q, "SELECT * FROM (");
+    add_keys(&q, a, k, n);
+    sql_add(&q, ") LIMIT 1 OFFSET ");
+    sql_add_param(&q, value_int((int64_t)n - 1));
+    int rc = prepare(a, &q, &st);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    *ret_ns = rc == SQLITE_ROW ? sqlite3_column_int64(st, 1) : INT64_MIN;
+    sqlite3_finalize(st);
+    return rc == SQLITE_ROW ? SQLITE_DONE : rc;
+}
+
+/* Of several that keep the order the thinnest leads: the one whose next page reaches furthest back. */
+static int choose_lead(struct asking *a) {
+    const struct seek *best = NULL;
+    int64_t furthest = INT64_MAX, ns;
+    int rc = SQLITE_DONE;
+    for (size_t i = 0; i < a->seeks.count && rc == SQLITE_DONE; i++) {
+        if (!a->seeks.list[i].is_ordered)
+            continue;
+        rc = reach(a, &a->seeks.list[i], a->r->limit, &ns);
+        if (!best || ns < furthest)
+            best = &a->seeks.list[i];
+        furthest = MIN(furthest, ns);
+    }
+    if (best)
+        a->seeks.lead = *best;
+    return rc;
+}
+
 /* More and more effort, until one of them ends it. */
 static int try_list(struct asking *a, bool *ret_is_over) {
     const struct seek *lead = &a->seeks.lead, *few = NULL;
-    int rc = lead->count ? look(a, lead, a->r->limit, ret_is_over) : SQLITE_DONE;
+    int rc = choose_lead(a);
+    if (rc == SQLITE_DONE && lead->count)
+        rc = look(a, lead, a->r->limit, ret_is_over);
     for (size_t effort = a->r->limit * EFFORT_FIRST; a->seeks.count && effort * EFFORT_GROWTH <= EFFORT_MAX;
          effort *= EFFORT_GROWTH) {
         if (rc == SQLITE_DONE && !*ret_is_over)
