@@ -37,6 +37,7 @@ struct asking {
     const struct visibility_place *after; /* if not NULL */
     size_t row_count;
     size_t bytes;
+    bool tries; /* all that it may: what is left then is passed by few */
 };
 
 static bool is_full(const struct asking *a) {
@@ -87,11 +88,11 @@ static void add_keys(struct sql_text *q, const struct asking *a, const struct se
     add_limit(q, limit);
 }
 
-/* All rows that pass; index: NULL for SQLite's choice. */
-static void add_table(struct sql_text *q, const struct asking *a, const char *index) {
+/* All rows that pass. how: " INDEXED BY " and so on; "" for SQLite's choice. */
+static void add_table(struct sql_text *q, const struct asking *a, const char *how, const char *index) {
     sql_add(q, " FROM visibility v");
-    sql_add(q, index ? " INDEXED BY " : "");
-    sql_add(q, index ? index : "");
+    sql_add(q, how);
+    sql_add(q, index);
     sql_add(q, " WHERE v.namespace_id = ");
     sql_add_id(q, a->r->namespace_id);
     add_filter(q, a);
@@ -110,7 +111,7 @@ static bool is_direct(const struct asking *a, const struct seek_range *g) {
 }
 
 static void add_direct(struct sql_text *q, const struct asking *a, const struct seek_range *g) {
-    add_table(q, a, seek_index(g));
+    add_table(q, a, " INDEXED BY ", seek_index(g));
     if (g->test) {
         sql_add(q, " AND ");
         sql_add(q, sql_column(g->test->name));
@@ -317,16 +318,36 @@ static int find_short(const struct asking *a, size_t most, const struct seek **r
 
 /* lists */
 
+/* Whether the index of the order does not tell what is asked for, so that each run's row has to be read. */
+static bool needs_rows(const struct predicate *p) {
+    static const char *const told[] = {"StartTime", "CloseTime", "RunId", "TemporalNamespaceDivision"};
+    if (p->kind == PREDICATE_AND || p->kind == PREDICATE_OR)
+        return needs_rows(p->left) || needs_rows(p->right);
+    if (p->kind == PREDICATE_NOT)
+        return needs_rows(p->left);
+    for (size_t i = 0; i < ARRAY_LEN(told); i++)
+        if (str_is(p->name, told[i]))
+            return false;
+    return sql_column(p->name) != NULL;
+}
+
+/* Every row of the namespace has to be read, few will pass, and in the order of lists they lie scattered: as
+ * they lie in the table they are read several times as fast, and then sorted. */
+static bool is_scattered(const struct asking *a) {
+    const struct seek *lead = &a->seeks.lead;
+    return a->tries && lead->count && !lead->ranges[0].test && needs_rows(a->r->where);
+}
+
 /* All that is left, however long it takes. */
 static int read_rest(struct asking *a) {
     struct sql_text q cleanup(sql_done);
     sql_init(&q);
-    if (a->seeks.lead.count) {
+    if (a->seeks.lead.count && !is_scattered(a)) {
         add_rows(&q, a);
         return run(a, &q);
     }
     sql_add(&q, "SELECT " ROW_COLUMNS);
-    add_table(&q, a, NULL);
+    add_table(&q, a, is_scattered(a) ? " NOT INDEXED" : "", "");
     if (a->after)
         add_after(&q, a->after);
     sql_add(&q, LIST_ORDER("v"));
@@ -375,8 +396,8 @@ static int try_list(struct asking *a, bool *ret_is_over) {
     int rc = choose_lead(a);
     if (rc == SQLITE_DONE && lead->count)
         rc = look(a, lead, a->r->limit, ret_is_over);
-    for (size_t effort = a->r->limit * EFFORT_FIRST; a->seeks.count && effort * EFFORT_GROWTH <= EFFORT_MAX;
-         effort *= EFFORT_GROWTH) {
+    size_t effort = a->r->limit * EFFORT_FIRST;
+    for (; effort * EFFORT_GROWTH <= EFFORT_MAX; effort *= EFFORT_GROWTH) {
         if (rc == SQLITE_DONE && !*ret_is_over)
             rc = find_short(a, effort * EFFORT_GROWTH, &few);
         if (rc != SQLITE_DONE || *ret_is_over)
@@ -386,13 +407,16 @@ static int try_list(struct asking *a, bool *ret_is_over) {
         if (lead->count)
             rc = look(a, lead, effort, ret_is_over);
     }
+    if (rc == SQLITE_DONE && !*ret_is_over && is_scattered(a) && effort <= EFFORT_MAX)
+        rc = look(a, lead, effort, ret_is_over);
     return rc;
 }
 
-static int read_list(struct asking *a, bool tries) {
+static int read_list(struct asking *a) {
     bool is_over = a->r->limit == 0;
     int rc = SQLITE_DONE;
-    if (tries && !is_over && !a->seeks.is_exact && a->r->limit <= EFFORT_MAX)
+    a->tries = a->tries && a->r->where && !a->seeks.is_exact && a->r->limit <= EFFORT_MAX;
+    if (a->tries && !is_over)
         rc = try_list(a, &is_over);
     return rc == SQLITE_DONE && !is_over ? read_rest(a) : rc;
 }
@@ -409,11 +433,11 @@ static void add_counted(struct sql_text *q, const struct asking *a, const struct
         sql_add(q, " WHERE 1");
         add_filter(q, a);
     } else if (a->seeks.is_exact && a->seeks.lead.count == 1 && seek_index(first)) {
-        add_table(q, a, seek_index(first)); /* which holds all that is asked for */
+        add_table(q, a, " INDEXED BY ", seek_index(first)); /* which holds all that is asked for */
     } else if (a->seeks.lead.count == 1 && first->test) {
         add_range(q, a, first);
     } else {
-        add_table(q, a, NULL);
+        add_table(q, a, "", "");
     }
 }
 
@@ -434,11 +458,11 @@ static void build_count(struct sql_text *q, const struct asking *a, const struct
     sql_add(q, group);
 }
 
-static int read_count(struct asking *a, bool tries) {
+static int read_count(struct asking *a) {
     struct sql_text q cleanup(sql_done);
     const struct seek *few = NULL;
     int rc = SQLITE_DONE;
-    bool searches = tries && !a->seeks.is_exact && a->seeks.count;
+    bool searches = a->tries && !a->seeks.is_exact && a->seeks.count;
     for (size_t effort = COUNT_EFFORT; searches && !few && rc == SQLITE_DONE && effort <= EFFORT_MAX;
          effort *= EFFORT_GROWTH)
         rc = find_short(a, effort, &few);
@@ -451,7 +475,7 @@ static int read_count(struct asking *a, bool tries) {
 
 int sqlite_read_visibility(sqlite3 *db, const struct read *r, bool tries,
                            void (*row)(void *ctx, const struct row *row), void *ctx) {
-    struct asking a = {.db = db, .r = r, .on_row = row, .ctx = ctx, .after = r->after};
+    struct asking a = {.db = db, .r = r, .on_row = row, .ctx = ctx, .after = r->after, .tries = tries};
     seeks_find(&a.seeks, r);
-    return r->kind == READ_VISIBILITY ? read_list(&a, tries) : read_count(&a, tries);
+    return r->kind == READ_VISIBILITY ? read_list(&a) : read_count(&a);
 }
