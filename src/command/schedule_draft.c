@@ -7,6 +7,7 @@
 #include "command/schedule_draft.h"
 
 #include "cal/civil.h"
+#include "core/pb.h"
 #include "json/shape.h"
 #include "wire/value.h"
 
@@ -145,9 +146,8 @@ static int settle_state(struct command *c, struct err *e) {
 
 /* Maps: of two values for a key the later one counts, and in an update null removes the key. */
 
-/* JSON's null is a payload without anything. */
 static bool is_null(const Common__Payload *p) {
-    return !p || (!p->n_metadata && !p->data.len);
+    return !p || (p->n_metadata == 1 && str_is(pb_bytes(&p->metadata[0]->value), "binary/null"));
 }
 
 static bool comes_again(Common__Memo__FieldsEntry *const *fields, size_t n, size_t i) {

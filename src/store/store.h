@@ -216,4 +216,4 @@ static inline void store_collect(struct store *s) { s->ops->collect(s); }
 /* Waits for batches under way to be durable (their `done` runs), then frees. NULL is fine. */
 void store_close(struct store *s);
 
-#define STORE_SCHEMA_VERSION 7
+#define STORE_SCHEMA_VERSION 6

@@ -4,9 +4,9 @@
  *
  * Fills DIRECTORY/bench_visibility.db with RUNS closed runs (a million unless told), in which one type,
  * status or attribute value in a thousand is rare, then asks for first pages of 100 through the same door as
- * the engine. "held" is how long the asking thread, which is the loop in a server, could do nothing else. At
- * the end a small call (a lookup and a commit) is made again and again while a question over all runs is
- * answered. Prints a table, and one JSON object a line. */
+ * the engine. "CPU" is the median of what all threads spent, "held" how long the asking thread, which is the
+ * loop in a server, could do nothing else. At the end a small call (a lookup and a commit) is made again and
+ * again while a question over all runs is answered. Prints a table, and one JSON object a line. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -41,10 +41,19 @@ struct bench {
     bool is_answered;
 };
 
-static int64_t now_us(void) {
+static int64_t clock_us(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return t.tv_sec * USEC_PER_SEC + t.tv_nsec / NSEC_PER_USEC;
+}
+
+static int64_t now_us(void) {
+    return clock_us(CLOCK_MONOTONIC);
+}
+
+/* Of all threads: what a question costs on a machine that has other things to do, too. */
+static int64_t spent_us(void) {
+    return clock_us(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static void wake(void *ctx) {
@@ -183,11 +192,11 @@ static int64_t hand_over(struct bench *x, struct read *r) {
 }
 
 static void ask(struct bench *x, enum read_kind kind, const char *query) {
-    int64_t times[TRIES], held = 0;
+    int64_t times[TRIES], costs[TRIES], held = 0;
     for (int i = 0; i < TRIES; i++) {
         struct arena a cleanup(arena_done);
         arena_init(&a, SIZE_MAX);
-        int64_t begun = now_us();
+        int64_t begun = now_us(), spent = spent_us();
         struct read r = question(x, &a, kind, query);
         int64_t stay = hand_over(x, &r);
         held = MAX(held, stay);
@@ -197,16 +206,18 @@ static void ask(struct bench *x, enum read_kind kind, const char *query) {
         }
         ensure(x->rc == 0);
         times[i] = now_us() - begun;
+        costs[i] = spent_us() - spent;
     }
+    qsort(costs, TRIES, sizeof costs[0], compare_times);
     qsort(times, TRIES, sizeof times[0], compare_times);
     const char *what = kind == READ_VISIBILITY ? "list" : "count";
     int64_t found = kind == READ_VISIBILITY ? x->row_count : x->count;
     printf("%-5s %-92s %9.2f ms %9.2f ms %9.2f ms %9.2f ms %8" PRId64 "\n", what, query,
-           (double)times[0] / 1e3, (double)times[TRIES / 2] / 1e3, (double)times[TRIES - 1] / 1e3,
+           (double)costs[TRIES / 2] / 1e3, (double)times[TRIES / 2] / 1e3, (double)times[TRIES - 1] / 1e3,
            (double)held / 1e3, found);
-    printf("{\"bench\":\"visibility_%s\",\"query\":\"%s\",\"least_us\":%" PRId64 ",\"median_us\":%" PRId64
+    printf("{\"bench\":\"visibility_%s\",\"query\":\"%s\",\"cpu_us\":%" PRId64 ",\"median_us\":%" PRId64
            ",\"max_us\":%" PRId64 ",\"held_us\":%" PRId64 ",\"found\":%" PRId64 "}\n",
-           what, query, times[0], times[TRIES / 2], times[TRIES - 1], held, found);
+           what, query, costs[TRIES / 2], times[TRIES / 2], times[TRIES - 1], held, found);
 }
 
 /* What a start asks of the store. */
@@ -329,7 +340,7 @@ static void ask_all(struct bench *x) {
         "StartTime BETWEEN '2023-11-14T22:20:00Z' AND '2023-11-14T22:20:01Z'",
         "ExecutionDuration > '10990ms'",
     };
-    printf("%-98s %12s %12s %12s %12s %8s\n", "first page of 100", "least", "median", "longest", "held",
+    printf("%-98s %12s %12s %12s %12s %8s\n", "first page of 100", "CPU", "median", "longest", "held",
            "found");
     for (size_t i = 0; i < ARRAY_LEN(queries); i++)
         ask(x, READ_VISIBILITY, queries[i]);

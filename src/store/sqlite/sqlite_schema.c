@@ -184,16 +184,17 @@ static const struct migration migrations[] = {
         ") WITHOUT ROWID;"},
     /* What finds rows by what most indexes do not begin with; small, since they need not keep the order of
      * lists. A start is written to the first only, at its end; a close to those of figures, which are NULL
-     * before. */
+     * before.
+     *
+     * What changes with every action of a schedule goes to where its state is written anyway, and what lists
+     * show of it is read there. Two of the columns serve those whom a schedule starts. */
     {6, FIND_INDEX("start", "start_ns", "")
             FIND_INDEX("delayed", "execution_ns", " AND execution_ns <> start_ns")
                 FIND_FIGURE("duration", "duration_ns") FIND_FIGURE("length", "history_length")
                     FIND_FIGURE("parent", "parent_workflow_id") FIND_FIGURE("parent_run", "parent_run_id")
-                        FIND_INDEX("root", "root_workflow_id", " AND root_workflow_id IS NOT workflow_id")},
-    /* What changes with every action of a schedule goes to where its state is written anyway, and what lists
-     * show of it is read there. Two of the columns serve those whom a schedule starts. */
-    {7, MOVE_TO_STATE TAKE_COLUMN("scheduled_by", "TemporalScheduledById")
-            TAKE_COLUMN("scheduled_ns", "TemporalScheduledStartTime") FIND_SCHEDULED},
+                        FIND_INDEX("root", "root_workflow_id", " AND root_workflow_id IS NOT workflow_id")
+                            MOVE_TO_STATE TAKE_COLUMN("scheduled_by", "TemporalScheduledById")
+                                TAKE_COLUMN("scheduled_ns", "TemporalScheduledStartTime") FIND_SCHEDULED},
 };
 
 static int pragma_get(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *reterr) {

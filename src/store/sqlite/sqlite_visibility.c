@@ -22,8 +22,9 @@
 #define MERGED_ORDER " ORDER BY 2 DESC, 3 DESC, 1 DESC" /* of either */
 
 #define EFFORT_FIRST 4 /* rows that are looked at for each that is wanted, */
-#define EFFORT_GROWTH 8 /* so many times as many each time, and as many again are counted: that is cheaper,  \
-                         */
+#define EFFORT_GROWTH                                                                                        \
+    8 /* so many times as many each time, and as many again are counted: that is cheaper,                    \
+       */
 #define EFFORT_MAX 32768 /* and no more */
 #define COUNT_EFFORT 500 /* a count wants no rows */
 
@@ -38,6 +39,7 @@ struct asking {
     const struct visibility_place *after; /* if not NULL */
     size_t row_count;
     size_t bytes;
+    bool tries; /* all that it may: what is left then is passed by few */
 };
 
 static bool is_full(const struct asking *a) {
@@ -93,8 +95,46 @@ static void add_keys(struct sql_text *q, const struct asking *a, const struct se
     add_limit(q, limit);
 }
 
-/* All of a range, each with its row, as far as it passes. */
+/* All rows that pass. how: " INDEXED BY " and so on; "" for SQLite's choice. */
+static void add_table(struct sql_text *q, const struct asking *a, const char *how, const char *index) {
+    sql_add(q, " FROM visibility v");
+    sql_add(q, how);
+    sql_add(q, index);
+    sql_add(q, " WHERE v.namespace_id = ");
+    sql_add_id(q, a->r->namespace_id);
+    add_filter(q, a);
+}
+
+static void add_after(struct sql_text *q, const struct visibility_place *after) {
+    sql_add(q, " AND (v.close_ns, v.start_ns, v.run_id) < (");
+    sql_add_place(q, after);
+    sql_add(q, ")");
+}
+
+/* An index of the table of runs can often tell without the row that it does not pass. Two tests of where to
+ * begin would compete, so then it does not. */
+static bool is_direct(const struct asking *a, const struct seek_range *g) {
+    return seek_index(g) && !(a->after && a->seeks.closed_count);
+}
+
+static void add_direct(struct sql_text *q, const struct asking *a, const struct seek_range *g) {
+    add_table(q, a, " INDEXED BY ", seek_index(g));
+    if (g->test) {
+        sql_add(q, " AND ");
+        sql_add(q, sql_column(g->test->name));
+        sql_add(q, " = ");
+        sql_add_param(q, *g->value);
+    }
+    if (a->after)
+        add_after(q, a->after);
+}
+
+/* All of a range of the lead, each with its row, as far as it passes. */
 static void add_range(struct sql_text *q, const struct asking *a, const struct seek_range *g) {
+    if (is_direct(a, g)) {
+        add_direct(q, a, g);
+        return;
+    }
     seek_add_from(q, g);
     sql_add(q, " CROSS JOIN visibility v");
     seek_add_where(q, &a->seeks, g);
@@ -114,7 +154,7 @@ static void add_rows(struct sql_text *q, const struct asking *a) {
             sql_add(q, i ? " UNION SELECT * FROM (" : "SELECT * FROM (");
         add_row_columns(q, a->r);
         add_range(q, a, &k->ranges[i]);
-        sql_add(q, LIST_ORDER("k"));
+        sql_add(q, is_direct(a, &k->ranges[i]) ? LIST_ORDER("v") : LIST_ORDER("k"));
         add_limit(q, limit);
         if (k->count > 1)
             sql_add(q, ")");
@@ -123,16 +163,6 @@ static void add_rows(struct sql_text *q, const struct asking *a) {
         return;
     sql_add(q, MERGED_ORDER);
     add_limit(q, limit);
-}
-
-/* All rows that pass; index: NULL for SQLite's choice. */
-static void add_table(struct sql_text *q, const struct asking *a, const char *index) {
-    sql_add(q, " FROM visibility v");
-    sql_add(q, index ? " INDEXED BY " : "");
-    sql_add(q, index ? index : "");
-    sql_add(q, " WHERE v.namespace_id = ");
-    sql_add_id(q, a->r->namespace_id);
-    add_filter(q, a);
 }
 
 /* rows */
@@ -296,32 +326,86 @@ static int find_short(const struct asking *a, size_t most, const struct seek **r
 
 /* lists */
 
+/* Whether the index of the order does not tell what is asked for, so that each run's row has to be read. */
+static bool needs_rows(const struct predicate *p) {
+    static const char *const told[] = {"StartTime", "CloseTime", "RunId", "TemporalNamespaceDivision"};
+    if (p->kind == PREDICATE_AND || p->kind == PREDICATE_OR)
+        return needs_rows(p->left) || needs_rows(p->right);
+    if (p->kind == PREDICATE_NOT)
+        return needs_rows(p->left);
+    for (size_t i = 0; i < ARRAY_LEN(told); i++)
+        if (str_is(p->name, told[i]))
+            return false;
+    return sql_column(p->name) != NULL;
+}
+
+/* Every row of the namespace has to be read, few will pass, and in the order of lists they lie scattered: as
+ * they lie in the table they are read several times as fast, and then sorted. */
+static bool is_scattered(const struct asking *a) {
+    const struct seek *lead = &a->seeks.lead;
+    return a->tries && lead->count && !lead->ranges[0].test && needs_rows(a->r->where);
+}
+
 /* All that is left, however long it takes. */
 static int read_rest(struct asking *a) {
     struct sql_text q cleanup(sql_done);
     sql_init(&q);
-    if (a->seeks.lead.count) {
+    if (a->seeks.lead.count && !is_scattered(a)) {
         add_rows(&q, a);
         return run(a, &q);
     }
     add_row_columns(&q, a->r);
-    add_table(&q, a, NULL);
-    if (a->after) {
-        sql_add(&q, " AND (v.close_ns, v.start_ns, v.run_id) < (");
-        sql_add_place(&q, a->after);
-        sql_add(&q, ")");
-    }
+    add_table(&q, a, is_scattered(a) ? " NOT INDEXED" : "", "");
+    if (a->after)
+        add_after(&q, a->after);
     sql_add(&q, LIST_ORDER("v"));
     add_limit(&q, a->r->limit - a->row_count);
     return run(a, &q);
 }
 
+/* How far back the n-th run of an ordered seek lies. */
+static int reach(const struct asking *a, const struct seek *k, size_t n, int64_t *ret_ns) {
+    struct sql_text q cleanup(sql_done);
+    sqlite3_stmt *st;
+    sql_init(&q);
+    sql_add(&q, "SELECT * FROM (");
+    add_keys(&q, a, k, n);
+    sql_add(&q, ") LIMIT 1 OFFSET ");
+    sql_add_param(&q, value_int((int64_t)n - 1));
+    int rc = prepare(a, &q, &st);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    *ret_ns = rc == SQLITE_ROW ? sqlite3_column_int64(st, 1) : INT64_MIN;
+    sqlite3_finalize(st);
+    return rc == SQLITE_ROW ? SQLITE_DONE : rc;
+}
+
+/* Of several that keep the order the thinnest leads: the one whose next page reaches furthest back. */
+static int choose_lead(struct asking *a) {
+    const struct seek *best = NULL;
+    int64_t furthest = INT64_MAX, ns;
+    int rc = SQLITE_DONE;
+    for (size_t i = 0; i < a->seeks.count && rc == SQLITE_DONE; i++) {
+        if (!a->seeks.list[i].is_ordered)
+            continue;
+        rc = reach(a, &a->seeks.list[i], a->r->limit, &ns);
+        if (!best || ns < furthest)
+            best = &a->seeks.list[i];
+        furthest = MIN(furthest, ns);
+    }
+    if (best)
+        a->seeks.lead = *best;
+    return rc;
+}
+
 /* More and more effort, until one of them ends it. */
 static int try_list(struct asking *a, bool *ret_is_over) {
     const struct seek *lead = &a->seeks.lead, *few = NULL;
-    int rc = lead->count ? look(a, lead, a->r->limit, ret_is_over) : SQLITE_DONE;
-    for (size_t effort = a->r->limit * EFFORT_FIRST; a->seeks.count && effort * EFFORT_GROWTH <= EFFORT_MAX;
-         effort *= EFFORT_GROWTH) {
+    int rc = choose_lead(a);
+    if (rc == SQLITE_DONE && lead->count)
+        rc = look(a, lead, a->r->limit, ret_is_over);
+    size_t effort = a->r->limit * EFFORT_FIRST;
+    for (; effort * EFFORT_GROWTH <= EFFORT_MAX; effort *= EFFORT_GROWTH) {
         if (rc == SQLITE_DONE && !*ret_is_over)
             rc = find_short(a, effort * EFFORT_GROWTH, &few);
         if (rc != SQLITE_DONE || *ret_is_over)
@@ -331,13 +415,16 @@ static int try_list(struct asking *a, bool *ret_is_over) {
         if (lead->count)
             rc = look(a, lead, effort, ret_is_over);
     }
+    if (rc == SQLITE_DONE && !*ret_is_over && is_scattered(a) && effort <= EFFORT_MAX)
+        rc = look(a, lead, effort, ret_is_over);
     return rc;
 }
 
-static int read_list(struct asking *a, bool tries) {
+static int read_list(struct asking *a) {
     bool is_over = a->r->limit == 0;
     int rc = SQLITE_DONE;
-    if (tries && !is_over && !a->seeks.is_exact && a->r->limit <= EFFORT_MAX)
+    a->tries = a->tries && a->r->where && !a->seeks.is_exact && a->r->limit <= EFFORT_MAX;
+    if (a->tries && !is_over)
         rc = try_list(a, &is_over);
     return rc == SQLITE_DONE && !is_over ? read_rest(a) : rc;
 }
@@ -354,11 +441,11 @@ static void add_counted(struct sql_text *q, const struct asking *a, const struct
         sql_add(q, " WHERE 1");
         add_filter(q, a);
     } else if (a->seeks.is_exact && a->seeks.lead.count == 1 && seek_index(first)) {
-        add_table(q, a, seek_index(first)); /* which holds all that is asked for */
+        add_table(q, a, " INDEXED BY ", seek_index(first)); /* which holds all that is asked for */
     } else if (a->seeks.lead.count == 1 && first->test) {
         add_range(q, a, first);
     } else {
-        add_table(q, a, NULL);
+        add_table(q, a, "", "");
     }
 }
 
@@ -386,10 +473,10 @@ static int run_count(struct asking *a, const struct seek *few) {
     return run(a, &q);
 }
 
-static int read_count(struct asking *a, bool tries) {
+static int read_count(struct asking *a) {
     const struct seek *few = NULL;
     int rc = SQLITE_DONE;
-    bool searches = tries && !a->seeks.is_exact && a->seeks.count;
+    bool searches = a->tries && !a->seeks.is_exact && a->seeks.count;
     for (size_t effort = COUNT_EFFORT; searches && !few && rc == SQLITE_DONE && effort <= EFFORT_MAX;
          effort *= EFFORT_GROWTH)
         rc = find_short(a, effort, &few);
@@ -398,7 +485,7 @@ static int read_count(struct asking *a, bool tries) {
 
 int sqlite_read_visibility(sqlite3 *db, const struct read *r, bool tries,
                            void (*row)(void *ctx, const struct row *row), void *ctx) {
-    struct asking a = {.db = db, .r = r, .on_row = row, .ctx = ctx, .after = r->after};
+    struct asking a = {.db = db, .r = r, .on_row = row, .ctx = ctx, .after = r->after, .tries = tries};
     seeks_find(&a.seeks, r);
-    return r->kind == READ_VISIBILITY ? read_list(&a, tries) : read_count(&a, tries);
+    return r->kind == READ_VISIBILITY ? read_list(&a) : read_count(&a);
 }
