@@ -1,4 +1,5 @@
-/* Links to a run and to its events, as answers carry them. All are in the op's arena; NULL when that is full. */
+/* Links to a run and to its events, as answers carry them. All are in the op's arena; NULL when that is full.
+ */
 #pragma once
 
 #include "engine/engine_int.h"

@@ -245,7 +245,8 @@ describe('queries', { concurrency: 16, timeout: 120_000 }, () => {
     ]) {
       const request = { namespace: 'default', execution, query, queryRejectCondition: condition };
       const { workflow } = (await world.service.queryWorkflow(request)).link;
-      assert.deepEqual({ ...workflow }, { namespace: 'default', ...execution, runId: handle.firstExecutionRunId, reason });
+      const runId = handle.firstExecutionRunId;
+      assert.deepEqual({ ...workflow }, { namespace: 'default', ...execution, runId, reason });
     }
   });
 
