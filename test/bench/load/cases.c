@@ -184,23 +184,24 @@ void case_signals(struct bench *b) {
 /* The operations are begun by start_many; only their ends count. */
 static void begin_nothing(struct flow unused_arg *f, size_t unused_arg i) {}
 
-/* A first task that sets a timer costs less than two starts, so after `took` us for all the starts all timers
- * are set when this has passed. */
-static int64_t setting_us(int64_t took) {
-    return 3 * took + 2 * USEC_PER_SEC;
-}
-
-/* All workflows are there before a worker sets the first timer. */
-static void set_timers(struct bench *b, struct worker *w, size_t total) {
+/* All workflows are there before a worker sets the first timer; how long setting them may take follows from
+ * how long starting them took. False: it took longer. */
+static bool set_timers(struct bench *b, struct worker *w, size_t total, int64_t patience) {
     int64_t begin = now_us();
     start_many(b, "timer", total);
-    w->timer_due_us = wall_us() + setting_us(now_us() - begin);
+    w->timer_due_us = wall_us() + patience * (now_us() - begin) + 2 * USEC_PER_SEC;
     w->timers_due = total;
+    w->timers_set = 0;
     worker_start(w, b->width);
     while (w->timers_set < total)
         ensure(loop_run(b->loop) == 0);
-    if (wall_us() > w->timer_due_us)
-        die("%zu timers could not be set before they were due", total);
+    return wall_us() < w->timer_due_us;
+}
+
+static void open_timers(struct bench *b, struct flow *f, size_t total) {
+    bench_open(b);
+    flow_init(f, b, total, total, begin_nothing);
+    flow_begin(f);
 }
 
 void case_timers(struct bench *b) {
@@ -208,10 +209,14 @@ void case_timers(struct bench *b) {
     struct flow f;
     struct meter m;
     struct worker w = {.bench = b, .flow = &f};
-    bench_open(b);
-    flow_init(&f, b, total, total, begin_nothing);
-    flow_begin(&f);
-    set_timers(b, &w, total);
+    open_timers(b, &f, total);
+    for (int64_t patience = 3; !set_timers(b, &w, total, patience); patience *= 3) {
+        flow_wait(&f); /* some have fired already: once more, with more time */
+        bench_close(b);
+        flow_done(&f);
+        worker_done(&w);
+        open_timers(b, &f, total);
+    }
     meter_begin(&m, b);
     m.begin_us += w.timer_due_us - wall_us();
     flow_wait(&f);
@@ -221,7 +226,8 @@ void case_timers(struct bench *b) {
     table_print(b->table, r);
     table_fact(b->table, "timers: last one fired after", (double)samples_at(&w.fired_late, 1) / 1e3, "ms");
     table_fact(b->table, "timers: worker told after, p50", (double)samples_at(&w.told_late, 0.5) / 1e3, "ms");
-    table_fact(b->table, "timers: worker told after, p99", (double)samples_at(&w.told_late, 0.99) / 1e3, "ms");
+    table_fact(b->table, "timers: worker told after, p99", (double)samples_at(&w.told_late, 0.99) / 1e3,
+               "ms");
     table_fact(b->table, "timers: last worker told after", (double)samples_at(&w.told_late, 1) / 1e3, "ms");
     check_count(b, "WorkflowType='timer' AND ExecutionStatus='Completed'", total);
     bench_close(b);
@@ -310,10 +316,10 @@ void case_recovery(struct bench *b) {
     start_many(b, "open", open);
     struct usage after = subject_usage(&b->subject);
     table_fact(b->table, "open workflows", (double)open, "runs");
-    table_fact(b->table, "on disk for each", (double)(bench_file_bytes(b) - bytes_before) / (double)open,
-               "bytes");
-    table_fact(b->table, "in memory for each", (double)(after.rss_bytes - before.rss_bytes) / (double)open,
-               "bytes");
+    table_fact(b->table, "open workflows: on disk for each",
+               (double)(bench_file_bytes(b) - bytes_before) / (double)open, "bytes");
+    table_fact(b->table, "open workflows: in memory for each",
+               (double)(after.rss_bytes - before.rss_bytes) / (double)open, "bytes");
     bench_disconnect(b);
     subject_kill(&b->subject);
     subject_start(&b->subject, b->binary, b->file);
@@ -342,9 +348,9 @@ static void fill_backlog(struct bench *b, struct flow *f, size_t first, size_t c
     double before = resident_mib(b);
     f->total = first + count;
     flow_run(f);
-    table_fact(b->table, "waiting workflows", (double)(first + count), "runs");
-    table_fact(b->table, "resident memory with them", resident_mib(b), "MiB");
-    table_fact(b->table, "in memory for each of the last",
+    table_fact(b->table, "backlog: waiting workflows", (double)(first + count), "runs");
+    table_fact(b->table, "backlog: resident memory", resident_mib(b), "MiB");
+    table_fact(b->table, "backlog: in memory for each of the last",
                (resident_mib(b) - before) * (1 << 20) / (double)count, "bytes");
 }
 
@@ -360,8 +366,8 @@ void case_backlog(struct bench *b) {
     bench_disconnect(b);
     subject_kill(&b->subject);
     subject_start(&b->subject, b->binary, b->file);
-    table_fact(b->table, "after kill -9: ready after", (double)b->subject.ready_us / 1e3, "ms");
-    table_fact(b->table, "after kill -9: resident memory", resident_mib(b), "MiB");
+    table_fact(b->table, "backlog: after kill -9, ready after", (double)b->subject.ready_us / 1e3, "ms");
+    table_fact(b->table, "backlog: after kill -9, resident memory", resident_mib(b), "MiB");
     bench_connect(b);
     flow_init(&f, b, first + count, first + count, begin_nothing);
     flow_begin(&f);

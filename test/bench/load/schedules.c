@@ -184,35 +184,40 @@ void case_schedules(struct bench *b) {
     int64_t bytes_before = bench_file_bytes(b);
     create_many(b, "yearly", count, &yearly, true);
     table_fact(b->table, "schedules", (double)count, "schedules");
-    table_fact(b->table, "on disk for each", (double)(bench_file_bytes(b) - bytes_before) / (double)count,
-               "bytes");
-    table_fact(b->table, "in memory for each",
+    table_fact(b->table, "schedules: on disk for each",
+               (double)(bench_file_bytes(b) - bytes_before) / (double)count, "bytes");
+    table_fact(b->table, "schedules: in memory for each",
                (double)(subject_usage(&b->subject).rss_bytes - before.rss_bytes) / (double)count, "bytes");
     bench_disconnect(b);
     subject_kill(&b->subject);
     subject_start(&b->subject, b->binary, b->file);
-    table_fact(b->table, "restart: ready after", (double)b->subject.ready_us / 1e3, "ms");
+    table_fact(b->table, "schedules: restart, ready after", (double)b->subject.ready_us / 1e3, "ms");
     struct usage again = subject_usage(&b->subject);
-    table_fact(b->table, "restart: CPU", (double)again.cpu_us / 1e3, "ms");
-    table_fact(b->table, "restart: in memory for each",
+    table_fact(b->table, "schedules: restart, CPU", (double)again.cpu_us / 1e3, "ms");
+    table_fact(b->table, "schedules: restart, in memory for each",
                (double)(again.rss_bytes - before.rss_bytes) / (double)count, "bytes");
     bench_connect(b);
     bench_close(b);
 }
 
-#define CREATE_RATE 1000 /* schedules a second that can certainly be created */
+#define CREATE_RATE 1000 /* schedules a second that can be created, unless the machine is busy */
+
+/* On a fresh server, all due in the second that is returned; 0: it was there before they all were. */
+static int64_t create_due(struct bench *b, size_t count, int64_t margin_s) {
+    int64_t day = 86400, due_s = wall_us() / USEC_PER_SEC + margin_s;
+    struct plan plan = {.every_s = day, .phase_s = due_s % day};
+    bench_open(b);
+    create_many(b, "due", count, &plan, false);
+    return wall_us() < due_s * USEC_PER_SEC ? due_s : 0;
+}
 
 void case_due(struct bench *b) {
     size_t count = MAX((size_t)(10000 * b->scale), b->width);
-    int64_t due_s = wall_us() / USEC_PER_SEC + (int64_t)(count / CREATE_RATE) + 3;
-    int64_t day = 86400;
-    struct plan plan = {.every_s = day, .phase_s = due_s % day};
     struct ledger l = {.bench = b, .type = "due", .per_schedule = 1};
     struct meter m;
-    bench_open(b);
-    create_many(b, "due", count, &plan, false);
-    if (wall_us() > due_s * USEC_PER_SEC)
-        die("%zu schedules could not be created before they were due", count);
+    int64_t due_s, margin_s = (int64_t)(count / CREATE_RATE) + 3;
+    for (; !(due_s = create_due(b, count, margin_s)); margin_s *= 3)
+        bench_close(b);
     meter_begin(&m, b);
     m.begin_us += due_s * USEC_PER_SEC - wall_us();
     bench_pause(b, due_s * USEC_PER_SEC - wall_us());
