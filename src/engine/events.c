@@ -83,32 +83,26 @@ static void page_row(struct read *r, const struct row *row) {
     op->page_next = row->last_event_id + 1;
 }
 
-/* Events that are not there any more are not something to answer with. */
-static void ensure_read(struct engine *e, int rc) {
-    if (rc < 0)
-        engine_fail(e, "a history cannot be read from the store");
-}
-
 static void page_done(struct read *r, int rc) {
     struct page_read *pr = r->owner;
     struct op *op = pr->op;
+    if (rc < 0 && op) { /* it waits until the engine ends, like all that the store does not answer */
+        engine_fail(op->e, "a history cannot be read from the store");
+        return;
+    }
     if (pr->is_in_read) {
         pr->is_done = true;
-        ensure_read(op->e, rc);
         return;
     }
     page_read_free(pr);
     if (!op)
         return;
     op->page_read = NULL;
-    ensure_read(op->e, rc);
     op->go(op);
 }
 
 /* Reads the page: 0 when it is there already, ERR_WAIT when op will be started again. */
 static int read_page(struct op *op, const struct events_want *w) {
-    if (op->e->has_failed) /* it was asked for, and is not there */
-        return err_std(&op->err, ERR_STORE_IO);
     struct page_read *pr = mem_zalloc(sizeof(*pr));
     if (!pr)
         return op_out_of_memory(op);
@@ -134,7 +128,7 @@ static int read_page(struct op *op, const struct events_want *w) {
         return ERR_WAIT;
     page_read_free(pr);
     op->page_read = NULL;
-    return op->e->has_failed ? err_std(&op->err, ERR_STORE_IO) : 0;
+    return 0;
 }
 
 /* As much of [from, until) as fits the limits, at least one event. */
