@@ -97,20 +97,22 @@ static void page_row(struct read *r, const struct row *row) {
     op->page_next = row->last_event_id + 1;
 }
 
-/* Events that are not there any more are not something to answer with: asked again, it is an error. */
-static void judge_page(const struct page_read *pr, int rc) {
-    struct op *op = pr->op;
+/* Events that are not there any more are not something to answer with: whoever asked waits for the end, like
+ * all whom the store does not answer. */
+static bool page_is_lost(const struct page_read *pr, int rc) {
+    const struct op *op = pr->op;
     bool is_short = op && op->page_next <= op->page_wanted && !op->run->is_removed;
     if (!op || (rc == 0 && !pr->is_damaged && !is_short))
-        return;
-    op->page_next = 0;
+        return false;
     engine_fail(op->e, "a history cannot be read from the store");
+    return true;
 }
 
 static void page_done(struct read *r, int rc) {
     struct page_read *pr = r->owner;
     struct op *op = pr->op;
-    judge_page(pr, rc);
+    if (page_is_lost(pr, rc))
+        return;
     if (pr->is_in_read) {
         pr->is_done = true;
         return;
@@ -124,8 +126,6 @@ static void page_done(struct read *r, int rc) {
 
 /* Reads the page: 0 when it is there already, ERR_WAIT when op will be started again. */
 static int read_page(struct op *op, const struct events_want *w) {
-    if (op->e->has_failed) /* it was asked for, and is not there */
-        return err_std(&op->err, ERR_STORE_IO);
     struct page_read *pr = mem_zalloc(sizeof(*pr));
     if (!pr)
         return op_out_of_memory(op);
@@ -151,7 +151,7 @@ static int read_page(struct op *op, const struct events_want *w) {
         return ERR_WAIT;
     page_read_free(pr);
     op->page_read = NULL;
-    return op->e->has_failed ? err_std(&op->err, ERR_STORE_IO) : 0;
+    return 0;
 }
 
 /* As much of [from, until) as fits the limits, at least one event. */
