@@ -1,8 +1,9 @@
 /* Bytes as what a peer writes to the HTTP/1.1 port: request lines, headers, bodies, several requests.
  *
- * A real listener on loopback for each input, and a connection for its bytes. What the handler gets keeps its
- * promises: a method with a name or none, a path without its query, a body within the limit, headers that can
- * be asked for and answered with. The listener outlives every input and goes on answering. */
+ * A real listener on loopback, which is made once, and a connection for each input. What the handler gets
+ * keeps its promises: a method with a name or none, a path without its query, a body within the limit,
+ * headers that can be asked for and answered with. The listener outlives every input and goes on answering.
+ */
 #include <arpa/inet.h>
 #include <event2/event.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "fuzz.h"
 #include "net/http1.h"
 #include "serve/origin.h"
@@ -19,10 +21,15 @@
 #define TURNS_MAX                                                                                            \
     64 /* enough for all that such an input can ask; a connection that is kept open is left then */
 
+#define PROBE_EVERY 64 /* inputs between two questions whether it still answers */
+
 struct world {
     struct loop *loop;
     struct http1_server *server;
+    unsigned inputs;
 };
+
+static struct world *world;
 
 static void on_request(void *ctx unused_arg, const struct http1_request *q, struct http1_response *resp) {
     static const char *const invited[] = {"https://app.example.com", NULL};
@@ -35,16 +42,13 @@ static void on_request(void *ctx unused_arg, const struct http1_request *q, stru
     buf_add_str(&resp->body, q->path);
 }
 
-static void open_world(struct world *w) {
+static struct world *world_new(void) {
     struct http1_handler h = {on_request, NULL};
+    struct world *w = mem_zalloc(sizeof(*w));
     struct err e;
-    ensure(loop_new(&w->loop) == 0);
+    ensure(w && loop_new(&w->loop) == 0);
     ensure(http1_server_new(w->loop, "127.0.0.1", 0, &h, &w->server, &e) == 0);
-}
-
-static void close_world(struct world *w) {
-    http1_server_free(w->server);
-    loop_free(w->loop);
+    return w;
 }
 
 static int dial(const struct world *w) {
@@ -79,17 +83,19 @@ static size_t talk(const struct world *w, const uint8_t *data, size_t size) {
     int fd = dial(w);
     size_t got = converse(w, fd, data, size);
     close(fd);
+    for (int i = 0; i < 2; i++)
+        (void)event_base_loop(loop_base(w->loop), EVLOOP_NONBLOCK); /* it hears that the peer is gone */
     return got;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char probe[] = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-    struct world w;
     if (size == 0 || size > INPUT_BYTES_MAX)
         return 0;
-    open_world(&w);
-    (void)talk(&w, data, size); /* whatever it says, or nothing */
-    ensure(talk(&w, (const uint8_t *)probe, sizeof(probe) - 1) > 0);
-    close_world(&w);
+    if (!world)
+        world = world_new();
+    (void)talk(world, data, size); /* whatever it says, or nothing */
+    if (world->inputs++ % PROBE_EVERY == 0)
+        ensure(talk(world, (const uint8_t *)probe, sizeof(probe) - 1) > 0);
     return 0;
 }
