@@ -145,9 +145,9 @@ static int settle_state(struct command *c, struct err *e) {
 
 /* Maps: of two values for a key the later one counts, and in an update null removes the key. */
 
-/* JSON's null is a payload without anything. */
 static bool is_null(const Common__Payload *p) {
-    return !p || (!p->n_metadata && !p->data.len);
+    const ProtobufCBinaryData *encoding = p && p->n_metadata == 1 ? &p->metadata[0]->value : NULL;
+    return !p || (encoding && str_is(str_bytes(encoding->data, encoding->len), "binary/null"));
 }
 
 static bool comes_again(Common__Memo__FieldsEntry *const *fields, size_t n, size_t i) {
