@@ -26,6 +26,7 @@
     8 /* so many times as many each time, and as many again are counted: that is cheaper,                    \
        */
 #define EFFORT_MAX 32768 /* and no more */
+#define SWEEP_SHARE 8 /* what of a page must have been found by then for the order to be worth keeping to */
 #define COUNT_EFFORT 500 /* a count wants no rows */
 
 /* A question being answered. */
@@ -339,23 +340,24 @@ static bool needs_rows(const struct predicate *p) {
     return sql_column(p->name) != NULL;
 }
 
-/* Every row of the namespace has to be read, few will pass, and in the order of lists they lie scattered: as
- * they lie in the table they are read several times as fast, and then sorted. */
+/* Every row of the namespace has to be read, and in the order of lists they lie scattered. */
 static bool is_scattered(const struct asking *a) {
     const struct seek *lead = &a->seeks.lead;
     return a->tries && lead->count && !lead->ranges[0].test && needs_rows(a->r->where);
 }
 
-/* All that is left, however long it takes. */
+/* All that is left, however long it takes. Scattered rows of which next to none pass are read as they lie in
+ * the table, several times as fast, and then sorted. */
 static int read_rest(struct asking *a) {
     struct sql_text q cleanup(sql_done);
+    bool is_swept = is_scattered(a) && a->row_count < a->r->limit / SWEEP_SHARE;
     sql_init(&q);
-    if (a->seeks.lead.count && !is_scattered(a)) {
+    if (a->seeks.lead.count && !is_swept) {
         add_rows(&q, a);
         return run(a, &q);
     }
     add_row_columns(&q, a->r);
-    add_table(&q, a, is_scattered(a) ? " NOT INDEXED" : "", "");
+    add_table(&q, a, is_swept ? " NOT INDEXED" : "", "");
     if (a->after)
         add_after(&q, a->after);
     sql_add(&q, LIST_ORDER("v"));
