@@ -182,7 +182,8 @@ static bool change_token(struct buf *token, struct input *in) {
     if (how % 4 == 0)
         return false;
     if (how % 4 == 3) {
-        size_t n = MIN((size_t)take_byte(in), (size_t)(in->end - in->p));
+        size_t n = take_byte(in);
+        n = MIN(n, (size_t)(in->end - in->p));
         buf_clear(token);
         buf_add(token, in->p, n);
         in->p += n;
