@@ -6,57 +6,6 @@
 
 /* time */
 
-static void go_tick(struct op *op);
-
-/* What set the deadline must be on disk, and its effects done: a task is not too late that was never offered.
- * Once only, or a run that changes all the time would have no deadlines. */
-static bool wait_for_disk(struct op *op) {
-    uint64_t seq = op->run->body->group_seq;
-    if (op->wait_seq || seq <= op->e->durable_seq)
-        return false;
-    op->wait_seq = seq;
-    op_continue_durable(op, go_tick);
-    return true;
-}
-
-static void go_tick(struct op *op) {
-    const struct run_key *key = op->req;
-    struct space *space = space_by_id(op->e, key->namespace_id);
-    struct step s;
-    int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
-    if (rc == 0)
-        rc = op_need_origin(op);
-    if (rc == ERR_WAIT || (rc == 0 && wait_for_disk(op)))
-        return;
-    if (rc == 0) {
-        op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_tick(&s), true);
-    }
-    if (rc < 0 && op->run) {
-        log_emit(op->e->log, LOG_due_failed, log_str("error", op->err.text));
-        if (heap_has(&op->run->due)) /* not again in this very turn */
-            heap_move(&op->e->due, &op->run->due, op->e->now.wall.us + ENGINE_TICK_RETRY_MS * USEC_PER_MS);
-    }
-    op_reply(op, NULL, (struct str){NULL, 0});
-}
-
-/* Many may be due at once. A turn takes some of them, so that calls are answered in between, and none
- * while more waits to be written than one commit should hold. */
-static void fire_due(struct engine *e) {
-    struct heap_node *n;
-    for (size_t i = 0; i < ENGINE_DUE_PER_TURN && !group_is_full(e); i++) {
-        if (!(n = heap_top(&e->due)) || n->key > e->now.wall.us)
-            return;
-        struct run *run = container_of(n, struct run, due);
-        struct run_key key = run->key;
-        /* Out of the heap until its state says when the next deadline is; loading it tells. */
-        heap_remove(&e->due, n);
-        run_pin(run);
-        errand_start(e, go_tick, &key, sizeof(key));
-        run_unpin(e, run);
-    }
-}
-
 static void fire_deadlines(struct engine *e) {
     for (struct heap_node *n; (n = heap_top(&e->deadlines)) && n->key <= e->now.mono.us;) {
         struct op *op = container_of(n, struct op, deadline);
@@ -75,7 +24,7 @@ void engine_advance(struct engine *e, struct now now) {
     if (!e->is_ready)
         return;
     fire_deadlines(e);
-    fire_due(e);
+    ticks_advance(e);
     queues_advance(e);
     retention_sweep(e);
     spaces_reap(e);
@@ -87,7 +36,9 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
     int64_t wait = CLOCK_NEVER;
     if (!e->is_ready)
         return CLOCK_NEVER; /* the store's answers wake it; what is due then waits for the last of them */
-    if (due && !group_is_full(e))
+    if (!group_is_full(e) && ticks_wait(e))
+        wait = 0;
+    else if (due && !group_is_full(e))
         wait = MAX(due->key - now.wall.us, 0);
     if (deadline)
         wait = MIN(wait, MAX(deadline->key - now.mono.us, 0));
@@ -306,6 +257,7 @@ void engine_free(struct engine *e) {
     heap_done(&e->passes);
     free_contents(e);
     recovery_free(e);
+    ticks_free(e);
     group_free(e->open);
     group_free(e->flight);
     group_free(e->spare);

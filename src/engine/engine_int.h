@@ -217,6 +217,14 @@ struct group {
     int64_t handed_over_us; /* monotonic */
 };
 
+/* Runs that were due, waiting for their step: those from `at` on. */
+struct ticks {
+    struct run_key *keys;
+    size_t at;
+    size_t count;
+    size_t cap;
+};
+
 struct engine {
     struct engine_config cfg;
     struct core_limits limits;
@@ -245,6 +253,7 @@ struct engine {
     struct map workers; /* by namespace id and instance key */
     struct list heard; /* struct worker, longest silent first */
     struct heap due;
+    struct ticks ticks;
     struct heap deadlines;
     struct heap passes; /* queues whose rate holds tasks back */
     struct list recent; /* runs with a body, least recently used first */
@@ -329,6 +338,12 @@ void op_drop_carried(struct op *op);
 /* Whether this payload set, or this memo, is small enough to be stored; NULL is. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
 int op_check_memo(struct op *op, const Common__Memo *memo) must_check;
+
+/* deadlines of runs (ticks.c) */
+
+void ticks_advance(struct engine *e);
+bool ticks_wait(const struct engine *e); /* some are due and have not had their step yet */
+void ticks_free(struct engine *e);
 
 /* callbacks */
 
