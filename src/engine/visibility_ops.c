@@ -2,7 +2,8 @@
  *
  * The happy path: the query becomes a predicate, the call waits until all that
  * was changed before it is on disk, the store is asked for one page, and its
- * rows, which are packed entries of the answer, are handed on as they are. A
+ * rows, which are packed entries of the answer, are handed on as they are
+ * (those of schedules are states, from which their entries are made). A
  * page token is the place of the last run in the order, so a page begins
  * behind that run whatever happened meanwhile: no run that stays is left out,
  * and one that closed since may be seen again among the closed. */

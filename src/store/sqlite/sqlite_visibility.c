@@ -15,8 +15,6 @@
 #include "store/sqlite/sqlite_seek.h"
 
 #define PLACE_COLUMNS "v.run_id, v.close_ns, v.start_ns, "
-#define STATE_COLUMN                                                                                         \
-    "(SELECT x.state FROM executions x WHERE x.namespace_id = v.namespace_id AND x.run_id = v.run_id)"
 #define KEY_COLUMNS "k.run_id, k.close_ns, k.start_ns, "
 #define LIST_ORDER(row) " ORDER BY " row ".close_ns DESC, " row ".start_ns DESC, " row ".run_id DESC"
 #define MERGED_ORDER " ORDER BY 2 DESC, 3 DESC, 1 DESC" /* of either */
@@ -52,7 +50,7 @@ static bool is_full(const struct asking *a) {
 
 static void add_row_columns(struct sql_text *q, const struct read *r) {
     sql_add(q, "SELECT " PLACE_COLUMNS);
-    sql_add(q, r->wants_state ? STATE_COLUMN : "v.body");
+    sql_add(q, r->wants_state ? SQL_WITH_STATE("state") : "v.body");
 }
 
 static void add_limit(struct sql_text *q, size_t limit) {

@@ -15,10 +15,6 @@
     "lower(substr(hex(v.run_id),1,8)||'-'||substr(hex(v.run_id),9,4)||'-'||substr(hex(v.run_id),13,4)"       \
     "||'-'||substr(hex(v.run_id),17,4)||'-'||substr(hex(v.run_id),21,12))"
 
-/* Of the row v, but written with its state. */
-#define MOVING_SQL(column)                                                                                   \
-    "(SELECT x." column " FROM executions x WHERE x.namespace_id = v.namespace_id AND x.run_id = v.run_id)"
-
 struct column {
     struct str name;
     const char *sql;
@@ -32,7 +28,8 @@ static const struct column columns[] = {
 #define COLUMN(name, column, number)                                                                         \
     {NAMED(name), "v." #column, "v." #column " IS NOT NULL", "v." #column " IS NULL"},
 #define MOVING(name, column, number)                                                                         \
-    {NAMED(name), MOVING_SQL(#column), MOVING_SQL(#column) " IS NOT NULL", MOVING_SQL(#column) " IS NULL"},
+    {NAMED(name), SQL_WITH_STATE(#column), SQL_WITH_STATE(#column) " IS NOT NULL",                           \
+     SQL_WITH_STATE(#column) " IS NULL"},
 #include "store/sqlite/columns.def"
 #undef COLUMN
     {NAMED("RunId"), RUN_ID_TEXT, "1", "0"},

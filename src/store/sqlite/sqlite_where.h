@@ -7,6 +7,10 @@
 #include "base/buf.h"
 #include "store/store.h"
 
+/* A column of the run v that is written with its state, in the table executions. */
+#define SQL_WITH_STATE(column)                                                                               \
+    "(SELECT x." column " FROM executions x WHERE x.namespace_id = v.namespace_id AND x.run_id = v.run_id)"
+
 #define OPEN_NS INT64_MAX /* the close_ns of what is open */
 
 /* The text, and what its parameters are, in order. */
