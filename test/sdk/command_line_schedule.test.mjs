@@ -77,13 +77,15 @@ test('what the SDK makes, the command line changes and keeps', async () => {
   assert.match(stdout, /^RetryPolicy +.*"maximumAttempts":3/m);
   const next = await rondo('schedule', 'next', '-s', 'kept', '--from', '2026-07-14T00:00:00Z', '--limit', '8');
   assert.deepEqual(next.slice(4, 6).map((t) => t.local), ['2026-07-15T17:00:00+09:00 JST', '2026-09-01T09:00:00+09:00 JST']);
+  // The SDK's update carries no conflict token and so overwrites what came between; only changes that carry one may race.
+  await handle.update((previous) => ({ ...previous, state: { ...previous.state, note: 'theirs' } }));
   await Promise.all([
-    handle.update((previous) => ({ ...previous, state: { ...previous.state, note: 'theirs' } })),
     rondo('schedule', 'update', '-s', 'kept', '--jitter', '2s'),
     rondo('schedule', 'update', '-s', 'kept', '--run-timeout', '1m'),
+    rondo('schedule', 'update', '-s', 'kept', '--catchup-window', '2h'),
   ]);
   const merged = await handle.describe();
-  assert.deepEqual([merged.spec.jitter, merged.action.workflowRunTimeout], [2000, 60_000]);
+  assert.deepEqual([merged.state.note, merged.spec.jitter, merged.action.workflowRunTimeout, merged.policies.catchupWindow], ['theirs', 2000, 60_000, 7200_000]);
   await rondo('schedule', 'delete', '-s', 'kept');
   await assert.rejects(handle.describe(), { name: 'ScheduleNotFoundError' });
 });
