@@ -17,6 +17,7 @@ build ninja-build            runs the build
 build pkg-config             finds the libraries below
 build python3                tools/*.py and generated tables
 build libevent-dev           event loop
+build libmimalloc-dev        allocator
 build libnghttp2-dev         HTTP/2 framing
 build libprotobuf-c-dev      protobuf run-time for C
 build protobuf-c-compiler    proto/*.proto to C
