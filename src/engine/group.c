@@ -159,6 +159,7 @@ void engine_flush(struct engine *e) {
     routes_settle(e);
     while (e->soon)
         do_soon(e);
+    store_rest(e->store);
     struct group *g = e->open;
     if (e->has_failed || e->flight || !g ||
         (g->run_count == 0 && g->batch.count == 0 && list_empty(&g->replies) && !g->effects))

@@ -12,7 +12,9 @@
  *
  * Threads: everything here is called on the loop thread. A store with a
  * thread of its own calls `wake` from it, once there is something to collect;
- * the loop then calls store_collect(), which runs the callbacks. */
+ * the loop then calls store_collect(), which runs the callbacks. At the end of
+ * each turn it calls store_rest(): until then a store may keep the state that
+ * the turn's reads are made of. */
 #pragma once
 
 #include "base/arena.h"
@@ -202,6 +204,7 @@ struct store_ops {
     void (*commit)(struct store *s, struct batch *b);
     void (*read)(struct store *s, struct read *r);
     void (*collect)(struct store *s);
+    void (*rest)(struct store *s);
     void (*close)(struct store *s);
 };
 
@@ -213,6 +216,7 @@ struct store {
 static inline void store_commit(struct store *s, struct batch *b) { s->ops->commit(s, b); }
 static inline void store_read(struct store *s, struct read *r) { s->ops->read(s, r); }
 static inline void store_collect(struct store *s) { s->ops->collect(s); }
+static inline void store_rest(struct store *s) { s->ops->rest(s); }
 /* Waits for batches under way to be durable (their `done` runs), then frees. NULL is fine. */
 void store_close(struct store *s);
 

@@ -49,6 +49,10 @@ static void witness_collect(struct store *s) {
     store_collect(container_of(s, struct witness, base)->real);
 }
 
+static void witness_rest(struct store *s) {
+    store_rest(container_of(s, struct witness, base)->real);
+}
+
 static void witness_close(struct store *s) {
     struct witness *w = container_of(s, struct witness, base);
     store_close(take(&w->real));
@@ -64,7 +68,8 @@ static void on_fatal(void *ctx, const char *text unused_arg) {
 }
 
 void witness_init(struct witness *w, struct disk *d) {
-    static const struct store_ops ops = {witness_commit, witness_read, witness_collect, witness_close};
+    static const struct store_ops ops = {witness_commit, witness_read, witness_collect, witness_rest,
+                                         witness_close};
     *w = (struct witness){.base = {&ops}, .disk = d, .wake_fd = eventfd(0, EFD_CLOEXEC)};
     ensure(w->wake_fd >= 0);
 }

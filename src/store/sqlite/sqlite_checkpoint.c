@@ -75,6 +75,7 @@ void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, in
     c->pages = pages;
     int rest = pages - c->asked_at;
     int long_pages = c->options->log_pages ? c->options->log_pages : LONG_PAGES;
+    c->is_log_long = pages >= long_pages;
     bool is_overdue = rest >= long_pages; /* and perhaps the thread is still moving: it is waited for */
     if (is_overdue)
         wait_moved(c);

@@ -88,6 +88,7 @@ struct sqlite_checkpoint {
     const char *path;
     int pages; /* of the log, and */
     int asked_at; /* how many there were when the last move began; both are the writer's */
+    _Atomic bool is_log_long; /* its end is to be moved soon, and nobody should need an older state then */
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock; /* guards what follows */
@@ -213,6 +214,8 @@ enum reader_stmt {
     READER_LEDGER,
     READER_BACKLOG,
     READER_RUNS,
+    READER_KEEP,
+    READER_REST,
     READER_STMT_COUNT,
 };
 
@@ -220,12 +223,14 @@ struct sqlite_reader {
     sqlite3 *db; /* borrowed */
     const char *path;
     struct log *log;
+    const struct sqlite_checkpoint *checkpoint; /* NULL in memory, where no state is kept */
     sqlite3_stmt *stmts[READER_STMT_COUNT];
 };
 
-int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const char *path, struct log *log,
-                        struct err *reterr) must_check;
+int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const struct sqlite_checkpoint *checkpoint,
+                        const char *path, struct log *log, struct err *reterr) must_check;
 void sqlite_reader_read(struct sqlite_reader *rd, struct read *r);
+void sqlite_reader_rest(struct sqlite_reader *rd); /* the next read is made of a new state */
 void sqlite_reader_stop(struct sqlite_reader *rd);
 /* READ_VISIBILITY*: each row goes to `row`, on this thread. With `tries` it may take several statements; then
  * the caller sees to it that they read one state. SQLite's code of the end, SQLITE_DONE when all went well.

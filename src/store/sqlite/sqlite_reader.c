@@ -1,10 +1,13 @@
 /* Reads, on the loop thread, through a connection of their own.
  *
  * The happy path: bind the keys to a prepared statement, hand each row to the
- * caller, then call `done`; all of it before store_read() returns. A statement
- * sees one state of the database, from the commit before its first row, however
- * many commits follow meanwhile. The rows' bytes are SQLite's: valid until the
- * next row.
+ * caller, then call `done`; all of it before store_read() returns. The rows'
+ * bytes are SQLite's: valid until the next row.
+ *
+ * The reads of a turn see one state of the database, however many commits are
+ * made meanwhile: that of the first. To find out what the state is takes locks,
+ * and a new one empties the cache, so many reads share the cost. While the log
+ * should start over, no state is kept from one read to the next.
  *
  * Failure: the rest of the rows is missing and `done` gets ERR_STORE_*; what
  * happened is in the log. */
@@ -41,6 +44,8 @@ static const char *const reader_sql[READER_STMT_COUNT] = {
                       " WHERE namespace_id = ?1 AND run_id = ?2 AND id < ?3"
                       " AND last_nominal_s >= ?4 AND nominal_s <= ?5"
                       " AND (?6 = 0 OR ?6 & (1 << fate)) ORDER BY id DESC LIMIT ?7",
+    [READER_KEEP] = "BEGIN",
+    [READER_REST] = "COMMIT",
     [READER_BACKLOG] = "SELECT number, body FROM backlog"
                        " WHERE namespace_id = ?1 AND lane = ?2 AND number >= ?3 ORDER BY number LIMIT ?4",
 };
@@ -292,17 +297,41 @@ static int read_all(struct sqlite_reader *rd, struct read *r) {
     return rc;
 }
 
+static bool is_kept(const struct sqlite_reader *rd) {
+    return rd->checkpoint && !sqlite3_get_autocommit(rd->db);
+}
+
+/* Whether a state is kept only changes what reads cost: when it cannot be begun, each read has its own. */
+static void keep(struct sqlite_reader *rd) {
+    if (!rd->checkpoint || is_kept(rd) || rd->checkpoint->is_log_long)
+        return;
+    (void)sqlite3_step(rd->stmts[READER_KEEP]);
+    sqlite3_reset(rd->stmts[READER_KEEP]);
+}
+
+void sqlite_reader_rest(struct sqlite_reader *rd) {
+    if (!is_kept(rd))
+        return;
+    int rc = sqlite3_step(rd->stmts[READER_REST]);
+    sqlite3_reset(rd->stmts[READER_REST]);
+    ensure(rc == SQLITE_DONE); /* nothing was written, so nothing can fail */
+}
+
 void sqlite_reader_read(struct sqlite_reader *rd, struct read *r) {
     sqlite3_mutex *turn = sqlite3_db_mutex(rd->db);
     sqlite3_mutex_enter(turn);
+    keep(rd);
     int rc = read_all(rd, r);
+    if (rd->checkpoint && rd->checkpoint->is_log_long)
+        sqlite_reader_rest(rd);
     sqlite3_mutex_leave(turn);
     r->done(r, rc);
 }
 
-int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const char *path, struct log *log,
-                        struct err *reterr) {
+int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const struct sqlite_checkpoint *checkpoint,
+                        const char *path, struct log *log, struct err *reterr) {
     rd->db = db;
+    rd->checkpoint = checkpoint;
     rd->path = path;
     rd->log = log;
     for (int i = 0; i < READER_STMT_COUNT; i++) {

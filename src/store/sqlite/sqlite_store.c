@@ -168,7 +168,8 @@ static int store_connect(struct sqlite_store *s, struct err *reterr) {
     else
         rc = connect_to(f, NULL, READER_PATIENCE_MS, reader_pragmas, &s->reader_db, reterr);
     if (rc == 0)
-        rc = sqlite_reader_start(&s->reader, s->reader_db, f->path, s->options.log, reterr);
+        rc = sqlite_reader_start(&s->reader, s->reader_db, f->is_memory ? NULL : &s->checkpoint, f->path,
+                                 s->options.log, reterr);
     if (rc == 0 && !f->is_memory)
         rc = start_checkpoints(s, reterr);
     if (rc == 0)
@@ -195,15 +196,20 @@ static void ops_read(struct store *base, struct read *r) {
 
 static void ops_collect(struct store *base) {
     struct sqlite_store *s = container_of(base, struct sqlite_store, base);
+    sqlite_reader_rest(&s->reader); /* what is announced now must be seen by the next read */
     sqlite_writer_collect(&s->writer);
     sqlite_lister_collect(&s->lister);
+}
+
+static void ops_rest(struct store *base) {
+    sqlite_reader_rest(&container_of(base, struct sqlite_store, base)->reader);
 }
 
 static void ops_close(struct store *base) {
     store_dispose(container_of(base, struct sqlite_store, base));
 }
 
-static const struct store_ops sqlite_ops = {ops_commit, ops_read, ops_collect, ops_close};
+static const struct store_ops sqlite_ops = {ops_commit, ops_read, ops_collect, ops_rest, ops_close};
 
 /* SQLite counts the bytes of all its connections under one lock, which the loop and the writer then fight
  * for; nobody reads that count. Refused, harmlessly, when the process has used SQLite before. */
