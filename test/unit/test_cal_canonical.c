@@ -168,7 +168,7 @@ TEST(calendars_are_the_same_in_every_part_or_not) {
 }
 
 TEST(calendars_have_as_many_ranges_as_they_may) {
-    static struct cal_range many[CAL_RANGES_MAX + 1];
+    struct cal_range many[CAL_RANGES_MAX + 1] = {0};
     static const struct cal_range bad[] = {{70, 0, 0}, {5, 0, 0}};
     struct cal_world w;
     struct cal_calendar c = {.fields = {[CAL_HOUR] = {many, CAL_RANGES_MAX + 1}}};

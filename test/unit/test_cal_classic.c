@@ -126,7 +126,7 @@ TEST(dialect) {
 TEST(a_classic_text_has_a_largest_length) {
     struct classic *c = NULL;
     struct err e = {0};
-    static char text[CAL_TEXT_BYTES_MAX + 2];
+    char text[CAL_TEXT_BYTES_MAX + 2] = {0};
     memset(text, ' ', sizeof(text) - 1);
     memcpy(text, "* * * * *", strlen("* * * * *"));
     int r = classic_new(str_bytes(text, CAL_TEXT_BYTES_MAX), NULL, &c, &e);

@@ -253,7 +253,7 @@ TEST(a_start_long_ago) {
 
 TEST(a_text_that_is_too_long_is_refused) {
     struct cal_world w;
-    static char text[CAL_TEXT_BYTES_MAX + 2];
+    char text[CAL_TEXT_BYTES_MAX + 2] = {0};
     memset(text, '0', sizeof(text) - 1);
     cal_world_init(&w);
     cal_spec_init(&w.spec, &w.arena, STR(""));

@@ -289,11 +289,10 @@ static void fill_many_fixed(Kinds__Lists *m, void *list, size_t n) {
 }
 
 static void fill_many_texts(Kinds__Lists *m, void *list, size_t n) {
-    static char text[] = "text";
     m->string_value = list;
     m->n_string_value = n;
     for (size_t i = 0; i < n; i++)
-        m->string_value[i] = text;
+        m->string_value[i] = (char *)(uintptr_t) "text";
 }
 
 TEST(packing_fails_as_a_whole_without_memory) {
@@ -332,7 +331,8 @@ TEST(a_text_that_is_missing_in_a_list_is_an_empty_one) {
 
 TEST(zeros_of_every_kind_are_left_out) {
     State__Execution state = STATE__EXECUTION__INIT;
-    Kinds__Plain plain = KINDS__PLAIN__INIT;
+    Kinds__Plain plain;
+    kinds__plain__init(&plain);
     const ProtobufCMessage *const messages[] = {&state.base, &plain.base};
     plain.float_value = -0.0F;
     plain.double_value = -0.0;
