@@ -183,8 +183,7 @@ static void fill_rule(struct zone *z) {
     add_span(z, &first);
     for (size_t i = 0; span.end_s < RULE_LAST_S && i + 2 < RULE_SPANS_MAX; i++) {
         span = tzrule_span_at(&z->rule, span.end_s);
-        if (span.end_s > span.begin_s)
-            add_span(z, &span);
+        add_span(z, &span);
     }
 }
 

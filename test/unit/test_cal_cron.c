@@ -101,6 +101,7 @@ TEST(mistakes_are_named_by_column) {
         CASE("cron #3 0 0 * * *", "", "!does not have 5-7 fields"),
         CASE("cron 0 0 * * {#2", "", "!DayOfWeek is not in range [0-7] (column 9: \"{\")"),
         CASE("cron 0 0 L5 * *", "", "!DayOfMonth is not in range [1-31] (column 5: \"L5\")"),
+        CASE("cron 0 0 L55 * *", "", "!DayOfMonth is not in range [1-31] (column 5: \"L55\")"),
         CASE("cron 0 0 L-x * *", "", "!DayOfMonth Start is not in range [1-31]"),
         CASE("cron 0 0 xW * *", "", "!DayOfMonth is not in range [1-31] (column 5: \"xW\")"),
         CASE("cron 0 0 0W * *", "", "!DayOfMonth is not in range [1-31] (column 5: \"0W\")"),

@@ -144,6 +144,8 @@ TEST(words_whole_specs) {
           "at 09:00 every day; at 17:00 on Friday; not every second of every minute of the hour 12 every "
           "day; not "
           "every second of the minute 0 of every hour; not every minute; in UTC");
+    WORDS("cron 0 9 * * * | notcron 0 9 L * *",
+          "at 09:00 every day; not at 09:00 on the last day of the month; in UTC");
     WORDS("cron @every 1m | jitter 1500ms", "every 1 minute; each up to 1 second 500 ms later");
     WORDS("zone UTC", "never");
 }

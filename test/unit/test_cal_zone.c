@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cal/civil.h"
 #include "cal/tzrule.h"
+#include "cal/warning.h"
 #include "cal_fixture.h"
 
 /* A TZif file in the making. */
@@ -349,6 +350,10 @@ TEST(zone_data_wins_over_the_name) {
     if (CHECK_INT(cal_new(&w.spec, NULL, &w.cal, &w.err), 0)) {
         CHECK_INT(cal_next(w.cal, STR(""), cal_time_of("2026-01-01T12:00") * 1000000, &t), CAL_FOUND);
         CHECK_INT(t.nominal_s, cal_time_of("2026-01-02T00:00"));
+        struct warning found[WARNING_KINDS];
+        size_t n = 1;
+        CHECK_INT(warnings_of(&w.spec, NULL, t.actual_us, &w.arena, found, &n, &w.err), 0);
+        CHECK_INT(n, 0);
     }
     w.cal = cal_free(w.cal);
     w.spec.zone_data = STR("TZif?");
