@@ -50,6 +50,8 @@ static int validate(struct step *s, const Command__StartChildWorkflowExecutionCo
         return refuse(s, "WorkflowId on StartChildWorkflowExecutionCommand exceeds length limit.");
     if (strlen(in->workflow_type->name) > LIMIT_ID_BYTES)
         return refuse(s, "WorkflowType on StartChildWorkflowExecutionCommand exceeds length limit.");
+    if (in->task_queue && strlen(in->task_queue->name) > LIMIT_ID_BYTES)
+        return refuse(s, "TaskQueue on StartChildWorkflowExecutionCommand exceeds length limit.");
     if (!strempty(in->namespace_) && !streq(in->namespace_, s->ctx.namespace_name))
         return refuse(s, "cross namespace commands are not allowed");
     if (!pb_duration_valid(in->workflow_execution_timeout) || !pb_duration_valid(in->workflow_run_timeout) ||
