@@ -26,12 +26,7 @@ bool child_is_starting(const State__Execution *st, int64_t initiated_event_id) {
 }
 
 static void child_remove(struct step *s, const State__Child *c) {
-    for (size_t i = 0; i < s->st->n_children; i++) {
-        if (s->st->children[i] == c) {
-            pb_remove_message(&s->st->n_children, s->st->children, i);
-            return;
-        }
-    }
+    pb_remove_item(&s->st->n_children, s->st->children, c);
 }
 
 /* Initiating */

@@ -173,6 +173,7 @@ TEST(child_may_go) {
     REQUIRE(f.st);
     f.st->is_first_task_held = true;
     f.st->first_task_due_us = f.now_us + USEC_PER_SEC;
+    CHECK_INT(run_due_us(f.st), CLOCK_NEVER); /* not before its parent knows */
     (void)core_new(&f);
     CHECK_INT(STEP_VOID(&f, child_go(&f.s)), 0);
     CHECK_STR(core_new(&f), "");
@@ -183,4 +184,35 @@ TEST(child_may_go) {
     CHECK_INT(STEP_VOID(&f, child_go(&f.s)), 0);
     CHECK(f.st && !f.st->is_first_task_held);
     CHECK_STR(core_new(&f), "");
+}
+
+/* What a reset does again: each end that an event can tell, of a child that is known and of one that is not.
+ */
+TEST(child_ends_that_are_reapplied) {
+    static const E__EventType ends[] = {
+        EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED, EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED,
+        EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED, EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT,
+        EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED};
+    static const char *const members[] = {"Completed", "Failed", "Canceled", "TimedOut", "Terminated"};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        cleanup(core_done) struct core f;
+        char text[256];
+        core_init(&f);
+        CHECK_INT(command_run(&f, START(CHILD)), 0);
+        const History__HistoryEvent *started =
+            message_of(&f.arena, &history__history_event__descriptor,
+                       "{'eventType':'EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED',"
+                       "'childWorkflowExecutionStartedEventAttributes':{'initiatedEventId':5}}");
+        (void)snprintf(text, sizeof(text),
+                       "{'eventType':%d,'childWorkflowExecution%sEventAttributes':{'initiatedEventId':5}}",
+                       (int)ends[i], members[i]);
+        const History__HistoryEvent *end = message_of(&f.arena, &history__history_event__descriptor, text);
+        REQUIRE(started && end);
+        CHECK_INT(STEP_VOID(&f, child_reapply(&f.s, started)), 0);
+        CHECK_INT(STEP_VOID(&f, child_reapply(&f.s, end)), 0);
+        CHECK(f.st && f.st->n_children == 0);
+        (void)core_new(&f);
+        CHECK_INT(STEP_VOID(&f, child_reapply(&f.s, end)), 0);
+        CHECK_STR(core_new(&f), "");
+    }
 }

@@ -167,3 +167,20 @@ TEST(rebuild_of_what_does_not_fit) {
     core_init(&f);
     CHECK_INT(apply_lines(&f, lines, ARRAY_LEN(lines)), 0);
 }
+
+/* An activity whose event has no timeout at all waits for its worker for ever. */
+TEST(rebuild_of_an_activity_without_timeouts) {
+    static const struct line lines[] = {
+        {STARTED, NULL},
+        {EVENT("ACTIVITY_TASK_SCHEDULED", "activityTaskScheduled",
+               "'activityId':'a','activityType':{'name':'A'},'taskQueue':{'name':'q'}"),
+         "1 0 0/0 0 0"},
+    };
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(apply_lines(&f, lines, ARRAY_LEN(lines)), 0);
+    CHECK_INT(core_activity_start(&f, 2), 0);
+    const State__Activity *a = core_activity(&f, 2);
+    REQUIRE(a);
+    CHECK_INT(activity_due_us(a), CLOCK_NEVER);
+}
