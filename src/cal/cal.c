@@ -21,22 +21,25 @@ struct search {
     const struct cal *cal;
     bool has_excludes;
     uint32_t rejected;
+    int64_t end_s; /* nothing from here on counts */
 };
 
-/* Past a local second that is excluded: where it may end. Otherwise local_s itself. */
-static int64_t skip_excluded(struct search *s, int64_t local_s, int64_t end_s) {
+/* Past a local second that is excluded: where it may end, for candidates with these times of day. Otherwise
+ * local_s itself. */
+static int64_t skip_excluded(struct search *s, const struct rule_times *times, int64_t local_s,
+                             int64_t end_s) {
     for (uint32_t i = 0; s->has_excludes && i < s->cal->exclude_count; i++) {
         const struct rule *rule = &s->cal->excludes[i];
         if (rule_matches(rule, local_s)) {
             s->rejected++;
-            return rule_run_end(rule, local_s, end_s);
+            return rule_run_end(rule, times, local_s, end_s);
         }
     }
     return local_s;
 }
 
 static bool is_given_up(const struct search *s) {
-    return s->rejected >= CAL_REJECTIONS_MAX;
+    return s->has_excludes && s->rejected >= s->cal->rejections_max;
 }
 
 /* The first time of the calendars in [from_s, end_s) of UTC when the clock shows UTC + offset. */
@@ -48,7 +51,7 @@ static int64_t next_in_offset(struct search *s, int32_t offset_s, int64_t from_s
             best_s = MIN(best_s, rule_next(&s->cal->rules[i], at_s, best_s));
         if (best_s >= local_end_s)
             return NONE;
-        at_s = skip_excluded(s, best_s, local_end_s);
+        at_s = skip_excluded(s, &s->cal->rule_times, best_s, local_end_s);
         if (at_s == best_s)
             return best_s - offset_s;
     }
@@ -163,8 +166,9 @@ static int64_t next_single(const struct cal *c, int64_t from_s) {
 static int64_t skip_excluded_instant(struct search *s, int64_t utc_s) {
     struct zone_span span = zone_span_at(s->cal->zone, utc_s);
     int64_t end_s = MIN(span.end_s, RULE_END_S);
-    return utc_s < end_s ? skip_excluded(s, utc_s + span.offset_s, end_s + span.offset_s) - span.offset_s
-                         : utc_s;
+    if (utc_s >= end_s)
+        return utc_s;
+    return skip_excluded(s, &rule_any_time, utc_s + span.offset_s, end_s + span.offset_s) - span.offset_s;
 }
 
 static int64_t next_of_instants(struct search *s, int64_t from_s, int64_t end_s) {
@@ -193,9 +197,8 @@ static int64_t next_of_both(struct search *s, int64_t from_s, int64_t end_s) {
 /* With exclusions, one kind may be refused for decades while the other one has a time tomorrow; so both are
  * looked for in stretches that grow, the first one too short to give up in. */
 static int64_t next_in_stretches(struct search *s, int64_t from_s) {
-    for (int64_t stretch_s = CIVIL_DAY_S; from_s < RULE_END_S && !is_given_up(s);
-         stretch_s *= STRETCH_GROWTH) {
-        int64_t end_s = MIN(from_s + stretch_s, RULE_END_S);
+    for (int64_t stretch_s = CIVIL_DAY_S; from_s < s->end_s && !is_given_up(s); stretch_s *= STRETCH_GROWTH) {
+        int64_t end_s = MIN(from_s + stretch_s, s->end_s);
         int64_t at_s = next_of_both(s, from_s, end_s);
         if (at_s != NONE)
             return at_s;
@@ -207,15 +210,15 @@ static int64_t next_in_stretches(struct search *s, int64_t from_s) {
 static int64_t search_next(struct search *s, int64_t from_s) {
     const struct cal *c = s->cal;
     if (c->tick_count + c->time_count == 0)
-        return next_of_calendars(s, from_s, RULE_END_S);
+        return next_of_calendars(s, from_s, s->end_s);
     if (c->rule_count == 0)
-        return next_of_instants(s, from_s, RULE_END_S);
+        return next_of_instants(s, from_s, s->end_s);
     return s->has_excludes && c->exclude_count > 0 ? next_in_stretches(s, from_s)
-                                                   : next_of_both(s, from_s, RULE_END_S);
+                                                   : next_of_both(s, from_s, s->end_s);
 }
 
 int64_t cal_search_raw(const struct cal *c, int64_t from_s) {
-    struct search s = {.cal = c};
+    struct search s = {.cal = c, .end_s = RULE_END_S};
     return search_next(&s, from_s);
 }
 
@@ -228,12 +231,16 @@ static int64_t jitter_of(const struct cal *c, struct str seed, int64_t nominal_s
     return jitter_us(nominal_s, seed, max_us);
 }
 
+static int64_t end_of(const struct cal *c) {
+    return MIN(RULE_END_S, civil_div(c->end_us, USEC_PER_SEC) + 1);
+}
+
 enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret) {
-    struct search s = {.cal = c, .has_excludes = true};
+    struct search s = {.cal = c, .has_excludes = true, .end_s = end_of(c)};
     int64_t at_s = search_next(&s, MAX(civil_div(after_us, USEC_PER_SEC) + 1, c->start_s));
     if (is_given_up(&s)) /* something earlier may be there */
         return CAL_LIMIT;
-    if (at_s == NONE || at_s * USEC_PER_SEC > c->end_us)
+    if (at_s == NONE)
         return CAL_NONE;
     *ret = (struct cal_time){at_s, at_s * USEC_PER_SEC + jitter_of(c, seed, at_s)};
     return CAL_FOUND;

@@ -235,6 +235,16 @@ static int find_zone(struct builder *b, const struct cal_zones *zones) {
     return 0;
 }
 
+static struct rule_times times_of(const struct rule *rules, uint32_t count) {
+    struct rule_times t = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        t.seconds |= rules[i].seconds;
+        t.minutes |= rules[i].minutes;
+        t.hours |= rules[i].hours;
+    }
+    return t;
+}
+
 static int compare_times(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
@@ -250,6 +260,7 @@ int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal 
     c->start_s = s->start_us == CAL_NO_START ? 0 : MAX(civil_div(s->start_us, USEC_PER_SEC), TICK_FIRST_S);
     c->end_us = s->end_us;
     c->jitter_us = MAX(s->jitter_us, 0);
+    c->rejections_max = CAL_REJECTIONS_MAX;
     arena_init(&b.arena, CARRIED_BUDGET);
     int e = find_zone(&b, zones);
     if (e == 0)
@@ -261,6 +272,7 @@ int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal 
     arena_done(&b.arena);
     if (e < 0)
         return e;
+    c->rule_times = times_of(c->rules, c->rule_count);
     if (c->time_count > 1)
         qsort(c->times, c->time_count, sizeof(*c->times), compare_times);
     *ret = take(&c);

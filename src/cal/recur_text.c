@@ -296,12 +296,10 @@ static int parse_property(struct part *p, struct str line) {
     struct str head = word_cut(&p->value, ':', &has_value);
     struct str parameters = head;
     p->name = word_cut(&parameters, ';', &has_parameters);
-    if (!has_value && str_starts(line, STR("FREQ="))) {
+    if (!has_value && str_starts(line, STR("FREQ="))) { /* a rule without its name */
         p->name = STR("RRULE");
         p->value = line;
-        return parse_rrule(p);
-    }
-    if (!has_value || p->value.n == 0)
+    } else if (!has_value || p->value.n == 0)
         return complain(p->complaint, line, "a property without a value");
     if (str_is(p->name, "RRULE"))
         return p->recur->has_freq ? complain(p->complaint, line, "RRULE is there twice") : parse_rrule(p);

@@ -12,6 +12,8 @@
 #define FULL_SECONDS ((UINT64_C(1) << 60) - 1)
 #define FULL_HOURS ((UINT32_C(1) << 24) - 1)
 
+const struct rule_times rule_any_time = {FULL_SECONDS, FULL_SECONDS, FULL_HOURS};
+
 /* The lowest bit at or above `from`, which is at most 60, or -1. */
 static int bit_from(uint64_t bits, int from) {
     bits = bits >> from << from;
@@ -211,7 +213,11 @@ static int64_t days_run_end(const struct rule *r, int64_t day, int64_t end_s) {
     }
 }
 
-int64_t rule_run_end(const struct rule *r, int64_t local_s, int64_t end_s) {
+int64_t rule_run_end(const struct rule *r, const struct rule_times *times, int64_t local_s, int64_t end_s) {
+    struct rule_times over = {/* that match, or need not */
+                              .seconds = r->seconds | (~times->seconds & FULL_SECONDS),
+                              .minutes = r->minutes | (~times->minutes & FULL_SECONDS),
+                              .hours = r->hours | (~times->hours & FULL_HOURS)};
     int64_t day_s = civil_day_of(local_s) * CIVIL_DAY_S;
     int tod = (int)(local_s - day_s);
     int hour = tod / 3600, minute = tod / 60 % 60, second = tod % 60;
@@ -220,12 +226,12 @@ int64_t rule_run_end(const struct rule *r, int64_t local_s, int64_t end_s) {
     int64_t run_end_s;
     if (has_stride(r) || (r->more && r->more->hole_count > 0))
         run_end_s = local_s + 1;
-    else if (r->seconds != FULL_SECONDS)
-        run_end_s = local_s - second + run_of(r->seconds, second);
-    else if (r->minutes != FULL_SECONDS)
-        run_end_s = day_s + hour * 3600 + run_of(r->minutes, minute) * 60;
-    else if (r->hours != FULL_HOURS)
-        run_end_s = day_s + run_of(r->hours, hour) * CIVIL_HOUR_S;
+    else if (over.seconds != FULL_SECONDS)
+        run_end_s = local_s - second + run_of(over.seconds, second);
+    else if (over.minutes != FULL_SECONDS)
+        run_end_s = day_s + hour * 3600 + run_of(over.minutes, minute) * 60;
+    else if (over.hours != FULL_HOURS)
+        run_end_s = day_s + run_of(over.hours, hour) * CIVIL_HOUR_S;
     else
         run_end_s = days_run_end(r, day_s / CIVIL_DAY_S, end_s);
     return MIN(run_end_s, end_s);

@@ -69,6 +69,13 @@ struct rule {
     struct rule_more *more;
 };
 
+/* Times of day, as the bits of a rule. */
+struct rule_times {
+    uint64_t seconds, minutes;
+    uint32_t hours;
+};
+extern const struct rule_times rule_any_time;
+
 /* To be called once the fields are filled. */
 void rule_seal(struct rule *r);
 void rule_done(struct rule *r);
@@ -76,7 +83,8 @@ void rule_done(struct rule *r);
 /* Matches in [from_s, end_s): the first one, or RULE_NONE. Never looks past RULE_END_S. */
 int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s);
 bool rule_matches(const struct rule *r, int64_t local_s);
-/* For a second that matches: a later one, with everything before it matching too. At most end_s. */
-int64_t rule_run_end(const struct rule *r, int64_t local_s, int64_t end_s);
+/* For a second that matches: a later one, with all before it that has one of these times matching too. At
+ * most end_s. */
+int64_t rule_run_end(const struct rule *r, const struct rule_times *times, int64_t local_s, int64_t end_s);
 /* The days of one month, bit d for day d; years past the last have none. */
 uint32_t rule_month_days(const struct rule *r, int64_t year, int month);

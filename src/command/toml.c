@@ -144,7 +144,7 @@ static int store(struct reader *r, const struct path *path, const char *value, b
     }
     const char *key = path->count > 2 ? path->parts[2] : NULL;
     bool is_known = false;
-    for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+    for (size_t i = 1; i < ARRAY_LEN(tables); i++) /* "" is the profile itself, never a key */
         is_known = is_known || streq(key, tables[i]);
     bool is_place = key && !strchr(key, '.') && is_known == !(value && path->count == 3);
     bool is_switch = path->count == 3 && streq(key, "tls") && (streq(value, "true") || streq(value, "false"));

@@ -11,14 +11,16 @@ int64_t ledger_next_id(State__Schedule *sch) {
     return ++sch->next_ledger_id;
 }
 
+/* Most rows of a step are new, and their ids only go up or only go down: those are not looked for. */
 static struct ledger_row *find_row(struct step *s, int64_t id) {
-    for (size_t i = s->ledger_count; i-- > 0;)
+    bool is_between = s->ledger_count && s->ledger_low_id <= id && id <= s->ledger_high_id;
+    for (size_t i = s->ledger_count; is_between && i-- > 0;)
         if (s->ledger[i].id == id)
             return &s->ledger[i];
     return NULL;
 }
 
-static struct ledger_row *new_row(struct step *s) {
+static struct ledger_row *new_row(struct step *s, int64_t id) {
     if (s->ledger_count == s->ledger_cap) {
         size_t cap = s->ledger_cap ? s->ledger_cap * 2 : 4;
         struct ledger_row *bigger = arena_array(s->arena, struct ledger_row, cap);
@@ -31,6 +33,8 @@ static struct ledger_row *new_row(struct step *s) {
         s->ledger = bigger;
         s->ledger_cap = cap;
     }
+    s->ledger_low_id = s->ledger_count ? MIN(s->ledger_low_id, id) : id;
+    s->ledger_high_id = s->ledger_count ? MAX(s->ledger_high_id, id) : id;
     return &s->ledger[s->ledger_count++];
 }
 
@@ -50,7 +54,7 @@ static struct ledger_row *put(struct step *s, int64_t nominal_s, const Rondo__Le
     uint8_t *packed = arena_alloc(s->arena, size);
     struct ledger_row *row = find_row(s, e->id);
     if (!row)
-        row = new_row(s);
+        row = new_row(s, e->id);
     if (!packed || !row) {
         s->failed = true;
         return NULL;

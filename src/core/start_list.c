@@ -21,11 +21,22 @@ E__ScheduleOverlapPolicy schedule_policy(const State__Schedule *sch) {
     return p->overlap_policy ? p->overlap_policy : SCHEDULE_OVERLAP_POLICY_SKIP;
 }
 
+/* Where the start with this id is, or would be: ids ascend, since starts are only ever added at the end. */
+static size_t place_of(const State__Schedule *sch, int64_t id) {
+    size_t low = 0, high = sch->n_starts;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sch->starts[middle]->id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 State__Start *start_find(const State__Schedule *sch, int64_t id) {
-    for (size_t i = 0; i < sch->n_starts; i++)
-        if (sch->starts[i]->id == id)
-            return sch->starts[i];
-    return NULL;
+    size_t i = place_of(sch, id);
+    return i < sch->n_starts && sch->starts[i]->id == id ? sch->starts[i] : NULL;
 }
 
 static void set_workflow_id(struct step *s, State__Start *start) {
@@ -56,7 +67,9 @@ State__Start *start_add(struct step *s, const struct start_wish *wish) {
 }
 
 void start_forget(State__Schedule *sch, const State__Start *start) {
-    pb_remove_item(&sch->n_starts, sch->starts, start);
+    size_t i = place_of(sch, start->id);
+    ensure(i < sch->n_starts && sch->starts[i] == start);
+    pb_remove_message(&sch->n_starts, sch->starts, i);
 }
 
 void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason) {

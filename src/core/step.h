@@ -103,6 +103,7 @@ struct step {
     struct ledger_row *ledger; /* in the arena */
     size_t ledger_count;
     size_t ledger_cap;
+    int64_t ledger_low_id, ledger_high_id; /* of its rows */
     int64_t ledger_first_id; /* rows before this one are removed; 0: none */
     int64_t ledger_before_us; /* and those that were considered before; 0: none */
     bool failed; /* memory ran out somewhere */

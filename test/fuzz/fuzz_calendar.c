@@ -1,15 +1,25 @@
 /* Bytes as structured calendars, exclusions and intervals, the way they come from a client.
  *
- * Each entry is a kind and then ranges of a field, three bytes each. Values may be far out of range: then the
- * entry is refused. What is accepted ends its searches, and what they find is a time by its own calendar. */
+ * The first byte says how long the spec lasts and how far it jitters. Each entry is a kind and then ranges of
+ * a field, three bytes each. Values may be far out of range: then the entry is refused. What is accepted ends
+ * its searches, and what they find is a time by its own calendar. Few inputs have no end at all, and only the
+ * first byte PATIENT has the real limit of a search: the rest would wait for those that exclude nearly
+ * everything. */
 #include "fuzz.h"
 
-#include "cal/cal.h"
+#include "cal/compile.h"
 
 #define BUDGET_BYTES ((size_t)1 << 20)
 #define RANGES_MAX 16
 #define ENTRIES_MAX 12
 #define TIMES 8
+
+#define BEGIN_US INT64_C(1767225600000000) /* 2026-01-01 */
+#define SHORTEST_US (600 * INT64_C(1000000))
+#define JITTER_US INT64_C(1600000)
+#define ENDLESS 15
+#define PATIENT 0xff
+#define REJECTIONS_MAX 2000
 
 struct input {
     const uint8_t *p, *end;
@@ -50,20 +60,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct cal_spec s;
     struct err e = {0};
     struct cal_time t = {0};
-    int64_t after_us = INT64_C(1767225600000000);
+    int64_t after_us = BEGIN_US;
     size_t index;
 
     arena_init(&a, BUDGET_BYTES);
     cal_spec_init(&s, &a, STR("seed"));
-    s.jitter_us = take_byte(&in) * INT64_C(100000);
+    uint8_t first = take_byte(&in);
+    s.jitter_us = (first >> 4) * JITTER_US;
+    s.end_us = first % 16 == ENDLESS ? CAL_NO_END : BEGIN_US + (SHORTEST_US << first % 16);
     for (int i = 0; i < ENTRIES_MAX && in.p < in.end; i++) {
         int r = add_entry(&in, &s, &e);
         ensure(r == 0 || (r == e.code && e.text[0]));
     }
     ensure(cal_spec_finish(&s, &e) == 0);
     ensure(cal_new(&s, NULL, &c, &e) == 0);
+    if (first != PATIENT)
+        c->rejections_max = REJECTIONS_MAX;
     for (int i = 0; i < TIMES && cal_next(c, STR("seed"), after_us, &t) == CAL_FOUND; i++) {
-        ensure(t.actual_us > after_us);
+        ensure(t.actual_us > after_us && t.nominal_s * 1000000 <= s.end_us);
         ensure(cal_judge(c, t.nominal_s, &index) == CAL_IS_TIME);
         after_us = t.actual_us;
     }

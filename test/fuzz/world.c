@@ -17,6 +17,8 @@
 #define STORE_MS_MAX 20000
 #define DEADLINE_US (60 * USEC_PER_SEC)
 #define BACKFILL_S_MAX 600
+#define METHODS_KNOWN 64
+#define PLACES_KNOWN 512
 #define RESIDENT_RUNS 2 /* so that runs leave memory and come back */
 
 /* the engine */
@@ -162,16 +164,38 @@ void world_close(struct world *w) {
 
 /* calls */
 
-static const void *field_of(const ProtobufCMessage *m, const char *name, ProtobufCType type) {
-    const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(m->descriptor, name);
-    if (!f || f->type != type || f->label == PROTOBUF_C_LABEL_REPEATED)
-        return NULL;
-    return (const char *)m + f->offset;
+/* Where a message has what this file looks for: offsets, 0 when it has no such field. */
+struct places {
+    const ProtobufCMessageDescriptor *type;
+    size_t token, run_id, executions[2];
+};
+
+static size_t place_of(const ProtobufCMessageDescriptor *type, const char *name, ProtobufCType wanted) {
+    const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(type, name);
+    return f && f->type == wanted && f->label != PROTOBUF_C_LABEL_REPEATED ? f->offset : 0;
+}
+
+/* Names are looked up once for each type: doing it for every call was a tenth of the time. */
+static const struct places *places_in(const ProtobufCMessage *m) {
+    static struct places known_places[PLACES_KNOWN];
+    const ProtobufCMessageDescriptor *type = m->descriptor;
+    struct places *p = &known_places[(uintptr_t)type / sizeof(*type) % PLACES_KNOWN];
+    if (p->type != type)
+        *p = (struct places){type,
+                             place_of(type, "task_token", PROTOBUF_C_TYPE_BYTES),
+                             place_of(type, "run_id", PROTOBUF_C_TYPE_STRING),
+                             {place_of(type, "execution", PROTOBUF_C_TYPE_MESSAGE),
+                              place_of(type, "workflow_execution", PROTOBUF_C_TYPE_MESSAGE)}};
+    return p;
+}
+
+static void *at_place(const ProtobufCMessage *m, size_t place) {
+    return place ? (char *)(uintptr_t)m + place : NULL;
 }
 
 static void remember(struct world *w, const ProtobufCMessage *m) {
-    const ProtobufCBinaryData *token = field_of(m, "task_token", PROTOBUF_C_TYPE_BYTES);
-    char *const *run_id = field_of(m, "run_id", PROTOBUF_C_TYPE_STRING);
+    const ProtobufCBinaryData *token = at_place(m, places_in(m)->token);
+    char *const *run_id = at_place(m, places_in(m)->run_id);
     if (token && token->len) {
         buf_clear(&w->token);
         buf_add(&w->token, token->data, token->len);
@@ -182,17 +206,15 @@ static void remember(struct world *w, const ProtobufCMessage *m) {
 
 static void on_reply(struct call *c, const ProtobufCMessage *m, struct str tail) {
     struct ask *a = container_of(c, struct ask, call);
-    struct buf packed cleanup(buf_done);
     struct err e = {0};
     ensure(!a->is_done && m->descriptor == a->method->response);
     a->is_done = true;
     a->is_doubtful = arena_failed(&a->arena);
     fault_pause(true);
-    buf_init(&packed, CALL_BYTES_MAX);
-    wire_encode(&packed, m);
-    buf_add_str(&packed, tail);
-    ensure(buf_ok(&packed));
-    ensure(wire_decode(m->descriptor, buf_str(&packed), &a->kept, &a->answer, &e) == 0);
+    wire_encode(&a->packed, m);
+    buf_add_str(&a->packed, tail);
+    ensure(buf_ok(&a->packed));
+    ensure(wire_decode(m->descriptor, buf_str(&a->packed), &a->kept, &a->answer, &e) == 0);
     if (!a->world->is_calm)
         remember(a->world, a->answer);
     fault_pause(a->world->is_calm);
@@ -208,19 +230,20 @@ static void on_fail(struct call *c, const struct err *e) {
 }
 
 const struct method *world_method(const char *name) {
-    const struct method *m = NULL;
-    for (size_t i = 0; (m = method_at(i)) && !streq(m->name, name);)
-        i++;
-    ensure(m);
-    return m;
+    static const struct method *known_methods[METHODS_KNOWN]; /* by the address of a name that asked for it */
+    const struct method **m = &known_methods[(uintptr_t)name % METHODS_KNOWN];
+    for (size_t i = 0; !*m || !streq((*m)->name, name); i++) {
+        *m = method_at(i);
+        ensure(*m);
+    }
+    return *m;
 }
 
 /* Tokens and run ids differ from world to world; an input names them by a sign. */
 static void fill_in(struct ask *a, ProtobufCMessage *m) {
-    static const char *const executions[] = {"execution", "workflow_execution"};
-    ProtobufCBinaryData *token =
-        (ProtobufCBinaryData *)(uintptr_t)field_of(m, "task_token", PROTOBUF_C_TYPE_BYTES);
-    char **run_id = (char **)(uintptr_t)field_of(m, "run_id", PROTOBUF_C_TYPE_STRING);
+    const struct places *places = places_in(m);
+    ProtobufCBinaryData *token = at_place(m, places->token);
+    char **run_id = at_place(m, places->run_id);
     struct world *w = a->world;
     if (token && token->len == 1 && token->data[0] == '@' && w->token.len) {
         token->data = arena_dup(&a->arena, w->token.data, w->token.len);
@@ -228,8 +251,8 @@ static void fill_in(struct ask *a, ProtobufCMessage *m) {
     }
     if (run_id && streq(*run_id, "@"))
         *run_id = arena_strdup(&a->arena, w->run_id);
-    for (size_t i = 0; i < ARRAY_LEN(executions); i++) {
-        ProtobufCMessage *const *inner = field_of(m, executions[i], PROTOBUF_C_TYPE_MESSAGE);
+    for (size_t i = 0; i < ARRAY_LEN(places->executions); i++) {
+        ProtobufCMessage *const *inner = at_place(m, places->executions[i]);
         if (inner && *inner)
             fill_in(a, *inner);
     }
@@ -259,6 +282,7 @@ static struct ask *ask_new(struct world *w, const struct method *m) {
     ensure(a);
     arena_init(&a->arena, CALL_BYTES_MAX);
     arena_init(&a->kept, CALL_BYTES_MAX);
+    buf_init(&a->packed, CALL_BYTES_MAX);
     a->call = (struct call){.ops = &ops, .arena = &a->arena, .deadline = {w->now.mono.us + DEADLINE_US}};
     a->world = w;
     a->method = m;
@@ -310,5 +334,6 @@ void ask_free(struct ask *a) {
         engine_cancel(a->world->engine, &a->call);
     arena_done(&a->arena);
     arena_done(&a->kept);
+    buf_done(&a->packed);
     mem_free(a);
 }

@@ -41,6 +41,7 @@ struct ask {
     bool is_done;
     bool is_doubtful; /* answered although its memory had run out: something may be missing */
     int code; /* 0: answered */
+    struct buf packed; /* the answer, as it goes to the wire */
     struct arena kept;
     ProtobufCMessage *answer; /* there; NULL unless answered */
 };

@@ -227,6 +227,7 @@ TEST(broken_recurrences) {
              "!RRULE has a part that is not known (column 43: \"BYWORD\")"),
         CASE("cron " START "RRULE:FREQ=DAILY;INTERVAL", "", "!RRULE has a part without a value"),
         CASE("cron " START "RRULE:FREQ=DAILY RRULE:FREQ=DAILY", "", "!RRULE is there twice"),
+        CASE("cron " START "FREQ=YEARLY;BYDAY=1MO,2MO FREQ=YEARLY;BYDAY=3MO", "", "!RRULE is there twice"),
         CASE("cron " START "EXRULE:FREQ=DAILY", "",
              "!a property that is none of DTSTART, RRULE, RDATE, EXDATE"),
         CASE("cron DTSTART:2026 RRULE:FREQ=DAILY", "", "!DTSTART is not a time like 20260105T090000"),

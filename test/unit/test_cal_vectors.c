@@ -158,6 +158,27 @@ TEST(excludes_bounds_jitter) {
     CHECK_CASES(cases);
 }
 
+TEST(what_is_all_excluded_comes_to_an_end) {
+    static const struct cal_case cases[] = {
+        /* Two halves of each day; only the seconds that are asked for are looked at. */
+        CASE("cal min=* hour=* | not min=* hour=0-11 | not min=* hour=12-23", "2022-03-23T11:00", "none"),
+        CASE("cal min=* hour=* | not min=* hour=0-11 | not min=1-59 hour=12-23", "2022-03-23T11:00",
+             "2022-03-23 12:00 13:00"),
+        CASE("cal hour=9 | not hour=9,10 dom=1-30", "2022-03-23T11:00", "2022-03-31 09:00 2022-05-31 09:00"),
+        /* Ticks come at any second. */
+        CASE("cal hour=9 | cron @every 1h | not hour=9", "2022-03-23T08:00", "2022-03-23 10:00 11:00"),
+        CASE("cal hour=9 | cron @every 1h/5s | not hour=9", "2022-03-23T08:30",
+             "2022-03-23 09:00:05 10:00:05"),
+        /* Nobody can refuse that much, but nothing behind the end is looked at. */
+        CASE("cal sec=* min=* hour=* | not sec=0-58/2 min=* hour=* | not sec=1-59/2 min=* hour=*",
+             "2022-03-23T11:00", "limit"),
+        CASE("cal sec=* min=* hour=* | not sec=0-58/2 min=* hour=* | not sec=1-59/2 min=* hour=* | end "
+             "2022-03-24T00:00",
+             "2022-03-23T11:00", "none"),
+    };
+    CHECK_CASES(cases);
+}
+
 TEST(summer_time) {
     static const struct cal_case cases[] = {
         CASE("cron CRON_TZ=US/Pacific 33 33 2 * * * *", "2022-03-12T04:00",
