@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runExamples } from './guide.mjs';
@@ -205,11 +207,14 @@ test('a stop answers those who wait', async (t) => {
   await ok(server, 'POST', id, START);
   const { nextPageToken } = await ok(server, 'GET', `${id}/history?waitNewEvent=true`);
   const path = `${id}/history?waitNewEvent=true&nextPageToken=${encodeURIComponent(nextPageToken)}`;
-  const waiting = Array.from({ length: 5 }, () => call(server, 'GET', path));
+  const waiting = Array.from({ length: 5 }, () => get(`http://${server.http}${path}`));
+  const answers = waiting.map((request) => once(request, 'response'));
+  // They are on their way when a later one is answered.
+  await Promise.all(waiting.map((request) => once(request, 'finish')));
   await ok(server, 'GET', id);
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
-  for (const { status, body } of await Promise.all(waiting))
-    assert.deepEqual({ status, history: body.history }, { status: 200, history: {} });
+  for (const [response] of await Promise.all(answers))
+    assert.deepEqual([response.statusCode, (await json(response)).history], [200, {}]);
 });
 
 test('what was acknowledged is there after the server was killed', async (t) => {

@@ -107,11 +107,11 @@ async function post(server, path, body, status = 200) {
 }
 
 async function eventually(what, check) {
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < 600; i++) {
     if (await check()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  assert.fail(`${what}: not within 10 s`);
+  assert.fail(`${what}: not within 30 s`);
 }
 
 const field = (number, bytes) => Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);

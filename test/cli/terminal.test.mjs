@@ -13,6 +13,7 @@ const clean = {
   HOME: '/nonexistent',
   LANG: 'C.UTF-8',
   ASAN_OPTIONS: process.env.ASAN_OPTIONS ?? '',
+  TSAN_OPTIONS: process.env.TSAN_OPTIONS ?? '',
 };
 
 let server;
@@ -166,7 +167,7 @@ test('a batch says how many there are, and shows how far it is', async () => {
   for (let i = 0; i < 8; i++) await rondo('workflow', 'start', '--type', 'many', '-t', 'q', '-w', `many-${i}`);
   const screen = new Screen('batch');
   const answer = async (word) => {
-    screen.begin("rondo workflow terminate -q \"WorkflowType = 'many'\" --rps 10");
+    screen.begin("rondo workflow terminate -q \"WorkflowType = 'many'\" --rps 1");
     await screen.shows(/start a batch over about 8 workflows\? y\/N/);
     screen.type(word);
   };

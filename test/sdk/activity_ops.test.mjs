@@ -192,7 +192,7 @@ describe('too large', { concurrency: 16, timeout: 120_000 }, () => {
 });
 
 describe('pause', { concurrency: 16, timeout: 120_000 }, () => {
-  const heartbeating = { startToCloseTimeout: '60s', heartbeatTimeout: '500ms', retry: { initialInterval: 20 } };
+  const heartbeating = { startToCloseTimeout: '60s', heartbeatTimeout: '20s', retry: { initialInterval: 20 } };
 
   test('before a worker has it, until unpaused', async () => {
     const handle = await world.start('activity', ['flaky', patient, 2]);
@@ -267,7 +267,7 @@ describe('reset', { concurrency: 16, timeout: 120_000 }, () => {
   });
 
   test('tells a running attempt', async () => {
-    const options = { startToCloseTimeout: '60s', heartbeatTimeout: '500ms', retry: { initialInterval: 20 } };
+    const options = { startToCloseTimeout: '60s', heartbeatTimeout: '20s', retry: { initialInterval: 20 } };
     const handle = await world.start('activity', ['untilCancelled', options]);
     await running.wait(handle.workflowId);
     await world.service.resetActivity(target(handle, { id: undefined, matchAll: true }));

@@ -258,7 +258,7 @@ describe('a job', { timeout: 300_000 }, () => {
   test('keeps to its rate, shows its progress, is the only one, and is stopped', async () => {
     const { handles, query } = await crowd(30, 'forever', [], { taskQueue: IDLE });
     const terminationOperation = {};
-    const jobId = await begin({ visibilityQuery: query, terminationOperation, maxOperationsPerSecond: 5 });
+    const jobId = await begin({ visibilityQuery: query, terminationOperation, maxOperationsPerSecond: 1 });
     const half = await eventually(async () => {
       const job = await describeJob(jobId);
       return Number(job.completeOperationCount) >= 3 && job;

@@ -22,6 +22,7 @@ async function open() {
     HOME: directory,
     RONDO_ADDRESS: world.server.address,
     ASAN_OPTIONS: process.env.ASAN_OPTIONS ?? '',
+    TSAN_OPTIONS: process.env.TSAN_OPTIONS ?? '',
   };
   const workerDeploymentOptions = {
     useWorkerVersioning: true,

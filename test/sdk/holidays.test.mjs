@@ -126,9 +126,9 @@ describe('holiday calendars', { timeout: 120_000 }, () => {
       };
       const request = { namespace: NAMESPACE, scheduleId, schedule, requestId: randomUUID() };
       await refusal(own.workflows.createSchedule(request), status.INVALID_ARGUMENT, /no holiday calendar "de"/);
-      await put(own, { name: 'de', dates: [dateIn(2)] });
-      await own.workflows.createSchedule(request);
       const [first, second, third] = [dateIn(2), dateIn(3), dateIn(4)];
+      await put(own, { name: 'de', dates: [first] });
+      await own.workflows.createSchedule(request);
       const has = async (server, date) => (await nextDates(server, scheduleId)).includes(date);
       assert.deepEqual([await has(own, first), await has(own, second)], [false, true]);
       await put(own, { name: 'de', dates: [second] });

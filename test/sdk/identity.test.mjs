@@ -201,15 +201,17 @@ describe('describe', { concurrency: 16, timeout: 120_000 }, () => {
 });
 
 describe('history', { concurrency: 16, timeout: 120_000 }, () => {
-  async function pages(request) {
+  // `between` is called after each page that is not the last.
+  async function pages(request, between = () => undefined) {
     const found = [];
     let nextPageToken;
-    do {
+    for (;;) {
       const page = await world.service.getWorkflowExecutionHistory({ namespace, ...request, nextPageToken });
       found.push(page.history.events);
       ({ nextPageToken } = page);
-    } while (nextPageToken?.length);
-    return found;
+      if (!nextPageToken?.length) return found;
+      await between();
+    }
   }
 
   test('of more events than a page holds', async () => {
@@ -229,10 +231,14 @@ describe('history', { concurrency: 16, timeout: 120_000 }, () => {
   });
 
   test('followed while it is written', async () => {
-    const handle = await world.start('timers', [[100, 300, 500]]);
+    const handle = await world.start('collect');
     const execution = { workflowId: handle.workflowId, runId: handle.firstExecutionRunId };
-    const followed = await pages({ execution, waitNewEvent: true });
-    assert.ok(followed.length > 1);
+    const signals = ['add', 'add', 'stop'];
+    const followed = await pages({ execution, waitNewEvent: true }, async () => {
+      const signal = signals.shift();
+      if (signal) await handle.signal(signal, 1);
+    });
+    assert.ok(followed.length > 3);
     assert.equal(eventName(followed.flat().at(-1)), 'WORKFLOW_EXECUTION_COMPLETED');
     assert.deepEqual(followed.flat(), (await handle.fetchHistory()).events);
   });

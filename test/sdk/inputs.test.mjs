@@ -12,6 +12,7 @@ import { Client, credentials, status } from '@grpc/grpc-js';
 import proto from '@temporalio/proto';
 import { definition } from './lib/own.mjs';
 import { Server } from './lib/server.mjs';
+import { eventually } from './lib/world.mjs';
 
 const { INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION, ALREADY_EXISTS, PERMISSION_DENIED, UNIMPLEMENTED, OK } = status;
 const services = {
@@ -111,6 +112,7 @@ async function openRun() {
   await good('CreateSchedule', { namespace, scheduleId: 'sched', schedule, requestId: 'first' });
   const gone = [{ workflowId: 'nobody' }];
   await good('StartBatchOperation', { namespace, jobId: 'job', reason: 'r', executions: gone, terminationOperation: {} });
+  await eventually(async () => (await good('DescribeBatchOperation', { namespace, jobId: 'job' })).closeTime);
   await good('CreateWorkerDeployment', { namespace, deploymentName: 'dep', requestId: 'first' });
   await good('CreateWorkerDeploymentVersion', { namespace, deploymentVersion: version, requestId: 'first' });
 }

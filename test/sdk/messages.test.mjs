@@ -288,6 +288,7 @@ describe('cancellation', { concurrency: 16, timeout: 120_000 }, () => {
     const handle = await world.start('ignoresCancel');
     await handle.cancel();
     await handle.cancel();
+    await handle.signal('stop');
     assert.equal(await handle.result(), 'not cancelled');
     assert.equal((await eventsNamed(handle, 'WORKFLOW_EXECUTION_CANCEL_REQUESTED')).length, 1);
     await handle.cancel();

@@ -542,6 +542,7 @@ describe('executions', { timeout: 240_000 }, () => {
     world.runs.note(unknown.executionId);
     assert.equal(unknown.result, 1);
     await world.withWorker('second', async () => {
+      await eventually(async () => (await mistral().deployments.listDeployments({ search: 'second' })).deployments.length);
       const known = await free('echoes');
       world.runs.note(known.executionId);
       await refused(free('neverRun'), 409, /main, second/);
@@ -806,19 +807,28 @@ test('waits are prolonged', { timeout: 120_000 }, async () => {
     const own = new Mistral({ serverURL: `http://127.0.0.1:${server.httpPort}`, apiKey: 'any' }).workflows;
     const client = await connect(server, new Runs());
     const worker = await RunningWorker.start(server, 'main');
-    const text = async (path) => await (await fetch(`http://127.0.0.1:${server.httpPort}/v1/workflows${path}`)).text();
-    const request = { deploymentName: 'main', waitForResult: true };
-    const waited = own.executeWorkflow({ workflowIdentifier: 'pause', workflowExecutionRequest: { ...request, executionId: 'p', input: 1500 } });
-    await eventually(async () => (await fetch(`http://127.0.0.1:${server.httpPort}/v1/workflows/executions/p`)).ok);
-    assert.match(await text('/executions/p/stream'), /^: nothing new\n\n.*WORKFLOW_EXECUTION_COMPLETED/ms);
-    assert.equal((await waited).result, 'slept');
+    const of = (executionId) => `http://127.0.0.1:${server.httpPort}/v1/workflows/executions/${executionId}`;
+    const signal = (executionId, name) => own.executions.signalWorkflowExecution({ executionId, signalInvocationBody: { name } });
+    const request = { deploymentName: 'main', executionId: 'c', waitForResult: true };
+    const waited = own.executeWorkflow({ workflowIdentifier: 'collect', workflowExecutionRequest: request });
+    await eventually(async () => (await fetch(of('c'))).ok);
+    const nothing = /^: nothing new\n\n/gm;
+    let text = '';
+    let isStopped = false;
+    for await (const chunk of (await fetch(`${of('c')}/stream`)).body.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      if (isStopped || (text.match(nothing) ?? []).length < 3) continue; // more than once: it goes on asking
+      isStopped = true;
+      await signal('c', 'stop');
+    }
+    assert.match(text, /^: nothing new\n\n.*WORKFLOW_EXECUTION_COMPLETED/ms);
+    assert.deepEqual((await waited).result, []);
     await own.executeWorkflow({ workflowIdentifier: 'account', workflowExecutionRequest: { deploymentName: 'main', executionId: 'a' } });
     const held = own.executions.updateWorkflowExecution({ executionId: 'a', updateInvocationBody: { name: 'hold', input: { x: 1 } } });
     await sleep(1000);
-    const signal = (name) => own.executions.signalWorkflowExecution({ executionId: 'a', signalInvocationBody: { name } });
-    await signal('add');
+    await signal('a', 'add');
     assert.deepEqual((await held).result, { x: 1 });
-    await signal('stop');
+    await signal('a', 'stop');
     await client.workflow.getHandle('a').result();
     await worker.stop();
     await client.connection.close();

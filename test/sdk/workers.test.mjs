@@ -107,11 +107,15 @@ describe('workers', { timeout: 60_000 }, () => {
     const { namespaceInfo } = await world.service.describeNamespace({ namespace });
     assert.equal(namespaceInfo.capabilities.workerHeartbeats, true);
     const query = `TaskQueue = '${world.taskQueue}' AND Status = 'Running'`;
-    const list = () => world.service.listWorkers({ namespace, query });
-    const [{ workerInstanceKey }] = await eventually(async () => (await list()).workers.at(0) && (await list()).workers);
-    const { workerInfo } = await world.service.describeWorker({ namespace, workerInstanceKey });
-    assert.equal(workerInfo.workerHeartbeat.sdkName, 'temporal-typescript');
-    assert.ok(workerInfo.workerHeartbeat.workflowPollerInfo.currentPollers > 0);
+    const [{ workerInstanceKey }] = await eventually(async () => {
+      const { workers } = await world.service.listWorkers({ namespace, query });
+      return workers.length && workers;
+    });
+    const heartbeat = async () =>
+      (await world.service.describeWorker({ namespace, workerInstanceKey })).workerInfo.workerHeartbeat;
+    assert.equal((await heartbeat()).sdkName, 'temporal-typescript');
+    // Its first one may be from before it polls.
+    await eventually(async () => (await heartbeat()).workflowPollerInfo.currentPollers > 0);
   });
 
   test('may ask for the partitions of a queue', async () => {

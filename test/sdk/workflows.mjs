@@ -193,8 +193,12 @@ export async function cleansUp(name) {
   }
 }
 
+// Ends by `stop`, whoever cancels it.
 export async function ignoresCancel() {
-  return await CancellationScope.nonCancellable(() => sleep(300).then(() => 'not cancelled'));
+  let stopped = false;
+  setHandler(stop, () => void (stopped = true));
+  await CancellationScope.nonCancellable(() => condition(() => stopped));
+  return 'not cancelled';
 }
 
 export async function fails() {

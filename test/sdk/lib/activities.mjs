@@ -17,6 +17,8 @@ export const running = new Doorbell(); // rings with the workflow id when an att
 export const tokens = new Doorbell(); // rings with the workflow id and the task token of one that ends elsewhere
 export const ended = new Doorbell(); // rings with the workflow id when a cancellable one ends, and how
 
+const STALL_MS = 30_000; // longer than any timeout that is to end it
+
 function noteAttempt() {
   const { attempt, workflowExecution } = activityInfo();
   const { workflowId, runId } = workflowExecution;
@@ -55,12 +57,13 @@ export async function failsAfterHeartbeat(details) {
   throw new Error('after the heartbeat');
 }
 
-// Stops heartbeating in its first attempt; the next one resolves to what it finds.
+// Leaves a heartbeat and stalls; an attempt that finds one of an attempt before it resolves to that.
 export async function stallsAfterHeartbeat(details) {
-  const { attempt } = noteAttempt();
-  if (attempt > 1) return activityInfo().heartbeatDetails;
+  noteAttempt();
+  const { heartbeatDetails } = activityInfo();
+  if (heartbeatDetails !== undefined) return heartbeatDetails;
   heartbeat(details);
-  await stall(3000);
+  await stall(STALL_MS);
 }
 
 export async function heartbeatsFor(ms) {

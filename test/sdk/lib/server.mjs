@@ -171,6 +171,6 @@ export class Server {
     if (!this.running) throw new Error(await this.epitaph());
     const code = await this.stop();
     if (code !== 0) throw new Error(`exit code ${code}\n${this.log}`);
-    if (/ERROR: (Address|Leak)Sanitizer|runtime error:/.test(this.log)) throw new Error(this.log);
+    if (/(ERROR|WARNING): (Address|Leak|Thread)Sanitizer|runtime error:/.test(this.log)) throw new Error(this.log);
   }
 }

@@ -31,6 +31,8 @@ export class RunningWorker {
       activities: activityFunctions,
       sinks: gateSinks,
       shutdownForceTime: '20s',
+      // Else heartbeats leave after four fifths of their timeout, which is cutting it fine on a busy machine.
+      maxHeartbeatThrottleInterval: '100ms',
       ...options,
     });
     self.finished = self.worker.run();
