@@ -39,6 +39,8 @@ static void check_id_policy(struct world *w, const struct request_model *request
     for (const struct run_model *older = before; older; older = older->older)
         if (older->is_deleted)
             return; /* it may have been the one that counts */
+    if (model_may_have_unmet_run(&w->model, request))
+        return; /* and so may that one */
     if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
         world_fail(w, "id_policy",
                    "request=%s made run=%s although run=%s exists and duplicates are rejected", request->id,

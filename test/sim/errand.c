@@ -70,6 +70,8 @@ static void errand_ended(struct rpc *r) {
         is_busy |= e->calls[i] != NULL;
     }
     e->is_settled |= r->outcome != RPC_UNKNOWN;
+    if (e->request && r->outcome != RPC_UNKNOWN)
+        e->request->unheard_calls--;
     if (r->kind == RPC_start_workflow && r->outcome == RPC_OK)
         errand_pass_on(e, (const void *)r->response);
     if (is_busy)
@@ -290,6 +292,8 @@ static void errand_send(struct errand *e, size_t place) {
                                       .by_chain = e->by_chain,
                                       .is_bad = e->kind == ERRAND_BAD || e->query_fails};
     e->calls[place] = r;
+    if (e->request)
+        e->request->unheard_calls++;
     const void *request = NULL;
     switch (e->kind) {
     case ERRAND_START:

@@ -276,8 +276,8 @@ static void check_child_found(struct world *w, const struct run_model *run) {
 static void check_policy_is_just(struct world *w, const struct run_model *run) {
     if (!run->ended_by_parent && !run->cancelled_by_parent)
         return;
-    const struct run_model *first = run;
-    while (first->before)
+    const struct run_model *first = run; /* that was read: one may have been deleted before */
+    while (first->before && first->before->parent)
         first = first->before;
     const struct run_model *parent = first->parent;
     const struct child_model *c = parent ? model_find_child(parent, first->parent_initiated_event_id) : NULL;

@@ -307,7 +307,9 @@ static void check_policies(struct world *w, const struct ledger_model *l) {
 void ledger_see(struct world *w, struct ledger_model *l, const Rondo__ListScheduleLedgerResponse *m,
                 int64_t sent_wall_us) {
     size_t known = 0, seen_again = 0;
-    l->was_trimmed |= m->next_page_token.len > 0 || m->n_entries >= LIMIT_LEDGER_ROWS ||
+    /* Not by their number: a start that is under way has its number already, and its row later. */
+    int64_t newest_id = m->n_entries ? m->entries[0]->id : 0;
+    l->was_trimmed |= m->next_page_token.len > 0 || newest_id >= LIMIT_LEDGER_ROWS ||
                       world_clock_span_us(w) > LEDGER_DAYS * 24 * 3600 * USEC_PER_SEC;
     for (size_t i = 0; i < l->row_count; i++)
         known += l->rows[i].is_known;

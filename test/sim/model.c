@@ -85,6 +85,7 @@ struct request_model *model_request(struct world *w, const char *workflow_id, co
     request->runs_met = w->model.run_count;
     request->is_signal = streq(kind, "signal");
     request->is_update = streq(kind, "update");
+    request->makes_run = streq(kind, "start") || streq(kind, "reset");
     ensure(map_put(&w->model.requests, str_of(request->id), request) == 0);
     return request;
 }
@@ -148,6 +149,15 @@ bool model_may_be_displaced(const struct model *m, const struct run_model *run) 
     for (size_t i = 0; (request = map_next(&m->requests, &i));)
         if (request->base && str_is(str_of(request->workflow_id), run->workflow_id) &&
             !str_is(str_of(request->base->first_run_id), run->run_id))
+            return true;
+    return false;
+}
+
+bool model_may_have_unmet_run(const struct model *m, const struct request_model *than) {
+    const struct request_model *request;
+    for (size_t i = 0; (request = map_next(&m->requests, &i));)
+        if (request != than && request->makes_run && request->unheard_calls && !request->run &&
+            streq(request->workflow_id, than->workflow_id))
             return true;
     return false;
 }

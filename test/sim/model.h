@@ -47,6 +47,8 @@ struct request_model {
     bool has_callback; /* start: somebody wants to hear of its end */
     uint32_t callback_ok_epoch; /* which process was told that it arrived; 0: none */
     char callback_state[16]; /* what it said */
+    bool makes_run; /* its kind is "start" or "reset" */
+    uint32_t unheard_calls; /* under way, or nobody knows what became of them */
     bool is_acked;
     int64_t acked_us;
 };
@@ -220,6 +222,8 @@ bool model_may_be_displaced(const struct model *m, const struct run_model *run);
 /* Whether somebody asked for the end of the run, of one that follows it, or of a copy: nobody may be left
  * then who knows the request that made it. */
 bool model_may_be_forgotten(const struct model *m, const struct run_model *run);
+/* Whether a call other than this request's may have made a run of its workflow id that nobody has met. */
+bool model_may_have_unmet_run(const struct model *m, const struct request_model *than);
 struct request_model *model_find_request(const struct model *m, struct str id);
 struct letter_model *model_letter(struct model *m, const char *id); /* finds or adds */
 void model_add_holder(struct request_model *signal, struct run_model *run);

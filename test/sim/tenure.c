@@ -14,11 +14,18 @@ static int64_t made_us(const struct run_model *run) {
     return run->is_copy ? run->reset_wall_us : run->start_wall_us;
 }
 
+/* One that was deleted while it was open is not seen to close. */
+static int64_t closed_us(const struct run_model *run) {
+    return run->close_wall_us ? run->close_wall_us : INT64_MAX;
+}
+
 static int by_making(const void *a, const void *b) {
     const struct run_model *x = *(struct run_model *const *)a, *y = *(struct run_model *const *)b;
     if (made_us(x) != made_us(y))
         return made_us(x) < made_us(y) ? -1 : 1;
-    return x->close_wall_us < y->close_wall_us ? -1 : x->close_wall_us > y->close_wall_us;
+    /* One that made way at once came before the one it made way for. */
+    int64_t x_us = closed_us(x), y_us = closed_us(y);
+    return x_us < y_us ? -1 : x_us > y_us;
 }
 
 /* One open run at any time: those of one workflow id do not overlap. */
