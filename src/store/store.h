@@ -66,6 +66,7 @@ struct backlog_place {
 /* One write. Every slice lives in the batch's arena. */
 struct write {
     struct write *next;
+    const struct write *next_alike; /* the store's own, until `done` */
     enum write_kind kind;
     struct uuid namespace_id;
     struct uuid run_id;      /* EXECUTION*, VISIBILITY, CURRENT, HISTORY, LEDGER* */

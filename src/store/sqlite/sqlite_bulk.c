@@ -23,9 +23,7 @@
 struct bulk_cursor {
     sqlite3_vtab_cursor base;
     const struct bulk_table *table;
-    const struct list *group;
-    struct list *batch; /* == group: at the end */
-    const struct write *x;
+    const struct write *x; /* NULL: at the end */
     size_t attribute, value; /* of x, for the table of attributes */
     const struct value *columns[SQLITE_COLUMN_COUNT]; /* of x, for the table of entries */
     sqlite3_int64 number;
@@ -260,39 +258,24 @@ static bool find_attribute(struct bulk_cursor *c) {
     return false;
 }
 
-/* Whether x has a row in this table; then the cursor is on its first. */
-static bool enter(struct bulk_cursor *c) {
-    enum bulk_kind kind = bulk_of(c->x);
-    c->attribute = c->value = 0;
-    if (c->table->kind == BULK_ATTRIBUTES)
-        return kind == BULK_ENTRIES && find_attribute(c);
-    if (kind == BULK_ENTRIES && kind == c->table->kind)
-        sqlite_entry_columns(c->x, c->columns);
-    return kind == c->table->kind;
-}
-
-/* From this write, itself included, to one that has a row here. */
+/* From this write, itself included, to one that has a row here: each that is in its chain, but for the
+ * attributes, of which it may have none. */
 static void find_row(struct bulk_cursor *c) {
-    while (c->batch != c->group) {
-        for (; c->x; c->x = c->x->next)
-            if (enter(c))
-                return;
-        c->batch = c->batch->next;
-        if (c->batch != c->group)
-            c->x = container_of(c->batch, struct batch, link)->first;
+    for (; c->x; c->x = c->x->next_alike) {
+        c->attribute = c->value = 0;
+        if (c->table->kind == BULK_ENTRIES)
+            sqlite_entry_columns(c->x, c->columns);
+        if (c->table->kind != BULK_ATTRIBUTES || find_attribute(c))
+            return;
     }
 }
 
 static int vtab_filter(sqlite3_vtab_cursor *base, int number unused_arg, const char *text unused_arg,
                        int argc unused_arg, sqlite3_value **argv unused_arg) {
     struct bulk_cursor *c = (struct bulk_cursor *)(void *)base;
-    c->group = ((struct bulk_vtab *)(void *)base->pVtab)->source->bulk->group;
-    c->batch = c->group ? c->group->next : NULL;
+    const struct bulk_source *source = ((struct bulk_vtab *)(void *)base->pVtab)->source;
     c->number = 0;
-    if (!c->group)
-        return SQLITE_OK;
-    if (c->batch != c->group)
-        c->x = container_of(c->batch, struct batch, link)->first;
+    c->x = source->bulk->rows[source->kind];
     find_row(c);
     return SQLITE_OK;
 }
@@ -303,14 +286,14 @@ static int vtab_next(sqlite3_vtab_cursor *base) {
     c->value++;
     if (c->table->kind == BULK_ATTRIBUTES && find_attribute(c))
         return SQLITE_OK;
-    c->x = c->x->next;
+    c->x = c->x->next_alike;
     find_row(c);
     return SQLITE_OK;
 }
 
 static int vtab_eof(sqlite3_vtab_cursor *base) {
     const struct bulk_cursor *c = (const struct bulk_cursor *)(void *)base;
-    return c->batch == c->group;
+    return !c->x;
 }
 
 static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int at) {
@@ -372,26 +355,32 @@ bool sqlite_bulk_takes(const struct sqlite_bulk *b, const struct write *x) {
     return kind != BULK_COUNT && b->has_taken[kind];
 }
 
-/* Which tables have rows to take, and may have them taken out of their order. */
-static void look_over(struct sqlite_bulk *b) {
-    bool has_rows[BULK_COUNT] = {false}, is_held[BULK_COUNT] = {false};
-    list_for(b->group, n) {
-        for (const struct write *x = container_of(n, struct batch, link)->first; x; x = x->next) {
+/* Which rows go to which table, and whether they may be taken out of their order. */
+static void look_over(struct sqlite_bulk *b, const struct list *group) {
+    bool is_held[BULK_COUNT] = {false};
+    const struct write **ends[BULK_COUNT];
+    for (size_t i = 0; i < BULK_COUNT; i++)
+        ends[i] = &b->rows[i];
+    list_for(group, n) {
+        for (struct write *x = container_of(n, struct batch, link)->first; x; x = x->next) {
             enum bulk_kind kind = bulk_of(x);
-            if (kind != BULK_COUNT)
-                has_rows[kind] = true;
-            else
+            if (kind == BULK_COUNT) {
                 hold_back(x, is_held);
+                continue;
+            }
+            *ends[kind] = x;
+            ends[kind] = &x->next_alike;
         }
     }
-    has_rows[BULK_ATTRIBUTES] = has_rows[BULK_ENTRIES];
     for (size_t i = 0; i < BULK_COUNT; i++)
-        b->has_taken[i] = has_rows[i] && !is_held[i];
+        *ends[i] = NULL;
+    b->rows[BULK_ATTRIBUTES] = b->rows[BULK_ENTRIES];
+    for (size_t i = 0; i < BULK_COUNT; i++)
+        b->has_taken[i] = b->rows[i] && !is_held[i];
 }
 
 bool sqlite_bulk_begin(struct sqlite_bulk *b, const struct list *group) {
-    b->group = group;
-    look_over(b);
+    look_over(b, group);
     for (size_t i = 0; i < BULK_COUNT; i++) {
         if (!b->has_taken[i])
             continue;
@@ -404,5 +393,5 @@ bool sqlite_bulk_begin(struct sqlite_bulk *b, const struct list *group) {
 }
 
 void sqlite_bulk_end(struct sqlite_bulk *b) {
-    b->group = NULL;
+    memset(b->rows, 0, sizeof b->rows);
 }

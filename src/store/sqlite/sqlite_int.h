@@ -65,8 +65,8 @@ struct bulk_source {
 };
 
 struct sqlite_bulk {
-    const struct list *group; /* whose rows are in the virtual tables; NULL: none */
-    bool has_taken[BULK_COUNT]; /* its rows for that table are inserted, or will be */
+    const struct write *rows[BULK_COUNT]; /* what is in the virtual tables: chains by next_alike */
+    bool has_taken[BULK_COUNT]; /* the group's rows for that table are inserted, or will be */
     struct bulk_source sources[BULK_COUNT];
     sqlite3_stmt *stmts[BULK_COUNT];
 };
