@@ -70,7 +70,7 @@ static Common__SearchAttributes__IndexedFieldsEntry *attribute(const char *name,
                                                                const char *value, struct arena *arena) {
     Common__SearchAttributes__IndexedFieldsEntry *e =
         pb_arena_new(&common__search_attributes__indexed_fields_entry__descriptor, arena);
-    if (!e || !value)
+    if (!e)
         return NULL;
     e->key = arena_strdup(arena, name);
     e->value = json_payload(value, type, arena);
@@ -119,9 +119,8 @@ static Common__Payloads *times_as_input(const State__Start *start, int64_t now_u
 
 static E__WorkflowIdReusePolicy reuse_policy(const State__Schedule *sch, const State__Start *start) {
     const Schedule__SchedulePolicies *p = sch->schedule->policies;
-    return start->is_manual || (p && p->keep_original_workflow_id)
-               ? WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-               : WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE;
+    return start->is_manual || p->keep_original_workflow_id ? WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+                                                            : WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE;
 }
 
 static void copy_action(Workflow__NewWorkflowExecutionInfo *a, Ws__StartWorkflowExecutionRequest *r) {
@@ -247,7 +246,7 @@ static void pause_on_failure(struct step *s, const struct action_end *end) {
     const Schedule__SchedulePolicies *p = sch->schedule->policies;
     Schedule__ScheduleState *state = sch->schedule->state;
     bool has_timed_out = end->status == WORKFLOW_EXECUTION_STATUS_TIMED_OUT;
-    if (!p || !p->pause_on_failure || state->paused ||
+    if (!p->pause_on_failure || state->paused ||
         (end->status != WORKFLOW_EXECUTION_STATUS_FAILED && !has_timed_out))
         return;
     const char *note = has_timed_out

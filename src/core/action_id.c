@@ -88,7 +88,7 @@ char *action_id(const State__Schedule *sch, int64_t nominal_s, struct arena *are
     const char *id = schedule->action->start_workflow->workflow_id;
     const char *format = schedule->extras ? schedule->extras->workflow_id_format : "";
     struct naming naming = {id, sch->schedule_id, nominal_s};
-    if (schedule->policies && schedule->policies->keep_original_workflow_id)
+    if (schedule->policies->keep_original_workflow_id)
         return arena_strdup(arena, id);
     struct buf b cleanup(buf_done);
     buf_init(&b, ACTION_ID_BYTES_MAX);
@@ -110,5 +110,5 @@ int action_id_validate(const char *format, const char *id, const char *schedule_
         return err_std(err, ERR_NO_MEMORY);
     if (!buf_ok(&b) || b.len > LIMIT_ID_BYTES)
         return err_set(err, ERR_INVALID, "WorkflowId length exceeds limit.");
-    return b.len ? 0 : err_set(err, ERR_INVALID, "WorkflowId is not set on request.");
+    return 0;
 }

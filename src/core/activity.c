@@ -33,11 +33,7 @@ State__Activity *activity_find_id(const State__Execution *st, const char *activi
 static void activity_remove(struct step *s, const State__Activity *a) {
     State__Execution *st = s->st;
     bool was_paused = a->is_paused;
-    size_t i = 0;
-    while (i < st->n_activities && st->activities[i] != a)
-        i++;
-    ensure(i < st->n_activities);
-    pb_remove_message(&st->n_activities, st->activities, i);
+    pb_remove_item(&st->n_activities, st->activities, a);
     if (was_paused)
         pause_show(s);
 }

@@ -5,13 +5,10 @@
  * follow from the state, and an offer that no worker has taken is made anew.
  * The options that the workflow asked for are kept from the first change on. */
 #include <string.h>
-#include <strings.h>
 
 #include "core/activity_int.h"
 #include "core/retry.h"
 #include "core/validate.h"
-
-#define PATH_BYTES 64 /* longer than any path of a mask that means something */
 
 enum option {
     OPTION_QUEUE = 1 << 0,
@@ -75,25 +72,12 @@ void activity_options(const State__Activity *a, struct activity_options *ret) {
 
 /* the mask */
 
-static bool path_is(const char *path, const char *name) {
-    char plain[PATH_BYTES];
-    size_t n = 0;
-    for (const char *p = path; *p; p++) {
-        if (n == sizeof(plain) - 1)
-            return false;
-        if (*p != '_')
-            plain[n++] = *p;
-    }
-    plain[n] = 0;
-    return strcasecmp(plain, name) == 0;
-}
-
 static int read_mask(const Google__Protobuf__FieldMask *mask, unsigned *ret, struct err *err) {
     *ret = 0;
     for (size_t i = 0; i < mask->n_paths; i++) {
         const struct option_path *found = NULL;
         for (size_t k = 0; k < ARRAY_LEN(option_paths) && !found; k++)
-            if (path_is(mask->paths[i], option_paths[k].path))
+            if (mask_path_is(mask->paths[i], option_paths[k].path))
                 found = &option_paths[k];
         if (!found)
             return err_set(err, ERR_INVALID, "UpdateMask names \"%.100s\", which is no option of an activity",

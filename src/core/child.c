@@ -26,12 +26,7 @@ bool child_is_starting(const State__Execution *st, int64_t initiated_event_id) {
 }
 
 static void child_remove(struct step *s, const State__Child *c) {
-    for (size_t i = 0; i < s->st->n_children; i++) {
-        if (s->st->children[i] == c) {
-            pb_remove_message(&s->st->n_children, s->st->children, i);
-            return;
-        }
-    }
+    pb_remove_item(&s->st->n_children, s->st->children, c);
 }
 
 /* Initiating */
@@ -50,6 +45,8 @@ static int validate(struct step *s, const Command__StartChildWorkflowExecutionCo
         return refuse(s, "WorkflowId on StartChildWorkflowExecutionCommand exceeds length limit.");
     if (strlen(in->workflow_type->name) > LIMIT_ID_BYTES)
         return refuse(s, "WorkflowType on StartChildWorkflowExecutionCommand exceeds length limit.");
+    if (in->task_queue && strlen(in->task_queue->name) > LIMIT_ID_BYTES)
+        return refuse(s, "TaskQueue on StartChildWorkflowExecutionCommand exceeds length limit.");
     if (!strempty(in->namespace_) && !streq(in->namespace_, s->ctx.namespace_name))
         return refuse(s, "cross namespace commands are not allowed");
     if (!pb_duration_valid(in->workflow_execution_timeout) || !pb_duration_valid(in->workflow_run_timeout) ||

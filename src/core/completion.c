@@ -109,7 +109,7 @@ static bool is_heartbeat(const Ws__RespondWorkflowTaskCompletedRequest *req) {
 
 static int apply_commands(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
                           int64_t completed, struct command_effects *fx) {
-    for (size_t i = 0; i < req->n_commands && !fx->is_closed; i++) {
+    for (size_t i = 0; i < req->n_commands; i++) {
         int rc = command_apply(s, completed, req->commands[i], fx);
         if (rc < 0)
             return rc;

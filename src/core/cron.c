@@ -9,11 +9,7 @@
 
 int cron_validate(const char *schedule, const struct cal_zones *zones, struct err *err) {
     cleanup(classic_freep) struct classic *c = NULL;
-    struct err why = {0};
-    int rc = classic_new(str_of(schedule), zones, &c, &why);
-    if (rc < 0)
-        return err_set(err, rc, "invalid CronSchedule \"%.100s\": %s", schedule, why.text);
-    return 0;
+    return classic_new(str_of(schedule), zones, &c, err);
 }
 
 int64_t cron_backoff_us(const char *schedule, const struct cal_zones *zones, int64_t basis_us,

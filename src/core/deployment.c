@@ -341,12 +341,7 @@ int deployment_delete_version(struct deployment_step *d, const struct deployment
     if (r->has_pollers)
         return err_set(d->err, ERR_PRECONDITION, "version '%.200s:%.200s' has pollers and cannot be deleted",
                        st->name, r->build_id);
-    for (size_t i = 0; i < st->n_versions; i++) {
-        if (st->versions[i] == v) {
-            pb_remove_message(&st->n_versions, st->versions, i);
-            break;
-        }
-    }
+    pb_remove_item(&st->n_versions, st->versions, v);
     pb_set_string(&st->modifier_identity, r->identity, &d->failed);
     return 0;
 }

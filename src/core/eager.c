@@ -20,7 +20,8 @@ static bool is_eager(const struct step *s, const Command__Command *cmd) {
 
 int eager_start(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
                 int64_t completed_event_id, struct completion *out) {
-    if ((s->limits && s->limits->is_eager_activity_off) || run_is_paused(s->st) || versioning_is_moving(s->st))
+    if ((s->limits && s->limits->is_eager_activity_off) || run_is_paused(s->st) ||
+        versioning_is_moving(s->st))
         return 0;
     out->eager = arena_array(s->arena, int64_t, req->n_commands);
     if (req->n_commands && !out->eager)
@@ -30,8 +31,9 @@ int eager_start(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *r
             continue;
         const State__Activity *a =
             activity_find_id(s->st, req->commands[i]->schedule_activity_task_command_attributes->activity_id);
-        if (!a || a->scheduled_event_id < completed_event_id || a->started_us)
+        if (!a || a->started_us)
             continue;
+        ensure(a->scheduled_event_id > completed_event_id); /* an id is used once at a time */
         struct uuid_text request_id = uuid_format(uuid_random(s->rng));
         int rc = activity_start(s, a->scheduled_event_id, a->stamp, req->identity, request_id.s);
         if (rc < 0)

@@ -197,13 +197,13 @@ static void parse_value(struct parser *p, const struct name *n, struct value *re
     advance(p);
 }
 
-/* Which operators a type has; the name of the operator is for the message. */
+/* Which operators a type has; IS NULL goes with all of them. */
 static bool has_operator(E__IndexedValueType type, enum predicate_kind kind, bool is_list) {
     switch ((int)type) {
     case INDEXED_VALUE_TYPE_TEXT:
-        return kind == PREDICATE_PRESENT || (kind == PREDICATE_EQUAL && !is_list);
+        return kind == PREDICATE_EQUAL && !is_list;
     case INDEXED_VALUE_TYPE_KEYWORD_LIST:
-        return kind == PREDICATE_PRESENT || kind == PREDICATE_EQUAL;
+        return kind == PREDICATE_EQUAL;
     case INDEXED_VALUE_TYPE_KEYWORD:
         return true;
     default:
@@ -309,7 +309,7 @@ static const struct predicate *parse_in(struct parser *p, const struct name *n) 
     do {
         if (count == cap) {
             struct value *bigger = arena_array(a, struct value, cap *= 2);
-            if (bigger && values)
+            if (bigger)
                 memcpy(bigger, values, count * sizeof(*values));
             values = bigger;
         }

@@ -5,7 +5,7 @@
 #include "core/schedule_int.h"
 
 static bool is_paused(const State__Schedule *sch) {
-    return sch->schedule->state && sch->schedule->state->paused;
+    return sch->schedule->state->paused;
 }
 
 /* What the schedule itself wanted is void while it may not act. */

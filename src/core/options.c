@@ -1,13 +1,9 @@
 /* UpdateWorkflowExecutionOptions: merge by the mask, check, write one event, apply it. */
 #include "core/options.h"
 
-#include <strings.h>
-
 #include "core/task.h"
+#include "core/validate.h"
 #include "core/versioning.h"
-
-#define PATH_BYTES 64
-#define FAIRNESS_KEY_BYTES 64
 
 enum {
     OPTION_OVERRIDE = 1,
@@ -34,25 +30,12 @@ static const struct {
 
 /* The mask */
 
-static bool path_is(const char *path, const char *name) {
-    char plain[PATH_BYTES];
-    size_t n = 0;
-    for (const char *p = path; *p; p++) {
-        if (n == sizeof(plain) - 1)
-            return false;
-        if (*p != '_')
-            plain[n++] = *p;
-    }
-    plain[n] = 0;
-    return strcasecmp(plain, name) == 0;
-}
-
 static int read_mask(const Google__Protobuf__FieldMask *mask, unsigned *ret, struct err *err) {
     *ret = 0;
     for (size_t i = 0; i < mask->n_paths; i++) {
         unsigned options = 0;
         for (size_t k = 0; k < ARRAY_LEN(option_paths); k++)
-            if (path_is(mask->paths[i], option_paths[k].path))
+            if (mask_path_is(mask->paths[i], option_paths[k].path))
                 options = option_paths[k].options;
         if (!options)
             return err_set(err, ERR_INVALID,
@@ -72,16 +55,6 @@ struct merged {
     bool has_priority;
     Common__Priority priority;
 };
-
-static int check_priority(const Common__Priority *p, struct err *err) {
-    if (p->priority_key < 0)
-        return err_set(err, ERR_INVALID, "priority key can't be negative");
-    if (strlen(p->fairness_key) > FAIRNESS_KEY_BYTES)
-        return err_set(err, ERR_INVALID, "fairness key length exceeds limit");
-    if (!(p->fairness_weight >= 0))
-        return err_set(err, ERR_INVALID, "fairness weight must be greater than zero");
-    return 0;
-}
 
 /* "Stay where you are" is a pin without a version. */
 static int pin_here(struct step *s, const Workflow__VersioningOverride *in, Workflow__VersioningOverride *out,
@@ -126,7 +99,7 @@ static int merge_priority(struct merged *m, const Common__Priority *in, unsigned
         m->priority.fairness_key = in->fairness_key;
     if (changes & OPTION_FAIRNESS_WEIGHT)
         m->priority.fairness_weight = in->fairness_weight;
-    return check_priority(&m->priority, err);
+    return validate_priority(&m->priority, err);
 }
 
 static bool same_message(const ProtobufCMessage *a, const ProtobufCMessage *b, struct arena *scratch) {

@@ -123,6 +123,16 @@ void pb_remove_message(size_t *n, void *array, size_t i) {
     (*n)--;
 }
 
+void pb_remove_item(size_t *n, void *array, const void *item) {
+    void **items = array;
+    size_t i = 0;
+    while (items[i] != item) {
+        i++;
+        ensure(i < *n);
+    }
+    pb_remove_message(n, array, i);
+}
+
 void pb_remove_string(size_t *n, char **array, size_t i) {
     ensure(i < *n);
     if (array[i] != empty_string())

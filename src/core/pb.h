@@ -28,6 +28,7 @@ void pb_append_message(size_t *n, void *array, void *item, bool *failed);
 void pb_append_string(size_t *n, char ***array, const char *value, bool *failed);
 void pb_append_bytes(size_t *n, ProtobufCBinaryData **array, struct str bytes, bool *failed);
 void pb_remove_message(size_t *n, void *array, size_t i);
+void pb_remove_item(size_t *n, void *array, const void *item); /* which is in the array */
 void pb_remove_string(size_t *n, char **array, size_t i);
 void pb_remove_bytes(size_t *n, ProtobufCBinaryData *array, size_t i);
 void pb_clear_messages(size_t *n, void *array);

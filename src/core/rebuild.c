@@ -244,7 +244,7 @@ static int apply_child_started(struct step *s, const History__HistoryEvent *ev) 
         return 0;
     c->is_started = true;
     c->started_event_id = ev->event_id;
-    pb_set_string(&c->run_id, a->workflow_execution->run_id, &s->failed);
+    pb_set_string(&c->run_id, a->workflow_execution ? a->workflow_execution->run_id : "", &s->failed);
     return 0;
 }
 

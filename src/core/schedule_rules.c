@@ -95,8 +95,7 @@ int schedule_prepare(struct arena *arena, const State__Namespace *space, const s
     if (strlen(schedule_id) > LIMIT_SCHEDULE_ID_BYTES)
         return err_set(err, ERR_INVALID, "ScheduleId length exceeds limit.");
     if (!schedule || !schedule->action ||
-        schedule->action->action_case != SCHEDULE__SCHEDULE_ACTION__ACTION_START_WORKFLOW ||
-        !schedule->action->start_workflow)
+        schedule->action->action_case != SCHEDULE__SCHEDULE_ACTION__ACTION_START_WORKFLOW)
         return err_set(err, ERR_INVALID, "Only StartWorkflow action is supported for schedules");
     rc = check_action(schedule->action->start_workflow, space, err);
     if (rc == 0 && schedule->policies)

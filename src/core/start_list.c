@@ -18,7 +18,7 @@ struct start_count start_count(const State__Schedule *sch) {
 
 E__ScheduleOverlapPolicy schedule_policy(const State__Schedule *sch) {
     const Schedule__SchedulePolicies *p = sch->schedule->policies;
-    return p && p->overlap_policy ? p->overlap_policy : SCHEDULE_OVERLAP_POLICY_SKIP;
+    return p->overlap_policy ? p->overlap_policy : SCHEDULE_OVERLAP_POLICY_SKIP;
 }
 
 State__Start *start_find(const State__Schedule *sch, int64_t id) {
@@ -56,12 +56,7 @@ State__Start *start_add(struct step *s, const struct start_wish *wish) {
 }
 
 void start_forget(State__Schedule *sch, const State__Start *start) {
-    for (size_t i = 0; i < sch->n_starts; i++) {
-        if (sch->starts[i] == start) {
-            pb_remove_message(&sch->n_starts, sch->starts, i);
-            return;
-        }
-    }
+    pb_remove_item(&sch->n_starts, sch->starts, start);
 }
 
 void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason) {
@@ -73,7 +68,7 @@ void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, con
 static void part_from_others(struct step *s, State__Start *start) {
     const State__Schedule *sch = s->st->schedule;
     const Schedule__SchedulePolicies *p = sch->schedule->policies;
-    if (!start->is_manual || start->backfill_id || (p && p->keep_original_workflow_id))
+    if (!start->is_manual || start->backfill_id || p->keep_original_workflow_id)
         return;
     for (size_t i = 0; i < sch->n_starts; i++) {
         if (start_is_live(sch->starts[i]) && streq(sch->starts[i]->workflow_id, start->workflow_id)) {
@@ -94,7 +89,7 @@ void start_launch(struct step *s, State__Start *start) {
     if (!start->attempt) {
         set_workflow_id(s, start); /* the action may have changed while it waited */
         part_from_others(s, start);
-        if (!start->is_manual && state && state->limited_actions) {
+        if (!start->is_manual && state->limited_actions) {
             state->remaining_actions--;
             schedule_touch(sch);
         }

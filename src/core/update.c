@@ -83,15 +83,6 @@ static State__Update *add(struct step *s, const char *id) {
     return s->failed ? NULL : u;
 }
 
-static void forget(struct step *s, const State__Update *u) {
-    for (size_t i = 0; i < s->st->n_updates; i++) {
-        if (s->st->updates[i] == u) {
-            pb_remove_message(&s->st->n_updates, s->st->updates, i);
-            return;
-        }
-    }
-}
-
 static bool is_admitted_only(const State__Update *u) {
     return u && !u->accepted_event_id;
 }
@@ -181,7 +172,7 @@ static int reject(struct step *s, const Protocol__Message *m) {
         return refuse(s, m, "failure is not set on Rejection.");
     State__Update *known = update_find(s->st, m->protocol_instance_id);
     if (is_admitted_only(known)) {
-        forget(s, known);
+        pb_remove_item(&s->st->n_updates, s->st->updates, known);
         return 0;
     }
     if (known || (offer && offer->verdict != UPDATE_UNANSWERED))

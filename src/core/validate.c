@@ -1,6 +1,8 @@
 /* The shared field rules. */
 #include "core/validate.h"
 
+#include <ctype.h>
+
 #include "base/uuid.h"
 #include "core/limits.h"
 
@@ -49,6 +51,13 @@ int validate_priority(const Common__Priority *p, struct err *err) {
     if (p && !(p->fairness_weight >= 0))
         return err_set(err, ERR_INVALID, "fairness weight must be greater than zero");
     return 0;
+}
+
+bool mask_path_is(const char *path, const char *name) {
+    for (; *path; path++)
+        if (*path != '_' && tolower((unsigned char)*path) != tolower((unsigned char)*name++))
+            return false;
+    return !*name;
 }
 
 /* one rule for a name */

@@ -13,5 +13,7 @@ int validate_required(const char *value, const char *name,
 int validate_execution(const Common__WorkflowExecution *e, struct err *err) must_check; /* run id optional */
 int validate_task_queue(const Taskqueue__TaskQueue *q, struct err *err) must_check;
 int validate_priority(const Common__Priority *p, struct err *err) must_check; /* NULL is valid */
+/* Whether the path of a field mask is this name, which has no underscores: clients write either case. */
+bool mask_path_is(const char *path, const char *name);
 /* What fields.def says about the fields of this request. */
 int validate_fields(const ProtobufCMessage *m, struct err *err) must_check;

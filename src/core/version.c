@@ -4,6 +4,8 @@
 #include "core/pb.h"
 #include "names.h"
 
+#define DELIMITERS ":."
+
 bool version_eq(struct version a, struct version b) {
     if (version_is_none(a) || version_is_none(b))
         return version_is_none(a) && version_is_none(b);
@@ -44,15 +46,23 @@ char *version_text(struct arena *a, struct version v, char delimiter, const char
     return arena_printf(a, "%s%c%s", v.deployment, delimiter, v.build_id);
 }
 
-int version_parse(struct arena *a, const char *text, struct version *ret, struct err *err) {
-    *ret = (struct version){0};
-    if (streq(text, VERSION_UNVERSIONED_TEXT))
-        return 0;
-    size_t n = strcspn(text, ":.");
+int version_validate_text(const char *text, struct err *err) {
+    size_t n = strcspn(text, DELIMITERS);
     if (n == 0 || !text[n] || !text[n + 1])
         return err_set(
             err, ERR_INVALID,
             "Invalid version \"%.200s\": a version is a deployment, a dot or colon, and a build id.", text);
+    return 0;
+}
+
+int version_parse(struct arena *a, const char *text, struct version *ret, struct err *err) {
+    *ret = (struct version){0};
+    if (streq(text, VERSION_UNVERSIONED_TEXT))
+        return 0;
+    int rc = version_validate_text(text, err);
+    if (rc < 0)
+        return rc;
+    size_t n = strcspn(text, DELIMITERS);
     ret->deployment = arena_strndup(a, text, n);
     ret->build_id = arena_strdup(a, text + n + 1);
     return ret->deployment && ret->build_id ? 0 : err_std(err, ERR_NO_MEMORY);

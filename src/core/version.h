@@ -35,7 +35,9 @@ void version_set(Deployment__WorkerDeploymentVersion **field, struct version v, 
 Deployment__WorkerDeploymentVersion *version_message(struct arena *a, struct version v);
 /* "deployment:build"; none is `none`. NULL when the arena is exhausted. */
 char *version_text(struct arena *a, struct version v, char delimiter, const char *none);
-/* Reads a text with either delimiter; VERSION_UNVERSIONED_TEXT is none. */
+/* Whether the text names a version, with either delimiter. */
+int version_validate_text(const char *text, struct err *err) must_check;
+/* The same, and VERSION_UNVERSIONED_TEXT, which is none. */
 int version_parse(struct arena *a, const char *text, struct version *ret, struct err *err) must_check;
 
 int version_validate_deployment(const char *name, struct err *err) must_check;

@@ -259,9 +259,7 @@ static int check_old_form(const Workflow__VersioningOverride *o, struct err *err
         if (o->deployment)
             return version_validate((struct version){o->deployment->series_name, o->deployment->build_id},
                                     err);
-        return strpbrk(o->pinned_version, ".:")
-                   ? 0
-                   : err_set(err, ERR_INVALID, "Invalid version \"%.200s\".", o->pinned_version);
+        return version_validate_text(o->pinned_version, err);
     case VERSIONING_BEHAVIOR_AUTO_UPGRADE:
         if (has_version)
             return err_set(err, ERR_INVALID, "The versioning override names a version but is not pinned.");

@@ -350,3 +350,25 @@ TEST(activity_failure_can_bring_the_last_details) {
     REQUIRE(now && now->heartbeat_details);
     CHECK_SLICE(pb_bytes(&now->heartbeat_details->payloads[0]->data), STR("last"));
 }
+
+TEST(activity_that_nobody_knows) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_activity(&f, "a"), 0);
+    CHECK_INT(core_activity_start(&f, 99), ERR_NOT_FOUND);
+    (void)core_new(&f);
+    CHECK_INT(STEP_VOID(&f, activity_give_back(&f.s, 99, 1, 1)), 0);
+    CHECK_STR(core_effects(&f), "");
+}
+
+TEST(activity_goes_to_the_queue_of_its_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    Command__ScheduleActivityTaskCommandAttributes *a = core_add_activity(&f, "a");
+    REQUIRE(a);
+    a->task_queue = core_queue(&f, "");
+    CHECK_INT(core_complete(&f), 0);
+    REQUIRE(core_activity(&f, 5));
+    CHECK_STR(core_activity(&f, 5)->task_queue, "queue");
+}

@@ -652,7 +652,18 @@ static void negative_priority(struct core *f unused_arg, struct options_case *c)
 static void no_priority(struct core *f unused_arg, struct options_case *c) {
     c->options.priority = NULL;
 }
+static void negative_close(struct core *f, struct options_case *c) {
+    c->options.schedule_to_close_timeout = core_duration(f, -SEC);
+}
+static void negative_wait(struct core *f, struct options_case *c) {
+    c->options.schedule_to_start_timeout = core_duration(f, -SEC);
+}
+static void negative_work(struct core *f, struct options_case *c) {
+    c->options.start_to_close_timeout = core_duration(f, -SEC);
+}
 static void nothing(struct core *f unused_arg, struct options_case *c unused_arg) {}
+
+#define LONG_PATH "start_to_close_timeout_that_is_longer_than_any_path_of_a_mask_which_means_something"
 
 TEST(options_that_are_bad_change_nothing) {
     static const struct {
@@ -662,6 +673,13 @@ TEST(options_that_are_bad_change_nothing) {
     } cases[] = {
         {"task_queue.name", no_queue, "TaskQueue is not provided"},
         {"task_queue.name", long_queue, "TaskQueue length exceeds limit."},
+        {"schedule_to_close_timeout", negative_close,
+         "A timeout of ActivityOptions is negative or malformed."},
+        {"schedule_to_start_timeout", negative_wait,
+         "A timeout of ActivityOptions is negative or malformed."},
+        {"start_to_close_timeout", negative_work, "A timeout of ActivityOptions is negative or malformed."},
+        {"start_to_close_timeout", nothing,
+         "A valid StartToClose or ScheduleToCloseTimeout is not set on ActivityOptions."},
         {"heartbeat_timeout", negative_timeout, "A timeout of ActivityOptions is negative or malformed."},
         {"retry_policy.maximum_attempts", negative_attempts,
          "MaximumAttempts cannot be negative on retry policy."},
@@ -670,6 +688,8 @@ TEST(options_that_are_bad_change_nothing) {
         {"retry_policy", no_policy, "RetryPolicy is not provided"},
         {"priority", negative_priority, "priority key can't be negative"},
         {"priority.fairness_key", no_priority, "Priority is not provided"},
+        {"priority.priority_key", no_priority, "Priority is not provided"},
+        {LONG_PATH, nothing, "UpdateMask names \"" LONG_PATH "\", which is no option of an activity"},
         {"start_to_shut_timeout", nothing,
          "UpdateMask names \"start_to_shut_timeout\", which is no option of an activity"},
     };
@@ -698,4 +718,79 @@ TEST(options_need_options_and_a_mask) {
     CHECK_STR(f.err.text, "ActivityOptions are not provided");
     CHECK_INT(STEP(&f, activity_update_options(&f.s, &by_a, &c.options, NULL)), ERR_INVALID);
     CHECK_STR(f.err.text, "UpdateMask is not provided");
+}
+
+/* An empty name is the workflow's own queue, as in the command; no priority at all is none. */
+TEST(options_that_are_empty) {
+    cleanup(core_done) struct core f;
+    struct options_case c;
+    core_init(&f);
+    CHECK_INT(begin_two(&f), 0);
+    case_init(&f, &c, "task_queue.name");
+    c.options.task_queue = core_queue(&f, "there");
+    CHECK_INT(update(&f, &c), 0);
+    c.options.task_queue = core_queue(&f, "");
+    CHECK_INT(update(&f, &c), 0);
+    const State__Activity *a = core_activity(&f, 5);
+    REQUIRE(a);
+    CHECK_STR(a->task_queue, "queue");
+    case_init(&f, &c, "priority");
+    c.priority.priority_key = 3;
+    CHECK_INT(update(&f, &c), 0);
+    case_init(&f, &c, "priority.fairness_key");
+    c.priority.priority_key = 4; /* which the mask does not name */
+    c.priority.fairness_key = core_text(&f, "key");
+    CHECK_INT(update(&f, &c), 0);
+    a = core_activity(&f, 5);
+    REQUIRE(a && a->priority);
+    CHECK_INT(a->priority->priority_key, 3);
+    CHECK_STR(a->priority->fairness_key, "key");
+    case_init(&f, &c, "priority");
+    c.options.priority = NULL;
+    CHECK_INT(update(&f, &c), 0);
+    a = core_activity(&f, 5);
+    REQUIRE(a && a->priority);
+    CHECK_INT(a->priority->priority_key, 0);
+    CHECK_STR(a->priority->fairness_key, "");
+}
+
+/* A first attempt that waits for its moment keeps it; there is no back-off to measure again. */
+TEST(options_of_a_first_attempt_that_waits) {
+    cleanup(core_done) struct core f;
+    struct options_case c;
+    struct activity_unpause later = {.jitter_us = 1000 * SEC};
+    core_init(&f);
+    CHECK_INT(begin_two(&f), 0);
+    CHECK_INT(pause(&f), 0);
+    CHECK_INT(STEP(&f, activity_unpause(&f.s, &by_a, &later)), 0);
+    const State__Activity *a = core_activity(&f, 5);
+    REQUIRE(a && !a->is_offered);
+    int64_t at_us = a->scheduled_us;
+    case_init(&f, &c, "retry_policy.maximum_attempts");
+    c.policy.maximum_attempts = 2;
+    CHECK_INT(update(&f, &c), 0);
+    a = core_activity(&f, 5);
+    REQUIRE(a);
+    CHECK_INT(a->scheduled_us, at_us);
+    CHECK_INT(STEP(&f, activity_restore_options(&f.s, &(struct activity_choice){.id = "b"})), 0);
+}
+
+/* Its end may come before the next attempt would. */
+TEST(options_can_end_a_backoff_early) {
+    cleanup(core_done) struct core f;
+    struct options_case c;
+    core_init(&f);
+    CHECK_INT(begin_started(&f), 0);
+    CHECK_INT(core_activity_fail(&f, 5, core_failure(&f, "Oops")), 0);
+    const State__Activity *a = core_activity(&f, 5);
+    REQUIRE(a && !a->is_offered && a->scheduled_us > f.now_us);
+    case_init(&f, &c, "schedule_to_close_timeout");
+    c.options.schedule_to_close_timeout = core_duration(&f, a->scheduled_us - f.now_us - 1);
+    CHECK_INT(update(&f, &c), 0);
+    a = core_activity(&f, 5);
+    REQUIRE(a);
+    CHECK(activity_due_us(a) < a->scheduled_us);
+    core_advance(&f, activity_due_us(a) - f.now_us);
+    CHECK_INT(core_tick(&f), 0);
+    CHECK(f.st && !core_activity(&f, 5));
 }

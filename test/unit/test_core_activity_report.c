@@ -181,6 +181,9 @@ TEST(report_of_a_failure_has_a_valid_delay) {
     CHECK_INT(activity_validate_failure(outer, &err), ERR_INVALID);
     CHECK_STR(err.text, "NextRetryDelay is not a valid duration.");
     CHECK_INT(activity_validate_failure(NULL, &err), 0);
+    Failure__Failure timeout = FAILURE__FAILURE__INIT;
+    timeout.cause = inner; /* whatever is around it */
+    CHECK_INT(activity_validate_failure(&timeout, &err), ERR_INVALID);
 }
 
 /* eager */
@@ -242,4 +245,33 @@ TEST(eager_activity_that_is_cancelled_at_once_never_starts) {
     CHECK_INT(core_complete(&f), 0);
     CHECK_INT(f.done.eager_count, 0);
     CHECK(!core_activity(&f, 5));
+}
+
+/* The same id twice in one completion: the first was cancelled before it began, the second starts once. */
+TEST(eager_activity_whose_id_is_used_again) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    Command__ScheduleActivityTaskCommandAttributes *first = core_add_activity(&f, "a");
+    core_add_cancel_activity(&f, 5);
+    Command__ScheduleActivityTaskCommandAttributes *second = core_add_activity(&f, "a");
+    REQUIRE(first && second);
+    first->request_eager_execution = second->request_eager_execution = 1;
+    second->task_queue = core_queue(&f, ""); /* its run's */
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_INT(f.done.eager_count, 1);
+}
+
+/* Nobody set a limit. */
+TEST(eager_without_limits) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    Command__ScheduleActivityTaskCommandAttributes *asked = core_add_activity(&f, "a");
+    State__TaskToken token = core_token(&f);
+    REQUIRE(asked && core_begin(&f));
+    asked->request_eager_execution = 1;
+    f.s.limits = NULL;
+    CHECK_INT(core_end(&f, task_complete(&f.s, &token, &f.completion, &f.done)), 0);
+    CHECK_INT(f.done.eager_count, 1);
 }

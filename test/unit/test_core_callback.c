@@ -3,6 +3,7 @@
 
 #include "core/attach.h"
 #include "core_fixture.h"
+#include "message_text.h"
 
 static const struct core_limits open_limits = {.allows_callbacks = true};
 
@@ -51,6 +52,7 @@ TEST(callback_addresses) {
         {"http://a", "", "v", ERR_INVALID},
         {"http://a", "a b", "v", ERR_INVALID},
         {"http://a", "a", "v\r\nb: c", ERR_INVALID},
+        {"http://a", "a", "v\x7f", ERR_INVALID},
         {"http://a", "a", long_value, ERR_INVALID},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -69,6 +71,7 @@ TEST(callbacks_need_the_operators_consent) {
     nexus_init(&n, url, NULL, NULL);
     CHECK_INT(callback_validate(n.list, 1, NULL, &err), ERR_INVALID);
     CHECK_STR(err.text, "invalid url: url does not match any configured callback address: http://a");
+    CHECK_INT(callback_validate(n.list, 1, &(struct core_limits){0}, &err), ERR_INVALID);
     n.callback.variant_case = COMMON__CALLBACK__VARIANT__NOT_SET;
     CHECK_INT(callback_validate(n.list, 1, &open_limits, &err), ERR_UNIMPLEMENTED);
     CHECK_INT(callback_validate(n.list, 33, &open_limits, &err), ERR_INVALID);
@@ -238,4 +241,165 @@ TEST(attached_request_is_known_again_also_while_its_event_waits) {
     r = f.st ? attach_find(f.st, "r") : NULL;
     REQUIRE(r);
     CHECK_INT(r->event_id, 5);
+}
+
+/* One that was sent already is not sent again by a close that comes later. */
+TEST(callback_is_triggered_once) {
+    cleanup(core_done) struct core f;
+    struct nexus n;
+    core_init(&f);
+    CHECK_INT(start_with_callback(&f, &n), 0);
+    CHECK_INT(core_terminate(&f), 0);
+    CHECK_INT(STEP_VOID(&f, callback_report(&f.s, 0, CALLBACK_DONE, "")), 0);
+    CHECK_INT(STEP_VOID(&f, callback_trigger(&f.s)), 0);
+    REQUIRE(f.st);
+    CHECK_INT(f.st->callbacks[0]->state, CALLBACK_STATE_SUCCEEDED);
+}
+
+/* What a result travels as: its type, and its bytes. */
+TEST(callback_content) {
+    static const struct {
+        const char *close, *type, *body;
+    } cases[] = {
+        {"{}", "", ""},
+        {"{'result':{'payloads':[]}}", "", ""},
+        {"{'result':{'payloads':[{'metadata':{'encoding':'YmluYXJ5L251bGw='}}]}}", "", ""}, /* binary/null */
+        {"{'result':{'payloads':[{'metadata':{'encoding':'YmluYXJ5L3BsYWlu'},'data':'eHl6'}]}}", /* /plain */
+         "application/octet-stream", "xyz"},
+        {"{'result':{'payloads':[{'metadata':{'encoding':'anNvbi9wcm90b2J1Zg==','messageType':'YS5C'},"
+         "'data':'e30='}]}}",
+         "application/json; format=protobuf; message-type=\"a.B\"", "{}"},
+        {"{'result':{'payloads':[{'metadata':{'encoding':'YmluYXJ5L3Byb3RvYnVm','messageType':'YS5C'},"
+         "'data':'eHl6'}]}}",
+         "application/x-protobuf; message-type=\"a.B\"", "xyz"},
+        {"{'result':{'payloads':[{'metadata':{'encoding':'YmluYXJ5L290aGVy','messageType':'YS5C'},'data':'"
+         "eHl6'}]}}",
+         "application/x-temporal-payload", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(core_done) struct core f;
+        struct nexus n;
+        struct callback_request q;
+        History__HistoryEvent close = HISTORY__HISTORY_EVENT__INIT;
+        core_init(&f);
+        CHECK_INT(start_with_callback(&f, &n), 0);
+        close.event_type = EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED;
+        close.workflow_execution_completed_event_attributes = message_of(
+            &f.arena, &history__workflow_execution_completed_event_attributes__descriptor, cases[i].close);
+        REQUIRE(f.st && close.workflow_execution_completed_event_attributes);
+        REQUIRE(callback_compose(&f.arena, f.st, "ns", 0, &close, &q) == 0);
+        CHECK_STR(header(&q, "content-type"), cases[i].type);
+        if (cases[i].body)
+            CHECK(str_is(q.body, cases[i].body));
+    }
+}
+
+/* A type that would not stand in quotes is not put there. */
+TEST(callback_content_of_an_odd_type) {
+    static const char *const types[] = {"", "a b", "a\"b", "a\\b", "a\x7f", "a\xc3\xa9"};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        cleanup(core_done) struct core f;
+        struct nexus n;
+        struct callback_request q;
+        History__HistoryEvent close = HISTORY__HISTORY_EVENT__INIT;
+        core_init(&f);
+        CHECK_INT(start_with_callback(&f, &n), 0);
+        Common__Payloads *result = core_payloads(&f, "x");
+        Common__Payload__MetadataEntry type = COMMON__PAYLOAD__METADATA_ENTRY__INIT, *entries[2];
+        History__WorkflowExecutionCompletedEventAttributes done =
+            HISTORY__WORKFLOW_EXECUTION_COMPLETED_EVENT_ATTRIBUTES__INIT;
+        char *text = core_text(&f, types[i]), *key = core_text(&f, "messageType");
+        REQUIRE(f.st && result && text && key);
+        type.key = key;
+        type.value = (ProtobufCBinaryData){strlen(text), (uint8_t *)text};
+        entries[0] = result->payloads[0]->metadata[0];
+        entries[1] = &type;
+        result->payloads[0]->metadata = entries;
+        result->payloads[0]->n_metadata = 2;
+        done.result = result;
+        close.event_type = EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED;
+        close.workflow_execution_completed_event_attributes = &done;
+        REQUIRE(callback_compose(&f.arena, f.st, "ns", 0, &close, &q) == 0);
+        CHECK_STR(header(&q, "content-type"), "application/x-temporal-payload");
+    }
+}
+
+TEST(callback_tells_of_a_failure) {
+    static const struct {
+        E__EventType type;
+        const char *attributes, *state, *body;
+    } cases[] = {
+        {EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, "{}", "failed", "{\"message\":\"operation failed\"}"},
+        {EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, "{'failure':{'message':'a \\'b\\\\ c\\n'}}", "failed",
+         "{\"message\":\"a \\\"b\\\\ c\\u000a\"}"},
+        {EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, "{}", "canceled", "{\"message\":\"operation canceled\"}"},
+        {EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, "{}", "failed",
+         "{\"message\":\"operation exceeded internal timeout\"}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(core_done) struct core f;
+        struct nexus n;
+        struct callback_request q;
+        History__HistoryEvent close = HISTORY__HISTORY_EVENT__INIT;
+        core_init(&f);
+        CHECK_INT(start_with_callback(&f, &n), 0);
+        close.event_type = cases[i].type;
+        close.workflow_execution_failed_event_attributes = message_of(
+            &f.arena, &history__workflow_execution_failed_event_attributes__descriptor, cases[i].attributes);
+        REQUIRE(f.st && close.workflow_execution_failed_event_attributes);
+        REQUIRE(callback_compose(&f.arena, f.st, "ns", 0, &close, &q) == 0);
+        CHECK_STR(header(&q, "nexus-operation-state"), cases[i].state);
+        CHECK_SLICE(q.body, str_of(cases[i].body));
+    }
+}
+
+/* What the caller asked for stands; nothing is there twice. */
+TEST(callback_keeps_the_headers_of_its_caller) {
+    cleanup(core_done) struct core f;
+    struct nexus n;
+    struct callback_request q;
+    History__HistoryEvent close = HISTORY__HISTORY_EVENT__INIT;
+    core_init(&f);
+    nexus_init(&n, core_text(&f, "http://a/b"), core_text(&f, "User-Agent"), core_text(&f, "mine"));
+    REQUIRE(!arena_failed(&f.arena));
+    f.start.completion_callbacks = n.list;
+    f.start.n_completion_callbacks = 1;
+    CHECK_INT(core_begin_run(&f), 0);
+    REQUIRE(f.st);
+    REQUIRE(callback_compose(&f.arena, f.st, "ns", 0, &close, &q) == 0);
+    size_t agents = 0;
+    for (size_t i = 0; i < q.header_count; i++)
+        agents += streq(q.headers[i].name, "user-agent");
+    CHECK_INT(agents, 1);
+    CHECK_STR(header(&q, "user-agent"), "mine");
+}
+
+/* what a start attaches */
+
+static Ws__StartWorkflowExecutionRequest *attach_of(struct core *f, const char *text) {
+    return message_of(&f->arena, &ws__start_workflow_execution_request__descriptor, text);
+}
+
+TEST(attach_only_links) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    const Ws__StartWorkflowExecutionRequest *bare =
+        attach_of(&f, "{'onConflictOptions':{'attachLinks':true}}");
+    const Ws__StartWorkflowExecutionRequest *req =
+        attach_of(&f, "{'onConflictOptions':{'attachLinks':true},'links':[{'batchJob':{'jobId':'j'}}]}");
+    REQUIRE(f.st && bare && req);
+    CHECK_INT(attach_validate(req, &f.err), 0);
+    CHECK(!attach_is_wanted(f.st, bare, "r")); /* nothing to attach */
+    CHECK(attach_is_wanted(f.st, req, "r"));
+    (void)core_new(&f);
+    CHECK_INT(STEP(&f, attach_start(&f.s, req, "r")), 0);
+    CHECK_STR(core_new(&f), "RUN_OPTIONS_UPDATED@3");
+    REQUIRE(f.st);
+    CHECK(!attach_find(f.st, "r"));
+    const History__HistoryEvent *ev = core_event(&f, 3);
+    REQUIRE(ev);
+    CHECK_INT(ev->n_links, 1);
+    CHECK_INT(core_terminate(&f), 0);
+    CHECK(f.st && !attach_is_wanted(f.st, req, "r"));
 }

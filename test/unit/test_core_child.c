@@ -1,10 +1,9 @@
-/* Children of a run that closes before it hears that they have started. The engine's tests have the rest. */
-#include <stdio.h>
-
+/* Children that are refused, and those of a run that closes before it hears that they have started. The
+ * engine's tests have the rest. */
+#include "command_text.h"
 #include "core/child.h"
 #include "core/letter.h"
 #include "core/reapply.h"
-#include "core_fixture.h"
 
 static void add_child(struct core *f, E__ParentClosePolicy policy) {
     Command__Command *c = core_add(f, COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION);
@@ -85,4 +84,135 @@ TEST(child_letter_is_handed_over_up_to_the_reset_point) {
     CHECK_INT(STEP_VOID(&f, reapply_hand_over(&f.s, 6)), 0);
     REQUIRE(f.st && f.st->n_outbox == 0 && f.st->n_children == 1);
     CHECK_STR(f.st->children[0]->request_id, request_id);
+}
+
+/* commands */
+
+#define START(attributes)                                                                                    \
+    "{'commandType':'COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION',"                                          \
+    "'startChildWorkflowExecutionCommandAttributes':{" attributes "}}"
+#define CHILD "'workflowId':'w','workflowType':{'name':'T'}"
+#define BAD WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES
+#define TIMEOUT "A timeout of StartChildWorkflowExecutionCommand is negative or malformed."
+
+TEST(child_commands_that_are_refused) {
+    static const struct refused_command cases[] = {
+        {START("'workflowType':{'name':'T'}"), BAD,
+         "Required field WorkflowId is not set on StartChildWorkflowExecutionCommand."},
+        {START("'workflowId':'w'"), BAD,
+         "Required field WorkflowType is not set on StartChildWorkflowExecutionCommand."},
+        {START("'workflowId':'w','workflowType':{}"), BAD,
+         "Required field WorkflowType is not set on StartChildWorkflowExecutionCommand."},
+        {START("'workflowId':'LONG','workflowType':{'name':'T'}"), BAD,
+         "WorkflowId on StartChildWorkflowExecutionCommand exceeds length limit."},
+        {START("'workflowId':'w','workflowType':{'name':'LONG'}"), BAD,
+         "WorkflowType on StartChildWorkflowExecutionCommand exceeds length limit."},
+        {START(CHILD ",'taskQueue':{'name':'LONG'}"), BAD,
+         "TaskQueue on StartChildWorkflowExecutionCommand exceeds length limit."},
+        {START(CHILD ",'namespace':'there'"), BAD, "cross namespace commands are not allowed"},
+        {START(CHILD ",'workflowExecutionTimeout':'-1s'"), BAD, TIMEOUT},
+        {START(CHILD ",'workflowRunTimeout':'-1s'"), BAD, TIMEOUT},
+        {START(CHILD ",'workflowTaskTimeout':'-1s'"), BAD, TIMEOUT},
+        {START(CHILD ",'retryPolicy':{'backoffCoefficient':0.5}"), BAD,
+         "BackoffCoefficient cannot be less than 1 on retry policy."},
+        {START(CHILD ",'versioningOverride':{'pinned':{}}"), BAD,
+         "The pinned versioning override has no behavior."},
+        {START(CHILD ",'priority':{'priorityKey':-1}"), BAD, "priority key can't be negative"},
+        {START(CHILD ",'cronSchedule':'never'"), BAD,
+         "invalid CronSchedule \"never\": the cron string does not have 5 fields (column 1: \"never\")"},
+        {START(CHILD ",'searchAttributes':{'indexedFields':{'Nowhere':1}}"),
+         WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES,
+         "Namespace  has no mapping defined for search attribute Nowhere"},
+    };
+    check_refused_commands(cases, ARRAY_LEN(cases));
+}
+
+/* Its queue is its parent's when it names none, or an empty one. */
+TEST(child_goes_to_a_queue) {
+    static const struct {
+        const char *command, *queue;
+    } cases[] = {{START(CHILD ",'namespace':'here'"), "queue"},
+                 {START(CHILD ",'taskQueue':{}"), "queue"},
+                 {START(CHILD ",'taskQueue':{'name':'there'}"), "there"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(core_done) struct core f;
+        core_init(&f);
+        f.ctx.namespace_name = "here";
+        CHECK_INT(command_run(&f, cases[i].command), 0);
+        const History__StartChildWorkflowExecutionInitiatedEventAttributes *a =
+            core_attributes(&f, 5, EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED);
+        REQUIRE(a && a->task_queue);
+        CHECK_STR(a->task_queue->name, cases[i].queue);
+    }
+}
+
+/* What is told again, or too late, changes nothing. */
+TEST(child_answers_that_come_again) {
+    Common__WorkflowExecution ex = COMMON__WORKFLOW_EXECUTION__INIT;
+    History__HistoryEvent close = HISTORY__HISTORY_EVENT__INIT;
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(command_run(&f, START(CHILD)), 0);
+    CHECK_INT(STEP_VOID(&f, child_started(&f.s, 5, &birth)), 0);
+    (void)core_new(&f);
+    CHECK_INT(STEP_VOID(&f, child_start_failed(&f.s, 5, 1)), 0);
+    CHECK_STR(core_new(&f), "");
+    CHECK(f.st && f.st->n_children == 1);
+    CHECK_INT(core_terminate(&f), 0);
+    (void)core_new(&f);
+    close.event_type = EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED;
+    CHECK_INT(STEP_VOID(&f, child_closed(&f.s, 5, &ex, "here", "id", &close)), 0);
+    CHECK_STR(core_new(&f), "");
+}
+
+/* A run that closed, or that waits for its first task, does not get it because its parent knows of it. */
+TEST(child_may_go) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    REQUIRE(f.st);
+    f.st->is_first_task_held = true;
+    f.st->first_task_due_us = f.now_us + USEC_PER_SEC;
+    CHECK_INT(run_due_us(f.st), CLOCK_NEVER); /* not before its parent knows */
+    (void)core_new(&f);
+    CHECK_INT(STEP_VOID(&f, child_go(&f.s)), 0);
+    CHECK_STR(core_new(&f), "");
+    CHECK_INT(core_terminate(&f), 0);
+    (void)core_new(&f);
+    REQUIRE(f.st);
+    f.st->is_first_task_held = true;
+    CHECK_INT(STEP_VOID(&f, child_go(&f.s)), 0);
+    CHECK(f.st && !f.st->is_first_task_held);
+    CHECK_STR(core_new(&f), "");
+}
+
+/* What a reset does again: each end that an event can tell, of a child that is known and of one that is not.
+ */
+TEST(child_ends_that_are_reapplied) {
+    static const E__EventType ends[] = {
+        EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED, EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED,
+        EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED, EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT,
+        EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED};
+    static const char *const members[] = {"Completed", "Failed", "Canceled", "TimedOut", "Terminated"};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        cleanup(core_done) struct core f;
+        char text[256];
+        core_init(&f);
+        CHECK_INT(command_run(&f, START(CHILD)), 0);
+        const History__HistoryEvent *started =
+            message_of(&f.arena, &history__history_event__descriptor,
+                       "{'eventType':'EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED',"
+                       "'childWorkflowExecutionStartedEventAttributes':{'initiatedEventId':5}}");
+        (void)snprintf(text, sizeof(text),
+                       "{'eventType':%d,'childWorkflowExecution%sEventAttributes':{'initiatedEventId':5}}",
+                       (int)ends[i], members[i]);
+        const History__HistoryEvent *end = message_of(&f.arena, &history__history_event__descriptor, text);
+        REQUIRE(started && end);
+        CHECK_INT(STEP_VOID(&f, child_reapply(&f.s, started)), 0);
+        CHECK_INT(STEP_VOID(&f, child_reapply(&f.s, end)), 0);
+        CHECK(f.st && f.st->n_children == 0);
+        (void)core_new(&f);
+        CHECK_INT(STEP_VOID(&f, child_reapply(&f.s, end)), 0);
+        CHECK_STR(core_new(&f), "");
+    }
 }

@@ -285,3 +285,22 @@ TEST(completion_heartbeat_over_ends_the_stickiness) {
     CHECK(f.done.is_heartbeat_over && !f.st->task->is_sticky);
     CHECK_STR(f.st->sticky_queue, "");
 }
+
+/* A queue without a name is none; without a time limit it has that of the task. */
+TEST(completion_with_half_of_a_sticky_queue) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    core_set_sticky(&f, "", USEC_PER_SEC);
+    CHECK_INT(heartbeat(&f), 0);
+    CHECK(f.st && f.st->task && !f.st->task->is_sticky);
+    REQUIRE(f.completion.sticky_attributes);
+    f.completion.sticky_attributes->worker_task_queue = NULL;
+    CHECK_INT(heartbeat(&f), 0);
+    CHECK(f.st && f.st->task && !f.st->task->is_sticky);
+    core_set_sticky(&f, "sticky", 0);
+    CHECK_INT(heartbeat(&f), 0);
+    REQUIRE(f.st && f.st->task);
+    CHECK(f.st->task->is_sticky);
+    CHECK_INT(f.st->sticky_timeout_us, f.st->task_timeout_us);
+}

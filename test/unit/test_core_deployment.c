@@ -245,6 +245,10 @@ static bool nobody_polls(void *ctx unused_arg, const State__DeploymentVersion *v
     return streq(v->build_id, "1"); /* but the second */
 }
 
+static bool everybody_polls(void *ctx unused_arg, const State__DeploymentVersion *v unused_arg) {
+    return true;
+}
+
 TEST(deployment_old_versions_make_room) {
     cleanup(rig_done) struct rig r;
     char build[16];
@@ -257,8 +261,82 @@ TEST(deployment_old_versions_make_room) {
     CHECK(deployment_is_full(r.d.st));
     CHECK_INT(poll(&r, "more", "a"), ERR_FULL);
     CHECK_INT(r.err.cause, RESOURCE_EXHAUSTED_CAUSE_WORKER_DEPLOYMENT_LIMITS);
+    r.d.err = NULL; /* a poll whose caller wants no text */
+    CHECK_INT(poll(&r, "more", "a"), ERR_FULL);
     CHECK_INT(set_current(&r, "0"), 0);
     CHECK_INT(deployment_spare_version(r.d.st, nobody_polls, NULL), 2); /* 0 is current, 1 is polled for */
+    CHECK_INT(set_current(&r, "2"), 0);
+    CHECK_INT(set_current(&r, "3"), 0); /* 0 and 2 have work left */
+    CHECK_INT(deployment_spare_version(r.d.st, nobody_polls, NULL), 4);
+    CHECK_INT(deployment_spare_version(r.d.st, everybody_polls, NULL), SIZE_MAX);
+}
+
+TEST(deployment_queues_of_a_version_are_limited) {
+    cleanup(rig_done) struct rig r;
+    char queue[16];
+    rig_init(&r);
+    REQUIRE(r.d.st);
+    for (int i = 0; i < LIMIT_VERSION_QUEUES; i++) {
+        (void)snprintf(queue, sizeof(queue), "%d", i);
+        CHECK_INT(poll(&r, "1", queue), 0);
+    }
+    CHECK_INT(poll(&r, "1", "more"), ERR_FULL);
+    CHECK_INT(r.err.cause, RESOURCE_EXHAUSTED_CAUSE_WORKER_DEPLOYMENT_LIMITS);
+    r.d.err = NULL;
+    CHECK_INT(poll(&r, "1", "more"), ERR_FULL);
+}
+
+TEST(deployment_version_is_created_before_its_workers_come) {
+    cleanup(rig_done) struct rig r;
+    bool changed = false;
+    char build[16];
+    rig_init(&r);
+    REQUIRE(r.d.st);
+    CHECK_INT(deployment_create_version(&r.d, "new", "me", "request", &changed), 0);
+    CHECK(changed);
+    CHECK_INT(status(&r, "new"), WORKER_DEPLOYMENT_VERSION_STATUS_CREATED);
+    CHECK_INT(deployment_create_version(&r.d, "new", "me", "request", &changed), 0);
+    CHECK(!changed);
+    CHECK_INT(deployment_create_version(&r.d, "new", "me", "other", &changed), ERR_EXISTS);
+    CHECK_STR(r.err.text, "Worker Deployment Version 'web:new' already exists");
+    CHECK_INT(poll(&r, "new", "a"), 0);
+    CHECK_INT(status(&r, "new"), WORKER_DEPLOYMENT_VERSION_STATUS_INACTIVE);
+    for (int i = 1; i < LIMIT_DEPLOYMENT_VERSIONS; i++) {
+        (void)snprintf(build, sizeof(build), "%d", i);
+        CHECK_INT(poll(&r, build, "a"), 0);
+    }
+    CHECK_INT(deployment_create_version(&r.d, "more", "me", "third", &changed), ERR_FULL);
+}
+
+/* The first version that is routed to has no queues to make up for; neither have workers without one. */
+TEST(deployment_queues_that_may_be_missing) {
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    REQUIRE(r.d.st);
+    CHECK_INT(poll(&r, "1", "a"), 0);
+    struct deployment_change c = change(&r, "1");
+    c.lacks_queues = true;
+    CHECK_INT(deployment_set_current(&r.d, &c), 0);
+    c = change(&r, "");
+    c.lacks_queues = true;
+    CHECK_INT(deployment_set_current(&r.d, &c), 0);
+}
+
+/* What was asked for by the same one before changes nothing, not even the token. */
+TEST(deployment_changes_that_are_none) {
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    REQUIRE(r.d.st);
+    CHECK_INT(poll(&r, "1", "a"), 0);
+    CHECK_INT(deployment_set_manager(&r.d, "boss", "me", NO_TOKEN), 0);
+    CHECK_INT(deployment_set_manager(&r.d, "boss", "me", STR("no such token")), 0);
+    CHECK_INT(deployment_set_manager(&r.d, "boss", "other", STR("no such token")), ERR_PRECONDITION);
+    struct deployment_change c = change(&r, "1");
+    c.conflict_token = STR("no such token");
+    CHECK_INT(deployment_set_ramping(&r.d, &c), ERR_PRECONDITION);
+    CHECK(!deployment_reactivate(&r.d, "nobody"));
+    deployment_drained(&r.d, "nobody", false);
+    CHECK_INT(r.d.st->n_versions, 1);
 }
 
 TEST(deployment_metadata_is_merged) {
@@ -297,6 +375,9 @@ TEST(deployment_metadata_is_merged) {
     payload.data = (ProtobufCBinaryData){1, (uint8_t *)bytes};
     CHECK_INT(deployment_update_metadata(&r.d, "1", &req), 0);
     arena_done(&big);
+    one.value = NULL; /* an entry without a value is kept, empty */
+    CHECK_INT(deployment_update_metadata(&r.d, "1", &req), 0);
+    CHECK_INT(v->n_metadata, 2);
     req.n_upsert_entries = 0;
     req.remove_entries = removed;
     req.n_remove_entries = 1;
@@ -355,4 +436,24 @@ TEST(version_ramp_places_are_spread) {
     }
     CHECK(low > 850 && low < 1150);
     CHECK(version_ramp_place("a") == version_ramp_place("a"));
+}
+
+TEST(deployment_metadata_entries_are_limited) {
+    cleanup(rig_done) struct rig r;
+    Ws__UpdateWorkerDeploymentVersionMetadataRequest__UpsertEntriesEntry
+        one = WS__UPDATE_WORKER_DEPLOYMENT_VERSION_METADATA_REQUEST__UPSERT_ENTRIES_ENTRY__INIT,
+        *entries[] = {&one};
+    Ws__UpdateWorkerDeploymentVersionMetadataRequest req =
+        WS__UPDATE_WORKER_DEPLOYMENT_VERSION_METADATA_REQUEST__INIT;
+    char key[16];
+    rig_init(&r);
+    REQUIRE(r.d.st);
+    CHECK_INT(poll(&r, "1", "a"), 0);
+    one.key = key;
+    req.upsert_entries = entries;
+    req.n_upsert_entries = 1;
+    for (int i = 0; i <= LIMIT_VERSION_METADATA; i++) {
+        (void)snprintf(key, sizeof(key), "%d", i);
+        CHECK_INT(deployment_update_metadata(&r.d, "1", &req), i < LIMIT_VERSION_METADATA ? 0 : ERR_INVALID);
+    }
 }

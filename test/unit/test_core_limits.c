@@ -1,7 +1,9 @@
 /* The limits that need many of something; too large to be tortured. */
-#include "core_fixture.h"
-
 #include <stdio.h>
+
+#include "core/attach.h"
+#include "core_fixture.h"
+#include "message_text.h"
 
 /* `count` activities in one answer, with ids a0, a1, ... */
 static int schedule_many(struct core *f, size_t count) {
@@ -214,4 +216,28 @@ TEST(history_bytes_are_noticed_too) {
     CHECK_INT(core_complete(&f), 0);
     CHECK_INT(f.s.notice_count, 1);
     CHECK_INT(f.s.notices[0].kind, NOTICE_HISTORY_LARGE);
+}
+
+TEST(attach_has_limits) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    const Ws__StartWorkflowExecutionRequest *req =
+        message_of(&f.arena, &ws__start_workflow_execution_request__descriptor,
+                   "{'onConflictOptions':{'attachRequestId':true}}");
+    const Ws__StartWorkflowExecutionRequest *with_callbacks =
+        message_of(&f.arena, &ws__start_workflow_execution_request__descriptor,
+                   "{'onConflictOptions':{'attachRequestId':true,'attachCompletionCallbacks':true},"
+                   "'completionCallbacks':[{'nexus':{'url':'http://a'}},{'nexus':{'url':'http://b'}}]}");
+    REQUIRE(req && with_callbacks);
+    f.limits.values[SETTABLE_CALLBACKS] = 1;
+    CHECK_INT(STEP(&f, attach_start(&f.s, with_callbacks, "r")), ERR_INVALID);
+    CHECK_STR(f.err.text, "cannot attach more than 1 callbacks to a workflow (0 callbacks already attached)");
+    for (int i = 0; i < LIMIT_ATTACHED_REQUESTS; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof(id), "r%d", i);
+        CHECK_INT(STEP(&f, attach_start(&f.s, req, id)), 0);
+    }
+    CHECK_INT(STEP(&f, attach_start(&f.s, req, "one more")), ERR_INVALID);
+    CHECK(f.st && attach_find(f.st, "r1") && !attach_find(f.st, "one more"));
 }

@@ -2,6 +2,7 @@
 #include "core/update.h"
 
 #include "core_fixture.h"
+#include "message_text.h"
 #include "wire/encode.h"
 
 #define PREFIX "type.googleapis.com/temporal.api.update.v1."
@@ -585,4 +586,152 @@ TEST(update_of_a_reset_can_be_rejected) {
     CHECK_INT(complete(&f, &m), 0);
     REQUIRE(f.st);
     CHECK_INT(f.st->n_updates, 0);
+}
+
+/* messages that lack something, or come when it is too late */
+
+static int answer(struct core *f, const char *type, const char *body, const char *id) {
+    struct mail m = {0};
+    const ProtobufCMessageDescriptor *d = streq(type, "Acceptance") ? &update__acceptance__descriptor
+                                          : streq(type, "Response") ? &update__response__descriptor
+                                                                    : &update__rejection__descriptor;
+    char *url = arena_printf(&f->arena, PREFIX "%s", type);
+    const ProtobufCMessage *message = message_of(&f->arena, d, body);
+    if (!url || !message)
+        return ERR_NO_MEMORY;
+    offer(f, &m, "u", true);
+    add_message(f, &m, id, "m", url, message);
+    return complete(f, &m);
+}
+
+TEST(update_messages_that_lack_something) {
+    static const struct {
+        const char *type, *body, *text;
+    } cases[] = {
+        {"Acceptance", "{}", "accepted_request_message_id is not set on Acceptance."},
+        {"Response", "{}", "outcome is not set on Response."},
+        {"Response", "{'outcome':{}}", "outcome is not set on Response."},
+        {"Rejection", "{}", "rejected_request_message_id is not set on Rejection."},
+        {"Rejection", "{'rejectedRequestMessageId':'u/request'}", "failure is not set on Rejection."},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(core_done) struct core f;
+        core_init(&f);
+        CHECK_INT(core_begin_run(&f), 0);
+        CHECK_INT(answer(&f, cases[i].type, cases[i].body, "u"), ERR_INVALID);
+        CHECK(strncmp(f.err.text, cases[i].text, strlen(cases[i].text)) == 0);
+    }
+}
+
+TEST(update_messages_of_a_wrong_size) {
+    cleanup(core_done) struct core f;
+    char id[LIMIT_ID_BYTES + 2];
+    memset(id, 'x', sizeof(id) - 1);
+    id[sizeof(id) - 1] = 0;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    CHECK_INT(answer(&f, "Acceptance", "{'acceptedRequestMessageId':'m'}", id), ERR_INVALID);
+    CHECK(strncmp(f.err.text, "protocol_instance_id exceeds length limit.", 42) == 0);
+    f.limits.values[SETTABLE_BLOB_BYTES] = 40;
+    CHECK_INT(answer(&f, "Acceptance", "{'acceptedRequestMessageId':'m'}", "u"), ERR_INVALID);
+    CHECK(strncmp(f.err.text, "A message exceeds size limit.", 29) == 0);
+    CHECK(f.s.is_task_failure_final);
+}
+
+/* A body that is no such message, in each place where one is read. */
+TEST(update_messages_that_cannot_be_read) {
+    static const char *const types[] = {"Acceptance", "Response", "Rejection"};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        cleanup(core_done) struct core f;
+        struct mail m = {0};
+        core_init(&f);
+        CHECK_INT(core_begin_run(&f), 0);
+        char *url = arena_printf(&f.arena, PREFIX "%s", types[i]);
+        REQUIRE(url);
+        Update__Acceptance none = UPDATE__ACCEPTANCE__INIT;
+        add_message(&f, &m, "u", "m", url, &none.base);
+        REQUIRE(m.count == 1);
+        m.messages[0]->body->value = (ProtobufCBinaryData){1, (uint8_t *)core_text(&f, "\xff")};
+        CHECK_INT(complete(&f, &m), ERR_INVALID);
+        CHECK(strncmp(f.err.text, "The body of a message cannot be read.", 37) == 0);
+    }
+}
+
+/* An offer that has its answer gets no second one, although the state knows nothing of a rejection. */
+TEST(update_is_answered_once) {
+    static const char *const types[] = {"Acceptance", "Rejection"};
+    static const char *const bodies[] = {
+        "{'acceptedRequestMessageId':'u/request'}",
+        "{'rejectedRequestMessageId':'u/request','failure':{'message':'no'}}"};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        cleanup(core_done) struct core f;
+        struct mail m = {0};
+        core_init(&f);
+        CHECK_INT(core_begin_run(&f), 0);
+        offer(&f, &m, "u", false);
+        REQUIRE(m.offer_count == 1);
+        m.offers[0].verdict = UPDATE_REJECTED;
+        CHECK(!update_is_waiting(&(struct step){.ctx = {.updates = m.offers, .update_count = 1}}));
+        char *url = arena_printf(&f.arena, PREFIX "%s", types[i]);
+        const ProtobufCMessage *body = message_of(
+            &f.arena, i ? &update__rejection__descriptor : &update__acceptance__descriptor, bodies[i]);
+        REQUIRE(url && body);
+        add_message(&f, &m, "u", "m", url, body);
+        CHECK_INT(complete(&f, &m), ERR_INVALID);
+    }
+}
+
+/* A rejection of an update that the server has forgotten is heard, and nobody waits for it. */
+TEST(update_that_is_forgotten_is_rejected_by_what_the_worker_has) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    const ProtobufCMessage *body = message_of(
+        &f.arena, &update__rejection__descriptor,
+        "{'rejectedRequestMessageId':'u/request','rejectedRequest':{},'failure':{'message':'no'}}");
+    REQUIRE(body);
+    add_message(&f, &m, "u", "reject", PREFIX "Rejection", body);
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK(f.st && f.st->n_updates == 0);
+}
+
+TEST(update_of_a_reset_without_a_name_is_left_out) {
+    cleanup(core_done) struct core f;
+    Update__Request request = UPDATE__REQUEST__INIT;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(STEP_VOID(&f, update_readmit(&f.s, &request)), 0);
+    CHECK(f.st && f.st->n_updates == 0);
+}
+
+/* Too far back for a worker, whatever it says it can do. */
+TEST(speculative_task_far_behind_is_written) {
+    cleanup(core_done) struct core f;
+    struct mail m = {0};
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    for (int i = 0; i < CORE_COMMANDS_MAX; i++)
+        core_add_marker(&f, "m");
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+    CHECK_INT(core_pick(&f), 0);
+    offer(&f, &m, "u", true);
+    add_reject(&f, &m, "u");
+    CHECK_INT(complete(&f, &m), 0);
+    CHECK(!f.done.is_discarded);
+}
+
+/* Nothing of its own is offered to a run that has a task, is paused or is over. */
+TEST(speculative_task_is_not_always_made) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    REQUIRE(f.st && f.st->task);
+    CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+    CHECK(f.st && f.st->task && !f.st->task->is_speculative);
+    CHECK_INT(core_terminate(&f), 0);
+    CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+    CHECK_INT(STEP_VOID(&f, task_schedule(&f.s)), 0);
+    CHECK(f.st && !f.st->task);
 }

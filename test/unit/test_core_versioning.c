@@ -1,8 +1,11 @@
 /* Runs and the versions of their workers: where they belong, how they move, what they show. */
+#include <stdio.h>
+
 #include "core/options.h"
 #include "core/rebuild.h"
 #include "core/versioning.h"
 #include "core_fixture.h"
+#include "message_text.h"
 
 static const struct version none = {0}, one = {"web", "1"}, two = {"web", "2"};
 
@@ -456,4 +459,339 @@ TEST(versioning_is_rebuilt_from_events) {
     CHECK(version_eq(version_of(g.st->versioning->version), one));
     CHECK(version_eq(versioning_version(g.st), two));
     CHECK_STR(shown(&g, "BuildIds"), "[\"pinned:web:2\"]");
+}
+
+/* every form of an override */
+
+TEST(versioning_override_forms) {
+    static const struct {
+        const char *override, *error; /* "" is fine */
+        const char *target; /* of the form that is kept */
+    } cases[] = {
+        {"{'autoUpgrade':true}", "", ""},
+        {"{'autoUpgrade':false}", "The auto-upgrade override must be true.", ""},
+        {"{'pinned':{}}", "The pinned versioning override has no behavior.", ""},
+        {"{'pinned':{'behavior':1}}", "The versioning override names no version.", ""},
+        {"{'pinned':{'behavior':1,'version':{'deploymentName':'web','buildId':'1'}}}", "", "web:1"},
+        {"{'pinned':{'behavior':1,'version':{'deploymentName':'web'}}}", "BuildID is not set.", ""},
+        {"{'oneTime':{}}", "The versioning override names no version.", ""},
+        {"{'oneTime':{'targetDeploymentVersion':{'deploymentName':'web','buildId':'1'}}}", "", "web:1"},
+        {"{'behavior':1}", "The versioning override is pinned but names no version.", ""},
+        {"{'behavior':1,'deployment':{'seriesName':'web','buildId':'1'}}", "", "web:1"},
+        {"{'behavior':1,'deployment':{'seriesName':'web'}}", "BuildID is not set.", ""},
+        {"{'behavior':1,'pinnedVersion':'web.1'}", "", "web:1"},
+        {"{'behavior':1,'pinnedVersion':'web:1.2'}", "", "web:1.2"},
+        {"{'behavior':1,'pinnedVersion':'web.'}",
+         "Invalid version \"web.\": a version is a deployment, a dot or colon, and a build id.", ""},
+        {"{'behavior':1,'pinnedVersion':':1'}",
+         "Invalid version \":1\": a version is a deployment, a dot or colon, and a build id.", ""},
+        {"{'behavior':2}", "", ""},
+        {"{'behavior':2,'pinnedVersion':'web.1'}",
+         "The versioning override names a version but is not pinned.", ""},
+        {"{'behavior':2,'deployment':{'seriesName':'web','buildId':'1'}}",
+         "The versioning override names a version but is not pinned.", ""},
+        {"{'behavior':7}", "The versioning override has no known behavior.", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(arena_done) struct arena a;
+        struct err err = {0};
+        arena_init(&a, (size_t)1 << 20);
+        const Workflow__VersioningOverride *o =
+            message_of(&a, &workflow__versioning_override__descriptor, cases[i].override);
+        REQUIRE(o);
+        int rc = versioning_check_override(o, &err);
+        CHECK_INT(rc, *cases[i].error ? ERR_INVALID : 0);
+        if (!CHECK_STR(err.text, cases[i].error))
+            printf("# %s\n", cases[i].override);
+        const Workflow__VersioningOverride *kept = rc == 0 ? versioning_override(&a, o) : NULL;
+        const char *target = kept ? version_text(&a, versioning_override_target(kept), ':', "") : NULL;
+        REQUIRE(rc < 0 || target);
+        if (target)
+            CHECK_STR(target, cases[i].target);
+    }
+    CHECK(!versioning_override(NULL, NULL));
+}
+
+/* Both texts and numbers of a worker's options. */
+TEST(versioning_options_of_a_worker) {
+    static const struct {
+        const char *options, *error;
+        bool is_versioned;
+    } cases[] = {
+        {"{'deploymentName':'web','buildId':'1'}", "", false},
+        {"{'deploymentName':'web','buildId':'1','workerVersioningMode':1}", "", false},
+        {"{'deploymentName':'web','buildId':'1','workerVersioningMode':2}", "", true},
+        {"{'deploymentName':'web','workerVersioningMode':2}",
+         "A versioned worker must set both a deployment name and a build id.", false},
+        {"{'buildId':'1','workerVersioningMode':2}",
+         "A versioned worker must set both a deployment name and a build id.", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(arena_done) struct arena a;
+        struct err err = {0};
+        arena_init(&a, (size_t)1 << 20);
+        const Deployment__WorkerDeploymentOptions *o =
+            message_of(&a, &deployment__worker_deployment_options__descriptor, cases[i].options);
+        REQUIRE(o);
+        CHECK_INT(version_validate_options(o, &err), *cases[i].error ? ERR_INVALID : 0);
+        CHECK_STR(err.text, cases[i].error);
+        if (!*cases[i].error)
+            CHECK_INT(version_is_none(version_of_options(o)), !cases[i].is_versioned);
+    }
+}
+
+/* A pin without a version stays where the run is pinned already. */
+TEST(versioning_pin_stays_here) {
+    cleanup(core_done) struct core f;
+    bool changed = false;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(turn(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    const Workflow__VersioningOverride *here =
+        message_of(&f.arena, &workflow__versioning_override__descriptor, "{'pinned':{'behavior':1}}");
+    REQUIRE(here);
+    CHECK_INT(update(&f, here, "versioning_override", &changed), 0);
+    REQUIRE(f.st && f.st->versioning);
+    CHECK(version_eq(versioning_override_target(f.st->versioning->override), one));
+    CHECK_INT(update(&f, NULL, "versioning_override_that_is_no_option_of_a_workflow_at_all", &changed),
+              ERR_INVALID);
+}
+
+/* To a version that no worker of the queue has, nobody is pinned. */
+TEST(versioning_pin_needs_workers) {
+    cleanup(core_done) struct core f;
+    bool changed = false;
+    core_init(&f);
+    f.start.task_queue = core_queue(&f, "far");
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(update(&f, pin_to(&f, one), "versioning_override", &changed), ERR_PRECONDITION);
+    REQUIRE(core_begin(&f)); /* and without a book there are no versions at all */
+    CHECK_INT(versioning_check_served(&f.s, pin_to(&f, one), "queue"), ERR_PRECONDITION);
+    CHECK_INT(core_end(&f, 0), 0);
+}
+
+static int update_priority(struct core *f, const char *options, const char *path) {
+    bool changed = false;
+    Google__Protobuf__FieldMask mask = GOOGLE__PROTOBUF__FIELD_MASK__INIT;
+    char *paths[] = {core_text(f, path)};
+    const Workflow__WorkflowExecutionOptions *in =
+        message_of(&f->arena, &workflow__workflow_execution_options__descriptor, options);
+    mask.paths = paths;
+    mask.n_paths = 1;
+    if (!in || !paths[0])
+        return ERR_NO_MEMORY;
+    return STEP(f, options_update(&f->s, in, &mask, "operator", &changed));
+}
+
+TEST(options_change_a_part_of_the_priority) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(update_priority(&f, "{'priority':{'priorityKey':2,'fairnessKey':'a'}}", "priority"), 0);
+    CHECK_INT(
+        update_priority(&f, "{'priority':{'priorityKey':9,'fairnessKey':'b'}}", "priority.fairness_key"), 0);
+    REQUIRE(f.st && f.st->priority);
+    CHECK_INT(f.st->priority->priority_key, 2);
+    CHECK_STR(f.st->priority->fairness_key, "b");
+    CHECK_INT(update_priority(&f, "{}", "priority.priority_key"), 0);
+    REQUIRE(f.st && f.st->priority);
+    CHECK_INT(f.st->priority->priority_key, 0);
+    CHECK_STR(f.st->priority->fairness_key, "b");
+    CHECK_INT(update_priority(&f, "{'priority':{'priorityKey':-1}}", "priority"), ERR_INVALID);
+    CHECK_STR(f.err.text, "priority key can't be negative");
+    CHECK_INT(update_priority(&f, "{'priority':{'fairnessKey':'LONG'}}", "priority"), ERR_INVALID);
+    CHECK_STR(f.err.text, "fairness key length exceeds limit");
+    CHECK_INT(update_priority(&f, "{'priority':{'fairnessWeight':'NaN'}}", "priority"), ERR_INVALID);
+    CHECK_STR(f.err.text, "fairness weight must be greater than zero");
+    CHECK_INT(update_priority(&f, "{}", "priority"), 0);
+    CHECK(f.st && (!f.st->priority || strempty(f.st->priority->fairness_key)));
+}
+
+/* what passes on */
+
+/* The declined version of the run before counts until a newer one comes. */
+TEST(versioning_declined_versions_are_not_told_again) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    REQUIRE(core_begin(&f));
+    Deployment__WorkerDeploymentVersion pin = DEPLOYMENT__WORKER_DEPLOYMENT_VERSION__INIT, gone = pin;
+    History__DeclinedTargetVersionUpgrade declined = HISTORY__DECLINED_TARGET_VERSION_UPGRADE__INIT;
+    pin.deployment_name = gone.deployment_name = core_text(&f, "web");
+    pin.build_id = core_text(&f, "1");
+    gone.build_id = core_text(&f, "2");
+    declined.deployment_version = &gone;
+    declined.revision_number = 5;
+    versioning_begin(&f.s, &(struct run_birth){.inherited_pin = &pin, .declined = &declined}, NULL);
+    CHECK_INT(core_end(&f, 0), 0);
+    CHECK_INT(pick(&f, one, true, two, 5), 0);
+    REQUIRE(f.st && f.st->task && f.st->versioning);
+    CHECK(!f.st->task->is_target_changed);
+    CHECK(f.st->versioning->declined != NULL);
+    CHECK_INT(complete(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    CHECK_INT(core_signal(&f, "go"), 0);
+    CHECK_INT(pick(&f, one, true, two, 6), 0);
+    REQUIRE(f.st && f.st->task && f.st->versioning);
+    CHECK(f.st->task->is_target_changed);
+    CHECK(!f.st->versioning->declined);
+}
+
+TEST(versioning_children_inherit) {
+    cleanup(core_done) struct core f;
+    struct version_legacy l;
+    bool changed = false;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    REQUIRE(f.st);
+    versioning_bequeath_child(f.st, &book, "queue", &l); /* never routed: nothing to pass on */
+    CHECK(!l.pin && !l.upgrade && !l.override);
+    CHECK_INT(turn(&f, one, VERSIONING_BEHAVIOR_AUTO_UPGRADE), 0);
+    REQUIRE(f.st);
+    versioning_bequeath_child(f.st, &book, "queue", &l);
+    CHECK(!l.pin && l.upgrade);
+    versioning_bequeath_child(f.st, NULL, "other", &l); /* nobody knows whether the version serves it */
+    CHECK(!l.pin && !l.upgrade);
+    CHECK_INT(update(&f, pin_to(&f, two), "versioning_override", &changed), 0);
+    REQUIRE(f.st);
+    versioning_bequeath_child(f.st, &book, "other", &l);
+    CHECK(version_eq(version_of(l.pin), two));
+    CHECK(l.override && version_eq(versioning_override_target(l.override), two));
+    versioning_bequeath_child(f.st, &book, "far", &l);
+    CHECK(!l.pin && !l.override);
+    const Workflow__VersioningOverride *once =
+        message_of(&f.arena, &workflow__versioning_override__descriptor,
+                   "{'oneTime':{'targetDeploymentVersion':{'deploymentName':'web','buildId':'1'}}}");
+    REQUIRE(once);
+    CHECK_INT(update(&f, once, "versioning_override", &changed), 0);
+    REQUIRE(f.st);
+    versioning_bequeath_child(f.st, &book, "queue", &l);
+    CHECK(l.override && version_eq(version_of(l.pin), one));
+    struct run_birth birth = {0};
+    Ws__StartWorkflowExecutionRequest req = WS__START_WORKFLOW_EXECUTION_REQUEST__INIT;
+    versioning_inherit(&birth, &req, &l);
+    CHECK(req.versioning_override == l.override);
+}
+
+/* An override that pins goes on with the chain, as long as the queue is one that the version serves. */
+TEST(versioning_pins_by_override_go_on) {
+    cleanup(core_done) struct core f;
+    struct version_legacy l;
+    bool changed = false;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(turn(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    CHECK_INT(update(&f, pin_to(&f, two), "versioning_override", &changed), 0);
+    if (bequeath(&f, "queue", CONTINUE_AS_NEW_VERSIONING_BEHAVIOR_UNSPECIFIED, &l) == 0) {
+        CHECK(l.override && version_eq(version_of(l.pin), two));
+        versioning_bequeath_retried(&f.s, CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE, &l);
+        CHECK(l.override && !l.pin);
+        CHECK_INT(core_end(&f, 0), 0);
+    }
+    if (bequeath(&f, "far", CONTINUE_AS_NEW_VERSIONING_BEHAVIOR_UNSPECIFIED, &l) == 0) {
+        CHECK(!l.override && !l.pin);
+        CHECK_INT(core_end(&f, 0), 0);
+    }
+}
+
+/* Workers without versions: there is nothing to upgrade from. */
+TEST(versioning_without_versions_leaves_nothing) {
+    cleanup(core_done) struct core f;
+    struct version_legacy l;
+    bool changed = false;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    const Workflow__VersioningOverride *newest =
+        message_of(&f.arena, &workflow__versioning_override__descriptor, "{'autoUpgrade':true}");
+    REQUIRE(newest);
+    CHECK_INT(update(&f, newest, "versioning_override", &changed), 0);
+    if (bequeath(&f, "queue", CONTINUE_AS_NEW_VERSIONING_BEHAVIOR_UNSPECIFIED, &l) == 0) {
+        CHECK(!l.override && !l.pin && !l.upgrade);
+        CHECK_INT(core_end(&f, 0), 0);
+    }
+    CHECK_INT(update(&f, NULL, "versioning_override", &changed), 0);
+    if (bequeath(&f, "queue", CONTINUE_AS_NEW_VERSIONING_BEHAVIOR_UNSPECIFIED, &l) == 0) {
+        CHECK(!l.override && !l.pin && !l.upgrade);
+        CHECK_INT(core_end(&f, 0), 0);
+    }
+}
+
+/* A run is told that new work goes to workers without a version; the next one hears that it declined. */
+TEST(versioning_declines_workers_without_a_version) {
+    cleanup(core_done) struct core f;
+    struct version_legacy l;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(turn(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    CHECK_INT(core_signal(&f, "go"), 0);
+    CHECK_INT(pick(&f, one, true, none, 2), 0);
+    if (bequeath(&f, "queue", CONTINUE_AS_NEW_VERSIONING_BEHAVIOR_UNSPECIFIED, &l) == 0) {
+        CHECK(l.declined && !l.declined->deployment_version);
+        CHECK_INT(core_end(&f, 0), 0);
+    }
+}
+
+/* An activity task that stands in the queue of another version is not given out. */
+TEST(versioning_activities_of_a_pinned_run) {
+    cleanup(core_done) struct core f;
+    bool moved = false;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(pick(&f, one, false, one, 1), 0);
+    core_add_activity(&f, "a");
+    CHECK_INT(complete(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    struct version_pick other = {.version = two, .is_bound = true}, own = {.version = one, .is_bound = true};
+    CHECK_INT(STEP(&f, versioning_take_activity(&f.s, 5, &other, &moved)), ERR_NOT_FOUND);
+    CHECK_INT(STEP(&f, versioning_take_activity(&f.s, 5, &own, &moved)), 0);
+    CHECK_INT(core_signal(&f, "go"), 0);
+    CHECK_INT(turn(&f, one, VERSIONING_BEHAVIOR_AUTO_UPGRADE), 0);
+    CHECK_INT(STEP(&f, versioning_take_activity(&f.s, 5, &own, &moved)), ERR_NOT_FOUND); /* not pinned now */
+    CHECK(!moved);
+}
+
+/* what is listed */
+
+TEST(versioning_builds_are_listed_as_json) {
+    cleanup(core_done) struct core f;
+    Common__WorkerVersionStamp stamp = COMMON__WORKER_VERSION_STAMP__INIT;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    stamp.build_id = core_text(&f, "a\\b\n");
+    stamp.use_versioning = true;
+    REQUIRE(stamp.build_id);
+    f.completion.worker_version_stamp = &stamp;
+    f.completion.force_create_new_workflow_task = true;
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(shown(&f, "BuildIds"), "[\"versioned:a\\\\b\\u000a\"]");
+    CHECK_INT(core_pick(&f), 0);
+    stamp.build_id = core_text(&f, "");
+    f.completion.force_create_new_workflow_task = true;
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(shown(&f, "BuildIds"), "[\"versioned:a\\\\b\\u000a\"]");
+    CHECK_INT(core_pick(&f), 0);
+    stamp.build_id = core_text(&f, "a\\b\n"); /* known, and now without versions */
+    stamp.use_versioning = false;
+    REQUIRE(stamp.build_id);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(shown(&f, "BuildIds"), "[\"unversioned\",\"versioned:a\\\\b\\u000a\","
+                                     "\"unversioned:a\\\\b\\u000a\"]");
+}
+
+/* The oldest make room. */
+TEST(versioning_builds_that_are_too_many) {
+    cleanup(core_done) struct core f;
+    Common__WorkerVersionStamp stamp = COMMON__WORKER_VERSION_STAMP__INIT;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    f.completion.worker_version_stamp = &stamp;
+    for (int i = 0; i < LIMIT_BUILD_IDS_BYTES / 100 + 2; i++) {
+        stamp.build_id = arena_printf(&f.arena, "%0100d", i);
+        f.completion.force_create_new_workflow_task = true;
+        REQUIRE(stamp.build_id);
+        CHECK_INT(core_complete(&f), 0);
+        CHECK_INT(core_pick(&f), 0);
+    }
+    REQUIRE(f.st && f.st->n_build_ids);
+    CHECK(strlen(shown(&f, "BuildIds")) <= LIMIT_BUILD_IDS_BYTES);
+    CHECK_STR(f.st->build_ids[0], "unversioned");
+    CHECK(!strstr(shown(&f, "BuildIds"), "00000\"")); /* the first one */
 }

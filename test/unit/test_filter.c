@@ -32,6 +32,7 @@ static const struct {
     {"Score", INDEXED_VALUE_TYPE_DOUBLE},  {"Urgent", INDEXED_VALUE_TYPE_BOOL},
     {"Born", INDEXED_VALUE_TYPE_DATETIME}, {"Tags", INDEXED_VALUE_TYPE_KEYWORD_LIST},
     {"Notes", INDEXED_VALUE_TYPE_TEXT},    {"and", INDEXED_VALUE_TYPE_KEYWORD},
+    {"no.2-b", INDEXED_VALUE_TYPE_INT},    {"\xc3\xa9t\xc3\xa9", INDEXED_VALUE_TYPE_INT},
 };
 
 static void write_value(struct buf *b, const struct value *v) {
@@ -189,6 +190,33 @@ TEST(values_take_the_type_of_their_name) {
     check_lines(lines, ARRAY_LEN(lines));
 }
 
+TEST(words_are_cut_in_the_right_place) {
+    static const struct line lines[] = {
+        LINE("Year\r=\r1", "(= Year 1)"),
+        LINE("no.2-b=1", "(= no.2-b 1)"),
+        LINE("\xc3\xa9t\xc3\xa9=1", "(= \xc3\xa9t\xc3\xa9 1)"),
+        LINE("Score = .5", "(= Score 0.5)"),
+        LINE("Score = 1E+3", "(= Score 1000)"),
+        LINE("Score = 1e-1", "(= Score 0.1)"),
+        LINE("Score IN (1,-1)", "(= Score 1 -1)"),
+        LINE("City = 'a\\nb\\tc\\rd\\\\e'", "(= City 'a\nb\tc\rd\\e')"),
+        LINE("City = 'a\\0b'", "(= City 'a')"),
+        LINE("`no.2\\-b` = 1", "invalid query: invalid expression: column name 'no.2\\-b' is not a valid "
+                               "search attribute, at column 1"),
+        LINE("Score = 1+1", "invalid query: malformed SQL query: expected AND, OR or the end at column 10, "
+                            "found '+1'"),
+        LINE("Score = 1-1", "invalid query: malformed SQL query: expected AND, OR or the end at column 10, "
+                            "found '-1'"),
+        LINE("Score = 1+x", "invalid query: malformed SQL query: unexpected character at column 10"),
+        LINE("{Score = 1", "invalid query: malformed SQL query: unexpected character at column 1"),
+        LINE("Score = .x", "invalid query: malformed SQL query: unexpected character at column 9"),
+        LINE("Score = 1 AND ;", "invalid query: malformed SQL query: unexpected character at column 15"),
+        LINE("Notes = 'Caf\xc3\xa9 2 {curly}'", "(= Notes 'caf\xc3\xa9' '2' 'curly')"),
+        LINE("Notes = ''", "(= Notes)"),
+    };
+    check_lines(lines, ARRAY_LEN(lines));
+}
+
 #define NO_SCHEDULE                                                                                          \
     "(and (not (= TemporalNamespaceDivision 'TemporalScheduler')) "                                          \
     "(not (= TemporalNamespaceDivision 'TemporalBatcher')))"
@@ -208,6 +236,9 @@ TEST(schedules_have_names_of_their_own) {
              CANNOT "'ExecutionStatus' in a list of schedules, at column 14"),
         LINE("TemporalNamespaceDivision IS NULL",
              CANNOT "'TemporalNamespaceDivision' in a list of schedules, at column 1"),
+        LINE("GROUP BY City",
+             "invalid query: operation is not supported: 'GROUP BY' clause is only supported "
+             "for ExecutionStatus, at column 10"),
         LINE("Nowhere = 1",
              "invalid query: invalid expression: column name 'Nowhere' is not a valid search attribute, "
              "at column 1"),
@@ -237,6 +268,8 @@ TEST(names_are_those_of_the_namespace) {
 
 #define MALFORMED "invalid query: malformed SQL query: "
 #define UNSUPPORTED "invalid query: operation is not supported: "
+#define FIFTY_NINE "00000000000000000000000000000000000000000000000000000000000"
+#define SIXTY "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define BAD_VALUE "invalid query: invalid expression: invalid value "
 
 TEST(errors_point_at_the_place) {
@@ -291,6 +324,27 @@ TEST(errors_point_at_the_place) {
              "invalid query: invalid expression: invalid ExecutionStatus value 'Asleep' at column 19"),
         LINE("ExecutionStatus = 9",
              "invalid query: invalid expression: invalid ExecutionStatus value '9' at column 19"),
+        LINE("ExecutionStatus = -1",
+             "invalid query: invalid expression: invalid ExecutionStatus value '-1' at column 19"),
+        LINE("ExecutionStatus = 'Runnings'",
+             "invalid query: invalid expression: invalid ExecutionStatus value 'Runnings' at column 19"),
+        LINE("ExecutionStatus = '" SIXTY "x'",
+             "invalid query: invalid expression: invalid ExecutionStatus value '" SIXTY "' at column 19"),
+        LINE("City = " SIXTY "x", MALFORMED "expected a value at column 8, found '" SIXTY "'"),
+        LINE("Year = '" SIXTY "x'",
+             BAD_VALUE "'" SIXTY "' for search attribute 'Year' of type Int at column 8"),
+        LINE("Year = true", BAD_VALUE "'true' for search attribute 'Year' of type Int at column 8"),
+        LINE("Year = ''", BAD_VALUE "'' for search attribute 'Year' of type Int at column 8"),
+        LINE("Score = true", BAD_VALUE "'true' for search attribute 'Score' of type Double at column 9"),
+        LINE("Score = ''", BAD_VALUE "'' for search attribute 'Score' of type Double at column 9"),
+        LINE("Score = '0x1'", BAD_VALUE "'0x1' for search attribute 'Score' of type Double at column 9"),
+        LINE("Score = 'inf'", BAD_VALUE "'inf' for search attribute 'Score' of type Double at column 9"),
+        LINE("Score = 1.2.3", BAD_VALUE "'1.2.3' for search attribute 'Score' of type Double at column 9"),
+        LINE("Score = '1" FIFTY_NINE "0000'",
+             BAD_VALUE "'1" FIFTY_NINE "' for search attribute 'Score' of type Double at column 9"),
+        LINE("Score = '1\\02'", BAD_VALUE "'1' for search attribute 'Score' of type Double at column 9"),
+        LINE("Urgent = 'maybe'", BAD_VALUE "'maybe' for search attribute 'Urgent' of type Bool at column 10"),
+        LINE("Born = true", BAD_VALUE "'true' for search attribute 'Born' of type Datetime at column 8"),
         LINE("ExecutionDuration = 'soon'",
              BAD_VALUE "'soon' for search attribute 'ExecutionDuration' of type Int at column 21"),
     };
@@ -375,6 +429,49 @@ TEST(payloads_are_read_for_the_index) {
     check_payload(INDEXED_VALUE_TYPE_KEYWORD, "\"open", "");
     check_payload(INDEXED_VALUE_TYPE_KEYWORD, "null", "");
     check_payload(INDEXED_VALUE_TYPE_KEYWORD, "", "");
+}
+
+/* What does not fit is left out, and what comes behind it is not lost. */
+TEST(payloads_that_are_no_good_json) {
+    check_payload(INDEXED_VALUE_TYPE_KEYWORD, " \"a\"", " 'a'");
+    check_payload(INDEXED_VALUE_TYPE_KEYWORD, " ", "");
+    check_payload(INDEXED_VALUE_TYPE_KEYWORD, "\"\\", "");
+    check_payload(INDEXED_VALUE_TYPE_KEYWORD, "\"\\u", "");
+    check_payload(INDEXED_VALUE_TYPE_KEYWORD, "\"\\u00g0\"", "");
+    check_payload(INDEXED_VALUE_TYPE_KEYWORD, "\"\\u0041\\/\"", " 'A/'");
+    check_payload(INDEXED_VALUE_TYPE_KEYWORD, "\"\\uDC00\"", " '\xef\xbf\xbd'");
+    check_payload(INDEXED_VALUE_TYPE_KEYWORD, "\"\\uD800\\u0041\"",
+                  " '\xef\xbf\xbd"
+                  "A'");
+    check_payload(INDEXED_VALUE_TYPE_KEYWORD, "\"\\uD800\\uE000\"", " '\xef\xbf\xbd\xee\x80\x80'");
+    check_payload(INDEXED_VALUE_TYPE_KEYWORD, "\"\\uD800\\u00\"", "");
+    check_payload(INDEXED_VALUE_TYPE_BOOL, "false", " 0");
+    check_payload(INDEXED_VALUE_TYPE_BOOL, "[true,1,false]", " 1 0");
+    check_payload(INDEXED_VALUE_TYPE_TEXT, "12", "");
+}
+
+/* A byte of zero in the data ends nothing. */
+TEST(payloads_with_a_zero_byte) {
+    static const char *const texts[] = {"\"\\\0\"", "\"\\u\0"
+                                                    "000\""};
+    static const size_t lengths[] = {4, 8};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        Common__Payload p = COMMON__PAYLOAD__INIT;
+        struct arena a cleanup(arena_done);
+        struct attribute got;
+        char copy[8];
+        arena_init(&a, (size_t)1 << 20);
+        memcpy(copy, texts[i], lengths[i]);
+        p.data = (ProtobufCBinaryData){lengths[i], (uint8_t *)copy};
+        if (attribute_values(&a, INDEXED_VALUE_TYPE_KEYWORD, &p, &got) == 0)
+            CHECK_INT(got.count, i == 0);
+    }
+    Common__Payload null = COMMON__PAYLOAD__INIT;
+    struct attribute none;
+    CHECK_INT(attribute_values(NULL, INDEXED_VALUE_TYPE_KEYWORD, NULL, &none), 0);
+    CHECK_INT(none.count, 0);
+    CHECK_INT(attribute_values(NULL, INDEXED_VALUE_TYPE_KEYWORD, &null, &none), 0);
+    CHECK_INT(none.count, 0);
 }
 
 TEST(durations_are_read) {
