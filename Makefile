@@ -3,6 +3,7 @@ BUILD      := build
 TEST_BUILD := build-test
 FUZZ_BUILD := build-fuzz
 FAST_BUILD := build-fuzz-fast
+COVER_BUILD := build-coverage
 ARGS       ?=
 TARGET     ?= guard
 SECONDS    ?= 60
@@ -15,7 +16,7 @@ NPM_DONE := test/sdk/node_modules/.package-lock.json
 PEERS    := test/bench/peers
 PEERS_NODE := NODE_OLDEST=22 tools/node.sh
 
-.PHONY: all run test unit mutants bench bench-curves bench-peers fuzz fuzz-all deps clean help
+.PHONY: all run test unit mutants bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -70,11 +71,17 @@ fuzz-all: $(FUZZ_BUILD)/build.ninja $(FAST_BUILD)/build.ninja ## fuzz every targ
 		ninja -C $$build $$(cd test/fuzz && ls fuzz_*.c | sed 's,\(.*\)\.c,test/\1,'); done
 	@FUZZ_BUILD=$(FUZZ_BUILD) FAST_BUILD=$(FAST_BUILD) tools/fuzz_all.sh $(RUNS)
 
+coverage: ## which conditions of the sources the tests take, both ways (ARGS="--no-run --show src/engine")
+	@tools/deps.sh build coverage
+	@$(MAKE) --no-print-directory $(COVER_BUILD)/build.ninja
+	@ninja -C $(COVER_BUILD)
+	@tools/coverage.py $(COVER_BUILD) $(ARGS)
+
 deps: ## install the packages for building and testing
 	@tools/deps.sh build test
 
 clean: ## remove build output (not node_modules, not your data)
-	rm -rf $(BUILD) $(TEST_BUILD) $(FUZZ_BUILD) $(FAST_BUILD)
+	rm -rf $(BUILD) $(TEST_BUILD) $(FUZZ_BUILD) $(FAST_BUILD) $(COVER_BUILD)
 
 help: ## this text
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -96,6 +103,11 @@ $(FAST_BUILD)/build.ninja:
 	@tools/deps.sh --check build test
 	CC=clang meson setup $(FAST_BUILD) --buildtype=debug --optimization=2 -Db_lundef=false \
 		-Db_sanitize=undefined -Dc_args='-fno-sanitize-recover=all -fsanitize=fuzzer-no-link'
+
+$(COVER_BUILD)/build.ninja:
+	@tools/deps.sh --check build coverage
+	CC=clang meson setup $(COVER_BUILD) --buildtype=debug --optimization=1 \
+		-Dc_args='-fprofile-instr-generate -fcoverage-mapping' -Dc_link_args=-fprofile-instr-generate
 
 %/node_modules/.package-lock.json: %/package-lock.json
 	@echo "npm: installing the packages of $*"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that a set of tasks needs, and only those that are missing.
 #
-#   tools/deps.sh build [test] [peers]   install what is missing
+#   tools/deps.sh build [test] [peers] [coverage]   install what is missing
 #   tools/deps.sh --check build [test]   only say what is missing; exit 1 if anything is
 #
 # Needs root or sudo to install. Without either it prints the command to run and exits 1.
@@ -33,6 +33,9 @@ test  libclang-rt-14-dev     libFuzzer and the sanitizers for clang
 test  tmux                   a terminal for what only a terminal shows
 test  nodejs                 runs the SDK, unless Node 20 or newer is there
 test  npm                    installs the SDK, unless there already
+coverage clang               the compiler that counts conditions
+coverage libclang-rt-14-dev  what the programs count with
+coverage llvm                llvm-profdata and llvm-cov, which read the counts
 peers npm                    installs Restate and DBOS, unless there already
 peers postgresql-15          the database of DBOS
 peers strace                 counts the syncs of each
@@ -92,7 +95,7 @@ if [ "${1-}" = --check ]; then
     shift
 fi
 if [ $# -eq 0 ]; then
-    echo "usage: tools/deps.sh [--check] build|test|peers ..." >&2
+    echo "usage: tools/deps.sh [--check] build|test|peers|coverage ..." >&2
     exit 2
 fi
 if ! command -v dpkg-query >/dev/null; then

@@ -79,16 +79,9 @@ static int64_t later_end(const struct zone *z, struct zone_span span, int64_t lo
 
 /* Past a local time of which another instant counts; local_s itself when this one does. */
 static int64_t skip_repeated(const struct cal *c, const struct zone_span *span, int64_t local_s) {
-    switch (c->repeated) {
-    case ZONE_REPEATED_FIRST:
+    if (c->repeated == ZONE_REPEATED_FIRST)
         return earlier_end(c->zone, *span, local_s);
-    case ZONE_REPEATED_LAST:
-        return later_end(c->zone, *span, local_s);
-    case ZONE_REPEATED_BOTH:
-    case ZONE_REPEATED_COUNT:
-        break;
-    }
-    return local_s;
+    return c->repeated == ZONE_REPEATED_LAST ? later_end(c->zone, *span, local_s) : local_s;
 }
 
 static int64_t next_in_span(struct search *s, const struct zone_span *span, int64_t from_s, int64_t end_s) {

@@ -4,7 +4,6 @@
  * year and no table is needed. They hold for any year that fits; only civil_parse can fail. */
 #include "cal/civil.h"
 
-
 #include "base/err.h"
 
 #define ERA_YEARS 400
@@ -16,7 +15,7 @@ static const uint16_t march_days[] = {306, 337, 0, 31, 61, 92, 122, 153, 184, 21
 
 int64_t civil_day(int64_t year, int month, int day) {
     int64_t y = month <= 2 ? year - 1 : year;
-    int64_t era = y >= 0 && civil_is_near(y) ? (int64_t)((uint32_t)y / ERA_YEARS) : civil_div(y, ERA_YEARS);
+    int64_t era = civil_is_near(y) ? (int64_t)((uint32_t)y / ERA_YEARS) : civil_div(y, ERA_YEARS);
     uint32_t year_of_era = (uint32_t)(y - era * ERA_YEARS);
     uint32_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + march_days[month - 1];
     return era * ERA_DAYS + day_of_era + day - 1 - EPOCH_SHIFT_DAYS;

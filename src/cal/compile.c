@@ -59,14 +59,13 @@ static int add_time(struct cal *c, int64_t at_s) {
     return 0;
 }
 
-/* Bits of the values in the ranges, less `base`. Values past the field's bounds are left out. */
-static uint64_t bits_of(const struct cal_ranges *ranges, enum cal_field field, int base) {
-    const struct field_kind *k = field_kind(field);
+/* Bits of the values in the ranges, less `base`, as far as they fit. */
+static uint64_t bits_of(const struct cal_ranges *ranges, int base) {
     uint64_t bits = 0;
     for (size_t i = 0; i < ranges->n; i++) {
         struct cal_range r = cal_range_clean(ranges->v[i]);
-        for (int64_t v = r.first; v <= r.last && v <= k->range_max; v += r.step)
-            if (v >= k->min && v - base >= 0 && v - base < 64)
+        for (int64_t v = r.first; v <= r.last; v += r.step)
+            if (v >= base && v - base < 64)
                 bits |= UINT64_C(1) << (v - base);
     }
     return bits;
@@ -75,15 +74,14 @@ static uint64_t bits_of(const struct cal_ranges *ranges, enum cal_field field, i
 static void fill_rule(const struct cal_calendar *c, struct rule *rule) {
     const struct cal_ranges *f = c->fields;
     *rule = (struct rule){
-        .seconds = bits_of(&f[CAL_SECOND], CAL_SECOND, 0),
-        .minutes = bits_of(&f[CAL_MINUTE], CAL_MINUTE, 0),
-        .hours = (uint32_t)bits_of(&f[CAL_HOUR], CAL_HOUR, 0),
-        .days = (uint32_t)bits_of(&f[CAL_DAY_OF_MONTH], CAL_DAY_OF_MONTH, 0),
-        .months = (uint16_t)bits_of(&f[CAL_MONTH], CAL_MONTH, 0),
-        .weekdays = (uint8_t)bits_of(&f[CAL_DAY_OF_WEEK], CAL_DAY_OF_WEEK, 0),
+        .seconds = bits_of(&f[CAL_SECOND], 0),
+        .minutes = bits_of(&f[CAL_MINUTE], 0),
+        .hours = (uint32_t)bits_of(&f[CAL_HOUR], 0),
+        .days = (uint32_t)bits_of(&f[CAL_DAY_OF_MONTH], 0),
+        .months = (uint16_t)bits_of(&f[CAL_MONTH], 0),
+        .weekdays = (uint8_t)bits_of(&f[CAL_DAY_OF_WEEK], 0),
         .is_any_year = f[CAL_YEAR].n == 0,
-        .years = {bits_of(&f[CAL_YEAR], CAL_YEAR, RULE_YEAR_MIN),
-                  bits_of(&f[CAL_YEAR], CAL_YEAR, RULE_YEAR_MIN + 64)},
+        .years = {bits_of(&f[CAL_YEAR], RULE_YEAR_MIN), bits_of(&f[CAL_YEAR], RULE_YEAR_MIN + 64)},
     };
     rule_seal(rule);
 }

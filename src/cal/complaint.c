@@ -6,7 +6,7 @@
 
 static void add(struct complaint *c, int printed) {
     size_t room = sizeof(c->text) - c->n;
-    c->n += printed < 0 ? 0 : MIN((size_t)printed, room - 1);
+    c->n += MIN((size_t)printed, room - 1);
 }
 
 int complain(struct complaint *c, struct str place, const char *fmt, ...) {

@@ -121,8 +121,8 @@ static int parse_anchored(const struct text_reader *r, struct str rest, struct t
                             "@every has a unit that is none of seconds, minutes, hours, days, "
                             "weeks, months, years");
         d = (struct duration){d.months * number, d.days * number, d.us * number};
-    } else if (length.n > 0 && length.p[0] == 'P' ? duration_parse_iso(length, &d) < 0
-                                                  : duration_parse_units(length, &d.us) < 0) {
+    } else if (length.p[0] == 'P' ? duration_parse_iso(length, &d) < 0
+                                  : duration_parse_units(length, &d.us) < 0) {
         return complain(r->complaint, length, "@every " NOT_A_LENGTH);
     }
     from = word_next(&rest);

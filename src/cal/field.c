@@ -259,7 +259,7 @@ int field_ranges_of_bits(struct arena *a, uint64_t bits, struct cal_ranges *ret)
         return ERR_NO_MEMORY;
     while (bits) {
         int first = __builtin_ctzll(bits), last = first;
-        while (last < 63 && bits >> (last + 1) & 1)
+        while (bits >> last >> 1 & 1)
             last++;
         bits &= ~(((UINT64_C(2) << last) - 1) ^ ((UINT64_C(1) << first) - 1));
         (void)list_add(&list, first, last, 1); /* at most 32 runs fit into 64 bits */

@@ -80,7 +80,8 @@ static uint32_t hash_long(const uint8_t *s, uint32_t n) {
 
 uint32_t jitter_hash(struct str prefix, struct str rest) {
     uint8_t input[INPUT_BYTES_MAX];
-    size_t head = MIN(prefix.n, sizeof(input)), tail = MIN(rest.n, sizeof(input) - head);
+    size_t head = prefix.n, tail = MIN(rest.n, sizeof(input) - head);
+    ensure(head <= sizeof(input));
     memcpy(input, prefix.p, head);
     if (tail > 0)
         memcpy(input + head, rest.p, tail);

@@ -157,9 +157,10 @@ static uint32_t days_of_period(const struct rule_more *more, int64_t year, int m
 /* The days of one month before a position is chosen among them. */
 static uint32_t days_unplaced(const struct rule *r, int64_t year, int month, int64_t first) {
     const struct rule_more *more = r->more;
+    ensure(!r->is_either); /* classic cron has nothing of this */
     int len = civil_month_len(year, month);
     uint32_t by_month = days_of_month(r, first, len), by_week = days_of_week(r, year, first, len);
-    uint32_t days = (r->is_either ? by_month | by_week : by_month & by_week) & month_mask(year, month);
+    uint32_t days = by_month & by_week & month_mask(year, month);
     if (more->has_year_days)
         days &= days_of_year(more, year, first, len);
     if (more->has_weeks)
@@ -187,16 +188,12 @@ static uint32_t nth_bit(uint32_t bits, int n) {
 static uint32_t position_in_year(const struct rule *r, int64_t year, int month) {
     int position = r->more->position;
     int step = position > 0 ? 1 : -1;
-    for (int m = position > 0 ? 1 : CIVIL_YEAR_MONTHS; m >= 1 && m <= CIVIL_YEAR_MONTHS; m += step) {
-        uint32_t days = unplaced(r, year, m);
-        int count = __builtin_popcount(days);
-        if (step * position <= count)
-            return m == month ? nth_bit(days, position) : 0;
-        if (m == month)
-            return 0;
-        position -= step * count;
+    for (int m = position > 0 ? 1 : CIVIL_YEAR_MONTHS; m != month; m += step) {
+        position -= step * __builtin_popcount(unplaced(r, year, m));
+        if (step * position <= 0)
+            return 0; /* it was in that month */
     }
-    return 0;
+    return nth_bit(unplaced(r, year, month), position);
 }
 
 /* Whether this day is the wanted one of its week, whose days may lie in two months. */
@@ -225,15 +222,10 @@ uint32_t month_days_more(const struct rule *r, int64_t year, int month, int64_t 
     uint32_t days = days_unplaced(r, year, month, first);
     if (r->more->position == 0 || days == 0)
         return days;
-    switch (r->more->period) {
-    case RULE_MONTHS:
+    if (r->more->period == RULE_MONTHS)
         return nth_bit(days, r->more->position);
-    case RULE_YEARS:
+    if (r->more->period == RULE_YEARS)
         return position_in_year(r, year, month);
-    case RULE_WEEKS:
-        return position_in_weeks(r, days, first);
-    case RULE_DAYS:
-        break;
-    }
-    return days;
+    ensure(r->more->period == RULE_WEEKS); /* a day has no positions but its moments */
+    return position_in_weeks(r, days, first);
 }

@@ -12,9 +12,9 @@
 #define FULL_SECONDS ((UINT64_C(1) << 60) - 1)
 #define FULL_HOURS ((UINT32_C(1) << 24) - 1)
 
-/* The lowest bit at or above `from`, or -1. */
+/* The lowest bit at or above `from`, which is at most 60, or -1. */
 static int bit_from(uint64_t bits, int from) {
-    bits = from < 64 ? bits >> from << from : 0;
+    bits = bits >> from << from;
     return bits ? __builtin_ctzll(bits) : -1;
 }
 
@@ -47,7 +47,7 @@ static int bits_next_tod(const struct rule *r, int tod) {
 
 /* The first matching second of this day at or after tod, or -1. */
 static int next_tod(const struct rule *r, int64_t day, int tod) {
-    while (tod >= 0 && tod < CIVIL_DAY_S) {
+    while (tod >= 0) {
         tod = bits_next_tod(r, tod);
         if (tod < 0 || !has_stride(r))
             return tod;
@@ -93,7 +93,7 @@ static bool next_month(const struct rule *r, int64_t *year, int *month) {
             *year += 1;
     }
     *month = m;
-    return m > 0 && *year <= RULE_YEAR_MAX;
+    return *year <= RULE_YEAR_MAX;
 }
 
 /* The first match on one of these days of a month, from day and time of day on. days has only bits from that
@@ -193,10 +193,9 @@ bool rule_matches(const struct rule *r, int64_t local_s) {
     return rule_month_days(r, date.year, date.month) >> date.day & 1;
 }
 
-/* The first unset bit above `at`, or count. */
-static int run_of(uint64_t bits, int at, int count) {
-    int n = bit_from(~bits, at + 1);
-    return n < 0 || n > count ? count : n;
+/* The first unset bit above `at`; behind the last value of a field no bit is set. */
+static int run_of(uint64_t bits, int at) {
+    return bit_from(~bits, at + 1);
 }
 
 static int64_t days_run_end(const struct rule *r, int64_t day, int64_t end_s) {
@@ -204,7 +203,7 @@ static int64_t days_run_end(const struct rule *r, int64_t day, int64_t end_s) {
     for (;;) {
         int64_t before_first = civil_day(date.year, date.month, 1) - 1;
         int len = civil_month_len(date.year, date.month);
-        int d = run_of(rule_month_days(r, date.year, date.month), date.day - 1, len + 1);
+        int d = run_of(rule_month_days(r, date.year, date.month), date.day - 1);
         int64_t run_end_s = (before_first + d) * CIVIL_DAY_S;
         if (d <= len || run_end_s >= end_s)
             return MIN(run_end_s, end_s);
@@ -222,11 +221,11 @@ int64_t rule_run_end(const struct rule *r, int64_t local_s, int64_t end_s) {
     if (has_stride(r) || (r->more && r->more->hole_count > 0))
         run_end_s = local_s + 1;
     else if (r->seconds != FULL_SECONDS)
-        run_end_s = local_s - second + run_of(r->seconds, second, 60);
+        run_end_s = local_s - second + run_of(r->seconds, second);
     else if (r->minutes != FULL_SECONDS)
-        run_end_s = day_s + hour * 3600 + run_of(r->minutes, minute, 60) * 60;
+        run_end_s = day_s + hour * 3600 + run_of(r->minutes, minute) * 60;
     else if (r->hours != FULL_HOURS)
-        run_end_s = day_s + run_of(r->hours, hour, 24) * CIVIL_HOUR_S;
+        run_end_s = day_s + run_of(r->hours, hour) * CIVIL_HOUR_S;
     else
         run_end_s = days_run_end(r, day_s / CIVIL_DAY_S, end_s);
     return MIN(run_end_s, end_s);

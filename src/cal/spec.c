@@ -237,10 +237,10 @@ int cal_spec_add_dbos(struct cal_spec *s, struct str text, struct err *reterr) {
     return add_string(s, false, TEXT_DBOS, text, reterr);
 }
 
-/* No name and UTC are the same; additions of the zone that is set already are kept. */
+/* No name is UTC; additions of the zone that is set already are kept. */
 static bool is_same_zone(const struct zone_label *set, struct str set_text, struct str given) {
     struct str utc = STR("UTC");
-    return str_eq(set_text, given) || str_eq(set->name.n > 0 ? set->name : utc, given.n > 0 ? given : utc);
+    return str_eq(set_text, given) || str_eq(set->name.n > 0 ? set->name : utc, given);
 }
 
 int cal_spec_finish(struct cal_spec *s, struct err *reterr) {

@@ -25,7 +25,7 @@ static char cursor_peek(const struct cursor *c) {
 }
 
 static bool cursor_takes(struct cursor *c, char want) {
-    bool sees = cursor_peek(c) == want && want;
+    bool sees = cursor_peek(c) == want;
     c->p += sees;
     return sees;
 }

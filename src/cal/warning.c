@@ -61,7 +61,7 @@ static bool is_whole(const struct cal_ranges *ranges, enum cal_field field) {
     uint64_t bits = 0;
     for (size_t i = 0; i < ranges->n; i++) {
         struct cal_range r = cal_range_clean(ranges->v[i]);
-        for (int v = r.first; v <= r.last && v < 64; v += r.step)
+        for (int64_t v = r.first; v <= r.last; v += r.step)
             bits |= UINT64_C(1) << v;
     }
     return __builtin_popcountll(bits) == k->range_max - k->min + 1;

@@ -56,7 +56,7 @@ void add_set(struct buf *out, uint64_t bits, void (*add)(struct buf *out, int n)
     bool is_first = true;
     while (bits) {
         int first = set_first(bits), last = first;
-        while (last < 63 && bits >> (last + 1) & 1)
+        while (bits >> last >> 1 & 1)
             last++;
         if (last - first + 1 < SPAN_MIN)
             last = first;
@@ -99,7 +99,7 @@ static uint64_t field_bits(const struct cal_calendar *c, enum cal_field field) {
     uint64_t bits = 0;
     for (size_t i = 0; i < c->fields[field].n; i++) {
         struct cal_range r = cal_range_clean(c->fields[field].v[i]);
-        for (int v = r.first; v <= r.last && v < 64; v += r.step)
+        for (int64_t v = r.first; v <= r.last; v += r.step)
             bits |= UINT64_C(1) << v;
     }
     return bits;
@@ -132,8 +132,9 @@ static void add_clock_list(struct buf *out, const struct clock_sets *t) {
             }
 }
 
-/* "every 5 minutes", "every 7th minute" where that does not divide, "at the minutes 1, 2 and 30". */
-static void add_unit(struct buf *out, uint64_t bits, int max, const char *unit) {
+/* "every 5 minutes", "every 7th minute" where that does not divide, "at the minutes 1, 2 and 30". The word
+ * "at" is left out behind another unit. */
+static void add_unit(struct buf *out, uint64_t bits, int max, const char *unit, bool is_first) {
     int step = set_step(bits, 0, max);
     if (is_every(bits, max)) {
         buf_printf(out, "every %s", unit);
@@ -144,7 +145,7 @@ static void add_unit(struct buf *out, uint64_t bits, int max, const char *unit) 
         add_ordinal(out, step);
         buf_printf(out, " %s", unit);
     } else {
-        buf_printf(out, "at the %s%s ", unit, set_count(bits) > 1 ? "s" : "");
+        buf_printf(out, "%sthe %s%s ", is_first ? "at " : "", unit, set_count(bits) > 1 ? "s" : "");
         add_set(out, bits, add_number);
     }
 }
@@ -164,9 +165,9 @@ static void add_hours(struct buf *out, uint64_t hours) {
 }
 
 /* "every 15 minutes" says enough; "at the minute 15" needs its hours. */
-static void add_minutes(struct buf *out, const struct clock_sets *t) {
+static void add_minutes(struct buf *out, const struct clock_sets *t, bool is_first) {
     size_t begin = out->len;
-    add_unit(out, t->minutes, 59, "minute");
+    add_unit(out, t->minutes, 59, "minute", is_first);
     if (is_every(t->hours, 23) && out->len > begin && out->data[begin] == 'e')
         return;
     buf_add_cstr(out, " of ");
@@ -174,23 +175,21 @@ static void add_minutes(struct buf *out, const struct clock_sets *t) {
 }
 
 static void add_seconds(struct buf *out, const struct clock_sets *t) {
-    add_unit(out, t->seconds, 59, "second");
+    add_unit(out, t->seconds, 59, "second", true);
     if (!is_every(t->minutes, 59) || !is_every(t->hours, 23)) {
         buf_add_cstr(out, " of ");
-        add_minutes(out, t);
+        add_minutes(out, t, false);
     }
 }
 
 static void add_clock(struct buf *out, const struct clock_sets *t) {
     int step = set_step(t->hours, 0, 23);
     bool on_zero_second = t->seconds == 1, on_zero_minute = t->minutes == 1;
-    if (!t->seconds || !t->minutes || !t->hours) {
-        buf_add_cstr(out, "never");
-    } else if (set_count(t->seconds) * set_count(t->minutes) * set_count(t->hours) <= CLOCK_TIMES_MAX) {
+    if (set_count(t->seconds) * set_count(t->minutes) * set_count(t->hours) <= CLOCK_TIMES_MAX) {
         add_clock_list(out, t);
     } else if (on_zero_second && on_zero_minute && is_every(t->hours, 23)) {
         buf_add_cstr(out, "every hour");
-    } else if (on_zero_second && on_zero_minute && step && 24 % step == 0) {
+    } else if (on_zero_second && on_zero_minute && step) { /* so many hours: it divides the day */
         buf_printf(out, "every %d hours", step);
     } else if (on_zero_second && on_zero_minute) {
         buf_add_cstr(out, "on the hour, at ");
@@ -199,7 +198,7 @@ static void add_clock(struct buf *out, const struct clock_sets *t) {
         buf_printf(out, "%d minutes past ", set_first(t->minutes));
         add_hours(out, t->hours);
     } else if (on_zero_second) {
-        add_minutes(out, t);
+        add_minutes(out, t, true);
     } else {
         add_seconds(out, t);
     }
@@ -263,8 +262,6 @@ static void add_weekdays(struct buf *out, uint64_t weekdays, const struct field_
 }
 
 static void add_years(struct buf *out, const struct cal_ranges *years) {
-    if (!years->n)
-        return;
     buf_add_cstr(out, " in ");
     for (size_t i = 0; i < years->n; i++) {
         struct cal_range r = cal_range_clean(years->v[i]);
@@ -291,13 +288,11 @@ static void add_date(struct buf *out, const struct cal_calendar *c, const struct
              weekdays = field_bits(c, CAL_DAY_OF_WEEK);
     bool any_day = days == set_all(1, 31), any_month = months == set_all(1, 12),
          any_weekday = weekdays == set_all(0, 6);
-    bool has_day = !any_day && (days || m->near || m->from_end || m->is_last_workday);
-    bool has_weekday = !any_weekday && (weekdays || has_nth(m));
-    if (has_day) {
+    if (!any_day) {
         buf_add_cstr(out, " on ");
         add_month_days(out, days, m);
         buf_add_cstr(out, any_month ? " of the month" : " of ");
-    } else if (has_weekday) {
+    } else if (!any_weekday) {
         buf_add_cstr(out, " on ");
         add_weekdays(out, weekdays, m);
         buf_add_cstr(out, any_month ? has_nth(m) ? " of the month" : "" : has_nth(m) ? " of " : " in ");
@@ -307,7 +302,7 @@ static void add_date(struct buf *out, const struct cal_calendar *c, const struct
     }
     if (!any_month)
         add_set(out, months, add_month_name);
-    if (has_day && has_weekday) {
+    if (!any_day && !any_weekday) {
         buf_add_cstr(out, ", but only if it is ");
         add_weekdays(out, weekdays, m);
     }
@@ -315,7 +310,19 @@ static void add_date(struct buf *out, const struct cal_calendar *c, const struct
         add_years(out, &c->fields[CAL_YEAR]);
 }
 
+/* Whether it matches nothing because a field has no values, which no string gives, but a client can. */
+static bool is_empty(const struct cal_calendar *c, const struct field_marks *m) {
+    bool has_day = field_bits(c, CAL_DAY_OF_MONTH) || m->near || m->from_end || m->is_last_workday;
+    bool has_weekday = field_bits(c, CAL_DAY_OF_WEEK) || has_nth(m);
+    bool has_time = field_bits(c, CAL_SECOND) && field_bits(c, CAL_MINUTE) && field_bits(c, CAL_HOUR);
+    return !has_day || !has_weekday || !has_time || !field_bits(c, CAL_MONTH);
+}
+
 void words_plain(const struct cal_calendar *c, const struct field_marks *m, struct buf *out) {
+    if (is_empty(c, m)) {
+        buf_add_cstr(out, "never");
+        return;
+    }
     struct clock_sets t = {field_bits(c, CAL_SECOND), field_bits(c, CAL_MINUTE), field_bits(c, CAL_HOUR)};
     int per_day = set_count(t.seconds) * set_count(t.minutes) * set_count(t.hours);
     int step = set_step(t.hours, 0, 23);
@@ -327,7 +334,7 @@ void words_plain(const struct cal_calendar *c, const struct field_marks *m, stru
 /* What is excluded is often the whole of a day. */
 void words_exclusion(const struct cal_calendar *c, struct arena *arena, struct buf *out) {
     static const struct field_marks no_marks;
-    if (cal_calendar_carried(c).n || !is_every(field_bits(c, CAL_SECOND), 59) ||
+    if (cal_calendar_carried(c).n || is_empty(c, &no_marks) || !is_every(field_bits(c, CAL_SECOND), 59) ||
         !is_every(field_bits(c, CAL_MINUTE), 59) || !is_every(field_bits(c, CAL_HOUR), 23)) {
         words_calendar(c, arena, out);
         return;

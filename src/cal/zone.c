@@ -29,7 +29,7 @@ struct zone_kind {
 
 struct zone {
     struct tzrule rule;
-    bool has_rule;
+    bool has_rule; /* then there is a span at least: fill_rule() */
     size_t kind_count;
     size_t count; /* of spans after the first */
     struct zone_kind *kinds; /* [kind_count] */
@@ -183,8 +183,7 @@ static void fill_rule(struct zone *z) {
     add_span(z, &first);
     for (size_t i = 0; span.end_s < RULE_LAST_S && i + 2 < RULE_SPANS_MAX; i++) {
         span = tzrule_span_at(&z->rule, span.end_s);
-        if (span.end_s > span.begin_s)
-            add_span(z, &span);
+        add_span(z, &span);
     }
 }
 
@@ -269,10 +268,9 @@ static size_t spans_until(const struct zone *z, int64_t utc_s) {
 struct zone_span zone_span_at(const struct zone *z, int64_t utc_s) {
     if (!z)
         return (struct zone_span){INT64_MIN, INT64_MAX, 0, false, "UTC"};
-    if (z->has_rule && utc_s >= RULE_LAST_S && (z->count == 0 || utc_s >= z->begins[z->count - 1])) {
+    if (z->has_rule && utc_s >= RULE_LAST_S && utc_s >= z->begins[z->count - 1]) {
         struct zone_span span = tzrule_span_at(&z->rule, utc_s);
-        if (z->count > 0)
-            span.begin_s = MAX(span.begin_s, z->begins[z->count - 1]);
+        span.begin_s = MAX(span.begin_s, z->begins[z->count - 1]);
         return span;
     }
     size_t i = spans_until(z, utc_s);
@@ -284,7 +282,7 @@ struct zone_span zone_span_at(const struct zone *z, int64_t utc_s) {
         .is_dst = kind->is_dst,
     };
     memcpy(span.abbrev, kind->abbrev, sizeof(span.abbrev));
-    if (i == z->count && z->has_rule && z->count > 0) /* the rule goes on where the written spans end */
+    if (i == z->count && z->has_rule) /* the rule goes on where the written spans end */
         span.end_s = tzrule_span_at(&z->rule, MAX(span.begin_s, RULE_FIRST_S)).end_s;
     return span;
 }
@@ -346,7 +344,7 @@ int zone_label_parse(struct str text, struct zone_label *ret, struct err *reterr
     const char *semicolon = text.n ? memchr(text.p, ';', text.n) : NULL;
     if (semicolon)
         label.name.n = (size_t)(semicolon - text.p);
-    for (const char *p = semicolon, *end = text.p + text.n; p && p < end;) {
+    for (const char *p = semicolon, *end = text.p + text.n; p;) {
         const char *option = p + 1;
         const char *next = memchr(option, ';', (size_t)(end - option));
         struct str slice = {option, (size_t)((next ? next : end) - option)};

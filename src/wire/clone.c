@@ -19,14 +19,14 @@ struct cloner {
 static ProtobufCMessage *clone(struct cloner *c, const ProtobufCMessage *m);
 
 static void *take_room(struct cloner *c, size_t size) {
-    void *p = c->failed ? NULL : c->allocator->alloc(c->allocator->allocator_data, size ? size : 1);
+    void *p = c->failed ? NULL : c->allocator->alloc(c->allocator->allocator_data, size);
     c->failed |= !p;
     return p;
 }
 
 static void *clone_bytes(struct cloner *c, const void *bytes, size_t n) {
     void *copy = take_room(c, n);
-    if (copy && n)
+    if (copy)
         memcpy(copy, bytes, n);
     return copy;
 }
@@ -70,17 +70,14 @@ static void clone_field(struct cloner *c, const ProtobufCFieldDescriptor *f, con
         clone_items(c, f, from, to);
         return;
     }
-    bool is_oneof = f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF,
-         is_optional = f->label == PROTOBUF_C_LABEL_OPTIONAL;
+    bool is_oneof = f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF;
     if (is_oneof) {
         uint32_t chosen = *(const uint32_t *)(const void *)(from + f->quantifier_offset);
         if (chosen != f->id)
             return;
         *(uint32_t *)(void *)(to + f->quantifier_offset) = chosen;
-    } else if (is_optional && f->quantifier_offset) {
-        memcpy(to + f->quantifier_offset, from + f->quantifier_offset, sizeof(protobuf_c_boolean));
     }
-    clone_item(c, f->type, from + f->offset, to + f->offset, is_oneof || is_optional);
+    clone_item(c, f->type, from + f->offset, to + f->offset, is_oneof);
 }
 
 static void clone_unknown(struct cloner *c, const ProtobufCMessage *from, ProtobufCMessage *to) {

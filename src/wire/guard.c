@@ -171,7 +171,7 @@ int wire_decode(const ProtobufCMessageDescriptor *d, struct str bytes, struct ar
     int r = guard(d, bytes, &cost, reterr);
     if (r < 0)
         return r;
-    if (a->used > a->budget || cost > a->budget - a->used)
+    if (cost > a->budget - a->used)
         return over_budget(d, reterr);
 
     ProtobufCAllocator allocator = wire_arena_allocator(a);

@@ -1,11 +1,13 @@
 /* The happy path: the fields of a message from the last to the first, each value and then, in front of it,
  * its tag. When the space is used up, a larger one gets what is there at its end.
  *
- * Which fields are left out follows protobuf-c: in proto3 a plain field with its zero value, an optional one
- * without its mark, a member of a oneof that is not the chosen one. */
+ * Which fields are left out follows protobuf-c: a plain field with its zero value, a member of a
+ * oneof that is not the chosen one. There is only proto3 here, and of that protobuf-c has no optional fields.
+ */
 #include "wire/pack.h"
 
 #include "base/mem.h"
+#include "wire/value.h"
 
 #define VARINT_BYTES_MAX 10
 #define TAG_BYTES_MAX 5
@@ -37,7 +39,8 @@ static void packer_grow(struct packer *p, size_t n) {
     p->at = size - used;
 }
 
-/* n bytes in front of what is there; NULL when there is no memory. */
+/* n bytes in front of what is there; NULL when there is no memory and they are more than the first space
+ * holds, which a number never is. */
 static inline uint8_t *packer_room(struct packer *p, size_t n) {
     if (__builtin_expect(p->at < n, 0)) {
         packer_grow(p, n);
@@ -70,13 +73,12 @@ static inline uint8_t *write_varint(uint8_t *end, uint64_t v) {
 
 static inline void put_varint(struct packer *p, uint64_t v) {
     uint8_t *room = packer_room(p, varint_bytes(v));
-    if (room)
-        (void)write_varint(room + varint_bytes(v), v);
+    (void)write_varint(room + varint_bytes(v), v); /* which begins at room */
 }
 
 static void put_little_endian(struct packer *p, uint64_t v, size_t n) {
     uint8_t *room = packer_room(p, n);
-    for (size_t i = 0; room && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         room[i] = (uint8_t)(v >> (8 * i));
 }
 
@@ -179,12 +181,9 @@ static unsigned put_value(struct packer *p, ProtobufCType type, const void *memb
         put_bytes(p, bytes.data, bytes.len);
         break;
     }
-    case PROTOBUF_C_TYPE_MESSAGE: {
-        const ProtobufCMessage *m = load_pointer(member);
-        if (m)
-            (void)packer_message(p, m); /* its length is what was added */
+    case PROTOBUF_C_TYPE_MESSAGE:
+        (void)packer_message(p, load_pointer(member)); /* its length is what was added */
         break;
-    }
     }
     put_varint(p, p->failed ? 0 : p->size - p->at - before);
     return PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
@@ -194,92 +193,33 @@ static void put_field(struct packer *p, const ProtobufCFieldDescriptor *f, const
     put_tag(p, f->id, put_value(p, f->type, member));
 }
 
+/* Of the types that put_plain() does not look at itself. */
 static bool is_zero(ProtobufCType type, const void *member) {
     switch (type) {
-    case PROTOBUF_C_TYPE_BOOL:
-    case PROTOBUF_C_TYPE_ENUM:
-    case PROTOBUF_C_TYPE_INT32:
-    case PROTOBUF_C_TYPE_UINT32:
-    case PROTOBUF_C_TYPE_SINT32:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_SFIXED32:
-        return load32(member) == 0;
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-        return load64(member) == 0;
     case PROTOBUF_C_TYPE_FLOAT:
         return (load32(member) & INT32_MAX) == 0; /* -0 is zero too */
     case PROTOBUF_C_TYPE_DOUBLE:
         return (load64(member) & INT64_MAX) == 0;
-    case PROTOBUF_C_TYPE_STRING: {
-        const char *text = load_pointer(member);
-        return !text || !*text;
-    }
     case PROTOBUF_C_TYPE_BYTES: {
         ProtobufCBinaryData bytes;
         memcpy(&bytes, member, sizeof(bytes));
         return bytes.len == 0;
     }
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return !load_pointer(member);
+    default:
+        return wire_value_size(type) == sizeof(uint64_t) ? load64(member) == 0 : load32(member) == 0;
     }
-    return true;
 }
 
 static bool is_pointer(ProtobufCType type) {
     return type == PROTOBUF_C_TYPE_STRING || type == PROTOBUF_C_TYPE_MESSAGE;
 }
 
-static bool is_present(const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m, const void *member) {
+static bool is_chosen(const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m, const void *member) {
     const char *quantifier = (const char *)m + f->quantifier_offset;
-    if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
-        return load32(quantifier) == f->id && !(is_pointer(f->type) && !load_pointer(member));
-    switch (f->label) {
-    case PROTOBUF_C_LABEL_REQUIRED:
-        return true;
-    case PROTOBUF_C_LABEL_OPTIONAL:
-        if (is_pointer(f->type))
-            return load_pointer(member) && load_pointer(member) != f->default_value;
-        return load32(quantifier) != 0;
-    case PROTOBUF_C_LABEL_NONE: /* put_plain() */
-    case PROTOBUF_C_LABEL_REPEATED: /* put_list() */
-        break;
-    }
-    return false;
+    return load32(quantifier) == f->id && !(is_pointer(f->type) && !load_pointer(member));
 }
 
 /* lists */
-
-static size_t element_bytes(ProtobufCType type) {
-    switch (type) {
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_DOUBLE:
-        return sizeof(uint64_t);
-    case PROTOBUF_C_TYPE_BOOL:
-        return sizeof(protobuf_c_boolean);
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return sizeof(void *);
-    case PROTOBUF_C_TYPE_BYTES:
-        return sizeof(ProtobufCBinaryData);
-    case PROTOBUF_C_TYPE_INT32:
-    case PROTOBUF_C_TYPE_UINT32:
-    case PROTOBUF_C_TYPE_SINT32:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_SFIXED32:
-    case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_ENUM:
-        break;
-    }
-    return sizeof(uint32_t);
-}
 
 static void put_messages(struct packer *p, const ProtobufCFieldDescriptor *f, ProtobufCMessage *const *list,
                          size_t count) {
@@ -296,7 +236,7 @@ static void put_list(struct packer *p, const ProtobufCFieldDescriptor *f, const 
         put_messages(p, f, load_pointer((const char *)m + f->offset), count);
         return;
     }
-    size_t step = element_bytes(f->type), before = p->size - p->at;
+    size_t step = wire_value_size(f->type), before = p->size - p->at;
     bool is_packed = f->flags & PROTOBUF_C_FIELD_FLAG_PACKED;
     const char *list = load_pointer((const char *)m + f->offset);
     for (size_t i = count; i > 0; i--) {
@@ -336,6 +276,7 @@ static void put_nested(struct packer *p, const ProtobufCFieldDescriptor *f, cons
 
 /* What nearly all fields are: looked at once, for whether it is there and for what it is. */
 static void put_plain(struct packer *p, const ProtobufCFieldDescriptor *f, const void *member) {
+    ensure(f->label == PROTOBUF_C_LABEL_NONE);
     switch (f->type) {
     case PROTOBUF_C_TYPE_STRING:
         put_text(p, f, load_pointer(member));
@@ -370,9 +311,9 @@ size_t packer_message(struct packer *p, const ProtobufCMessage *m) {
         const char *member = (const char *)m + f->offset;
         if (f->label == PROTOBUF_C_LABEL_REPEATED)
             put_list(p, f, m);
-        else if (f->label == PROTOBUF_C_LABEL_NONE && !(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF))
+        else if (!(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF))
             put_plain(p, f, member);
-        else if (is_present(f, m, member))
+        else if (is_chosen(f, m, member))
             put_field(p, f, member);
     }
     return p->failed ? 0 : p->size - p->at - before;

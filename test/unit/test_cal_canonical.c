@@ -105,6 +105,7 @@ TEST(what_a_calendar_can_say_becomes_one) {
         {__LINE__, "cron  0  12\tL * *   #  month's end ", "0 12 L * * # month's end"},
         {__LINE__, "cron CRON_TZ=UTC @at 2026-03-01T09:00", "@at 2026-03-01T09:00"},
         {__LINE__, "cal hour=12 dow=fri#2 comment=drinks", "0 0 12 * * fri#2 * # drinks"},
+        {__LINE__, "cron 0 0 1 1 * 2000-2100", "0 0 0 1 1 * 2000-2100"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct cal_world w;
@@ -132,6 +133,113 @@ TEST(a_placeholder_is_a_placeholder_only_with_its_fields) {
     }
     if (CHECK_INT(cal_world_make(&w, "cron 0 12 * * * # rondo: 0 12 L * *"), 0))
         CHECK_INT(cal_calendar_carried(&w.spec.calendars[0]).n, 0);
+    cal_world_done(&w);
+}
+
+static const struct cal_range five[] = {{5, 5, 3}}, five_six[] = {{5, 6, 0}}, odd[] = {{5, 9, 2}},
+                              late[] = {{5, 7, 0}, {9, 9, 0}};
+
+/* Nobody can write this one. */
+TEST(a_calendar_without_values_says_so) {
+    struct buf out cleanup(buf_done);
+    struct cal_calendar c = {.fields = {[CAL_SECOND] = {five, 1}, [CAL_HOUR] = {odd, 1}}};
+    buf_init(&out, 256);
+    cal_calendar_text(&c, &out);
+    CHECK(!buf_ok(&out) || str_is(buf_str(&out), "5 none 5-9/2 none none none *"));
+}
+
+TEST(calendars_are_the_same_in_every_part_or_not) {
+    static const struct cal_calendar whole = {.fields = {[CAL_HOUR] = {five_six, 1}}, .comment = STR("a")};
+    static const struct cal_ranges hours[] = {{five, 1}, {late, 1}, {late, 2}, {odd, 1}, {NULL, 0}};
+    static const struct cal_range same[] = {{5, 6, 1}}, steps[] = {{5, 6, 2}};
+    struct cal_calendar other = whole;
+    CHECK(cal_calendar_eq(&whole, &other));
+    other.fields[CAL_HOUR] = (struct cal_ranges){same, 1};
+    CHECK(cal_calendar_eq(&whole, &other));
+    other.fields[CAL_HOUR] = (struct cal_ranges){steps, 1};
+    CHECK(!cal_calendar_eq(&whole, &other));
+    for (size_t i = 0; i < ARRAY_LEN(hours); i++) {
+        other.fields[CAL_HOUR] = hours[i];
+        CHECK(!cal_calendar_eq(&whole, &other));
+    }
+    other = whole;
+    other.comment = STR("b");
+    CHECK(!cal_calendar_eq(&whole, &other));
+}
+
+TEST(calendars_have_as_many_ranges_as_they_may) {
+    struct cal_range many[CAL_RANGES_MAX + 1] = {0};
+    static const struct cal_range bad[] = {{70, 0, 0}, {5, 0, 0}};
+    struct cal_world w;
+    struct cal_calendar c = {.fields = {[CAL_HOUR] = {many, CAL_RANGES_MAX + 1}}};
+    cal_world_init(&w);
+    cal_spec_init(&w.spec, &w.arena, STR(""));
+    CHECK_INT(cal_spec_add_calendar(&w.spec, &c, &w.err), ERR_INVALID);
+    CHECK_STR(w.err.text, "invalid calendar spec: Hour has more than 1000 ranges");
+    c.fields[CAL_HOUR].n = CAL_RANGES_MAX;
+    CHECK_INT(cal_spec_add_calendar(&w.spec, &c, &w.err), 0);
+    c.fields[CAL_HOUR] = (struct cal_ranges){bad, 2};
+    CHECK_INT(cal_spec_add_calendar(&w.spec, &c, &w.err), ERR_INVALID);
+    cal_world_done(&w);
+}
+
+static const char *carried_times(const char *text, const char *zone, struct buf *out, struct cal_world *w) {
+    if (cal_world_make(w, "cron 0 12 L * *") < 0)
+        return "";
+    struct cal_calendar c = w->spec.calendars[0];
+    c.comment = str_of(text);
+    cal_spec_init(&w->spec, &w->arena, STR(""));
+    w->spec.zone_name = str_of(zone);
+    w->cal = cal_free(w->cal);
+    int e = cal_spec_add_calendar(&w->spec, &c, &w->err);
+    e = e < 0 ? e : cal_new(&w->spec, &w->zones, &w->cal, &w->err);
+    if (e < 0)
+        return w->err.text;
+    cal_world_times(w, cal_time_of("2026-01-01T00:00") * USEC_PER_SEC, 2, out);
+    buf_add_u8(out, 0);
+    return buf_ok(out) ? (const char *)out->data : "";
+}
+
+/* What a client hands back need not be what it was given. */
+TEST(a_placeholder_may_carry_any_text) {
+    static const struct {
+        const char *text, *zone, *want;
+    } cases[] = {
+        {"rondo: 0 12 * * *", "", "2026-01-01 12:00 2026-01-02 12:00"},
+        {"rondo: @every 90m/5m", "Europe/Berlin", "2026-01-01 00:05 01:35"},
+        {"rondo: @every 1s", "", "2026-01-01 00:00:01 00:00:02"},
+        {"rondo: CRON_TZ=UTC 0 12 L * *", "", "2026-01-31 12:00 2026-02-28 12:00"},
+        {"rondo: CRON_TZ=Asia/Tokyo 0 12 L * *", "Europe/Berlin",
+         "\"CRON_TZ=Asia/Tokyo 0 12 L * *\" is in another time zone than the spec"},
+        {"rondo: CRON_TZ=Asia/Tokyo 0 12 L * * # and this is a comment which makes the text longer than "
+         "eighty",
+         "Europe/Berlin",
+         "\"CRON_TZ=Asia/Tokyo 0 12 L * * # and this is a comment which makes the text longe\" is in another "
+         "time zone than the spec"},
+        {"rondo: 0 12 L * *", "Mars;season=dry",
+         "time zone \"Mars;season=dry\": \"season=dry\" is none of missing=skip, missing=shift, "
+         "repeated=both, "
+         "repeated=first, repeated=last"},
+        {"rondo: 0 12 L * *", "Mars/Olympus", "unknown time zone \"Mars/Olympus\""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct cal_world w;
+        struct buf out cleanup(buf_done);
+        buf_init(&out, 4096);
+        cal_world_init(&w);
+        CHECK_STR(carried_times(cases[i].text, cases[i].zone, &out, &w), cases[i].want);
+        cal_world_done(&w);
+    }
+}
+
+TEST(a_zone_needs_someone_who_knows_it) {
+    struct cal_world w;
+    cal_world_init(&w);
+    if (CHECK_INT(cal_world_make(&w, "cron 0 12 * * * | zone Europe/Berlin"), 0)) {
+        w.cal = cal_free(w.cal);
+        CHECK_INT(cal_new(&w.spec, NULL, &w.cal, &w.err), ERR_INVALID);
+        CHECK_STR(w.err.text, "unknown time zone \"Europe/Berlin\"");
+    }
     cal_world_done(&w);
 }
 

@@ -79,6 +79,8 @@ static void check_next(const struct next_case *k) {
     cal_world_done(&w);
 }
 
+#define NAME_80 "A/place/in/the/world/whose/name/nobody/has/ever/taken/the/trouble/to/write/down/"
+
 TEST(dialect) {
     static const struct next_case cases[] = {
         /* either day is enough when both are restricted; 2026-01-02 is a Friday */
@@ -96,6 +98,15 @@ TEST(dialect) {
         {__LINE__, "TZ=Europe/Berlin 30 2 * * *", "2022-03-26T12:00", "2022-03-28T00:30:00"},
         {__LINE__, "0 0 29 2 *", "2096-03-01T00:00", "none"},
         {__LINE__, "0 0 29 2 *", "2025-01-01T00:00", "2028-02-29T00:00:00"},
+        {__LINE__, "0 0 29 2 *", "1896-03-01T00:00", "none"}, /* 1900 was no leap year, and 1904 is too far */
+        {__LINE__, "TZ=UTC 0 0 1,,3 * *", "2026-01-01T00:00", "2026-01-03T00:00:00"},
+        {__LINE__, "-5 * * * *", "", "!Minute is not in range [0-59] (column 1: \"-5\")"},
+        {__LINE__, "0 0 0 * *", "", "!DayOfMonth is not in range [1-31] (column 5: \"0\")"},
+        {__LINE__, "*/x * * * *", "", "!Minute has a step that is not a positive number (column 3: \"x\")"},
+        {__LINE__, "TZ=UTC", "", "!the string has a time zone but is missing fields"},
+        {__LINE__, "TZ=" NAME_80 "and/more 0 0 * * *", "", "!unknown time zone \"" NAME_80 "\""},
+        {__LINE__, NAME_80 "12345678901234567890 5 * *", "",
+         "!invalid CronSchedule \"" NAME_80 "12345678901234567890\": the cron string does not have 5 fields"},
         {__LINE__, "0 0 * * 7", "", "!DayOfWeek is not in range [0-6] (column 9: \"7\")"},
         {__LINE__, "0 0 * * sunday", "", "!DayOfWeek is not in range [0-6]"},
         {__LINE__, "0 0 0 * * *", "", "!the cron string does not have 5 fields"},
@@ -110,4 +121,19 @@ TEST(dialect) {
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check_next(&cases[i]);
+}
+
+TEST(a_classic_text_has_a_largest_length) {
+    struct classic *c = NULL;
+    struct err e = {0};
+    char text[CAL_TEXT_BYTES_MAX + 2] = {0};
+    memset(text, ' ', sizeof(text) - 1);
+    memcpy(text, "* * * * *", strlen("* * * * *"));
+    int r = classic_new(str_bytes(text, CAL_TEXT_BYTES_MAX), NULL, &c, &e);
+    CHECK_INT(r, 0);
+    c = classic_free(c);
+    CHECK_INT(classic_new(str_of(text), NULL, &c, &e), ERR_INVALID);
+    CHECK_STR(e.text, "invalid CronSchedule: it is too long or not UTF-8");
+    CHECK_INT(classic_new(STR("TZ=Europe/Berlin * * * * *"), NULL, &c, &e), ERR_INVALID);
+    CHECK_STR(e.text, "invalid CronSchedule: unknown time zone \"Europe/Berlin\"");
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cal/civil.h"
+#include "cal/jitter.h"
 #include "cal_fixture.h"
 
 TEST(intervals) {
@@ -82,6 +83,47 @@ TEST(judging) {
         CHECK_INT(cal_judge(w.cal, cal_time_of("2022-03-30T14:05"), &index), CAL_AFTER_END);
     }
     cal_world_done(&w);
+}
+
+/* Recurrences and holes are asked about, too; nothing is a time past the end of cal's own time. */
+TEST(judging_recurrences) {
+    static const struct {
+        const char *spec, *at;
+        enum cal_verdict want;
+    } cases[] = {
+        {"cron DTSTART:20260105T090000Z RRULE:FREQ=DAILY;UNTIL=20260110", "2026-01-05T09:00", CAL_IS_TIME},
+        {"cron DTSTART:20260105T090000Z RRULE:FREQ=DAILY;UNTIL=20260110", "2026-01-04T09:00", CAL_NOT_ASKED},
+        {"cron DTSTART:20260105T090000Z RRULE:FREQ=DAILY;UNTIL=20260110", "2026-01-11T09:00", CAL_NOT_ASKED},
+        {"cron DTSTART:20260105T090000Z RRULE:FREQ=HOURLY;INTERVAL=5", "2026-01-05T14:00", CAL_IS_TIME},
+        {"cron DTSTART:20260105T090000Z RRULE:FREQ=HOURLY;INTERVAL=5", "2026-01-05T15:00", CAL_NOT_ASKED},
+        {"cron DTSTART:20260105T090000Z RRULE:FREQ=DAILY EXDATE:20260106T090000Z", "2026-01-06T09:00",
+         CAL_NOT_ASKED},
+        {"cron @daily", "2100-12-31T00:00", CAL_IS_TIME},
+        {"cron @daily", "2101-01-01T00:00", CAL_AFTER_END},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct cal_world w;
+        size_t index;
+        cal_world_init(&w);
+        if (CHECK_INT(cal_world_make(&w, cases[i].spec), 0))
+            CHECK_INT(cal_judge(w.cal, cal_time_of(cases[i].at), &index), cases[i].want);
+        cal_world_done(&w);
+    }
+}
+
+TEST(jitter_stays_within_its_limit) {
+    char seed[5000] = {0};
+    memset(seed, 'x', sizeof(seed) - 1);
+    CHECK_INT(jitter_us(0, STR("s"), 0), 0);
+    CHECK_INT(jitter_us(0, STR("s"), -5), 0);
+    CHECK_INT(jitter_us(0, STR("s"), 999), 0);
+    for (int64_t at_s = 0; at_s < 100; at_s++) {
+        int64_t long_us = jitter_us(at_s, STR("s"), INT64_MAX), short_us = jitter_us(at_s, STR("s"), 2000);
+        CHECK(long_us >= 0 && long_us < INT64_C(1000) * UINT32_MAX);
+        CHECK(short_us == 0 || short_us == 1000);
+    }
+    /* of a seed that long only the beginning counts */
+    CHECK_INT(jitter_us(7, str_of(seed), 60000000), jitter_us(7, str_bytes(seed, 4500), 60000000));
 }
 
 TEST(excludes_bounds_jitter) {
@@ -351,6 +393,20 @@ TEST(zones_must_agree) {
 }
 
 /* 78 */
+TEST(dates_of_any_year) {
+    static const int64_t years[] = {INT64_C(-5000000000), -401, -1, 0, 1, 1600, 1970, 9999,
+                                    INT64_C(5000000000)};
+    for (size_t i = 0; i < ARRAY_LEN(years); i++)
+        for (int month = 1; month <= CIVIL_YEAR_MONTHS; month++) {
+            int len = civil_month_len(years[i], month);
+            int64_t day = civil_day(years[i], month, len);
+            struct civil_date last = civil_date_of(day), next = civil_date_of(day + 1);
+            CHECK(last.year == years[i] && last.month == month && last.day == len);
+            CHECK_INT(next.day, 1);
+            CHECK_INT(next.month, month % CIVIL_YEAR_MONTHS + 1);
+        }
+}
+
 TEST(days_in_months) {
     CHECK_INT(civil_month_len(2022, 2), 28);
     CHECK_INT(civil_month_len(2024, 2), 29);

@@ -58,6 +58,14 @@ TEST(words_times_of_day) {
     WORDS("cron 5,6 */10 3 * * * *",
           "at the seconds 5 and 6 of every 10 minutes of the hour 3 every day; in UTC");
     WORDS("cron 30 0 9 * * * *", "at 09:00:30 every day; in UTC");
+    WORDS("cron */11 * * * *", "every 11th minute; in UTC");
+    WORDS("cron */23 * * * *", "every 23rd minute; in UTC");
+    WORDS("cron */5 15 * * * * *", "every 5 seconds of the minute 15 of every hour; in UTC");
+    WORDS("cron */5 15,45 9 * * * *",
+          "every 5 seconds of the minutes 15 and 45 of the hour 9 every day; in UTC");
+    WORDS("cron */5 * 9 * * * *", "every 5 seconds of every minute of the hour 9 every day; in UTC");
+    WORDS("cron 0 */5 * * *", "at 00:00, 05:00, 10:00, 15:00 and 20:00 every day; in UTC");
+    WORDS("cron */20 */5 * * *", "every 20 minutes of the hours 0, 5, 10, 15 and 20 every day; in UTC");
     WORDS("dbos 0 */10 * * * *", "every 10 minutes; in UTC");
 }
 
@@ -72,6 +80,9 @@ TEST(words_days) {
     WORDS("cron 0 0 1 1 * 2030", "at 00:00 on day 1 of January in 2030; in UTC");
     WORDS("cron 0 0 1 1 * 2030-2040/2,2050",
           "at 00:00 on day 1 of January in 2030 to 2040 (every 2nd) and 2050; in UTC");
+    WORDS("cron 0 0 1 1 * 2000-2100", "at 00:00 on day 1 of January; in UTC");
+    WORDS("cron 0 0 1 1 * 2000-2100/2", "at 00:00 on day 1 of January in 2000 to 2100 (every 2nd); in UTC");
+    WORDS("cron 0 0 * 6 5#2", "at 00:00 on the 2nd Friday of June; in UTC");
     WORDS("cron 0 0 L * *", "at 00:00 on the last day of the month; in UTC");
     WORDS("cron 0 0 L-3 * *", "at 00:00 on the 3rd day before the last day of the month; in UTC");
     WORDS("cron 0 0 15W * *", "at 00:00 on the weekday nearest to day 15 of the month; in UTC");
@@ -107,6 +118,12 @@ TEST(words_other_texts) {
         "every year on day 100 of the year and day 1, counted from its end from 2026-01-05T09:00:00; in UTC");
     WORDS("cron DTSTART:20260105T090000 RRULE:FREQ=MONTHLY;BYMONTHDAY=1,-1,-2",
           "every month on day 1 and the last day and the 2nd last day from 2026-01-05T09:00:00; in UTC");
+    WORDS("cron DTSTART:20260105T090000 RRULE:FREQ=MONTHLY;BYMONTHDAY=-1",
+          "every month on the last day from 2026-01-05T09:00:00; in UTC");
+    WORDS("cron R1/2026-01-05T09:00/P1D", "every day from 2026-01-05T09:00:00, 1 time; in UTC");
+    WORDS("cron RRULE:FREQ=DAILY | start 2026-01-05T09:00", "every day; in UTC; from 2026-01-05T09:00:00Z");
+    WORDS("cron DTSTART:20260105 RDATE:20260106,20260107,20260108,20260109,20260110",
+          "at 2026-01-06, 2026-01-07, 2026-01-08 and 2 more; in UTC");
     WORDS("cron @at 2026-03-01T09:00", "once, at 2026-03-01T09:00:00; in UTC");
 }
 
@@ -123,7 +140,69 @@ TEST(words_whole_specs) {
           "minute 30 seconds later");
     WORDS("cron 0 9 * * * | not sec=* min=* hour=* month=8",
           "at 09:00 every day; not at any time in August; in UTC");
+    WORDS("cron 0 9 * * * | cron 0 17 * * 5 | not sec=* min=* hour=12 | not sec=* hour=* | not min=* hour=*",
+          "at 09:00 every day; at 17:00 on Friday; not every second of every minute of the hour 12 every "
+          "day; not "
+          "every second of the minute 0 of every hour; not every minute; in UTC");
+    WORDS("cron 0 9 * * * | notcron 0 9 L * *",
+          "at 09:00 every day; not at 09:00 on the last day of the month; in UTC");
+    WORDS("cron @every 1m | jitter 1500ms", "every 1 minute; each up to 1 second 500 ms later");
     WORDS("zone UTC", "never");
+}
+
+static struct str said(struct buf *out, const struct cal_calendar *c, struct arena *arena) {
+    buf_clear(out);
+    words_calendar(c, arena, out);
+    return buf_ok(out) ? buf_str(out) : STR("");
+}
+
+/* Calendars that no string gives, but a client can. */
+TEST(words_odd_calendars) {
+    static const struct cal_range five[] = {{5, 5, 2}}, year[] = {{2030, 2030, 2}}, all_days[] = {{1, 31, 1}},
+                                  all_months[] = {{1, 12, 1}}, all_weekdays[] = {{0, 6, 1}};
+    struct cal_calendar c = {.fields = {[CAL_SECOND] = {five, 1},
+                                        [CAL_MINUTE] = {five, 1},
+                                        [CAL_HOUR] = {five, 1},
+                                        [CAL_DAY_OF_MONTH] = {all_days, 1},
+                                        [CAL_MONTH] = {all_months, 1},
+                                        [CAL_DAY_OF_WEEK] = {all_weekdays, 1},
+                                        [CAL_YEAR] = {year, 1}}};
+    struct cal_world w;
+    struct buf out cleanup(buf_done);
+    buf_init(&out, 4096);
+    cal_world_init(&w);
+    CHECK_SLICE(said(&out, &c, &w.arena), STR("at 05:05:05 every day in 2030"));
+    for (int f = CAL_SECOND; f <= CAL_DAY_OF_WEEK; f++) {
+        c.fields[f].n = 0;
+        CHECK_SLICE(said(&out, &c, &w.arena), STR("never"));
+        buf_clear(&out);
+        words_exclusion(&c, &w.arena, &out);
+        CHECK(!buf_ok(&out) || str_is(buf_str(&out), "never"));
+        c.fields[f].n = 1;
+    }
+    if (CHECK_INT(cal_world_make(&w, "cron 0 12 L * *"), 0)) {
+        w.spec.calendars[0].comment = STR("rondo: @every 90m");
+        CHECK_SLICE(said(&out, &w.spec.calendars[0], &w.arena), STR("every 1 hour 30 minutes"));
+    }
+    cal_world_done(&w);
+}
+
+TEST(words_of_a_zone_of_its_own) {
+    struct cal_spec s = {.zone_name = STR("Mine"), .zone_data = STR("TZif")};
+    struct buf out cleanup(buf_done);
+    buf_init(&out, 256);
+    words_zone(&s, &out);
+    CHECK(!buf_ok(&out) || str_is(buf_str(&out), "in a time zone of its own"));
+    s = (struct cal_spec){.zone_name = STR("Mars;season=dry")};
+    buf_clear(&out);
+    words_zone(&s, &out);
+    CHECK(!buf_ok(&out) || str_is(buf_str(&out), "in UTC"));
+}
+
+/* The step was added in 32 bits, which it could leave. */
+TEST(steps_of_any_size_are_taken_once) {
+    WORDS("cron 0 0 1-5/2147483647 * *", "at 00:00 on day 1 of the month; in UTC");
+    WARNINGS("cron 0 0 29-30/2147483647 * *", "short_month");
 }
 
 TEST(warnings) {
@@ -150,4 +229,11 @@ TEST(warnings) {
     WARNINGS("cron * * * * * | jitter 5m", "long_jitter");
     WARNINGS("cron @every 1h | zone Europe/Berlin", "zone_without_effect");
     WARNINGS("cron @at 2025-03-01T09:00", "ended");
+    WARNINGS("cron 0 12 * * * | zone Europe/Berlin", "none");
+    WARNINGS("cron 0 12 * * * | zone Europe/Berlin | end 2026-02-01T00:00", "none");
+    /* of two times in the night of the change the second is past the end */
+    WARNINGS("cron 30 2 * * * | zone Europe/Berlin | end 2026-10-25T00:45", "clock_gap");
+    WARNINGS("cron 0 0 1-31/3 * *", "short_month");
+    WARNINGS("cron @every 1h | cron 0 9 * * * | zone Europe/Berlin", "none");
+    WARNINGS("cron 0 9 * * * | not sec=* min=* hour=* dow=sun | end 2020-01-01T00:00", "ended");
 }

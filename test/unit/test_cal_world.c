@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "cal/warning.h"
 #include "cal_fixture.h"
 
 TEST(the_copy_has_the_world) {
@@ -77,4 +78,17 @@ TEST(a_hopeless_search_is_given_up) {
                 "limit");
     CHECK_TIMES("cron @every 2s | cal sec=31 min=30 hour=9 | not sec=*/2 min=* hour=*", "2022-03-23T12:00",
                 "2022-03-24 09:30:31");
+}
+
+TEST(a_hopeless_search_is_warned_of) {
+    struct cal_world w;
+    struct warning found[WARNING_KINDS];
+    size_t n = 0;
+    cal_world_init(&w);
+    CHECK_INT(
+        cal_world_make(&w, "cal sec=* min=* hour=* | not sec=*/2 min=* hour=* | not sec=1/2 min=* hour=*"),
+        0);
+    CHECK_INT(warnings_of(&w.spec, &w.zones, 0, &w.arena, found, &n, &w.err), 0);
+    CHECK(n == 1 && found[0].kind == WARNING_EXCLUDED);
+    cal_world_done(&w);
 }

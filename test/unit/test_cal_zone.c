@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cal/civil.h"
 #include "cal/tzrule.h"
+#include "cal/warning.h"
 #include "cal_fixture.h"
 
 /* A TZif file in the making. */
@@ -56,6 +57,30 @@ static struct file version_2(char version, const char *footer) {
     put_block(&f, 4);
     put_header(&f, version, 0, 1, 2, 4);
     put_block(&f, 8);
+    put(&f, footer, strlen(footer));
+    return f;
+}
+
+struct change {
+    int64_t at_s;
+    int32_t offset_s;
+};
+
+/* A clock that begins with an offset and is changed at these times. */
+static struct file clock_of(int32_t first_s, const struct change *changes, size_t n, const char *footer) {
+    struct file f = {.n = 0};
+    put_header(&f, '2', 0, 0, 1, 1);
+    put(&f, "\0\0\0\0\0\0\0", 7);
+    put_header(&f, '2', 0, (int)n, (int)n + 1, 2);
+    for (size_t i = 0; i < n; i++)
+        put_number(&f, changes[i].at_s, 8);
+    for (size_t i = 0; i < n; i++)
+        put_number(&f, (int64_t)i + 1, 1);
+    for (size_t i = 0; i <= n; i++) {
+        put_number(&f, i ? changes[i - 1].offset_s : first_s, 4);
+        put(&f, "\0\0", 2);
+    }
+    put(&f, "X\0", 2);
     put(&f, footer, strlen(footer));
     return f;
 }
@@ -124,7 +149,12 @@ TEST(broken_files_are_refused) {
                                           "\nCET-1CEST,M3.5.0\n",
                                           "\nCET-1CEST,M3.5.0,M10.5.0/168\n",
                                           "\n<CET-1\n",
-                                          "\nCET-1CEST,J0,J5\n"};
+                                          "\nCET-1CEST,J0,J5\n",
+                                          "\nC{T-1\n",
+                                          "\nC_T-1\n",
+                                          "\nCET-99999999999999999999\n",
+                                          "\nCET-1CEST,M3.5.0,M10.5.0/3 and so on\n",
+                                          "CET-1\n"};
     struct zone *z = NULL;
     struct err e = {0};
     for (size_t i = 0; i < ARRAY_LEN(footers); i++) {
@@ -145,11 +175,13 @@ TEST(broken_files_are_refused) {
     } changes[] = {
         {0, 'X', "header"},
         {4, '1', "version"},
+        {4, ':', "version"},
         {31, 1, "ends early"},
         {39, 0, "no local time types"},
         {43, 0, "no local time types"},
         {48, 2, "not there"},
         {49, 9, "26 hours"},
+        {49, 0xFF, "26 hours"}, /* to the west */
         {53, 2, "type is broken"},
         {54, 9, "type is broken"},
         {64, 'x', "type is broken"},
@@ -160,6 +192,14 @@ TEST(broken_files_are_refused) {
         test_check_int(read_file(&f, &z, &e), ERR_INVALID, __FILE__, __LINE__, changes[i].text);
         test_check(strstr(e.text, changes[i].text), __FILE__, __LINE__, e.text);
     }
+    struct file many = {.n = 0};
+    put_header(&many, 0, 0, 0, 257, 1);
+    many.n += 257 * 6 + 1;
+    CHECK_INT(read_file(&many, &z, &e), ERR_INVALID);
+    CHECK(strstr(e.text, "no local time types, or too many"));
+    struct file back = clock_of(0, (struct change[]){{2000, 3600}, {1000, 0}}, 2, "\n\n");
+    CHECK_INT(read_file(&back, &z, &e), ERR_INVALID);
+    CHECK(strstr(e.text, "not in order"));
     CHECK_INT(zone_new(str_bytes("", ZONE_FILE_BYTES_MAX + 1), &z, &e), ERR_INVALID);
     CHECK(z == NULL);
 }
@@ -188,6 +228,8 @@ TEST(rules) {
         {__LINE__, "AAA0BBB,J60,J61", "2028-03-01T02:00:00", 3600}, /* J60 is 1 March in leap years too */
         {__LINE__, "AAA0BBB,J60,J61", "2028-03-01T01:59:59", 0},
         {__LINE__, "AAA0BBB,59,60", "2028-02-29T02:00:00", 3600}, /* 59 is not */
+        {__LINE__, "AAA0BBB,J10,J20", "2028-01-10T02:00:00", 3600},
+        {__LINE__, "AAA0BBB0,J100/0,J100/0", "2028-07-01T00:00:00", 0}, /* summer time for no time at all */
         {__LINE__, "AAA1BBB-24,M1.1.0/-167,M1.1.0/17", "2022-12-31T20:00:00", -3600}, /* of the next year */
         {__LINE__, "AAA1BBB-24,365/167,365/166", "2026-01-02T00:00:00", 86400}, /* of the one before */
         {__LINE__, "<+14>-14:30:15", "2026-01-01T00:00:00", 52215},
@@ -308,11 +350,94 @@ TEST(zone_data_wins_over_the_name) {
     if (CHECK_INT(cal_new(&w.spec, NULL, &w.cal, &w.err), 0)) {
         CHECK_INT(cal_next(w.cal, STR(""), cal_time_of("2026-01-01T12:00") * 1000000, &t), CAL_FOUND);
         CHECK_INT(t.nominal_s, cal_time_of("2026-01-02T00:00"));
+        struct warning found[WARNING_KINDS];
+        size_t n = 1;
+        CHECK_INT(warnings_of(&w.spec, NULL, t.actual_us, &w.arena, found, &n, &w.err), 0);
+        CHECK_INT(n, 0);
     }
     w.cal = cal_free(w.cal);
     w.spec.zone_data = STR("TZif?");
     CHECK_INT(cal_new(&w.spec, NULL, &w.cal, &w.err), ERR_INVALID);
     w.spec.zone_data = str_bytes(f.data, f.n);
     CHECK_INT(cal_spec_add_cron(&w.spec, STR("CRON_TZ=Europe/Berlin 0 5 * * *"), &w.err), ERR_INVALID);
+    cal_world_done(&w);
+}
+
+TEST(clocks_that_never_change_or_change_late) {
+    struct zone *z cleanup(zone_freep) = NULL;
+    struct file never = clock_of(3600, NULL, 0, "\n\n");
+    if (CHECK_INT(read_file(&never, &z, NULL), 0)) {
+        struct zone_span span = zone_span_at(z, 0);
+        CHECK_INT(span.begin_s, INT64_MIN);
+        CHECK_INT(span.end_s, INT64_MAX);
+        CHECK_INT(span.offset_s, 3600);
+    }
+    z = zone_free(z);
+    int64_t change_s = cal_time_of("2200-01-01");
+    struct file late = clock_of(7200, &(struct change){change_s, 0}, 1, "\nXXX0\n");
+    if (CHECK_INT(read_file(&late, &z, NULL), 0)) {
+        CHECK_INT(zone_span_at(z, change_s - 1).offset_s, 7200);
+        CHECK_INT(zone_span_at(z, change_s - 1).end_s, change_s);
+        CHECK_INT(zone_span_at(z, change_s).offset_s, 0);
+        CHECK_INT(zone_span_at(z, change_s).begin_s, change_s);
+    }
+    z = zone_free(z);
+    struct file instant = clock_of(0, NULL, 0, "\nAAA0BBB0,J100/0,J100/0\n");
+    if (CHECK_INT(read_file(&instant, &z, NULL), 0))
+        for (int64_t at_s = 0; at_s < cal_time_of("2110-01-01");) {
+            struct zone_span span = zone_span_at(z, at_s);
+            CHECK(span.begin_s <= at_s && at_s < span.end_s);
+            CHECK_INT(span.offset_s, 0);
+            at_s = span.end_s;
+        }
+}
+
+static void check_clock(int line, const struct file *f, const char *spec, const char *policy,
+                        const char *want) {
+    struct cal_world w;
+    struct buf got cleanup(buf_done);
+    buf_init(&got, 4096);
+    cal_world_init(&w);
+    cal_spec_init(&w.spec, &w.arena, STR(""));
+    w.spec.zone_name = str_of(policy);
+    w.spec.zone_data = str_bytes(f->data, f->n);
+    int e = cal_spec_add_cron(&w.spec, str_of(spec), &w.err);
+    e = e < 0 ? e : cal_new(&w.spec, NULL, &w.cal, &w.err);
+    if (test_check_int(e, 0, __FILE__, line, spec)) {
+        cal_world_times(&w, cal_time_of("2025-12-31T00:00") * 1000000, 10, &got);
+        test_check_str(buf_str(&got), str_of(want), __FILE__, line, policy);
+    }
+    cal_world_done(&w);
+}
+
+/* Clocks that are changed from their first span, into their last one, and twice within hours. */
+TEST(policies_at_the_edges_of_a_zone) {
+    const int64_t at_s = cal_time_of("2026-01-01T00:00");
+    const struct change back[] = {{at_s, 0}};
+    const struct change bump[] = {{at_s, 5 * 3600}, {at_s + 3600, 0}, {at_s + 7200, -3600}};
+    struct file fold = clock_of(3600, back, 1, "\n\n"), bumps = clock_of(0, bump, 3, "\n\n");
+    const char *night = "30 0 1 1 * 2026";
+    check_clock(__LINE__, &fold, night, "X;repeated=both", "2025-12-31 23:30 2026-01-01 00:30 none");
+    check_clock(__LINE__, &fold, night, "X;repeated=first", "2025-12-31 23:30 none");
+    check_clock(__LINE__, &fold, night, "X;repeated=last", "2026-01-01 00:30 none");
+    /* from 00:00 to 05:00, an hour later back to 01:00, and at 02:00 back to 01:00 once more */
+    const char *hours = "30 0-7 1 1 * 2026";
+    check_clock(__LINE__, &bumps, hours, "X;repeated=both",
+                "2026-01-01 00:30 01:30 02:30 03:30 04:30 05:30 06:30 07:30 08:30 none");
+    check_clock(__LINE__, &bumps, hours, "X;repeated=first",
+                "2026-01-01 00:30 01:30 03:30 04:30 05:30 07:30 08:30 none");
+    check_clock(__LINE__, &bumps, hours, "X;repeated=last",
+                "2026-01-01 02:30 03:30 04:30 05:30 06:30 07:30 08:30 none");
+}
+
+TEST(zone_data_and_a_zone_in_a_string_do_not_mix) {
+    struct cal_world w;
+    struct file f = version_2('2', "\nXXX-5\n");
+    cal_world_init(&w);
+    cal_spec_init(&w.spec, &w.arena, STR(""));
+    w.spec.zone_data = str_bytes(f.data, f.n);
+    CHECK_INT(cal_spec_add_cron(&w.spec, STR("CRON_TZ=Europe/Berlin 0 5 * * *"), &w.err), 0);
+    CHECK_INT(cal_spec_finish(&w.spec, &w.err), ERR_INVALID);
+    CHECK_STR(w.err.text, "a cron string has a time zone, and the spec has time zone data");
     cal_world_done(&w);
 }

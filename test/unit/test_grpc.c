@@ -84,6 +84,14 @@ TEST(frames_of_a_request) {
          STR("grpc: failed to decompress the message: not valid gzip")},
         {__LINE__, STR("\0\0\0\0\2hi"), STR("snappy"), ERR_UNIMPLEMENTED,
          STR("grpc: Decompressor is not installed for grpc-encoding \"snappy\"")},
+        {__LINE__, STR("\0\0\0\0\2hi"),
+         STR("64-characters-of-a-word-are-shown-and-what-follows-is-left-out.."), ERR_UNIMPLEMENTED,
+         STR("grpc: Decompressor is not installed for grpc-encoding "
+             "\"64-characters-of-a-word-are-shown-and-what-follows-is-left-out..\"")},
+        {__LINE__, STR("\0\0\0\0\2hi"),
+         STR("64-characters-of-a-word-are-shown-and-what-follows-is-left-out..zzz"), ERR_UNIMPLEMENTED,
+         STR("grpc: Decompressor is not installed for grpc-encoding "
+             "\"64-characters-of-a-word-are-shown-and-what-follows-is-left-out..\"")},
         {__LINE__, STR("\0\0\0\0\x65"), STR(""), ERR_TOO_LARGE,
          STR("grpc: received message larger than max (101 vs. 100)")},
         {__LINE__, STR("\0\xff\xff\xff\xff"), STR(""), ERR_TOO_LARGE,
@@ -311,6 +319,16 @@ TEST(a_failed_buffer_makes_no_frame) {
     CHECK_INT(grpc_frame_end(&b, begin, false), ERR_NO_MEMORY);
 }
 
+/* A frame has four bytes for its length; nothing behind the prefix is looked at. */
+TEST(a_message_that_its_prefix_cannot_hold_is_too_large) {
+    uint8_t prefix[GRPC_PREFIX_LEN] = {0};
+    struct buf b = {.data = prefix, .len = GRPC_PREFIX_LEN + (size_t)UINT32_MAX + 1};
+    CHECK_INT(grpc_frame_end(&b, 0, false), ERR_TOO_LARGE);
+    b.len--;
+    CHECK_INT(grpc_frame_end(&b, 0, false), 0);
+    CHECK_SLICE(str_bytes(prefix, sizeof(prefix)), STR("\0\xff\xff\xff\xff"));
+}
+
 TEST(accepted_encodings) {
     static const struct {
         int line;
@@ -321,6 +339,7 @@ TEST(accepted_encodings) {
         {__LINE__, STR("gzip"), true},
         {__LINE__, STR("identity,deflate,gzip"), true},
         {__LINE__, STR("identity, gzip , deflate"), true},
+        {__LINE__, STR("identity,\tgzip\t"), true},
         {__LINE__, STR("identity,deflate"), false},
         {__LINE__, STR("gzipped"), false},
         {__LINE__, STR("x-gzip"), false},
@@ -369,8 +388,9 @@ TEST(status_texts_come_back) {
         struct str text;
         const char *want;
     } cases[] = {
-        {STR(""), ""},       {STR("plain"), "plain"}, {STR("100%25"), "100%"}, {STR("a%0Ab%7f"), "a\nb\x7f"},
+        {STR(""), ""},        {STR("plain"), "plain"}, {STR("100%25"), "100%"}, {STR("a%0Ab%7f"), "a\nb\x7f"},
         {STR("%C3%A4"), "ä"}, {STR("%"), "%"},         {STR("%2"), "%2"},       {STR("%zz%41"), "%zzA"},
+        {STR("%/0"), "%/0"},  {STR("%:0"), "%:0"},     {STR("%G0"), "%G0"},     {STR("%g0"), "%g0"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct arena a cleanup(arena_done);
@@ -385,11 +405,16 @@ TEST(binary_headers_come_back) {
         int rc;
         struct str want;
     } cases[] = {
-        {STR(""), 0, STR("")},         {STR("Zg"), 0, STR("f")},
-        {STR("Zg=="), 0, STR("f")},    {STR("Zm8="), 0, STR("fo")},
-        {STR("Zm9v"), 0, STR("foo")},  {STR("Zm9vYg"), 0, STR("foob")},
-        {STR("///+AA"), 0, STR("\xff\xff\xfe\0")}, {STR("Z"), ERR_INVALID, STR("")},
-        {STR("Zg-_"), ERR_INVALID, STR("")}, {STR("Z\0m8"), ERR_INVALID, STR("")},
+        {STR(""), 0, STR("")},
+        {STR("Zg"), 0, STR("f")},
+        {STR("Zg=="), 0, STR("f")},
+        {STR("Zm8="), 0, STR("fo")},
+        {STR("Zm9v"), 0, STR("foo")},
+        {STR("Zm9vYg"), 0, STR("foob")},
+        {STR("///+AA"), 0, STR("\xff\xff\xfe\0")},
+        {STR("Z"), ERR_INVALID, STR("")},
+        {STR("Zg-_"), ERR_INVALID, STR("")},
+        {STR("Z\0m8"), ERR_INVALID, STR("")},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct arena a cleanup(arena_done);

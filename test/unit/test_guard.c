@@ -6,6 +6,7 @@
 #include "failure.pb-c.h"
 #include "harness.h"
 #include "history.pb-c.h"
+#include "kinds.pb-c.h"
 #include "wire/encode.h"
 #include "workflowservice.pb-c.h"
 
@@ -16,6 +17,7 @@
 #define FAILURE (&failure__failure__descriptor)
 #define START (&ws__start_workflow_execution_request__descriptor)
 #define SHUTDOWN (&ws__shutdown_worker_request__descriptor)
+#define LISTS (&kinds__lists__descriptor)
 #define FAILURE_CAUSE_TAG 0x22
 
 struct guard_case {
@@ -60,6 +62,8 @@ TEST(guard_takes_well_formed_bytes) {
         {__LINE__, MEMO, STR("\x0a\x03\x0a\x01k\x0a\x03\x0a\x01k"), NULL}, /* a key twice */
         {__LINE__, SHUTDOWN, STR("\x42\x02\x01\x02"), NULL}, /* packed */
         {__LINE__, SHUTDOWN, STR("\x40\x01\x42\x00\x40\x02"), NULL}, /* not packed, and mixed */
+        {__LINE__, LISTS, STR("\x0a\x08\x00\x00\x00\x00\x00\x00\xf0\x3f"), NULL},
+        {__LINE__, LISTS, STR("\x12\x04\x00\x00\x80\x3f"), NULL},
     };
     CHECK_CASES(cases);
 }
@@ -93,6 +97,17 @@ TEST(guard_refuses_other_wire_types) {
          "well-formed"},
         {__LINE__, SHUTDOWN, STR("\x45\x01\x01\x01\x01"),
          "temporal.api.workflowservice.v1.ShutdownWorkerRequest: field 8: the wire type does not match"},
+    };
+    CHECK_CASES(cases);
+}
+
+TEST(guard_refuses_packed_values_that_are_not_whole) {
+    static const struct guard_case cases[] = {
+        {__LINE__, LISTS, STR("\x0a\x04\x00\x00\x80\x3f"),
+         "kinds.Lists: field 1: the packed values are not well-formed"},
+        {__LINE__, LISTS, STR("\x12\x03\x00\x00\x80"),
+         "kinds.Lists: field 2: the packed values are not well-formed"},
+        {__LINE__, LISTS, STR("\x1a\x01\x80"), "kinds.Lists: field 3: the packed values are not well-formed"},
     };
     CHECK_CASES(cases);
 }
@@ -247,6 +262,51 @@ TEST(decoding_and_encoding_loses_nothing) {
     CHECK_STR(r->identity, "");
     wire_encode(&out, m);
     CHECK_SLICE(buf_str(&out), buf_str(&in));
+}
+
+TEST(every_type_comes_back) {
+    Kinds__Plain m = {PROTOBUF_C_MESSAGE_INIT(&kinds__plain__descriptor),
+                      .double_value = -1.5,
+                      .float_value = 0.25F,
+                      .int32_value = INT32_MIN,
+                      .int64_value = INT64_MIN,
+                      .uint32_value = UINT32_MAX,
+                      .uint64_value = UINT64_MAX,
+                      .sint32_value = INT32_MIN,
+                      .sint64_value = INT64_MIN,
+                      .fixed32_value = UINT32_MAX,
+                      .fixed64_value = UINT64_MAX,
+                      .sfixed32_value = -2,
+                      .sfixed64_value = -3,
+                      .bool_value = true,
+                      .string_value = (char[]){"text"},
+                      .bytes_value = {2, (uint8_t[]){0, 255}},
+                      .enum_value = KINDS__SIDE__SIDE_RIGHT};
+    struct buf in cleanup(buf_done);
+    struct arena a cleanup(arena_done);
+    ProtobufCMessage *back;
+
+    buf_init(&in, 4096);
+    arena_init(&a, MIB);
+    wire_encode(&in, &m.base);
+    REQUIRE(buf_ok(&in));
+    REQUIRE(wire_decode(m.base.descriptor, buf_str(&in), &a, &back, NULL) == 0);
+    const Kinds__Plain *got = (const void *)back;
+    CHECK(got->double_value == -1.5 && got->float_value == 0.25F);
+    CHECK_INT(got->int32_value, INT32_MIN);
+    CHECK_INT(got->int64_value, INT64_MIN);
+    CHECK_INT(got->uint32_value, UINT32_MAX);
+    CHECK(got->uint64_value == UINT64_MAX);
+    CHECK_INT(got->sint32_value, INT32_MIN);
+    CHECK_INT(got->sint64_value, INT64_MIN);
+    CHECK_INT(got->fixed32_value, UINT32_MAX);
+    CHECK(got->fixed64_value == UINT64_MAX);
+    CHECK_INT(got->sfixed32_value, -2);
+    CHECK_INT(got->sfixed64_value, -3);
+    CHECK(got->bool_value);
+    CHECK_STR(got->string_value, "text");
+    CHECK_SLICE(str_bytes(got->bytes_value.data, got->bytes_value.len), STR("\0\xff"));
+    CHECK_INT(got->enum_value, KINDS__SIDE__SIDE_RIGHT);
 }
 
 /* Cut anywhere but between two fields, the bytes are refused; never more than that happens. */

@@ -2,11 +2,13 @@
 #include "wire/pack.h"
 
 #include "base/arena.h"
+#include "base/fault.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "command.pb-c.h"
 #include "harness.h"
 #include "history.pb-c.h"
+#include "kinds.pb-c.h"
 #include "operatorservice.pb-c.h"
 #include "state.pb-c.h"
 #include "wire/clone.h"
@@ -198,6 +200,7 @@ static const ProtobufCMessageDescriptor *const kinds[] = {
     &ws__list_workflow_executions_response__descriptor,
     &ws__describe_task_queue_response__descriptor,
     &ops__list_search_attributes_response__descriptor,
+    &kinds__kinds__descriptor,
 };
 
 TEST(same_bytes_as_protobuf_c) {
@@ -224,6 +227,26 @@ TEST(copies_are_the_same_messages) {
             if (!ok)
                 return;
         }
+}
+
+/* Whichever allocation fails, there is no copy, and nothing of one is left. */
+TEST(copies_fail_as_a_whole_without_memory) {
+    for (uint64_t round = 0; round < 20; round++) {
+        struct filler x;
+        arena_init(&x.arena, SIZE_MAX);
+        rng_init(&x.rng, round);
+        const ProtobufCMessage *m = fill(&x, &kinds__kinds__descriptor, 0);
+        bool has_fired = true;
+        for (uint64_t n = 1; has_fired; n++) {
+            fault_arm_alloc(n);
+            ProtobufCMessage *copy = wire_clone(m, &wire_heap_allocator);
+            has_fired = fault_fired();
+            fault_disarm();
+            CHECK_INT(!copy, has_fired);
+            protobuf_c_message_free_unpacked(copy, &wire_heap_allocator);
+        }
+        arena_done(&x.arena);
+    }
 }
 
 /* What a field that has no text holds in an unpacked message, not NULL. */
@@ -254,11 +277,70 @@ TEST(what_is_too_large_for_the_stack_is_packed_on_the_heap) {
     mem_free(text);
 }
 
-TEST(zeros_of_every_kind_are_left_out) {
-    State__Execution m = STATE__EXECUTION__INIT;
+/* Each makes lists that are too long for the stack, so that what needs memory is that kind of value. */
+static void fill_many_numbers(Kinds__Lists *m, void *list, size_t n) {
+    m->int64_value = list;
+    m->n_int64_value = n;
+}
+
+static void fill_many_fixed(Kinds__Lists *m, void *list, size_t n) {
+    m->fixed64_value = list;
+    m->n_fixed64_value = n;
+}
+
+static void fill_many_texts(Kinds__Lists *m, void *list, size_t n) {
+    m->string_value = list;
+    m->n_string_value = n;
+    for (size_t i = 0; i < n; i++)
+        m->string_value[i] = (char *)(uintptr_t) "text";
+}
+
+TEST(packing_fails_as_a_whole_without_memory) {
+    static void (*const fills[])(Kinds__Lists *, void *, size_t) = {fill_many_numbers, fill_many_fixed,
+                                                                    fill_many_texts};
+    static const size_t count = 4096;
+    int64_t *list = mem_alloc(count * sizeof(*list));
+    for (size_t i = 0; list && i < ARRAY_LEN(fills); i++) {
+        Kinds__Lists m = KINDS__LISTS__INIT;
+        struct packer p;
+        memset(list, 0xff, count * sizeof(*list));
+        fills[i](&m, list, count);
+        packer_init(&p);
+        fault_arm_alloc(1);
+        CHECK_INT(packer_message(&p, &m.base), 0);
+        CHECK(fault_fired());
+        fault_disarm();
+        CHECK(!packer_ok(&p));
+        packer_done(&p);
+        CHECK(same_bytes(&m.base));
+    }
+    mem_free(list);
+}
+
+/* protobuf-c itself would crash. */
+TEST(a_text_that_is_missing_in_a_list_is_an_empty_one) {
+    Kinds__Lists m = KINDS__LISTS__INIT;
     struct packer p;
+    m.string_value = (char *[]){NULL, (char[]){"x"}};
+    m.n_string_value = 2;
     packer_init(&p);
-    CHECK_INT(packer_message(&p, &m.base), 0);
-    CHECK_INT(packer_str(&p).n, 0);
+    CHECK_INT(packer_message(&p, &m.base), 5);
+    CHECK_SLICE(packer_str(&p), STR("\x72\x00\x72\x01x"));
     packer_done(&p);
+}
+
+TEST(zeros_of_every_kind_are_left_out) {
+    State__Execution state = STATE__EXECUTION__INIT;
+    Kinds__Plain plain;
+    kinds__plain__init(&plain);
+    const ProtobufCMessage *const messages[] = {&state.base, &plain.base};
+    plain.float_value = -0.0F;
+    plain.double_value = -0.0;
+    for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
+        struct packer p;
+        packer_init(&p);
+        CHECK_INT(packer_message(&p, messages[i]), 0);
+        CHECK_INT(packer_str(&p).n, 0);
+        packer_done(&p);
+    }
 }

@@ -194,3 +194,21 @@ TEST(a_hundred_requests_are_known_again) {
     CHECK(!schedule_request_find(f.c.st, "patch-0"));
     CHECK(schedule_request_find(f.c.st, "patch-1") && schedule_request_find(f.c.st, "patch-100"));
 }
+
+/* Half the buffer is for backfills: the rest of the range follows as it empties. */
+TEST(a_long_backfill_goes_on_as_it_can) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_backfill(&f, "-10d 00:00", "-1d 00:00", POLICY(BUFFER_ALL)), 0);
+    const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
+    const Rondo__BackfillInfo *b = info && info->n_backfills ? info->backfills[0] : NULL;
+    int64_t progress_us = b ? pb_timestamp_us(b->progress_time) : 0;
+    CHECK(b && b->considered < 9 * 288 && progress_us < sched_us("-1d 00:00") &&
+          progress_us > sched_us("-10d 00:00"));
+    f.closes_at_once = true;
+    for (size_t i = 0; i < 9 * 288 + 1 && f.run_count && f.runs[f.run_count - 1].is_open; i++)
+        sched_close_run(&f, &f.runs[f.run_count - 1], STATUS(COMPLETED), NULL);
+    CHECK_INT(f.run_count, 9 * 288 + 1);
+    CHECK_INT(sched_state(&f)->n_backfills, 0);
+}

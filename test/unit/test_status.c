@@ -255,3 +255,12 @@ TEST(several_operations_fail_as_the_one_that_failed) {
     CHECK_STR(d->statuses[1]->message, "too many");
     CHECK_INT(d->statuses[1]->n_details, 1);
 }
+
+TEST(an_operation_that_went_well_does_not_decide_the_code) {
+    struct err parts[2] = {0}, e = {0};
+    (void)err_std(&parts[1], ERR_NOT_FOUND);
+    (void)err_std(&e, ERR_MULTI);
+    e.operations = parts;
+    e.operation_count = ARRAY_LEN(parts);
+    CHECK_INT(status_code(&e), GRPC_NOT_FOUND);
+}
