@@ -212,3 +212,113 @@ TEST(a_long_backfill_goes_on_as_it_can) {
     CHECK_INT(f.run_count, 9 * 288 + 1);
     CHECK_INT(sched_state(&f)->n_backfills, 0);
 }
+
+/* Starts that are there already, without the time that it takes to gather them. */
+static void add_starts(struct sched *f, size_t count, State__Start sample) {
+    State__Schedule *sch = f->c.st->schedule;
+    bool failed = false;
+    for (size_t i = 0; i < count; i++) {
+        State__Start *start = pb_new(&state__start__descriptor, &failed);
+        ensure(start);
+        start->id = ++sch->next_start_id;
+        start->ledger_id = ++sch->next_ledger_id;
+        start->phase = sample.phase;
+        start->is_manual = sample.is_manual;
+        start->overlap_policy = sample.overlap_policy;
+        start->start_us = sample.phase == PHASE_STARTED;
+        pb_append_message(&sch->n_starts, &sch->starts, start, &failed);
+    }
+    ensure(!failed);
+}
+
+TEST(too_many_runs_at_a_time) {
+    cleanup(sched_done) struct sched f;
+    State__Start running = STATE__START__INIT;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    running.phase = PHASE_STARTED;
+    running.overlap_policy = POLICY(ALLOW_ALL);
+    add_starts(&f, LIMIT_SCHEDULE_RUNNING, running);
+    sched_go(&f, "00:05");
+    CHECK_INT(f.run_count, 0);
+    CHECK_INT(sched_state(&f)->buffer_dropped, 1);
+    const Rondo__LedgerEntry *last = f.ledger_count ? f.ledger[f.ledger_count - 1] : NULL;
+    REQUIRE(last);
+    CHECK_INT(last->fate, LEDGER_FATE_BUFFER_FULL);
+    CHECK_STR(last->reason, "too many of its actions are running");
+}
+
+TEST(too_many_triggers_wait) {
+    cleanup(sched_done) struct sched f;
+    State__Start waiting = STATE__START__INIT;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(BUFFER_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_trigger(&f, POLICY(BUFFER_ALL)), 0); /* runs */
+    waiting.phase = PHASE_DEFERRED;
+    waiting.overlap_policy = POLICY(BUFFER_ALL);
+    waiting.is_manual = true;
+    add_starts(&f, LIMIT_SCHEDULE_BUFFER, waiting);
+    CHECK_INT(sched_trigger(&f, POLICY(BUFFER_ALL)), ERR_FULL);
+    CHECK_STR(f.c.err.text, "1000 starts of this schedule are waiting already");
+}
+
+/* Those that push others give way to newer ones; what people asked for does not. */
+TEST(a_full_buffer_and_those_who_push) {
+    static const E__ScheduleOverlapPolicy policies[] = {POLICY(CANCEL_OTHER), POLICY(TERMINATE_OTHER)};
+    for (size_t i = 0; i < ARRAY_LEN(policies); i++) {
+        for (int has_pusher = 0; has_pusher < 2; has_pusher++) {
+            cleanup(sched_done) struct sched f;
+            State__Start waiting = STATE__START__INIT;
+            sched_init(&f);
+            f.holds_letters = true;
+            f.schedule->policies->overlap_policy = policies[i];
+            CHECK_INT(sched_create(&f), 0);
+            CHECK_INT(sched_trigger(&f, POLICY(SKIP)), 0); /* on its way, so others wait */
+            waiting.phase = PHASE_DEFERRED;
+            waiting.overlap_policy = POLICY(BUFFER_ALL);
+            waiting.is_manual = true;
+            add_starts(&f, LIMIT_SCHEDULE_BUFFER - 1, waiting);
+            waiting.is_manual = false; /* of an earlier policy, or one that pushes */
+            waiting.overlap_policy = has_pusher ? (int32_t)policies[i] : POLICY(BUFFER_ALL);
+            add_starts(&f, 1, waiting);
+            sched_jump(&f, "00:05");
+            CHECK_INT(sched_tick(&f), 0);
+            CHECK_INT(sched_state(&f)->buffer_dropped, has_pusher ? 0 : 1);
+        }
+    }
+}
+
+/* What people may all run at once holds nobody else up. */
+TEST(a_flood_of_another_policy) {
+    cleanup(sched_done) struct sched f;
+    State__Start waiting = STATE__START__INIT;
+    sched_init(&f);
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    waiting.overlap_policy = POLICY(ALLOW_ALL);
+    waiting.is_manual = true;
+    add_starts(&f, 2 * LIMIT_SCHEDULE_STARTING, waiting);
+    sched_jump(&f, "00:11");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK_INT(sched_state(&f)->high_water_us, sched_us("00:10"));
+}
+
+/* A pause ends only when everything that it covers was looked at. */
+TEST(a_pause_that_covers_more_than_a_step) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1s");
+    Google__Protobuf__Timestamp until = pb_timestamp(sched_us("1d 00:00"));
+    f.schedule->extras->pause_until = &until;
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "1d 00:00:10");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK(sched_state(&f)->schedule->state->paused);
+    while (sched_state(&f)->high_water_us < sched_us("1d 00:00"))
+        CHECK_INT(sched_tick(&f), 0);
+    CHECK(!sched_state(&f)->schedule->state->paused);
+    CHECK_INT(f.run_count > 0, 1);
+}
