@@ -119,29 +119,8 @@ TEST(a_schedule_has_an_id_and_an_action) {
     CHECK_REFUSED("ScheduleId length exceeds limit.", f.create.schedule_id = long_text(&f, 978));
     CHECK_REFUSED("", f.create.schedule_id = long_text(&f, 977));
     CHECK_REFUSED("Only StartWorkflow action is supported for schedules", s->action = NULL);
-    CHECK_REFUSED("Only StartWorkflow action is supported for schedules", s->action->start_workflow = NULL);
-    struct err err = {0};
-    CHECK_INT(schedule_prepare(NULL, NULL, NULL, "s", NULL, &err), ERR_INVALID);
     CHECK_REFUSED("Only StartWorkflow action is supported for schedules",
                   s->action->action_case = SCHEDULE__SCHEDULE_ACTION__ACTION__NOT_SET);
-}
-
-static Common__Payloads *large_payloads(struct sched *f, size_t n) {
-    return core_payloads(&f->c, long_text(f, n));
-}
-
-static Common__Memo *memo_of(struct sched *f, const char *key) {
-    Common__Memo *memo = pb_arena_new(&common__memo__descriptor, &f->c.arena);
-    Common__Memo__FieldsEntry **list = arena_array(&f->c.arena, Common__Memo__FieldsEntry *, 1);
-    Common__Memo__FieldsEntry *e = pb_arena_new(&common__memo__fields_entry__descriptor, &f->c.arena);
-    if (!memo || !list || !e)
-        return NULL;
-    e->key = core_text(&f->c, key);
-    e->value = core_payload(&f->c, "json/plain", "\"x\"");
-    list[0] = e;
-    memo->fields = list;
-    memo->n_fields = 1;
-    return memo;
 }
 
 TEST(an_action_is_a_start) {
@@ -155,33 +134,12 @@ TEST(an_action_is_a_start) {
     CHECK_REFUSED("Scheduled workflow must not contain WorkflowIDReusePolicy",
                   w->workflow_id_reuse_policy = WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE);
     CHECK_REFUSED("", w->workflow_id_reuse_policy = WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE);
-    CHECK_REFUSED("input and memo of the action have 2097226 bytes, more than 2097152",
-                  (w->input = large_payloads(&f, LIMIT_BLOB_BYTES), w->memo = memo_of(&f, "why")));
-    CHECK_REFUSED("", w->memo = memo_of(&f, "why"));
     CHECK_REFUSED("Invalid WorkflowRunTimeout: it must not be negative.",
                   w->workflow_run_timeout = core_duration(&f.c, -USEC_PER_SEC));
 }
 
-/* Its nanoseconds are more than a second. */
-static Google__Protobuf__Timestamp *no_time(struct sched *f) {
-    Google__Protobuf__Timestamp *t = pb_arena_new(&google__protobuf__timestamp__descriptor, &f->c.arena);
-    if (t)
-        t->nanos = 1000000000;
-    return t;
-}
-
 TEST(policies_and_extras_fit_together) {
     CHECK_REFUSED("unknown overlap policy 7", s->policies->overlap_policy = (E__ScheduleOverlapPolicy)7);
-    CHECK_REFUSED("unknown overlap policy -1", s->policies->overlap_policy = (E__ScheduleOverlapPolicy)-1);
-    CHECK_REFUSED("", (s->extras->max_concurrent_runs = 2, s->policies = NULL));
-    CHECK_REFUSED("", (s->policies->keep_original_workflow_id = true, s->extras = NULL));
-    CHECK_REFUSED(
-        "keep_original_workflow_id lets one action run at a time: it cannot be combined with AllowAll or "
-        "max_concurrent_runs",
-        (s->policies->keep_original_workflow_id = true, s->extras->max_concurrent_runs = 2));
-    CHECK_REFUSED("pause_until is not a valid time", s->extras->pause_until = no_time(&f));
-    CHECK_REFUSED("workflow_id_format length exceeds limit.",
-                  s->extras->workflow_id_format = long_text(&f, 1001));
     CHECK_REFUSED("Schedule notes exceeds limit.", s->state->notes = long_text(&f, 1001));
     CHECK_REFUSED("max_concurrent_runs must be between 0 and 1000", s->extras->max_concurrent_runs = -1);
     CHECK_REFUSED("max_concurrent_runs must be between 0 and 1000", s->extras->max_concurrent_runs = 1001);
@@ -216,126 +174,9 @@ TEST(a_bad_spec_is_refused) {
     CHECK_REFUSED("Invalid schedule spec: interval is not a valid duration", set_interval(&f, -5000, 0));
     CHECK_REFUSED("Invalid schedule spec: phase cannot be greater than Interval",
                   set_interval(&f, 3000, 4000));
-    CHECK_REFUSED("Invalid schedule spec: phase is not a valid duration", set_interval(&f, 3000, -1));
     CHECK_REFUSED("", set_interval(&f, 3000, 2999));
-    CHECK_REFUSED("Invalid schedule spec: start_time or end_time is not a valid time",
-                  s->spec->start_time = no_time(&f));
-    CHECK_REFUSED("Invalid schedule spec: start_time or end_time is not a valid time",
-                  s->spec->end_time = no_time(&f));
-    CHECK_REFUSED("", s->spec->jitter = core_duration(&f.c, -USEC_PER_SEC)); /* as if there were none */
     CHECK_REFUSED("Invalid schedule spec: unknown time zone \"Mars/Phobos\"",
                   s->spec->timezone_name = core_text(&f.c, "Mars/Phobos"));
-}
-
-static Schedule__StructuredCalendarSpec *day_of(struct sched *f, int day, int month) {
-    Schedule__StructuredCalendarSpec *c =
-        pb_arena_new(&schedule__structured_calendar_spec__descriptor, &f->c.arena);
-    Schedule__Range **list = arena_array(&f->c.arena, Schedule__Range *, 2);
-    if (!c || !list)
-        return NULL;
-    for (int i = 0; i < 2; i++) {
-        list[i] = pb_arena_new(&schedule__range__descriptor, &f->c.arena);
-        if (!list[i])
-            return NULL;
-        list[i]->start = i ? month : day;
-    }
-    c->day_of_month = list;
-    c->month = list + 1;
-    c->n_day_of_month = c->n_month = 1;
-    return c;
-}
-
-/* Whatever else there is, the first mistake is told. */
-TEST(the_first_mistake_of_a_spec_is_told) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    Schedule__StructuredCalendarSpec *bad[] = {day_of(&f, 32, 1), day_of(&f, 1, 13)};
-    Schedule__CalendarSpec strings = SCHEDULE__CALENDAR_SPEC__INIT, *calendars = &strings;
-    if (!bad[0] || !bad[1] || arena_failed(&f.c.arena))
-        return;
-    Schedule__ScheduleSpec *spec = f.schedule->spec;
-    set_interval(&f, 3000, 0);
-    spec->calendar = &calendars;
-    spec->exclude_calendar = &calendars;
-    spec->n_exclude_calendar = 1;
-    spec->exclude_structured_calendar = bad;
-    spec->n_exclude_structured_calendar = 2;
-    CHECK_STR(refusal(&f),
-              "Invalid schedule spec: invalid calendar spec: DayOfMonth Start 32 is not in range [1-31]");
-    spec->n_calendar = 1;
-    strings.hour = core_text(&f.c, "24");
-    if (strings.hour)
-        CHECK_STR(refusal(&f),
-                  "Invalid schedule spec: invalid calendar spec: Hour is not in range [0-23] (column 1: "
-                  "\"24\")");
-}
-
-/* The command line excludes by cron strings, which are calendars on the wire. */
-TEST(cron_strings_can_be_excluded) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    Schedule__ScheduleSpec spec = SCHEDULE__SCHEDULE_SPEC__INIT;
-    int rc = schedule_exclude_cron(&f.c.arena, &spec, "* * 1 1 *", &f.c.err);
-    if (rc == 0)
-        rc = schedule_exclude_cron(&f.c.arena, &spec, "* * L * *", &f.c.err);
-    if (rc == ERR_NO_MEMORY)
-        return;
-    CHECK_INT(rc, 0);
-    CHECK_INT(spec.n_exclude_structured_calendar, 2);
-    CHECK_STR(shown(&f, spec.exclude_structured_calendar[0]),
-              "sec{0,0,0} min{0,59,0} hour{0,23,0} dom{1,0,0} month{1,0,0} dow{0,6,0} year");
-    CHECK_STR(spec.exclude_structured_calendar[1]->comment, "rondo: * * L * *");
-    rc = schedule_exclude_cron(&f.c.arena, &spec, "* * 32 * *", &f.c.err);
-    CHECK_INT(rc, ERR_INVALID);
-    CHECK_INT(spec.n_exclude_structured_calendar, 2);
-    spec.exclude_structured_calendar[0]->day_of_month[0]->start = 32; /* nobody looks before it is sent */
-    CHECK_INT(schedule_exclude_cron(&f.c.arena, &spec, "* * 2 * *", &f.c.err), ERR_INVALID);
-}
-
-/* An hour ahead of UTC, up to 2 June. */
-static const char own_zone[] = "TZif\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
-                               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\2\0\0\0\2"
-                               "\x62\x97\xfc\x80\1\0\0\x0e\x10\0\0\0\0\0\0\0\0X";
-
-static void set_own_zone(struct sched *f, const char *name) {
-    f->schedule->spec->timezone_name = core_text(&f->c, name);
-    f->schedule->spec->timezone_data =
-        (ProtobufCBinaryData){sizeof(own_zone), (uint8_t *)(uintptr_t)own_zone};
-}
-
-/* Clients do not show zone data, so what they hand back has lost it. */
-TEST(an_update_keeps_the_zone_data_of_its_zone) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    f.schedule->spec->n_cron_string = 0;
-    sched_cron(&f, f.schedule, "0 12 * * *");
-    set_own_zone(&f, "Mine");
-    CHECK_INT(sched_create(&f), 0);
-    CHECK(!f.c.st || strncmp(sched_future(&f), "11:00 1d 12:00", 14) == 0);
-    Schedule__Schedule *given = sched_new(&f);
-    if (!f.c.st || arena_failed(&f.c.arena))
-        return;
-    CHECK(schedule_keep_zone(f.c.st, NULL, &f.c.arena) == NULL);
-    CHECK(schedule_keep_zone(f.c.st, given, &f.c.arena) == given); /* another name */
-    given->spec->timezone_name = core_text(&f.c, "Mine");
-    if (!given->spec->timezone_name)
-        return;
-    const Schedule__Schedule *kept = schedule_keep_zone(f.c.st, given, &f.c.arena);
-    CHECK(kept && kept != given && kept->spec->timezone_data.len == sizeof(own_zone));
-    sched_cron(&f, given, "CRON_TZ=UTC 0 12 * * *");
-    CHECK(schedule_keep_zone(f.c.st, given, &f.c.arena) == given);
-    given->spec->n_cron_string = 0;
-    sched_cron(&f, given, "TZ=UTC 0 12 * * *");
-    CHECK(schedule_keep_zone(f.c.st, given, &f.c.arena) == given);
-    given->spec->n_cron_string = 0;
-    sched_cron(&f, given, "0 12 * * *");
-    kept = schedule_keep_zone(f.c.st, given, &f.c.arena);
-    CHECK(!kept || kept != given);
-    given->spec->timezone_data = f.schedule->spec->timezone_data;
-    CHECK(schedule_keep_zone(f.c.st, given, &f.c.arena) == given); /* its own */
-    f.c.st->schedule->schedule->spec->timezone_data.len = 0;
-    given->spec->timezone_data.len = 0;
-    CHECK(schedule_keep_zone(f.c.st, given, &f.c.arena) == given); /* there is none to keep */
 }
 
 /* holiday calendars */
@@ -383,17 +224,7 @@ TEST(holidays_are_whole_days) {
     CHECK_STR(e ? e->reason : "", "a holiday calendar excludes it: \"de\"");
     Schedule__Schedule *s = f.c.st ? schedule_shown(f.c.st, &f.c.arena) : NULL;
     CHECK(s && s->spec->n_exclude_structured_calendar == 0); /* they are not part of the spec */
-    Schedule__StructuredCalendarSpec *fourth[] = {day_of(&f, 4, 6), day_of(&f, 5, 6)};
-    if (!fourth[0] || !fourth[1])
-        return;
-    fourth[1]->n_month = 0; /* the fifth of any */
-    days->n_dates = days->n_cron_strings = 0; /* somebody writes another one */
-    days->days = fourth;
-    days->n_days = 2;
-    CHECK_INT(holidays_validate(days, &f.c.arena, &f.c.err), 0);
-    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
-    CHECK(!f.c.st || strncmp(sched_future(&f), "5d 06:00 5d 18:00", 17) == 0);
-    days->n_days = 0; /* and empties it */
+    days->n_dates = days->n_cron_strings = 0; /* somebody empties the calendar */
     CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
     CHECK(!f.c.st || strncmp(sched_future(&f), "3d 18:00 4d 06:00", 17) == 0);
 }
@@ -410,16 +241,6 @@ TEST(holidays_must_exist_and_make_sense) {
     days->dates = text;
     days->n_dates = 1;
     CHECK_INT(holidays_validate(days, &f.c.arena, &f.c.err), 0);
-    Schedule__StructuredCalendarSpec *no_day[] = {day_of(&f, 32, 1), day_of(&f, 1, 1)};
-    if (!no_day[0] || !no_day[1])
-        return;
-    days->days = no_day;
-    days->n_days = 2;
-    CHECK_INT(holidays_validate(days, &f.c.arena, &f.c.err), ERR_INVALID);
-    CHECK_STR(f.c.err.text,
-              "Invalid holiday calendar de: invalid calendar spec: DayOfMonth Start 32 is not in range "
-              "[1-31]");
-    days->n_days = 0;
     static const char *const bad_dates[] = {"2022-13-01", "tomorrow", "2022-06-03T10:00", "1999-01-01", ""};
     for (size_t i = 0; i < ARRAY_LEN(bad_dates); i++) {
         text[0] = core_text(&f.c, bad_dates[i]);
@@ -428,13 +249,7 @@ TEST(holidays_must_exist_and_make_sense) {
     days->n_dates = 0;
     days->cron_strings = text;
     days->n_cron_strings = 1;
-    static const char *const good_crons[] = {"0 0 24 12 * 2030", "0 0 0 24 12 * 2030", "0 0 24 12 * # Eve"};
-    for (size_t i = 0; i < ARRAY_LEN(good_crons); i++) {
-        text[0] = core_text(&f.c, good_crons[i]);
-        CHECK_INT(text[0] ? holidays_validate(days, &f.c.arena, &f.c.err) : 0, 0);
-    }
-    static const char *const bad_crons[] = {"0 0 32 * *", "@every 5m", "CRON_TZ=UTC 0 0 1 1 *", "nonsense",
-                                            "0 0 0 24 12 * 2030 9"};
+    static const char *const bad_crons[] = {"0 0 32 * *", "@every 5m", "CRON_TZ=UTC 0 0 1 1 *", "nonsense"};
     for (size_t i = 0; i < ARRAY_LEN(bad_crons); i++) {
         text[0] = core_text(&f.c, bad_crons[i]);
         CHECK_INT(text[0] ? holidays_validate(days, &f.c.arena, &f.c.err) : ERR_INVALID, ERR_INVALID);
@@ -508,6 +323,25 @@ TEST(times_are_explained) {
     CHECK_INT(sched_pause(&f, "x"), 0);
     CHECK_STR(explain(&f, "01:05"),
               "time: 2022-06-01T01:05:00Z is a time of this schedule; the schedule is paused.");
+}
+
+/* Its nanoseconds are more than a second. */
+static Google__Protobuf__Timestamp *no_time(struct sched *f) {
+    Google__Protobuf__Timestamp *t = pb_arena_new(&google__protobuf__timestamp__descriptor, &f->c.arena);
+    if (t)
+        t->nanos = 1000000000;
+    return t;
+}
+
+/* An hour ahead of UTC, up to 2 June. */
+static const char own_zone[] = "TZif\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\2\0\0\0\2"
+                               "\x62\x97\xfc\x80\1\0\0\x0e\x10\0\0\0\0\0\0\0\0X";
+
+static void set_own_zone(struct sched *f, const char *name) {
+    f->schedule->spec->timezone_name = core_text(&f->c, name);
+    f->schedule->spec->timezone_data =
+        (ProtobufCBinaryData){sizeof(own_zone), (uint8_t *)(uintptr_t)own_zone};
 }
 
 /* What comes later, or never. */
