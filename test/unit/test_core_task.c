@@ -488,3 +488,16 @@ TEST(task_is_offered_again_in_its_queue) {
     CHECK_INT(STEP_VOID(&f, task_offer_again(&f.s)), 0);
     CHECK(f.st && f.st->task && f.st->task->is_sticky);
 }
+
+TEST(task_failure_that_is_large_is_cut) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    f.limits.values[SETTABLE_BLOB_BYTES] = 1;
+    CHECK_INT(STEP(&f, task_report_failed(&f.s, WORKFLOW_TASK_FAILED_CAUSE_UNSPECIFIED,
+                                          core_failure(&f, "Large"), "worker")),
+              0);
+    const History__WorkflowTaskFailedEventAttributes *a =
+        core_attributes(&f, 4, EVENT_TYPE_WORKFLOW_TASK_FAILED);
+    CHECK(a && a->failure);
+}
