@@ -125,6 +125,34 @@ TEST(a_late_pusher_makes_room_for_itself) {
     CHECK_STR(sched_begun(&f), "00:20");
 }
 
+TEST(a_late_pusher_that_terminates_makes_room_too) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.holds_letters = true; /* what is being started cannot be terminated yet */
+    f.schedule->policies->overlap_policy = POLICY(TERMINATE_OTHER);
+    sched_every(&f, f.schedule, "1s");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:20");
+    CHECK_INT(sched_state(&f)->buffer_dropped, 0);
+    f.holds_letters = false;
+    sched_deliver(&f);
+    CHECK_STR(sched_begun(&f), "00:00:01@00:20 00:20");
+}
+
+/* Triggers wait as others do, and push nobody out. */
+TEST(triggers_that_wait_have_their_limit) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(CANCEL_OTHER);
+    CHECK_INT(sched_create(&f), 0);
+    for (int i = 0; i <= LIMIT_SCHEDULE_BUFFER; i++)
+        CHECK_INT(sched_trigger(&f, POLICY(BUFFER_ALL)), 0);
+    CHECK_INT(sched_trigger(&f, POLICY(BUFFER_ALL)), ERR_FULL);
+    CHECK_STR(f.c.err.text, "1000 starts of this schedule are waiting already");
+    sched_go(&f, "00:05");
+    CHECK_INT(sched_state(&f)->buffer_dropped, 1);
+}
+
 TEST(a_huge_backfill_goes_on_as_starts_drain) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);
@@ -147,6 +175,10 @@ TEST(a_huge_backfill_leaves_room_for_the_schedule) {
         *(sched_state(&f)->starts[i]->is_manual ? &manual : &automatic) += 1;
     CHECK_INT(manual, LIMIT_SCHEDULE_BUFFER / 2 + 1); /* and the one that runs */
     CHECK_INT(automatic, 1);
+    const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
+    const Rondo__BackfillInfo *b = info && info->n_backfills ? info->backfills[0] : NULL;
+    int64_t progress_us = b ? pb_timestamp_us(b->progress_time) : 0;
+    CHECK_INT(progress_us, sched_us("-4d 00:00") + LIMIT_SCHEDULE_BUFFER / 2 * 300 * USEC_PER_SEC);
     CHECK(run_due_us(f.c.st) >= sched_us("00:10")); /* nobody spins meanwhile */
 }
 
@@ -195,22 +227,19 @@ TEST(a_hundred_requests_are_known_again) {
     CHECK(schedule_request_find(f.c.st, "patch-1") && schedule_request_find(f.c.st, "patch-100"));
 }
 
-/* Half the buffer is for backfills: the rest of the range follows as it empties. */
-TEST(a_long_backfill_goes_on_as_it_can) {
+/* Triggers that may all run at once hold nobody else up while their letters are on the way. */
+TEST(a_flood_of_triggers_does_not_hold_up_the_schedule) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);
+    f.holds_letters = true;
     CHECK_INT(sched_create(&f), 0);
-    CHECK_INT(sched_backfill(&f, "-10d 00:00", "-1d 00:00", POLICY(BUFFER_ALL)), 0);
-    const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
-    const Rondo__BackfillInfo *b = info && info->n_backfills ? info->backfills[0] : NULL;
-    int64_t progress_us = b ? pb_timestamp_us(b->progress_time) : 0;
-    CHECK(b && b->considered < 9 * 288 && progress_us < sched_us("-1d 00:00") &&
-          progress_us > sched_us("-10d 00:00"));
-    f.closes_at_once = true;
-    for (size_t i = 0; i < 9 * 288 + 1 && f.run_count && f.runs[f.run_count - 1].is_open; i++)
-        sched_close_run(&f, &f.runs[f.run_count - 1], STATUS(COMPLETED), NULL);
-    CHECK_INT(f.run_count, 9 * 288 + 1);
-    CHECK_INT(sched_state(&f)->n_backfills, 0);
+    for (int i = 0; i < 2 * LIMIT_SCHEDULE_STARTING; i++)
+        CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
+    sched_go(&f, "00:05");
+    CHECK_INT(sched_state(&f)->high_water_us, sched_us("00:05"));
+    f.holds_letters = false;
+    sched_deliver(&f);
+    CHECK_INT(f.run_count, 2 * LIMIT_SCHEDULE_STARTING + 1);
 }
 
 /* Starts that are there already, without the time that it takes to gather them. */

@@ -678,6 +678,46 @@ TEST(an_update_keeps_replaces_or_clears_the_memo) {
     CHECK(!f.c.st || !f.c.st->memo || f.c.st->memo->n_fields == 0);
 }
 
+static Common__SearchAttributes *attributes_of(struct sched *f, const char *key) {
+    Common__SearchAttributes *out = pb_arena_new(&common__search_attributes__descriptor, &f->c.arena);
+    Common__SearchAttributes__IndexedFieldsEntry *e =
+        pb_arena_new(&common__search_attributes__indexed_fields_entry__descriptor, &f->c.arena);
+    Common__SearchAttributes__IndexedFieldsEntry **list =
+        arena_array(&f->c.arena, Common__SearchAttributes__IndexedFieldsEntry *, 1);
+    if (!out || !e || !list)
+        return NULL;
+    e->key = core_text(&f->c, key);
+    e->value = core_payload(&f->c, "json/plain", "\"x\"");
+    list[0] = e;
+    out->indexed_fields = list;
+    out->n_indexed_fields = 1;
+    return out;
+}
+
+static const char *first_attribute(const struct sched *f) {
+    const Common__SearchAttributes *a = f->c.st ? f->c.st->search_attributes : NULL;
+    return a && a->n_indexed_fields == 1 ? a->indexed_fields[0]->key : "";
+}
+
+TEST(an_update_keeps_or_replaces_the_search_attributes) {
+    cleanup(sched_done) struct sched f;
+    Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
+    sched_init(&f);
+    f.create.search_attributes = attributes_of(&f, "Old");
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_STR(first_attribute(&f), "Old");
+    req.schedule = sched_new(&f);
+    if (!req.schedule)
+        return;
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    CHECK_STR(first_attribute(&f), "Old");
+    req.search_attributes = attributes_of(&f, "New");
+    if (!req.search_attributes)
+        return;
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    CHECK_STR(first_attribute(&f), "New");
+}
+
 TEST(deleting_it_takes_its_letters_back) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);

@@ -229,6 +229,48 @@ TEST(holidays_are_whole_days) {
     CHECK(!f.c.st || strncmp(sched_future(&f), "3d 18:00 4d 06:00", 17) == 0);
 }
 
+/* Nobody wakes for what is excluded, so a calendar may change before its last times were looked at. */
+TEST(a_holiday_that_is_taken_back_was_one_until_then) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    Rondo__HolidayCalendar *days = holidays(&f, "de");
+    char *dates[] = {core_text(&f.c, "2022-06-02")}, *names[] = {core_text(&f.c, "de")};
+    if (!days || arena_failed(&f.c.arena))
+        return;
+    days->dates = dates;
+    days->n_dates = 1;
+    set_holidays(&f, &days, 1, names, 1);
+    sched_every(&f, f.schedule, "10m");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "23:55");
+    size_t before = f.ledger_count;
+    sched_go(&f, "1d 00:35"); /* it has looked at 00:00, and would look again at 01:00 */
+    days->n_dates = 0;
+    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
+    CHECK_STR(f.ledger_count > before + 1 ? f.ledger[before + 1]->reason : "",
+              "a holiday calendar excluded it at that time");
+    sched_go(&f, "1d 00:41");
+    const Rondo__LedgerEntry *last = f.ledger_count ? f.ledger[f.ledger_count - 1] : NULL;
+    CHECK(last && last->fate == LEDGER_FATE_STARTED &&
+          last->nominal_time->seconds == SCHED_T0_S + 86400 + 2400);
+    sched_jump(&f, "1d 00:55"); /* two times are due when the calendar changes again */
+    days->n_dates = 1;
+    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
+    last = f.ledger_count ? f.ledger[f.ledger_count - 1] : NULL;
+    CHECK(last && last->fate == LEDGER_FATE_EXCLUDED);
+    CHECK_STR(last ? last->reason : "", "a holiday calendar excludes it: \"de\"");
+}
+
+TEST(a_schedule_without_times_hears_of_holidays_in_vain) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->spec->n_cron_string = 0;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
+    CHECK_STR(sched_future(&f), "");
+}
+
 TEST(holidays_must_exist_and_make_sense) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);
