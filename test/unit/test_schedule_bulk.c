@@ -351,3 +351,37 @@ TEST(a_pause_that_covers_more_than_a_step) {
     CHECK(!sched_state(&f)->schedule->state->paused);
     CHECK_INT(f.run_count > 0, 1);
 }
+
+TEST(a_backfill_that_has_no_room_is_at_its_start) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_backfill(&f, "-4d 00:00", "-1d 23:55", POLICY(BUFFER_ALL)), 0);
+    CHECK_INT(sched_backfill(&f, "-9d 00:00", "-8d 00:00", POLICY(BUFFER_ALL)), 0);
+    const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
+    const Rondo__BackfillInfo *b = info && info->n_backfills == 2 ? info->backfills[1] : NULL;
+    CHECK(b && b->considered == 0 && pb_timestamp_us(b->progress_time) == sched_us("-9d 00:00"));
+}
+
+TEST(matching_times_of_a_hopeless_spec_are_refused) {
+    cleanup(sched_done) struct sched f;
+    Ws__ListScheduleMatchingTimesRequest req = WS__LIST_SCHEDULE_MATCHING_TIMES_REQUEST__INIT;
+    Ws__ListScheduleMatchingTimesResponse *r = NULL;
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("00:00")),
+                                end = pb_timestamp(sched_us("9d 00:00"));
+    Schedule__CalendarSpec even = SCHEDULE__CALENDAR_SPEC__INIT, odd = even, *excludes[] = {&even, &odd};
+    sched_init(&f);
+    even.second = core_text(&f.c, "*/2");
+    odd.second = core_text(&f.c, "1/2");
+    even.minute = odd.minute = even.hour = odd.hour = core_text(&f.c, "*");
+    sched_cron(&f, f.schedule, "* * * * * * *");
+    f.schedule->spec->exclude_calendar = excludes;
+    f.schedule->spec->n_exclude_calendar = 2;
+    CHECK_INT(sched_create(&f), 0);
+    req.start_time = &start;
+    req.end_time = &end;
+    if (f.c.st)
+        CHECK_INT(schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err),
+                  ERR_INVALID);
+    CHECK_STR(f.c.err.text, "too many times of this schedule are excluded");
+}
