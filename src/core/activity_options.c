@@ -177,15 +177,19 @@ static int merge_queue(struct step *s, struct merged *m, const Taskqueue__TaskQu
 
 /* taking hold */
 
+static Common__RetryPolicy policy_of(const Common__RetryPolicy *p) {
+    static const Common__RetryPolicy none = COMMON__RETRY_POLICY__INIT;
+    return p ? *p : none;
+}
+
 static struct merged merged_of(const State__Activity *a) {
     static const Common__Priority no_priority = COMMON__PRIORITY__INIT;
-    static const Common__RetryPolicy no_policy = COMMON__RETRY_POLICY__INIT;
     return (struct merged){
         .queue = a->task_queue,
         .timeouts = {a->schedule_to_close_us, a->schedule_to_start_us, a->start_to_close_us,
                      a->heartbeat_timeout_us},
         .priority = a->priority ? *a->priority : no_priority,
-        .retry = a->retry_policy ? *a->retry_policy : no_policy,
+        .retry = policy_of(a->retry_policy),
     };
 }
 
@@ -269,7 +273,7 @@ void activity_put_back_options(struct step *s, State__Activity *a) {
     m.timeouts = (struct activity_timeouts){
         pb_duration_us(was->schedule_to_close_timeout), pb_duration_us(was->schedule_to_start_timeout),
         pb_duration_us(was->start_to_close_timeout), pb_duration_us(was->heartbeat_timeout)};
-    m.retry = *was->retry_policy;
+    m.retry = policy_of(was->retry_policy);
     put_options(s, a, &m, OPTION_RETRY);
     pb_set_message(&a->priority, was->priority, &s->failed);
     pb_set_message(&a->original_options, NULL, &s->failed);

@@ -98,12 +98,12 @@ static int bound_size(struct step *s) {
 }
 
 /* When too much arrived while the worker was busy, the task is given up so that it can be written. */
-static int bound_buffer(struct step *s) {
+static void bound_buffer(struct step *s) {
     const State__Execution *st = s->st;
     if (!task_is_started(st) || ((int64_t)st->n_buffered < step_limit(s, SETTABLE_BUFFERED_EVENTS) &&
                                  st->buffered_bytes < step_limit(s, SETTABLE_BUFFERED_BYTES)))
-        return 0;
-    return task_fail(s, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, NULL, "history-service");
+        return;
+    task_fail(s, WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND, NULL, "history-service");
 }
 
 void run_wake(struct step *s) {
@@ -117,9 +117,9 @@ int run_settle(struct step *s) {
         return schedule_settle(s);
     if (s->st->batch)
         return 0; /* nothing in it grows */
-    int rc = bound_buffer(s);
+    bound_buffer(s);
     task_settle(s);
-    return rc == 0 && run_is_open(s->st) ? bound_size(s) : rc;
+    return bound_size(s);
 }
 
 int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,

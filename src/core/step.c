@@ -32,11 +32,12 @@ static const struct event_rule event_rules[] = {
 };
 
 static const struct event_rule *event_rule(E__EventType type) {
-    for (size_t i = 0; i < ARRAY_LEN(event_rules); i++)
-        if (event_rules[i].type == type)
-            return &event_rules[i];
-    ensure(!"event type is in events.def");
-    return NULL;
+    size_t i = 0;
+    while (event_rules[i].type != type) {
+        i++;
+        ensure(i < ARRAY_LEN(event_rules)); /* every type that is written is in events.def */
+    }
+    return &event_rules[i];
 }
 
 void step_init(struct step *s, State__Execution *st, struct wall now, struct rng *rng, struct arena *arena,
@@ -221,7 +222,8 @@ static int64_t started_of(State__Execution *st, const History__HistoryEvent *ev,
 static void patch_started_id(History__HistoryEvent *ev, const struct started_id *ids, size_t count) {
     int64_t scheduled = 0;
     int64_t *field = finish_started_field(ev, &scheduled);
-    for (size_t i = 0; field && i < count; i++)
+    ensure(field);
+    for (size_t i = 0; i < count; i++)
         if (ids[i].scheduled_event_id == scheduled)
             *field = ids[i].started_event_id;
 }

@@ -259,11 +259,10 @@ static void end_by_failure(struct step *s, E__WorkflowTaskFailedCause cause, Fai
     end_failed(s, true);
 }
 
-int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
-              const char *identity) {
+void task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+               const char *identity) {
     end_by_failure(s, cause, failure, identity);
     task_schedule(s);
-    return 0;
 }
 
 int task_report_failed(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
@@ -276,7 +275,8 @@ int task_report_failed(struct step *s, E__WorkflowTaskFailedCause cause, Failure
         if (!failure)
             return err_std(s->err, ERR_NO_MEMORY);
     }
-    return task_fail(s, cause, failure, identity);
+    task_fail(s, cause, failure, identity);
+    return 0;
 }
 
 void task_fail_finally(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,

@@ -57,8 +57,8 @@ void task_hold(struct step *s);
 /* Checks that this token means the task that is with a worker now. */
 int task_check_token(struct step *s, const State__TaskToken *token) must_check;
 
-int task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
-              const char *identity) must_check;
+void task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
+               const char *identity);
 /* What the worker says, cut to what may be stored. An answer that was too large to be sent ends the run. */
 int task_report_failed(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
                        const char *identity) must_check;

@@ -64,8 +64,7 @@ bool mask_path_is(const char *path, const char *name) {
 
 static int check_id(const void *member, const ProtobufCFieldDescriptor *f unused_arg, const char *label,
                     struct err *err) {
-    const char *text = *(const char *const *)member;
-    return text ? validate_id(text, label, err) : 0;
+    return validate_id(*(const char *const *)member, label, err);
 }
 
 static int check_enum(const void *member, const ProtobufCFieldDescriptor *f, const char *label,
@@ -92,8 +91,9 @@ int validate_fields(const ProtobufCMessage *m, struct err *err) {
     for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
         const ProtobufCFieldDescriptor *f =
             protobuf_c_message_descriptor_get_field_by_name(m->descriptor, rules[i].name);
-        if (!f || f->type != rules[i].type || f->label == PROTOBUF_C_LABEL_REPEATED)
+        if (!f)
             continue;
+        ensure(f->type == rules[i].type && f->label != PROTOBUF_C_LABEL_REPEATED); /* in every request */
         int rc = rules[i].check((const char *)m + f->offset, f, rules[i].label, err);
         if (rc < 0)
             return rc;

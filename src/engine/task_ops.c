@@ -84,7 +84,7 @@ static int fail_refused(struct op *op, const Ws__RespondWorkflowTaskCompletedReq
         task_fail_finally(&s, cause, failure, req->identity);
         rc = run_terminate(&s, text, NULL, "history-service", NULL, 0);
     } else {
-        rc = task_fail(&s, cause, failure, req->identity);
+        task_fail(&s, cause, failure, req->identity);
     }
     rc = op_step_end(op, &s, rc, true);
     if (rc < 0)

@@ -162,7 +162,7 @@ int core_complete(struct core *f) {
 }
 
 int core_fail_task(struct core *f) {
-    return STEP(
+    return STEP_VOID(
         f, task_fail(&f->s, WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE, NULL, "worker"));
 }
 

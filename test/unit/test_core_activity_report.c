@@ -1,6 +1,7 @@
 /* Reports by id, limits on what reports may carry, and activities that start with their command. */
 #include "core/activity_report.h"
 
+#include "core/failure.h"
 #include "core_fixture.h"
 
 #define SEC USEC_PER_SEC
@@ -274,4 +275,34 @@ TEST(eager_without_limits) {
     f.s.limits = NULL;
     CHECK_INT(core_end(&f, task_complete(&f.s, &token, &f.completion, &f.done)), 0);
     CHECK_INT(f.done.eager_count, 1);
+}
+
+/* failures of the server's own */
+
+TEST(failure_of_an_application) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    const Failure__Failure *made = failure_application(&f.arena, "no", "Kind");
+    REQUIRE(made);
+    CHECK_STR(made->message, "no");
+    CHECK_STR(made->application_failure_info->type, "Kind");
+    CHECK(made->application_failure_info->non_retryable);
+}
+
+/* What is cut ends where a character ends; bytes that are no character at all leave nothing. */
+TEST(failure_is_cut) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    Failure__Failure *large = core_failure(&f, "TypeThatIsLong");
+    REQUIRE(large && core_begin(&f));
+    large->message = core_text(&f, "abc\xc3\xa9");
+    const Failure__Failure *cut = failure_cut(&f.s, large, 4);
+    REQUIRE(cut && !f.s.failed);
+    CHECK_STR(cut->message, "abc");
+    CHECK_STR(cut->application_failure_info->type, "Type");
+    large->message = core_text(&f, "\x80\x80\x80\x80\x80");
+    cut = failure_cut(&f.s, large, 4);
+    REQUIRE(cut && !f.s.failed);
+    CHECK_STR(cut->message, "");
 }

@@ -63,3 +63,69 @@ TEST(continue_takes_over_what_is_not_said) {
                  "'retryPolicy':{'maximumAttempts':3},'initiator':2"),
         "Other", "there", 7 * USEC_PER_SEC, 3 * USEC_PER_SEC, 9 * USEC_PER_SEC, "5 5 * * *");
 }
+
+/* retries and schedules of a run */
+
+static int fail_run(struct core *f, const char *start, int64_t lived_us) {
+    Ws__StartWorkflowExecutionRequest *req =
+        message_of(&f->arena, &ws__start_workflow_execution_request__descriptor, start);
+    if (!req)
+        return ERR_NO_MEMORY;
+    f->start = *req;
+    int rc = core_begin_run(f);
+    if (rc < 0)
+        return rc;
+    f->ctx.namespace_name = "here";
+    f->ctx.origin = core_attributes(f, 1, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED);
+    if (!f->ctx.origin)
+        return ERR_NO_MEMORY;
+    core_advance(f, lived_us);
+    core_add_fail(f);
+    return core_complete(f);
+}
+
+#define START "'workflowId':'w','workflowType':{'name':'T'},'taskQueue':{'name':'q'}"
+
+TEST(chain_goes_on_after_a_failure) {
+    static const struct {
+        const char *start;
+        int64_t lived_us;
+        E__RetryState state;
+        bool goes_on;
+    } cases[] = {
+        {"{" START "}", 0, RETRY_STATE_RETRY_POLICY_NOT_SET, false},
+        {"{" START ",'retryPolicy':{}}", 0, RETRY_STATE_IN_PROGRESS, true},
+        {"{" START ",'retryPolicy':{'maximumAttempts':2}}", 0, RETRY_STATE_IN_PROGRESS, true},
+        {"{" START ",'retryPolicy':{'maximumAttempts':1}}", 0, RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED, false},
+        {"{" START ",'retryPolicy':{'nonRetryableErrorTypes':['Bad']}}", 0, RETRY_STATE_NON_RETRYABLE_FAILURE,
+         false},
+        {"{" START ",'retryPolicy':{},'workflowExecutionTimeout':'10s'}", 0, RETRY_STATE_IN_PROGRESS, true},
+        {"{" START ",'retryPolicy':{},'workflowExecutionTimeout':'10s'}", 9500000, RETRY_STATE_TIMEOUT,
+         false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(core_done) struct core f;
+        core_init(&f);
+        CHECK_INT(fail_run(&f, cases[i].start, cases[i].lived_us), 0);
+        const History__WorkflowExecutionFailedEventAttributes *a =
+            core_attributes(&f, 5, EVENT_TYPE_WORKFLOW_EXECUTION_FAILED);
+        REQUIRE(a);
+        CHECK_INT(a->retry_state, cases[i].state);
+        CHECK_INT(!strempty(a->new_execution_run_id), cases[i].goes_on);
+        CHECK_INT(f.s.next != NULL, cases[i].goes_on);
+    }
+}
+
+/* A schedule that cannot be read any more, as when its zone is gone, ends the chain. */
+TEST(chain_ends_with_its_schedule) {
+    cleanup(core_done) struct core f;
+    bool failed = false;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    REQUIRE(f.st);
+    pb_set_string(&f.st->cron_schedule, "CRON_TZ=Gone/Zone 0 * * * *", &failed);
+    REQUIRE(!failed);
+    core_add_complete(&f);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK(!f.s.next && f.st && strempty(f.st->new_run_id));
+}

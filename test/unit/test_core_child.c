@@ -216,3 +216,49 @@ TEST(child_ends_that_are_reapplied) {
         CHECK_STR(core_new(&f), "");
     }
 }
+
+/* A signal wakes no child before its parent knows that it has started. */
+TEST(child_that_is_held_is_not_woken) {
+    cleanup(core_done) struct core f;
+    static const struct run_birth held = {"11111111-1111-4111-8111-111111111111",
+                                          "22222222-2222-4222-8222-222222222222", "r", .is_held = true};
+    bool failed = false;
+    core_init(&f);
+    REQUIRE(!arena_failed(&f.arena));
+    f.st = pb_new(&state__execution__descriptor, &failed);
+    CHECK_INT(STEP(&f, run_start(&f.s, &held, &f.start)), 0);
+    REQUIRE(f.st);
+    CHECK(f.st->is_first_task_held);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    CHECK_STR(core_new(&f), "RUN_STARTED@1 RUN_SIGNALED@2");
+    CHECK_INT(STEP_VOID(&f, child_go(&f.s)), 0);
+    CHECK_STR(core_new(&f), "TASK_SCHEDULED@3");
+}
+
+/* What the base has started stays with it; what is only being started moves on. */
+TEST(child_that_is_starting_is_handed_over) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    command_add(&f, START(CHILD));
+    command_add(&f, START("'workflowId':'v','workflowType':{'name':'T'}"));
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_INT(STEP_VOID(&f, child_started(&f.s, 5, &birth)), 0);
+    CHECK_INT(STEP_VOID(&f, child_hand_over(&f.s)), 0);
+    REQUIRE(f.st && f.st->n_children == 1);
+    CHECK_STR(f.st->children[0]->workflow_id, "v");
+}
+
+/* Two children: the close of one leaves the other, and nothing is heard after the end. */
+TEST(child_that_closes_after_its_parent) {
+    Common__WorkflowExecution ex = COMMON__WORKFLOW_EXECUTION__INIT;
+    History__HistoryEvent close = HISTORY__HISTORY_EVENT__INIT;
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(begin(&f, PARENT_CLOSE_POLICY_ABANDON), 0); /* it is closed */
+    (void)core_new(&f);
+    close.event_type = EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED;
+    CHECK_INT(STEP_VOID(&f, child_closed(&f.s, 5, &ex, "here", "id", &close)), 0);
+    CHECK_STR(core_new(&f), "");
+    CHECK(f.st && f.st->n_children == 1);
+}

@@ -1,5 +1,5 @@
 /* Each command: the event that it makes, and every way in which it is refused. */
-#include "core_fixture.h"
+#include "command_text.h"
 
 /* Longer than any id may be. */
 static char *long_text(struct core *f) {
@@ -156,6 +156,14 @@ static Command__ModifyWorkflowPropertiesCommandAttributes *add_modify(struct cor
 static void upsert_nothing(struct core *f) {
     (void)add_upsert(f);
 }
+static void upsert_none(struct core *f) {
+    command_add(f, "{'commandType':'COMMAND_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES',"
+                   "'upsertWorkflowSearchAttributesCommandAttributes':{'searchAttributes':{}}}");
+}
+static void modify_none(struct core *f) {
+    command_add(f, "{'commandType':'COMMAND_TYPE_MODIFY_WORKFLOW_PROPERTIES',"
+                   "'modifyWorkflowPropertiesCommandAttributes':{'upsertedMemo':{}}}");
+}
 static void modify_nothing(struct core *f) {
     (void)add_modify(f);
 }
@@ -240,6 +248,10 @@ static const struct refusal {
      "Failure is not set on FailWorkflowExecutionCommand."},
     {upsert_nothing, BAD(BAD_SEARCH_ATTRIBUTES), "BadSearchAttributes",
      "SearchAttributes is not set on UpsertWorkflowSearchAttributesCommand."},
+    {upsert_none, BAD(BAD_SEARCH_ATTRIBUTES), "BadSearchAttributes",
+     "SearchAttributes is not set on UpsertWorkflowSearchAttributesCommand."},
+    {modify_none, BAD(BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES), "BadModifyWorkflowPropertiesAttributes",
+     "UpsertedMemo is not set on ModifyWorkflowPropertiesCommand."},
     {modify_nothing, BAD(BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES), "BadModifyWorkflowPropertiesAttributes",
      "UpsertedMemo is not set on ModifyWorkflowPropertiesCommand."},
     {schedule_nexus, BAD(FEATURE_DISABLED), "FeatureDisabled",
@@ -448,4 +460,30 @@ TEST(command_with_a_bad_priority_is_refused) {
     CHECK_INT(core_complete(&f), ERR_INVALID);
     CHECK_INT(f.s.task_failed_cause, WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES);
     CHECK_STR(f.err.text, "priority key can't be negative");
+}
+
+TEST(command_causes_have_names) {
+    static const struct {
+        E__WorkflowTaskFailedCause cause;
+        const char *name;
+    } causes[] = {
+#define CAUSE(name, text) {WORKFLOW_TASK_FAILED_CAUSE_##name, text},
+#include "core/causes.def"
+#undef CAUSE
+        {WORKFLOW_TASK_FAILED_CAUSE_UNSPECIFIED, "BadCommand"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(causes); i++)
+        CHECK_STR(command_cause_name(causes[i].cause), causes[i].name);
+}
+
+TEST(command_that_is_large_is_noticed) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    f.limits.values[SETTABLE_BLOB_BYTES_WARN] = 1;
+    command_add(&f, "{'commandType':'COMMAND_TYPE_RECORD_MARKER','recordMarkerCommandAttributes':"
+                    "{'markerName':'m','details':{'k':['v']}}}");
+    CHECK_INT(core_complete(&f), 0);
+    REQUIRE(f.s.notice_count == 1);
+    CHECK_STR(f.s.notices[0].what, "RecordMarkerCommandAttributes.Details");
 }

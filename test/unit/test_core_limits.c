@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "core/attach.h"
+#include "core/timer.h"
 #include "core_fixture.h"
 #include "message_text.h"
 
@@ -240,4 +241,23 @@ TEST(attach_has_limits) {
     }
     CHECK_INT(STEP(&f, attach_start(&f.s, req, "one more")), ERR_INVALID);
     CHECK(f.st && attach_find(f.st, "r1") && !attach_find(f.st, "one more"));
+}
+
+TEST(limit_of_pending_timers) {
+    cleanup(core_done) struct core f;
+    State__Timer other = STATE__TIMER__INIT;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    const Command__StartTimerCommandAttributes *in = core_add_timer(&f, "t", USEC_PER_SEC);
+    State__Timer **many = arena_array(&f.arena, State__Timer *, LIMIT_PENDING_TIMERS);
+    REQUIRE(in && many && core_begin(&f));
+    for (size_t i = 0; i < LIMIT_PENDING_TIMERS; i++)
+        many[i] = &other;
+    f.st->timers = many;
+    f.st->n_timers = LIMIT_PENDING_TIMERS;
+    CHECK_INT(timer_start(&f.s, 4, in), ERR_INVALID);
+    CHECK_STR(f.err.text, "Too many pending timers.");
+    f.st->timers = NULL;
+    f.st->n_timers = 0;
+    CHECK_INT(core_end(&f, ERR_INVALID), ERR_INVALID);
 }

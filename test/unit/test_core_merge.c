@@ -123,4 +123,7 @@ TEST(merge_of_priorities_goes_field_by_field) {
     CHECK_INT(p->priority_key, 5);
     CHECK_STR(p->fairness_key, "other");
     CHECK(p->fairness_weight > 2.5F);
+    own.fairness_weight = 1;
+    p = merge_priority(&room, &from, &own);
+    CHECK(p->fairness_weight < 1.5F);
 }

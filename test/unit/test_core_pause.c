@@ -216,3 +216,24 @@ TEST(pause_ends_with_the_time_of_the_run) {
     CHECK_INT(f.st->status, WORKFLOW_EXECUTION_STATUS_TIMED_OUT);
     CHECK_STR(shown(&f), "");
 }
+
+/* Names that JSON has to escape, and two types of which one is paused twice. */
+TEST(pause_shows_odd_names) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    f.start.workflow_id = core_text(&f, "a\\b\"c\n");
+    CHECK_INT(core_begin_run(&f), 0);
+    Command__ScheduleActivityTaskCommandAttributes *one = core_add_activity(&f, "1"), *two, *three;
+    two = core_add_activity(&f, "2");
+    three = core_add_activity(&f, "3");
+    REQUIRE(one && two && three);
+    two->activity_type->name = core_text(&f, "Other");
+    three->activity_type->name = core_text(&f, "Other");
+    CHECK_INT(core_complete(&f), 0);
+    static const struct activity_choice all = {.is_all = true};
+    static const struct activity_pause p = {.identity = "me", .reason = "", .request_id = "r"};
+    CHECK_INT(STEP(&f, activity_pause(&f.s, &all, &p)), 0);
+    CHECK_INT(STEP_VOID(&f, pause_begin(&f.s, f.now_us, "me", "", "r2")), 0);
+    CHECK_STR(shown(&f), "[\"Workflow:a\\\\b\\\"c\\u000a\",\"property:activityType=Act\","
+                         "\"property:activityType=Other\"]");
+}

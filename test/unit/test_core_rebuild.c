@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "core/activity_control.h"
 #include "core_fixture.h"
 #include "message_text.h"
 
@@ -183,4 +184,19 @@ TEST(rebuild_of_an_activity_without_timeouts) {
     const State__Activity *a = core_activity(&f, 2);
     REQUIRE(a);
     CHECK_INT(activity_due_us(a), CLOCK_NEVER);
+    static const struct activity_choice all = {.is_all = true};
+    const Activity__ActivityOptions *options =
+        message_of(&f.arena, &activity__activity_options__descriptor,
+                   "{'startToCloseTimeout':'5s','retryPolicy':{'maximumAttempts':2}}");
+    const Google__Protobuf__FieldMask *mask = message_of(&f.arena, &google__protobuf__field_mask__descriptor,
+                                                         "'startToCloseTimeout,retryPolicy.maximumAttempts'");
+    REQUIRE(options && mask);
+    CHECK_INT(STEP(&f, activity_update_options(&f.s, &all, options, mask)), 0);
+    a = core_activity(&f, 2);
+    REQUIRE(a && a->retry_policy);
+    CHECK_INT(a->retry_policy->maximum_attempts, 2);
+    CHECK_INT(STEP(&f, activity_restore_options(&f.s, &all)), 0); /* to no policy: the default */
+    a = core_activity(&f, 2);
+    REQUIRE(a && a->retry_policy);
+    CHECK_INT(a->retry_policy->maximum_attempts, 0);
 }

@@ -1,5 +1,6 @@
 /* Starting a run: its first events, the rules of the request, timeouts, delay, and ids that are taken. */
 #include "core_fixture.h"
+#include "message_text.h"
 
 #include "core/validate.h"
 
@@ -250,4 +251,41 @@ TEST(start_with_the_same_request_id_is_the_same_start) {
     CHECK_INT(run_judge_start(&f.start, "start-request", f.st, &f.err), START_SAME);
     f.st->status = WORKFLOW_EXECUTION_STATUS_COMPLETED;
     CHECK_INT(run_judge_start(&f.start, "start-request", f.st, &f.err), START_SAME);
+}
+
+/* A chain cannot gather more callbacks than a run may have, nor a signal come with its start when none may.
+ */
+TEST(start_that_takes_over_too_much) {
+    cleanup(core_done) struct core f;
+    static const struct run_birth birth = {"11111111-1111-4111-8111-111111111111",
+                                           "22222222-2222-4222-8222-222222222222", "r"};
+    bool failed = false;
+    core_init(&f);
+    Ws__StartWorkflowExecutionRequest *req =
+        message_of(&f.arena, &ws__start_workflow_execution_request__descriptor,
+                   "{'workflowId':'w','workflowType':{'name':'T'},'taskQueue':{'name':'q'},"
+                   "'completionCallbacks':[{'nexus':{'url':'http://a'}},{'nexus':{'url':'http://b'}}]}");
+    REQUIRE(req);
+    f.limits.values[SETTABLE_CALLBACKS] = 1;
+    f.st = pb_new(&state__execution__descriptor, &failed);
+    CHECK_INT(STEP(&f, run_start(&f.s, &birth, req)), ERR_INVALID);
+    CHECK(!f.st);
+    run_name_in_error(NULL, NULL); /* whoever wants no error gets none */
+}
+
+/* The signal of a start may be refused, and then there is no run. */
+TEST(start_whose_signal_is_refused) {
+    cleanup(core_done) struct core f;
+    Ws__SignalWorkflowExecutionRequest signal = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
+    bool failed = false;
+    core_init(&f);
+    signal.signal_name = core_text(&f, "s");
+    signal.input = core_payloads(&f, "input");
+    REQUIRE(!arena_failed(&f.arena));
+    struct run_birth birth = {"11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222",
+                              "r", .signal = &signal};
+    f.limits.values[SETTABLE_BLOB_BYTES] = 1;
+    f.st = pb_new(&state__execution__descriptor, &failed);
+    CHECK_INT(STEP(&f, run_start(&f.s, &birth, &f.start)), ERR_INVALID);
+    CHECK(!f.st);
 }

@@ -467,3 +467,37 @@ TEST(task_suggests_continue_as_new_for_large_histories) {
             CHECK_INT(a->suggest_continue_as_new_reasons[0], cases[i].first_reason);
     }
 }
+
+TEST(task_that_nobody_has_is_not_given_back) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(STEP_VOID(&f, task_give_back(&f.s, 2, 0)), 0);
+    CHECK_STR(core_effects(&f), "");
+}
+
+/* Sticky work that is offered again stays where it is, as long as there is such a queue. */
+TEST(task_is_offered_again_in_its_queue) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    core_set_sticky(&f, "sticky", USEC_PER_SEC);
+    f.completion.force_create_new_workflow_task = true;
+    CHECK_INT(core_complete(&f), 0);
+    REQUIRE(f.st && f.st->task && f.st->task->is_sticky);
+    CHECK_INT(STEP_VOID(&f, task_offer_again(&f.s)), 0);
+    CHECK(f.st && f.st->task && f.st->task->is_sticky);
+}
+
+TEST(task_failure_that_is_large_is_cut) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    f.limits.values[SETTABLE_BLOB_BYTES] = 1;
+    CHECK_INT(STEP(&f, task_report_failed(&f.s, WORKFLOW_TASK_FAILED_CAUSE_UNSPECIFIED,
+                                          core_failure(&f, "Large"), "worker")),
+              0);
+    const History__WorkflowTaskFailedEventAttributes *a =
+        core_attributes(&f, 4, EVENT_TYPE_WORKFLOW_TASK_FAILED);
+    CHECK(a && a->failure);
+}

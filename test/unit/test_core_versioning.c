@@ -444,6 +444,7 @@ TEST(versioning_is_rebuilt_from_events) {
     bool changed = false;
     core_init(&f);
     core_init(&g);
+    f.start.versioning_override = pin_to(&f, one);
     CHECK_INT(core_start(&f), 0);
     CHECK_INT(turn(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
     CHECK_INT(update(&f, pin_to(&f, two), "versioning_override", &changed), 0);

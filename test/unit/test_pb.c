@@ -1,6 +1,8 @@
 /* Trees on the heap: strings, messages and arrays that can be changed, and freed after any failure. */
 #include "core/pb.h"
 
+#include "base/mem.h"
+
 #include "harness.h"
 #include "state.pb-c.h"
 #include "wire/guard.h"
@@ -166,12 +168,19 @@ TEST(timestamps_are_floored_and_capped) {
     t.seconds = -1;
     t.nanos = 999999999;
     CHECK_INT(pb_timestamp_us(&t), -1);
+    t.seconds = INT64_MIN;
+    CHECK_INT(pb_timestamp_us(&t), INT64_MIN);
     t.seconds = INT64_MAX;
     CHECK_INT(pb_timestamp_us(&t), CLOCK_NEVER);
     CHECK(!pb_timestamp_valid(&t) && pb_timestamp_valid(NULL));
     t.seconds = INT64_C(253402300799); /* the last second of the year 9999 */
     CHECK(pb_timestamp_valid(&t));
     t.nanos = -1;
+    CHECK(!pb_timestamp_valid(&t));
+    t.nanos = 1000000000;
+    CHECK(!pb_timestamp_valid(&t));
+    t.nanos = 0;
+    t.seconds = INT64_C(-62135596801); /* the last second before the year 1 */
     CHECK(!pb_timestamp_valid(&t));
     t = pb_timestamp(-1);
     CHECK(t.seconds == -1 && t.nanos == 999999000 && pb_timestamp_us(&t) == -1);
@@ -185,4 +194,18 @@ TEST(bytes_are_replaced) {
     CHECK_SLICE(pb_bytes(&field), STR("three"));
     pb_set_bytes(&field, STR(""), &failed);
     CHECK(field.len == 0 && !field.data);
+}
+
+TEST(strings_are_removed) {
+    char **list = NULL;
+    size_t n = 0;
+    bool failed = false;
+    pb_append_string(&n, &list, "", &failed);
+    pb_append_string(&n, &list, "two", &failed);
+    if (!failed)
+        pb_remove_string(&n, list, 0);
+    CHECK_STR(failed ? "two" : list[0], "two");
+    while (n)
+        pb_remove_string(&n, list, n - 1);
+    mem_free(list);
 }

@@ -49,6 +49,7 @@ TEST(retry_backoff_grows_to_the_maximum) {
         {SEC, 2, 100 * SEC, 8, 100 * SEC},
         {SEC, 2, 100 * SEC, 1000, 100 * SEC},
         {SEC, 1, 100 * SEC, INT32_MAX, SEC},
+        {SEC, 1, SEC, 2, SEC},
         {1000, 1.5, SEC, 3, 2250},
         {SEC, 10, CLOCK_NEVER, 100, CLOCK_NEVER},
         {SEC, 3, 2 * SEC, 2, 2 * SEC},

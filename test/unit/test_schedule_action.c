@@ -2,6 +2,7 @@
 #include "schedule_fixture.h"
 
 #include "core/letter.h"
+#include "message_text.h"
 
 /* the order */
 
@@ -361,4 +362,56 @@ TEST(recent_actions_are_all_that_run_and_the_last_ten) {
           streq(e->info->recent_actions[4]->start_workflow_result->workflow_id, "wf-2022-06-01T01:30:00Z"));
     CHECK_STR(e ? e->schedule_id : "", "myschedule");
     CHECK_STR(e ? e->info->workflow_type->name : "", "Type");
+}
+
+/* The two attributes are the schedule's to say; the action's others go along. */
+TEST(the_order_keeps_the_attributes_of_the_action) {
+    cleanup(sched_done) struct sched f;
+    struct action_order order;
+    sched_init(&f);
+    f.create.schedule_id = core_text(&f.c, "a\\b\n");
+    f.schedule->action->start_workflow->search_attributes =
+        message_of(&f.c.arena, &common__search_attributes__descriptor,
+                   "{'indexedFields':{'BatcherUser':'me','TemporalScheduledById':'somebody',"
+                   "'TemporalScheduledStartTime':'2020-01-01T00:00:00Z','BatcherNamespace':'n'}}");
+    const Common__SearchAttributes *own = f.schedule->action->start_workflow->search_attributes;
+    REQUIRE(own);
+    own->indexed_fields[3]->value = NULL; /* removes what is not there */
+    create_held(&f);
+    if (!order_first(&f, &order))
+        return;
+    const Common__SearchAttributes *a = order.request->search_attributes;
+    CHECK_INT(a->n_indexed_fields, 4);
+    CHECK_SLICE(attribute_value(a, "BatcherUser"), STR("\"me\""));
+    CHECK_SLICE(attribute_value(a, "TemporalScheduledById"), STR("\"a\\\\b\\u000a\""));
+    CHECK_SLICE(attribute_value(a, "TemporalScheduledStartTime"), STR("\"2022-06-01T00:05:00Z\""));
+}
+
+/* A letter that was delivered before has nothing to order. */
+TEST(an_action_that_has_started_is_not_ordered_again) {
+    cleanup(sched_done) struct sched f;
+    struct action_order order;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:05");
+    REQUIRE(f.c.st && sched_state(&f)->n_starts == 1);
+    CHECK_INT(schedule_order(f.c.st, sched_state(&f)->starts[0]->id, "default", (struct wall){f.c.now_us},
+                             &f.c.arena, &order),
+              ERR_NOT_FOUND);
+}
+
+/* A failure that says nothing pauses too; a close without a time has one all the same. */
+TEST(an_end_that_says_little) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->pause_on_failure = true;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:05");
+    REQUIRE(f.c.st && sched_state(&f)->n_starts == 1);
+    struct action_end end = {.status = STATUS(FAILED), .workflow_id = "wf", .first_run_id = "r"};
+    CHECK_INT(SCHED(&f, (schedule_action_closed(&f.c.s, sched_state(&f)->starts[0]->id, &end), 0)), 0);
+    REQUIRE(f.c.st);
+    CHECK(sched_state(&f)->schedule->state->paused);
+    CHECK_STR(sched_state(&f)->schedule->state->notes, "paused due to workflow failure: wf: ");
+    CHECK_INT(sched_state(&f)->starts[0]->close_us, 1);
 }

@@ -125,6 +125,34 @@ TEST(a_late_pusher_makes_room_for_itself) {
     CHECK_STR(sched_begun(&f), "00:20");
 }
 
+TEST(a_late_pusher_that_terminates_makes_room_too) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.holds_letters = true; /* what is being started cannot be terminated yet */
+    f.schedule->policies->overlap_policy = POLICY(TERMINATE_OTHER);
+    sched_every(&f, f.schedule, "1s");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:20");
+    CHECK_INT(sched_state(&f)->buffer_dropped, 0);
+    f.holds_letters = false;
+    sched_deliver(&f);
+    CHECK_STR(sched_begun(&f), "00:00:01@00:20 00:20");
+}
+
+/* Triggers wait as others do, and push nobody out. */
+TEST(triggers_that_wait_have_their_limit) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(CANCEL_OTHER);
+    CHECK_INT(sched_create(&f), 0);
+    for (int i = 0; i <= LIMIT_SCHEDULE_BUFFER; i++)
+        CHECK_INT(sched_trigger(&f, POLICY(BUFFER_ALL)), 0);
+    CHECK_INT(sched_trigger(&f, POLICY(BUFFER_ALL)), ERR_FULL);
+    CHECK_STR(f.c.err.text, "1000 starts of this schedule are waiting already");
+    sched_go(&f, "00:05");
+    CHECK_INT(sched_state(&f)->buffer_dropped, 1);
+}
+
 TEST(a_huge_backfill_goes_on_as_starts_drain) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);
@@ -147,6 +175,10 @@ TEST(a_huge_backfill_leaves_room_for_the_schedule) {
         *(sched_state(&f)->starts[i]->is_manual ? &manual : &automatic) += 1;
     CHECK_INT(manual, LIMIT_SCHEDULE_BUFFER / 2 + 1); /* and the one that runs */
     CHECK_INT(automatic, 1);
+    const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
+    const Rondo__BackfillInfo *b = info && info->n_backfills ? info->backfills[0] : NULL;
+    int64_t progress_us = b ? pb_timestamp_us(b->progress_time) : 0;
+    CHECK_INT(progress_us, sched_us("-4d 00:00") + LIMIT_SCHEDULE_BUFFER / 2 * 300 * USEC_PER_SEC);
     CHECK(run_due_us(f.c.st) >= sched_us("00:10")); /* nobody spins meanwhile */
 }
 
@@ -193,4 +225,163 @@ TEST(a_hundred_requests_are_known_again) {
     CHECK_INT(sched_state(&f)->n_requests, LIMIT_SCHEDULE_REQUESTS);
     CHECK(!schedule_request_find(f.c.st, "patch-0"));
     CHECK(schedule_request_find(f.c.st, "patch-1") && schedule_request_find(f.c.st, "patch-100"));
+}
+
+/* Triggers that may all run at once hold nobody else up while their letters are on the way. */
+TEST(a_flood_of_triggers_does_not_hold_up_the_schedule) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    for (int i = 0; i < 2 * LIMIT_SCHEDULE_STARTING; i++)
+        CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
+    sched_go(&f, "00:05");
+    CHECK_INT(sched_state(&f)->high_water_us, sched_us("00:05"));
+    f.holds_letters = false;
+    sched_deliver(&f);
+    CHECK_INT(f.run_count, 2 * LIMIT_SCHEDULE_STARTING + 1);
+}
+
+/* Starts that are there already, without the time that it takes to gather them. */
+static void add_starts(struct sched *f, size_t count, State__Start sample) {
+    State__Schedule *sch = f->c.st->schedule;
+    bool failed = false;
+    for (size_t i = 0; i < count; i++) {
+        State__Start *start = pb_new(&state__start__descriptor, &failed);
+        ensure(start);
+        start->id = ++sch->next_start_id;
+        start->ledger_id = ++sch->next_ledger_id;
+        start->phase = sample.phase;
+        start->is_manual = sample.is_manual;
+        start->overlap_policy = sample.overlap_policy;
+        start->start_us = sample.phase == PHASE_STARTED;
+        pb_append_message(&sch->n_starts, &sch->starts, start, &failed);
+    }
+    ensure(!failed);
+}
+
+TEST(too_many_runs_at_a_time) {
+    cleanup(sched_done) struct sched f;
+    State__Start running = STATE__START__INIT;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    running.phase = PHASE_STARTED;
+    running.overlap_policy = POLICY(ALLOW_ALL);
+    add_starts(&f, LIMIT_SCHEDULE_RUNNING, running);
+    sched_go(&f, "00:05");
+    CHECK_INT(f.run_count, 0);
+    CHECK_INT(sched_state(&f)->buffer_dropped, 1);
+    const Rondo__LedgerEntry *last = f.ledger_count ? f.ledger[f.ledger_count - 1] : NULL;
+    REQUIRE(last);
+    CHECK_INT(last->fate, LEDGER_FATE_BUFFER_FULL);
+    CHECK_STR(last->reason, "too many of its actions are running");
+}
+
+TEST(too_many_triggers_wait) {
+    cleanup(sched_done) struct sched f;
+    State__Start waiting = STATE__START__INIT;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(BUFFER_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_trigger(&f, POLICY(BUFFER_ALL)), 0); /* runs */
+    waiting.phase = PHASE_DEFERRED;
+    waiting.overlap_policy = POLICY(BUFFER_ALL);
+    waiting.is_manual = true;
+    add_starts(&f, LIMIT_SCHEDULE_BUFFER, waiting);
+    CHECK_INT(sched_trigger(&f, POLICY(BUFFER_ALL)), ERR_FULL);
+    CHECK_STR(f.c.err.text, "1000 starts of this schedule are waiting already");
+}
+
+/* Those that push others give way to newer ones; what people asked for does not. */
+TEST(a_full_buffer_and_those_who_push) {
+    static const E__ScheduleOverlapPolicy policies[] = {POLICY(CANCEL_OTHER), POLICY(TERMINATE_OTHER)};
+    for (size_t i = 0; i < ARRAY_LEN(policies); i++) {
+        for (int has_pusher = 0; has_pusher < 2; has_pusher++) {
+            cleanup(sched_done) struct sched f;
+            State__Start waiting = STATE__START__INIT;
+            sched_init(&f);
+            f.holds_letters = true;
+            f.schedule->policies->overlap_policy = policies[i];
+            CHECK_INT(sched_create(&f), 0);
+            CHECK_INT(sched_trigger(&f, POLICY(SKIP)), 0); /* on its way, so others wait */
+            waiting.phase = PHASE_DEFERRED;
+            waiting.overlap_policy = POLICY(BUFFER_ALL);
+            waiting.is_manual = true;
+            add_starts(&f, LIMIT_SCHEDULE_BUFFER - 1, waiting);
+            waiting.is_manual = false; /* of an earlier policy, or one that pushes */
+            waiting.overlap_policy = has_pusher ? (int32_t)policies[i] : POLICY(BUFFER_ALL);
+            add_starts(&f, 1, waiting);
+            sched_jump(&f, "00:05");
+            CHECK_INT(sched_tick(&f), 0);
+            CHECK_INT(sched_state(&f)->buffer_dropped, has_pusher ? 0 : 1);
+        }
+    }
+}
+
+/* What people may all run at once holds nobody else up. */
+TEST(a_flood_of_another_policy) {
+    cleanup(sched_done) struct sched f;
+    State__Start waiting = STATE__START__INIT;
+    sched_init(&f);
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    waiting.overlap_policy = POLICY(ALLOW_ALL);
+    waiting.is_manual = true;
+    add_starts(&f, 2 * LIMIT_SCHEDULE_STARTING, waiting);
+    sched_jump(&f, "00:11");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK_INT(sched_state(&f)->high_water_us, sched_us("00:10"));
+}
+
+/* A pause ends only when everything that it covers was looked at. */
+TEST(a_pause_that_covers_more_than_a_step) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1s");
+    Google__Protobuf__Timestamp until = pb_timestamp(sched_us("1d 00:00"));
+    f.schedule->extras->pause_until = &until;
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "1d 00:00:10");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK(sched_state(&f)->schedule->state->paused);
+    while (sched_state(&f)->high_water_us < sched_us("1d 00:00"))
+        CHECK_INT(sched_tick(&f), 0);
+    CHECK(!sched_state(&f)->schedule->state->paused);
+    CHECK_INT(f.run_count > 0, 1);
+}
+
+TEST(a_backfill_that_has_no_room_is_at_its_start) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_backfill(&f, "-4d 00:00", "-1d 23:55", POLICY(BUFFER_ALL)), 0);
+    CHECK_INT(sched_backfill(&f, "-9d 00:00", "-8d 00:00", POLICY(BUFFER_ALL)), 0);
+    const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
+    const Rondo__BackfillInfo *b = info && info->n_backfills == 2 ? info->backfills[1] : NULL;
+    CHECK(b && b->considered == 0 && pb_timestamp_us(b->progress_time) == sched_us("-9d 00:00"));
+}
+
+TEST(matching_times_of_a_hopeless_spec_are_refused) {
+    cleanup(sched_done) struct sched f;
+    Ws__ListScheduleMatchingTimesRequest req = WS__LIST_SCHEDULE_MATCHING_TIMES_REQUEST__INIT;
+    Ws__ListScheduleMatchingTimesResponse *r = NULL;
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("00:00")),
+                                end = pb_timestamp(sched_us("9d 00:00"));
+    Schedule__CalendarSpec even = SCHEDULE__CALENDAR_SPEC__INIT, odd = even, *excludes[] = {&even, &odd};
+    sched_init(&f);
+    even.second = core_text(&f.c, "*/2");
+    odd.second = core_text(&f.c, "1/2");
+    even.minute = odd.minute = even.hour = odd.hour = core_text(&f.c, "*");
+    sched_cron(&f, f.schedule, "* * * * * * *");
+    f.schedule->spec->exclude_calendar = excludes;
+    f.schedule->spec->n_exclude_calendar = 2;
+    CHECK_INT(sched_create(&f), 0);
+    req.start_time = &start;
+    req.end_time = &end;
+    if (f.c.st)
+        CHECK_INT(schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err),
+                  ERR_INVALID);
+    CHECK_STR(f.c.err.text, "too many times of this schedule are excluded");
 }

@@ -1,4 +1,5 @@
 /* A schedule from its creation to its end. */
+#include "message_text.h"
 #include "schedule_fixture.h"
 
 TEST(acts_at_its_times) {
@@ -677,6 +678,46 @@ TEST(an_update_keeps_replaces_or_clears_the_memo) {
     CHECK(!f.c.st || !f.c.st->memo || f.c.st->memo->n_fields == 0);
 }
 
+static Common__SearchAttributes *attributes_of(struct sched *f, const char *key) {
+    Common__SearchAttributes *out = pb_arena_new(&common__search_attributes__descriptor, &f->c.arena);
+    Common__SearchAttributes__IndexedFieldsEntry *e =
+        pb_arena_new(&common__search_attributes__indexed_fields_entry__descriptor, &f->c.arena);
+    Common__SearchAttributes__IndexedFieldsEntry **list =
+        arena_array(&f->c.arena, Common__SearchAttributes__IndexedFieldsEntry *, 1);
+    if (!out || !e || !list)
+        return NULL;
+    e->key = core_text(&f->c, key);
+    e->value = core_payload(&f->c, "json/plain", "\"x\"");
+    list[0] = e;
+    out->indexed_fields = list;
+    out->n_indexed_fields = 1;
+    return out;
+}
+
+static const char *first_attribute(const struct sched *f) {
+    const Common__SearchAttributes *a = f->c.st ? f->c.st->search_attributes : NULL;
+    return a && a->n_indexed_fields == 1 ? a->indexed_fields[0]->key : "";
+}
+
+TEST(an_update_keeps_or_replaces_the_search_attributes) {
+    cleanup(sched_done) struct sched f;
+    Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
+    sched_init(&f);
+    f.create.search_attributes = attributes_of(&f, "Old");
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_STR(first_attribute(&f), "Old");
+    req.schedule = sched_new(&f);
+    if (!req.schedule)
+        return;
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    CHECK_STR(first_attribute(&f), "Old");
+    req.search_attributes = attributes_of(&f, "New");
+    if (!req.search_attributes)
+        return;
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    CHECK_STR(first_attribute(&f), "New");
+}
+
 TEST(deleting_it_takes_its_letters_back) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);
@@ -723,4 +764,155 @@ TEST(a_start_that_the_end_overtook_is_told_of_later) {
                              .close_us = sched_us("00:06")};
     CHECK_INT(SCHED(&f, (schedule_action_closed(&f.c.s, 1, &end), 0)), 0);
     CHECK_STR(sched_ledger(&f), "00:05 STARTED/COMPLETED");
+}
+
+/* Two reasons to be excluded, side by side, are two rows. */
+TEST(excluded_times_say_by_what) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    Rondo__HolidayCalendar holidays = RONDO__HOLIDAY_CALENDAR__INIT, *calendars[] = {&holidays};
+    char *dates[] = {core_text(&f.c, "2022-06-02")}, *names[] = {core_text(&f.c, "h")};
+    REQUIRE(dates[0] && names[0]);
+    holidays.name = names[0];
+    holidays.dates = dates;
+    holidays.n_dates = 1;
+    f.space.holiday_calendars = calendars;
+    f.space.n_holiday_calendars = 1;
+    f.schedule->extras->holiday_calendars = names;
+    f.schedule->extras->n_holiday_calendars = 1;
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1h");
+    sched_exclude(&f, f.schedule, "22-23");
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "1d 01:30");
+    CHECK_INT(sched_tick(&f), 0);
+    const Rondo__LedgerEntry *spec = NULL, *holiday = NULL;
+    for (size_t i = 0; i < f.ledger_count; i++) {
+        if (!f.ledger[i] || f.ledger[i]->fate != LEDGER_FATE_EXCLUDED)
+            continue;
+        if (streq(f.ledger[i]->reason, "the spec excludes it"))
+            spec = f.ledger[i];
+        else
+            holiday = f.ledger[i];
+    }
+    REQUIRE(spec && holiday);
+    CHECK_STR(holiday->reason, "a holiday calendar excludes it: \"h\"");
+}
+
+/* Nothing follows the end of the spec, excluded or not. */
+TEST(excluded_times_end_with_the_spec) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    Google__Protobuf__Timestamp end = pb_timestamp(sched_us("02:00"));
+    f.schedule->spec->end_time = &end;
+    sched_every(&f, f.schedule, "1h");
+    sched_exclude(&f, f.schedule, "1");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "03:00");
+    CHECK_STR(sched_ledger(&f), "01:00 EXCLUDED, 02:00 STARTED/COMPLETED");
+    CHECK(!f.c.st || !sched_state(&f)->generate_us);
+    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0); /* there is nothing to look at */
+    CHECK(!f.c.st || !sched_state(&f)->generate_us);
+}
+
+/* A holiday calendar changes while times are due, or after the last action: nothing is lost by it. */
+TEST(a_refresh_does_what_is_due) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
+    sched_limit(f.schedule, 2);
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:11");
+    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
+    CHECK_STR(sched_begun(&f), "00:05@00:11 00:10@00:11");
+    sched_jump(&f, "00:16");
+    CHECK_INT(sched_tick(&f), 0);
+    sched_jump(&f, "00:21");
+    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
+    CHECK_STR(sched_ledger(&f), "00:05 STARTED/COMPLETED, 00:10 STARTED/COMPLETED, 00:15 EXHAUSTED, "
+                                "00:20 EXHAUSTED");
+}
+
+TEST(a_schedule_has_attributes) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.create.search_attributes = message_of(&f.c.arena, &common__search_attributes__descriptor,
+                                            "{'indexedFields':{'BatcherUser':'me'}}");
+    CHECK_INT(sched_create(&f), 0);
+    REQUIRE(f.c.st && f.c.st->search_attributes);
+    CHECK_INT(f.c.st->search_attributes->n_indexed_fields, 1);
+    Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
+    req.schedule = f.schedule;
+    req.search_attributes = message_of(&f.c.arena, &common__search_attributes__descriptor,
+                                       "{'indexedFields':{'BatcherNamespace':'n','BuildIds':['b']}}");
+    REQUIRE(req.search_attributes);
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    REQUIRE(f.c.st && f.c.st->search_attributes);
+    CHECK_INT(f.c.st->search_attributes->n_indexed_fields, 2);
+}
+
+/* An update of a schedule whose zone is gone, and one to a zone that is gone at once. */
+TEST(an_update_mends_what_cannot_be_read) {
+    cleanup(sched_done) struct sched f;
+    bool failed = false;
+    sched_init(&f);
+    f.closes_at_once = true;
+    CHECK_INT(sched_create(&f), 0);
+    REQUIRE(f.c.st);
+    pb_set_string(&f.c.st->schedule->schedule->spec->timezone_name, "Gone/Zone", &failed);
+    Schedule__Schedule *whole = sched_new(&f);
+    sched_every(&f, whole, "5m");
+    CHECK_INT(sched_update(&f, whole), 0);
+    CHECK_STR(sched_begun(&f), "");
+    sched_go(&f, "00:05");
+    CHECK_STR(sched_begun(&f), "00:05");
+    Schedule__Schedule *gone = sched_new(&f);
+    REQUIRE(f.c.st && gone);
+    sched_every(&f, gone, "5m");
+    gone->spec->timezone_name = core_text(&f.c, "Gone/Zone");
+    Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
+    req.schedule = gone; /* not prepared, so nobody has noticed */
+    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
+    CHECK(!f.c.st || !strempty(sched_state(&f)->invalid_error));
+    CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(ALLOW_ALL)), 0);
+    CHECK(!f.c.st || sched_state(&f)->n_backfills == 1); /* waits until it can be read again */
+}
+
+/* Whoever triggered it may ask what came of it while that is being decided. */
+TEST(a_trigger_is_being_decided) {
+    cleanup(sched_done) struct sched f;
+    Schedule__SchedulePatch patch = SCHEDULE__SCHEDULE_PATCH__INIT;
+    Schedule__TriggerImmediatelyRequest trigger = SCHEDULE__TRIGGER_IMMEDIATELY_REQUEST__INIT;
+    sched_init(&f);
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_patch(&f, &patch, "nothing"), 0);
+    patch.trigger_immediately = &trigger;
+    CHECK_INT(sched_patch(&f, &patch, "trigger"), 0);
+    REQUIRE(f.c.st);
+    const State__ScheduleRequest *nothing = schedule_request_find(f.c.st, "nothing");
+    const State__ScheduleRequest *asked = schedule_request_find(f.c.st, "trigger");
+    REQUIRE(nothing && asked);
+    CHECK(!schedule_is_deciding(f.c.st, nothing));
+    CHECK(schedule_is_deciding(f.c.st, asked)); /* its letter is on the way */
+    f.c.st->schedule->starts[0]->phase = PHASE_PENDING;
+    CHECK(!schedule_is_deciding(f.c.st, asked)); /* it is tried again: that may take long */
+    f.c.st->schedule->starts[0]->attempt = 0;
+    CHECK(schedule_is_deciding(f.c.st, asked));
+}
+
+/* It is not kept for a backfill's sake only when there is none. */
+TEST(a_backfill_keeps_it_alive) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->spec->n_cron_string = 0;
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    Schedule__Schedule *whole = sched_new(&f);
+    sched_every(&f, whole, "5m");
+    CHECK_INT(sched_update(&f, whole), 0);
+    CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(BUFFER_ALL)), 0);
+    CHECK(!f.c.st || !sched_state(&f)->idle_close_us);
 }

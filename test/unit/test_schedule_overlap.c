@@ -258,3 +258,62 @@ TEST(an_update_of_the_policy_reaches_what_waits) {
     CHECK_STR(sched_ledger(&f),
               "00:05 STARTED/RUNNING, 00:10 OVERLAP_SKIPPED, 00:15 OVERLAP_SKIPPED, 00:05 WAITING");
 }
+
+/* What allows all has nobody in its way, and no newer one takes its place while it is tried again. */
+TEST(what_allows_all_is_tried_again_beside_others) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(CANCEL_OTHER);
+    f.refusal = (struct action_outcome){.error = "busy", .is_retryable = true};
+    CHECK_INT(sched_create(&f), 0);
+    f.refusals_left = 1;
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
+    f.c.now_us += 1;
+    CHECK_INT(sched_trigger(&f, POLICY(CANCEL_OTHER)), 0);
+    sched_go(&f, "00:01");
+    CHECK_INT(f.run_count, 2);
+    CHECK_INT(sched_open_count(&f), 2);
+}
+
+/* The last action is used up while it is tried again: it is still its turn. */
+TEST(the_last_action_is_tried_again) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    sched_limit(f.schedule, 1);
+    f.refusal = (struct action_outcome){.error = "busy", .is_retryable = true};
+    f.refusals_left = 2;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:06");
+    CHECK_STR(sched_begun(&f), "00:05@00:05:03");
+}
+
+/* Two are due at once and one may act: the other waits for its turn, and then there is none. */
+TEST(a_row_that_is_written_twice_in_a_step) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(BUFFER_ALL);
+    sched_limit(f.schedule, 1);
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:11");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK_STR(sched_ledger(&f), "00:05 STARTED/RUNNING, 00:10 EXHAUSTED");
+}
+
+/* An update reaches what waits, not what is tried again: its turn has come. */
+TEST(an_update_of_the_policy_leaves_what_is_tried_again) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.refusal = (struct action_outcome){.error = "busy", .is_retryable = true};
+    f.refusals_left = 1;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:05");
+    Schedule__Schedule *changed = sched_new(&f);
+    sched_every(&f, changed, "5m");
+    if (changed)
+        changed->policies->overlap_policy = POLICY(ALLOW_ALL);
+    CHECK_INT(sched_update(&f, changed), 0);
+    REQUIRE(f.c.st && sched_state(&f)->n_starts == 1);
+    CHECK_INT(sched_state(&f)->starts[0]->overlap_policy, POLICY(SKIP));
+    sched_go(&f, "00:06");
+    CHECK_STR(sched_begun(&f), "00:05@00:05:01");
+}

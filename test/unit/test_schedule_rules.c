@@ -62,6 +62,14 @@ TEST(schedules_that_are_refused) {
         {"{" ACTION ",'spec':{'jitter':'-1s','interval':[{'interval':'5s'}]}}", ""}, /* it is none */
         {"{" ACTION ",'spec':{'interval':[{'interval':'-5s'}],'cronString':['* * * * *']}}",
          "Invalid schedule spec: interval is not a valid duration"},
+        /* whatever else there is, the first mistake is told */
+        {"{" ACTION ",'spec':{'calendar':[{'hour':'24'},{}],'interval':[{'interval':'5s'}]}}",
+         "Invalid schedule spec: invalid calendar spec: Hour is not in range [0-23] (column 1: \"24\")"},
+        {"{" ACTION
+         ",'spec':{'excludeStructuredCalendar':[{'dayOfMonth':[{'start':32}]},{}],'excludeCalendar':[{}]}}",
+         "Invalid schedule spec: invalid calendar spec: DayOfMonth Start 32 is not in range [1-31]"},
+        {"{" ACTION ",'spec':{'excludeCalendar':[{'hour':'24'},{}]}}",
+         "Invalid schedule spec: invalid calendar spec: Hour is not in range [0-23] (column 1: \"24\")"},
     };
     check(prepare, lines, ARRAY_LEN(lines));
 }

@@ -229,6 +229,48 @@ TEST(holidays_are_whole_days) {
     CHECK(!f.c.st || strncmp(sched_future(&f), "3d 18:00 4d 06:00", 17) == 0);
 }
 
+/* Nobody wakes for what is excluded, so a calendar may change before its last times were looked at. */
+TEST(a_holiday_that_is_taken_back_was_one_until_then) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    Rondo__HolidayCalendar *days = holidays(&f, "de");
+    char *dates[] = {core_text(&f.c, "2022-06-02")}, *names[] = {core_text(&f.c, "de")};
+    if (!days || arena_failed(&f.c.arena))
+        return;
+    days->dates = dates;
+    days->n_dates = 1;
+    set_holidays(&f, &days, 1, names, 1);
+    sched_every(&f, f.schedule, "10m");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "23:55");
+    size_t before = f.ledger_count;
+    sched_go(&f, "1d 00:35"); /* it has looked at 00:00, and would look again at 01:00 */
+    days->n_dates = 0;
+    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
+    CHECK_STR(f.ledger_count > before + 1 ? f.ledger[before + 1]->reason : "",
+              "a holiday calendar excluded it at that time");
+    sched_go(&f, "1d 00:41");
+    const Rondo__LedgerEntry *last = f.ledger_count ? f.ledger[f.ledger_count - 1] : NULL;
+    CHECK(last && last->fate == LEDGER_FATE_STARTED &&
+          last->nominal_time->seconds == SCHED_T0_S + 86400 + 2400);
+    sched_jump(&f, "1d 00:55"); /* two times are due when the calendar changes again */
+    days->n_dates = 1;
+    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
+    last = f.ledger_count ? f.ledger[f.ledger_count - 1] : NULL;
+    CHECK(last && last->fate == LEDGER_FATE_EXCLUDED);
+    CHECK_STR(last ? last->reason : "", "a holiday calendar excludes it: \"de\"");
+}
+
+TEST(a_schedule_without_times_hears_of_holidays_in_vain) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->spec->n_cron_string = 0;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
+    CHECK_STR(sched_future(&f), "");
+}
+
 TEST(holidays_must_exist_and_make_sense) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);
@@ -282,10 +324,13 @@ TEST(vector_88_matching_times) {
     CHECK_INT(matching(&f, "10:00", "15:00"), 5);
     CHECK_INT(matching(&f, "09:59:59.900", "15:00"), 6);
     CHECK_INT(matching(&f, "-400d 00:00", "400d 00:00"), LIMIT_SCHEDULE_MATCHING);
+    CHECK_INT(matching(&f, "40000d 00:00", "40001d 00:00"), 0); /* nothing comes so late */
     Ws__ListScheduleMatchingTimesRequest req = WS__LIST_SCHEDULE_MATCHING_TIMES_REQUEST__INIT;
     Ws__ListScheduleMatchingTimesResponse *r = NULL;
-    CHECK(!f.c.st ||
-          schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err) == ERR_INVALID);
+    Google__Protobuf__Timestamp start = pb_timestamp(0);
+    for (int i = 0; i < 2; i++, req.start_time = &start)
+        CHECK(!f.c.st || schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r,
+                                                 &f.c.err) == ERR_INVALID);
 }
 
 static const char *explain(struct sched *f, const char *when) {
@@ -320,6 +365,149 @@ TEST(times_are_explained) {
     CHECK_INT(sched_pause(&f, "x"), 0);
     CHECK_STR(explain(&f, "01:05"),
               "time: 2022-06-01T01:05:00Z is a time of this schedule; the schedule is paused.");
+}
+
+/* Its nanoseconds are more than a second. */
+static Google__Protobuf__Timestamp *no_time(struct sched *f) {
+    Google__Protobuf__Timestamp *t = pb_arena_new(&google__protobuf__timestamp__descriptor, &f->c.arena);
+    if (t)
+        t->nanos = 1000000000;
+    return t;
+}
+
+/* An hour ahead of UTC, up to 2 June. */
+static const char own_zone[] = "TZif\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+                               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\2\0\0\0\2"
+                               "\x62\x97\xfc\x80\1\0\0\x0e\x10\0\0\0\0\0\0\0\0X";
+
+static void set_own_zone(struct sched *f, const char *name) {
+    f->schedule->spec->timezone_name = core_text(&f->c, name);
+    f->schedule->spec->timezone_data =
+        (ProtobufCBinaryData){sizeof(own_zone), (uint8_t *)(uintptr_t)own_zone};
+}
+
+/* What comes later, or never. */
+TEST(times_to_come_are_explained) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("00:30"));
+    f.schedule->spec->start_time = &start;
+    f.schedule->spec->jitter = core_duration(&f.c, 60 * USEC_PER_SEC);
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_STR(explain(&f, "00:25"), "before_start: 2022-06-01T00:25:00Z is before the spec's start time.");
+    CHECK(!f.c.st ||
+          strstr(explain(&f, "00:35"), "; it is still to come, with its jitter at 2022-06-01T00:35:"));
+    Google__Protobuf__Timestamp until = pb_timestamp(sched_us("00:40"));
+    if (!f.c.st)
+        return;
+    Schedule__Schedule *s = schedule_shown(f.c.st, &f.c.arena);
+    if (!s || !s->extras)
+        return;
+    s->spec->jitter = NULL;
+    s->state->paused = true;
+    s->extras->pause_until = &until;
+    CHECK_INT(sched_update(&f, s), 0);
+    CHECK_STR(explain(&f, "00:35"),
+              "time: 2022-06-01T00:35:00Z is a time of this schedule; the schedule is paused.");
+    CHECK_STR(explain(&f, "00:45"),
+              "time: 2022-06-01T00:45:00Z is a time of this schedule; it is still to come.");
+    s = f.c.st ? schedule_shown(f.c.st, &f.c.arena) : NULL;
+    if (!s)
+        return;
+    s->state->paused = false;
+    s->extras->pause_until = NULL;
+    sched_limit(s, 0);
+    CHECK_INT(sched_update(&f, s), 0);
+    CHECK_STR(explain(&f, "00:45"),
+              "time: 2022-06-01T00:45:00Z is a time of this schedule; no actions remain.");
+    Rondo__ExplainScheduleTimeRequest req = RONDO__EXPLAIN_SCHEDULE_TIME_REQUEST__INIT;
+    Rondo__ExplainScheduleTimeResponse *r = NULL;
+    req.time = no_time(&f);
+    CHECK(!f.c.st || !req.time ||
+          schedule_explain(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err) == ERR_INVALID);
+}
+
+TEST(a_time_that_the_clock_shows_twice_is_explained) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->spec->n_cron_string = 0;
+    sched_cron(&f, f.schedule, "30 0 * * *");
+    set_own_zone(&f, "Mine;repeated=first");
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_STR(explain(&f, "23:30"),
+              "time: 2022-06-01T23:30:00Z is a time of this schedule; it is still to come.");
+    CHECK_STR(
+        explain(&f, "1d 00:30"),
+        "repeated: 2022-06-02T00:30:00Z comes twice on that day by the local clock; the other one counts.");
+}
+
+TEST(a_calendar_that_is_gone_is_told) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    Rondo__HolidayCalendar *days = holidays(&f, "de");
+    char *names[] = {core_text(&f.c, "de")};
+    if (!days || arena_failed(&f.c.arena))
+        return;
+    set_holidays(&f, &days, 1, names, 1);
+    CHECK_INT(sched_create(&f), 0);
+    f.space.n_holiday_calendars = 0;
+    CHECK_STR(
+        explain(&f, "00:05"),
+        "time: 2022-06-01T00:05:00Z is a time of this schedule; it is still to come. The holiday calendar "
+        "\"de\" does not exist: it excludes nothing.");
+}
+
+/* A list of schedules has to stay short. */
+TEST(a_list_shows_the_first_entries_of_a_spec) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    struct arena *a = &f.c.arena;
+    enum { MANY = LIMIT_SCHEDULE_LISTED_ENTRIES + 2 };
+    Schedule__IntervalSpec interval = SCHEDULE__INTERVAL_SPEC__INIT, *intervals[MANY];
+    Schedule__CalendarSpec calendar = SCHEDULE__CALENDAR_SPEC__INIT, *calendars[MANY];
+    interval.interval = core_duration(&f.c, 3600 * USEC_PER_SEC);
+    for (size_t i = 0; i < MANY; i++) {
+        intervals[i] = &interval;
+        calendars[i] = &calendar;
+    }
+    Schedule__ScheduleSpec *spec = f.schedule->spec;
+    spec->interval = intervals;
+    spec->calendar = spec->exclude_calendar = calendars;
+    spec->n_interval = spec->n_calendar = spec->n_exclude_calendar = MANY;
+    CHECK_INT(interval.interval ? sched_create(&f) : 0, 0);
+    const Schedule__ScheduleListEntry *e = f.c.st ? schedule_list_entry(f.c.st, 0, a) : NULL;
+    if (!e || !e->info)
+        return;
+    CHECK_INT(e->info->spec->n_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
+    CHECK_INT(e->info->spec->n_exclude_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
+    CHECK_INT(e->info->spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
+}
+
+/* The command line reads what a file says, which may be nothing. */
+TEST(no_spec_is_an_empty_one) {
+    cleanup(arena_done) struct arena a;
+    Schedule__Schedule schedule = SCHEDULE__SCHEDULE__INIT;
+    struct cal_spec spec;
+    struct err err = {0};
+    size_t own = 1;
+    arena_init(&a, 1 << 16);
+    cal_spec_init(&spec, &a, STR(""));
+    CHECK_INT(schedule_read_spec(&schedule, NULL, &spec, &own, &err), 0);
+    CHECK_INT(spec.calendar_count + spec.interval_count + own, 0);
+}
+
+TEST(an_update_to_times_that_are_past) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:07");
+    Schedule__Schedule *past = sched_new(&f);
+    if (!past)
+        return;
+    sched_cron(&f, past, "0 0 1 1 * 2021");
+    CHECK_INT(sched_update(&f, past), 0);
+    CHECK_STR(sched_future(&f), "");
+    CHECK_INT(sched_state(&f)->high_water_us, sched_us("00:07"));
 }
 
 /* As when a zone is gone after an upgrade of its database. */
