@@ -162,7 +162,7 @@ int versioning_take_task(struct step *s, const struct task_pick *pick) {
     if (is_pinned && !version_eq(pick->version, mine))
         return err_set(s->err, ERR_NOT_FOUND, "Workflow task is for another version.");
     note_target(s, pick);
-    st->task->is_target_changed = is_pinned && st->versioning && st->versioning->notified;
+    st->task->is_target_changed = is_pinned && st->versioning->notified;
     if (!is_pinned && !st->task->is_speculative && !version_eq(pick->version, mine))
         begin_move(s, pick->version, pick->target_revision);
     return 0;

@@ -796,3 +796,35 @@ TEST(versioning_builds_that_are_too_many) {
     CHECK_STR(f.st->build_ids[0], "unversioned");
     CHECK(!strstr(shown(&f, "BuildIds"), "00000\"")); /* the first one */
 }
+
+/* A one-time override stays until a worker of its version has completed a task. */
+TEST(versioning_one_time_override_waits_for_its_worker) {
+    cleanup(core_done) struct core f;
+    bool changed = false;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(pick(&f, one, false, one, 1), 0);
+    const Workflow__VersioningOverride *once =
+        message_of(&f.arena, &workflow__versioning_override__descriptor,
+                   "{'oneTime':{'targetDeploymentVersion':{'deploymentName':'web','buildId':'2'}}}");
+    REQUIRE(once);
+    CHECK_INT(update(&f, once, "versioning_override", &changed), 0);
+    CHECK_INT(complete(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    REQUIRE(f.st && f.st->versioning);
+    CHECK(f.st->versioning->override != NULL);
+}
+
+/* Without a pin there was nothing to decline. */
+TEST(versioning_declines_only_with_a_pin) {
+    cleanup(core_done) struct core f;
+    Deployment__WorkerDeploymentVersion source = DEPLOYMENT__WORKER_DEPLOYMENT_VERSION__INIT;
+    Deployment__InheritedAutoUpgradeInfo info = DEPLOYMENT__INHERITED_AUTO_UPGRADE_INFO__INIT;
+    History__DeclinedTargetVersionUpgrade declined = HISTORY__DECLINED_TARGET_VERSION_UPGRADE__INIT;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    info.source_deployment_version = &source;
+    struct run_birth birth = {.inherited_upgrade = &info, .declined = &declined};
+    CHECK_INT(STEP_VOID(&f, versioning_begin(&f.s, &birth, NULL)), 0);
+    REQUIRE(f.st && f.st->versioning);
+    CHECK(!f.st->versioning->declined);
+}

@@ -278,21 +278,6 @@ TEST(too_many_runs_at_a_time) {
     CHECK_STR(last->reason, "too many of its actions are running");
 }
 
-TEST(too_many_triggers_wait) {
-    cleanup(sched_done) struct sched f;
-    State__Start waiting = STATE__START__INIT;
-    sched_init(&f);
-    f.schedule->policies->overlap_policy = POLICY(BUFFER_ALL);
-    CHECK_INT(sched_create(&f), 0);
-    CHECK_INT(sched_trigger(&f, POLICY(BUFFER_ALL)), 0); /* runs */
-    waiting.phase = PHASE_DEFERRED;
-    waiting.overlap_policy = POLICY(BUFFER_ALL);
-    waiting.is_manual = true;
-    add_starts(&f, LIMIT_SCHEDULE_BUFFER, waiting);
-    CHECK_INT(sched_trigger(&f, POLICY(BUFFER_ALL)), ERR_FULL);
-    CHECK_STR(f.c.err.text, "1000 starts of this schedule are waiting already");
-}
-
 /* Those that push others give way to newer ones; what people asked for does not. */
 TEST(a_full_buffer_and_those_who_push) {
     static const E__ScheduleOverlapPolicy policies[] = {POLICY(CANCEL_OTHER), POLICY(TERMINATE_OTHER)};
@@ -317,21 +302,6 @@ TEST(a_full_buffer_and_those_who_push) {
             CHECK_INT(sched_state(&f)->buffer_dropped, has_pusher ? 0 : 1);
         }
     }
-}
-
-/* What people may all run at once holds nobody else up. */
-TEST(a_flood_of_another_policy) {
-    cleanup(sched_done) struct sched f;
-    State__Start waiting = STATE__START__INIT;
-    sched_init(&f);
-    f.holds_letters = true;
-    CHECK_INT(sched_create(&f), 0);
-    waiting.overlap_policy = POLICY(ALLOW_ALL);
-    waiting.is_manual = true;
-    add_starts(&f, 2 * LIMIT_SCHEDULE_STARTING, waiting);
-    sched_jump(&f, "00:11");
-    CHECK_INT(sched_tick(&f), 0);
-    CHECK_INT(sched_state(&f)->high_water_us, sched_us("00:10"));
 }
 
 /* A pause ends only when everything that it covers was looked at. */

@@ -1,5 +1,4 @@
 /* A schedule from its creation to its end. */
-#include "message_text.h"
 #include "schedule_fixture.h"
 
 TEST(acts_at_its_times) {
@@ -833,24 +832,6 @@ TEST(a_refresh_does_what_is_due) {
     CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
     CHECK_STR(sched_ledger(&f), "00:05 STARTED/COMPLETED, 00:10 STARTED/COMPLETED, 00:15 EXHAUSTED, "
                                 "00:20 EXHAUSTED");
-}
-
-TEST(a_schedule_has_attributes) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    f.create.search_attributes = message_of(&f.c.arena, &common__search_attributes__descriptor,
-                                            "{'indexedFields':{'BatcherUser':'me'}}");
-    CHECK_INT(sched_create(&f), 0);
-    REQUIRE(f.c.st && f.c.st->search_attributes);
-    CHECK_INT(f.c.st->search_attributes->n_indexed_fields, 1);
-    Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
-    req.schedule = f.schedule;
-    req.search_attributes = message_of(&f.c.arena, &common__search_attributes__descriptor,
-                                       "{'indexedFields':{'BatcherNamespace':'n','BuildIds':['b']}}");
-    REQUIRE(req.search_attributes);
-    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
-    REQUIRE(f.c.st && f.c.st->search_attributes);
-    CHECK_INT(f.c.st->search_attributes->n_indexed_fields, 2);
 }
 
 /* An update of a schedule whose zone is gone, and one to a zone that is gone at once. */
