@@ -42,6 +42,8 @@ struct ask {
     bool is_doubtful; /* answered although its memory had run out: something may be missing */
     int code; /* 0: answered */
     struct buf packed; /* the answer, as it goes to the wire */
+    Schedule__SchedulePolicies policies; /* for a request without them */
+    Google__Protobuf__Duration catchup;
     struct arena kept;
     ProtobufCMessage *answer; /* there; NULL unless answered */
 };
