@@ -101,8 +101,8 @@ $(FUZZ_BUILD)/build.ninja:
 
 $(FAST_BUILD)/build.ninja:
 	@tools/deps.sh --check build test
-	CC=clang meson setup $(FAST_BUILD) --buildtype=debug --optimization=2 -Db_lundef=false \
-		-Db_sanitize=undefined -Dc_args='-fno-sanitize-recover=all -fsanitize=fuzzer-no-link'
+	CC=clang meson setup $(FAST_BUILD) --buildtype=debug --optimization=2 -Db_lundef=false -Db_sanitize=undefined \
+		-Dc_args='-fno-sanitize-recover=all -fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp'
 
 $(COVER_BUILD)/build.ninja:
 	@tools/deps.sh --check build coverage

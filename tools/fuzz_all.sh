@@ -3,9 +3,10 @@
 #
 #   tools/fuzz_all.sh RUNS [TARGET...]      RUNS 0 only prints the table
 #
-# Most runs are on a build with UBSan alone (FAST_BUILD), which is several times as fast; every tenth piece is on the
-# one with ASan (FUZZ_BUILD), if it is there. Both are made by `make fuzz-all`. What was done is kept in FUZZ_BUILD/runs.tsv and
-# counts the next time; corpora grow in FUZZ_BUILD/corpus, finds are written to FUZZ_BUILD/finds.
+# Most runs are on a build with UBSan alone that traces no comparisons (FAST_BUILD), which is many times as fast; every tenth
+# piece is on the one with ASan (FUZZ_BUILD), if it is there, which does, and finds what a comparison wants. Both are made
+# by `make fuzz-all`. What was done is kept in FUZZ_BUILD/runs.tsv and counts the next time; corpora grow in
+# FUZZ_BUILD/corpus, finds are written to FUZZ_BUILD/finds.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -41,7 +42,7 @@ piece() {
     local log=$fuzz_build/$1.log corpus=$fuzz_build/corpus/$1 dictionary=() begin=$SECONDS
     mkdir -p "$corpus"
     [ -f "test/fuzz/$1.dict" ] && dictionary=("-dict=test/fuzz/$1.dict")
-    "$3/test/fuzz_$1" -runs="$4" -max_total_time="$piece_seconds" -max_len="$max_len" -timeout=60 -entropic=0 -print_final_stats=1 \
+    "$3/test/fuzz_$1" -runs="$4" -max_total_time="$piece_seconds" -max_len="$max_len" -timeout=60 -entropic=0 -reload=0 -print_final_stats=1 \
         -artifact_prefix="$fuzz_build/finds/$1-" "${dictionary[@]}" "$corpus" "test/fuzz/corpus/$1" >"$log" 2>&1
     local failed=$?
     local runs cover

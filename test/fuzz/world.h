@@ -26,6 +26,7 @@ struct world {
     uint64_t seed; /* another one for each start: ids must not come again */
     bool is_ready;
     bool is_damaged; /* the engine said that the store cannot be read, or would not start */
+    bool is_brief; /* who asks reads packed answers: decoding all of them was a quarter of the time */
     bool is_calm; /* what is asked is not the script's: no allocation of it fails */
     struct list open; /* asks */
     struct buf token; /* of the last task that was handed out */
@@ -42,8 +43,10 @@ struct ask {
     bool is_doubtful; /* answered although its memory had run out: something may be missing */
     int code; /* 0: answered */
     struct buf packed; /* the answer, as it goes to the wire */
+    Schedule__SchedulePolicies policies; /* for a request without them */
+    Google__Protobuf__Duration catchup;
     struct arena kept;
-    ProtobufCMessage *answer; /* there; NULL unless answered */
+    ProtobufCMessage *answer; /* there; NULL unless answered, or when the world is brief */
 };
 
 void world_open(struct world *w);
