@@ -143,14 +143,13 @@ static void read_answer(struct str bytes, struct answer *ret) {
     struct str head = str_bytes(bytes.p, (size_t)(end - bytes.p));
     struct str body = str_bytes(end + 4, bytes.n - head.n - 4);
     buf_printf(&ret->text, "%d ", status);
-    if (!has_length(head, &length)) {
-        if (!join_pieces(body, &ret->text))
-            return;
-    } else if ((size_t)length == body.n) {
+    bool has_all = status == 204; /* which has no body */
+    if (!has_all && !has_length(head, &length))
+        has_all = join_pieces(body, &ret->text);
+    else if (!has_all && (has_all = (size_t)length == body.n))
         buf_add_str(&ret->text, body);
-    } else {
+    if (!has_all)
         return;
-    }
     ret->kind = status == 429 || status == 503 ? ANSWER_LATER : ANSWER_GIVEN;
 }
 

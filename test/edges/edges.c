@@ -180,13 +180,15 @@ static void ask_successor(struct visit *v, size_t i) {
 }
 
 static void finish(struct visit *v, int status, size_t steps) {
+    const struct plan *p = v->plan;
     struct tally *t = &v->plan->tally;
     if (status == 0) {
         t->failed += v->has_failed;
         t->survived += !v->has_failed;
-        if (steps < v->plan->script.count)
-            complain(
-                v, "a step is not answered, however often it is asked:", v->plan->script.steps[steps].method);
+        if (steps < p->script.count)
+            complain(v, "a step is not answered, however often it is asked:",
+                     p->script.steps[steps].path.n ? p->script.steps[steps].path
+                                                   : p->script.steps[steps].method);
         return;
     }
     t->ended++;
@@ -224,7 +226,8 @@ static void torture_file(struct plan *p, const char *path) {
     fclose(file);
     p->name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     ensure(script_parse(&p->script, str_bytes(text, n)));
-    ensure(!visit(p, 0));
+    unsigned long wrong = p->tally.wrong;
+    ensure(!visit(p, 0) && p->tally.wrong == wrong); /* else its answers are no measure */
     unsigned long nth = p->from;
     while (visit(p, nth))
         nth += p->every;
