@@ -1,6 +1,7 @@
 # The short way in. Meson and Ninja do the work; HACKING.md shows their own commands.
 BUILD      := build
 TEST_BUILD := build-test
+TSAN_BUILD := build-tsan
 FUZZ_BUILD := build-fuzz
 FAST_BUILD := build-fuzz-fast
 COVER_BUILD := build-coverage
@@ -16,7 +17,7 @@ NPM_DONE := test/sdk/node_modules/.package-lock.json
 PEERS    := test/bench/peers
 PEERS_NODE := NODE_OLDEST=22 tools/node.sh
 
-.PHONY: all run test unit mutants bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
+.PHONY: all run test test-tsan unit mutants bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -32,6 +33,16 @@ test: ## install what is missing, build with ASan and UBSan, run every test
 	@$(MAKE) --no-print-directory $(NPM_DONE) $(TEST_BUILD)/build.ninja
 	@ninja -C $(TEST_BUILD)
 	@tools/run_tests.sh $(TEST_BUILD) $(ARGS)
+
+# Not what has one thread (sim but for a few seeds), runs no code of ours (tidy, contract), or looks at memory (torture).
+test-tsan: ## the same tests with ThreadSanitizer, where any report ends the process (ARGS="--suite sdk")
+	@tools/deps.sh build test
+	@tools/node.sh --install
+	@$(MAKE) --no-print-directory $(NPM_DONE) $(TSAN_BUILD)/build.ninja
+	@ninja -C $(TSAN_BUILD)
+	@$(TSAN_BUILD)/sim --seeds 1..6 --jobs 2
+	@TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1" tools/run_tests.sh $(TSAN_BUILD) --timeout-multiplier 4 \
+		--no-suite sim --no-suite tidy --no-suite contract --no-suite torture $(ARGS)
 
 unit: $(TEST_BUILD)/build.ninja ## only the unit tests (ARGS=arena for one)
 	@ninja -C $(TEST_BUILD)
@@ -81,7 +92,7 @@ deps: ## install the packages for building and testing
 	@tools/deps.sh build test
 
 clean: ## remove build output (not node_modules, not your data)
-	rm -rf $(BUILD) $(TEST_BUILD) $(FUZZ_BUILD) $(FAST_BUILD) $(COVER_BUILD)
+	rm -rf $(BUILD) $(TEST_BUILD) $(TSAN_BUILD) $(FUZZ_BUILD) $(FAST_BUILD) $(COVER_BUILD)
 
 help: ## this text
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -93,6 +104,10 @@ $(BUILD)/build.ninja:
 $(TEST_BUILD)/build.ninja:
 	@tools/deps.sh --check build
 	meson setup $(TEST_BUILD) --buildtype=debug --optimization=1 $(SANITIZE)
+
+$(TSAN_BUILD)/build.ninja:
+	@tools/deps.sh --check build
+	meson setup $(TSAN_BUILD) --buildtype=debug --optimization=1 -Db_sanitize=thread
 
 $(FUZZ_BUILD)/build.ninja:
 	@tools/deps.sh --check build test

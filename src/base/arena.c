@@ -109,8 +109,9 @@ static struct arena_chunk *add_chunk(struct arena *a, size_t need) {
     return c;
 }
 
-static void *fail(struct arena *a) {
+static void *fail(struct arena *a, bool is_starved) {
     a->failed = true;
+    a->is_starved = is_starved;
     return NULL;
 }
 
@@ -118,14 +119,16 @@ void *arena_alloc(struct arena *a, size_t size) {
     if (a->failed)
         return NULL;
     size_t left = a->budget - a->used;
-    if (size > left || size > SIZE_MAX / 2 || fault_take_alloc())
-        return fail(a);
+    if (size > left || size > SIZE_MAX / 2)
+        return fail(a, false);
+    if (fault_take_alloc())
+        return fail(a, true);
     size_t need = round_up(MAX(size, 1));
     struct arena_chunk *c = a->chunks;
     if (!c || c->size - c->used < need)
         c = add_chunk(a, need);
     if (!c)
-        return fail(a);
+        return fail(a, true);
     void *p = c->data + c->used;
     c->used += need;
     a->used += MIN(need, left);
@@ -143,7 +146,7 @@ void *arena_zalloc(struct arena *a, size_t size) {
 void *arena_zalloc_array(struct arena *a, size_t size, size_t n) {
     size_t total;
     if (__builtin_mul_overflow(size, n, &total))
-        return fail(a);
+        return fail(a, false);
     return arena_zalloc(a, total);
 }
 
@@ -177,7 +180,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...) {
     int len = vsnprintf(guess, sizeof(guess), fmt, args);
     va_end(args);
     if (len < 0)
-        return fail(a);
+        return fail(a, false);
     char *text = arena_alloc(a, (size_t)len + 1);
     if (!text)
         return NULL;

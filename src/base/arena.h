@@ -18,6 +18,7 @@ struct arena {
     size_t used;   /* bytes handed out */
     size_t budget; /* bytes that may be handed out */
     bool failed;
+    bool is_starved; /* and that was not for the budget */
 };
 
 void arena_init(struct arena *a, size_t budget);
@@ -31,6 +32,10 @@ char *arena_strdup(struct arena *a, const char *s) must_check;
 char *arena_strndup(struct arena *a, const char *s, size_t n) must_check;
 char *arena_printf(struct arena *a, const char *fmt, ...) must_check printf_like(2, 3);
 static inline bool arena_failed(const struct arena *a) { return a->failed; }
+/* Failed although there was budget left: nobody asked for too much, and later it may be different. */
+static inline bool arena_starved(const struct arena *a) { return a->is_starved; }
+/* After a failure that was noticed and undone: the arena goes on, for others who share it. */
+static inline void arena_forgive(struct arena *a) { a->failed = a->is_starved = false; }
 
 #define arena_new(a, type) ((type *)arena_zalloc((a), sizeof(type)))
 #define arena_array(a, type, n) ((type *)arena_zalloc_array((a), sizeof(type), (n)))

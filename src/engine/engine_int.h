@@ -374,12 +374,19 @@ int op_need_space_id(struct op *op, const char *text, struct space **ret) must_c
 int space_seed_attributes(struct engine *e, struct space *s) must_check;
 int space_add_attribute(struct space *s, const char *name, E__IndexedValueType type) must_check;
 int space_add(struct engine *e, struct str body) must_check;
-int space_create(struct engine *e, const char *name, int64_t retention_us) must_check;
-/* Puts the namespace, as it is in memory, into the open group. */
+/* One more, with an id of its own; copied. ERR_NO_MEMORY: there is none. */
+int space_create(struct engine *e, const State__Namespace *like) must_check;
+/* Puts the namespace, as it is in memory, into the open group. ERR_NO_MEMORY: it is not in there. */
 int space_write(struct engine *e, struct space *s) must_check;
+void space_undo(struct space *s, State__Namespace *before); /* as it was; `before` has the same name */
+void space_drop(struct engine *e, struct space *s); /* from memory; nobody knows it any more */
 
-/* Memory has the change of the namespace; the answer waits until the disk has it too. */
-void op_reply_space(struct op *op, struct space *s, bool failed, const ProtobufCMessage *resp);
+/* A copy to go back to; NULL after ERR_NO_MEMORY in the op. */
+State__Namespace *op_copy_space(struct op *op, const struct space *s) must_check;
+/* Memory has the change of the namespace; the answer waits until the disk has it too. `before` is the copy from
+ * before the change, which is taken: without memory it is undone. */
+void op_reply_space(struct op *op, struct space *s, State__Namespace *before, bool failed,
+                    const ProtobufCMessage *resp);
 /* Empties the namespaces that are being removed, a few runs at a time (space_removal.c). */
 void spaces_reap(struct engine *e);
 int64_t spaces_next_reap_us(const struct engine *e);

@@ -11,39 +11,57 @@
 #include "core/validate.h"
 #include "engine/engine_int.h"
 
+#define KEY_BYTES_MAX 4096 /* three names and what is between them */
+
 /* finding */
 
-static void queue_key(struct buf *b, const struct space *space, bool is_activity, const char *name) {
-    buf_add(b, space->id.b, sizeof(space->id));
-    buf_add_u8(b, is_activity ? 'a' : 'w');
-    buf_add_cstr(b, name);
+/* On the stack: whether a queue is there must not depend on memory that may be short. */
+struct queue_key {
+    size_t len;
+    bool is_whole;
+    uint8_t bytes[KEY_BYTES_MAX];
+};
+
+static void key_add(struct queue_key *k, const void *p, size_t n) {
+    k->is_whole = k->is_whole && n <= sizeof(k->bytes) - k->len;
+    if (!k->is_whole)
+        return;
+    memcpy(k->bytes + k->len, p, n);
+    k->len += n;
 }
 
-struct queue *queue_find(struct engine *e, struct space *space, bool is_activity, const char *name) {
-    struct buf key;
-    buf_init(&key, 4096);
-    queue_key(&key, space, is_activity, name);
-    struct queue *q = buf_ok(&key) ? map_get(&e->queues, buf_str(&key)) : NULL;
-    buf_done(&key);
-    return q;
+static void queue_key(struct queue_key *k, const struct space *space, bool is_activity, const char *name) {
+    k->len = 0;
+    k->is_whole = true;
+    key_add(k, space->id.b, sizeof(space->id));
+    key_add(k, is_activity ? "a" : "w", 1);
+    key_add(k, name, strlen(name));
 }
 
 /* Behind the key of its base, each text as a C string. */
-static void version_key(struct buf *b, const struct queue *base, struct version v) {
-    buf_add_str(b, base->key);
-    buf_add_u8(b, 0);
-    buf_add_cstr(b, v.deployment);
-    buf_add_u8(b, 0);
-    buf_add_cstr(b, v.build_id);
+static void version_key(struct queue_key *k, const struct queue *base, struct version v) {
+    k->len = 0;
+    k->is_whole = true;
+    key_add(k, base->key.p, base->key.n);
+    key_add(k, "", 1);
+    key_add(k, v.deployment, strlen(v.deployment) + 1);
+    key_add(k, v.build_id, strlen(v.build_id));
+}
+
+static struct queue *find_key(struct engine *e, const struct queue_key *k) {
+    return k->is_whole ? map_get(&e->queues, str_bytes(k->bytes, k->len)) : NULL;
+}
+
+struct queue *queue_find(struct engine *e, struct space *space, bool is_activity, const char *name) {
+    struct queue_key key;
+    queue_key(&key, space, is_activity, name);
+    return find_key(e, &key);
 }
 
 struct queue *queue_find_version(struct engine *e, const struct queue *base, struct version v) {
-    struct buf key;
-    buf_init(&key, 4096);
+    struct queue_key key;
     version_key(&key, base, v);
-    struct queue *q = buf_ok(&key) ? map_get(&e->queues, buf_str(&key)) : NULL;
-    buf_done(&key);
-    return q;
+    return find_key(e, &key);
 }
 
 static struct task *lane_take(struct queue *q, struct lane *l, struct list *n) {
@@ -120,23 +138,20 @@ void queues_forget(struct engine *e, const struct space *space) {
     }
 }
 
-/* Finds the queue with this key, or makes it; takes the key. */
-static struct queue *queue_get_key(struct engine *e, struct space *space, bool is_activity, struct buf *key) {
-    struct queue *q = buf_ok(key) ? map_get(&e->queues, buf_str(key)) : NULL;
-    if (q) {
-        buf_done(key);
+/* Finds the queue with this key, or makes it. */
+static struct queue *queue_get_key(struct engine *e, struct space *space, bool is_activity,
+                                   struct queue_key *key) {
+    struct queue *q = find_key(e, key);
+    if (q)
         return q;
-    }
-    buf_add_u8(key, 0); /* the text at its end is also a C string */
-    size_t len = 0;
-    uint8_t *bytes = buf_ok(key) ? buf_take(key, &len) : NULL;
-    buf_done(key);
+    key_add(key, "", 1); /* the text at its end is also a C string */
+    uint8_t *bytes = key->is_whole ? mem_dup(key->bytes, key->len) : NULL;
     q = bytes ? mem_zalloc(sizeof(*q)) : NULL;
     if (!q) {
         mem_free(bytes);
         return NULL;
     }
-    q->key = str_bytes(bytes, len - 1);
+    q->key = str_bytes(bytes, key->len - 1);
     q->name = (char *)bytes + sizeof(space->id) + 1;
     q->space = space;
     q->is_activity = is_activity;
@@ -157,17 +172,15 @@ static struct queue *queue_get_key(struct engine *e, struct space *space, bool i
 }
 
 struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name) {
-    struct buf key;
-    buf_init(&key, 4096);
+    struct queue_key key;
     queue_key(&key, space, is_activity, name);
     return queue_get_key(e, space, is_activity, &key);
 }
 
 struct queue *queue_get_version(struct engine *e, struct queue *base, struct version v) {
-    struct buf key;
+    struct queue_key key;
     if (version_is_none(v))
         return base;
-    buf_init(&key, 4096);
     version_key(&key, base, v);
     struct queue *q = queue_get_key(e, base->space, base->is_activity, &key);
     if (q && q->base == q) {

@@ -224,13 +224,20 @@ static void namespace_row(struct read *r, const struct row *row) {
         rec->rc = space_add(rec->e, row->body);
 }
 
+static int create_space(struct engine *e, const char *name) {
+    State__Namespace st = STATE__NAMESPACE__INIT;
+    st.name = (char *)(uintptr_t)name;
+    st.retention_us = e->cfg.retention_us;
+    return space_create(e, &st);
+}
+
 static void namespaces_done(struct read *r, int rc) {
     struct recovery *rec = r->owner;
     struct engine *e = rec->e;
     rc = rc < 0 ? rc : rec->rc;
     for (const char *const *name = e->cfg.namespaces; rc == 0 && name && *name; name++) {
         if (!space_find(e, *name))
-            rc = space_create(e, *name, e->cfg.retention_us);
+            rc = create_space(e, *name);
         if (rc == 0)
             rc = space_seed_attributes(e, space_find(e, *name));
     }

@@ -171,38 +171,59 @@ static void set_data(State__Namespace *st, const char *key, const char *value, b
     pb_append_message(&st->n_data, &st->data, d, failed);
 }
 
-void op_reply_space(struct op *op, struct space *s, bool failed, const ProtobufCMessage *resp) {
+State__Namespace *op_copy_space(struct op *op, const struct space *s) {
+    bool failed = false;
+    State__Namespace *copy = pb_clone(&s->st->base, &failed);
+    if (failed)
+        (void)op_out_of_memory(op);
+    return copy;
+}
+
+void op_reply_space(struct op *op, struct space *s, State__Namespace *before, bool failed,
+                    const ProtobufCMessage *resp) {
     if (failed || space_write(op->e, s) < 0) {
+        space_undo(s, before);
         (void)op_out_of_memory(op);
         op_fail(op);
         return;
     }
+    pb_free(before);
     op->wait_seq = op->e->open->seq;
     op_reply_durable(op, resp, (struct str){NULL, 0});
+}
+
+static int create(struct op *op, const Ws__RegisterNamespaceRequest *req) {
+    bool failed = false;
+    State__Namespace *st = pb_new(&state__namespace__descriptor, &failed);
+    if (!st)
+        return op_out_of_memory(op);
+    pb_set_string(&st->name, req->namespace_, &failed);
+    pb_set_string(&st->description, req->description, &failed);
+    pb_set_string(&st->owner_email, req->owner_email, &failed);
+    for (size_t i = 0; i < req->n_data; i++)
+        set_data(st, req->data[i]->key, req->data[i]->value, &failed);
+    st->retention_us = pb_duration_us(req->workflow_execution_retention_period);
+    int rc = failed || space_create(op->e, st) < 0 ? op_out_of_memory(op) : 0;
+    pb_free(st);
+    return rc;
 }
 
 static void go_register(struct op *op) {
     static const Ws__RegisterNamespaceResponse resp = WS__REGISTER_NAMESPACE_RESPONSE__INIT;
     const Ws__RegisterNamespaceRequest *req = op->req;
-    bool failed = false;
     int rc = validate_required(req->namespace_, "Namespace", &op->err);
     if (rc == 0)
         rc = validate_retention(req->workflow_execution_retention_period, &op->err);
     if (rc == 0 && (space_find(op->e, req->namespace_) || streq(req->namespace_, SPACE_SYSTEM)))
         rc = err_std(&op->err, ERR_NAMESPACE_EXISTS);
-    if (rc == 0 &&
-        space_create(op->e, req->namespace_, pb_duration_us(req->workflow_execution_retention_period)) < 0)
-        rc = op_out_of_memory(op);
+    if (rc == 0)
+        rc = create(op, req);
     if (rc < 0) {
         op_fail(op);
         return;
     }
-    struct space *s = space_find(op->e, req->namespace_);
-    pb_set_string(&s->st->description, req->description, &failed);
-    pb_set_string(&s->st->owner_email, req->owner_email, &failed);
-    for (size_t i = 0; i < req->n_data; i++)
-        set_data(s->st, req->data[i]->key, req->data[i]->value, &failed);
-    op_reply_space(op, s, failed, &resp.base);
+    op->wait_seq = op->e->open->seq;
+    op_reply_durable(op, &resp.base, (struct str){NULL, 0});
 }
 
 void engine_register_namespace(struct engine *e, struct call *c, const Ws__RegisterNamespaceRequest *req) {
@@ -220,9 +241,37 @@ static int validate_state(const struct space *s, E__NamespaceState to, struct er
     return 0;
 }
 
+static void apply_update(State__Namespace *st, const Ws__UpdateNamespaceRequest *req, bool *failed) {
+    const Namespace__UpdateNamespaceInfo *info = req->update_info;
+    if (req->config && req->config->workflow_execution_retention_ttl)
+        st->retention_us = pb_duration_us(req->config->workflow_execution_retention_ttl);
+    if (!info)
+        return;
+    if (info->state != NAMESPACE_STATE_UNSPECIFIED)
+        st->state = (int32_t)info->state;
+    if (!strempty(info->description))
+        pb_set_string(&st->description, info->description, failed);
+    if (!strempty(info->owner_email))
+        pb_set_string(&st->owner_email, info->owner_email, failed);
+    for (size_t i = 0; i < info->n_data; i++)
+        set_data(st, info->data[i]->key, info->data[i]->value, failed);
+}
+
+/* NULL when memory is short. */
+static const ProtobufCMessage *describe_update(struct op *op, struct space *s) {
+    Ws__DescribeNamespaceResponse *d = describe(op, s);
+    Ws__UpdateNamespaceResponse *resp = arena_new(op->call->arena, Ws__UpdateNamespaceResponse);
+    if (!d || !resp)
+        return NULL;
+    ws__update_namespace_response__init(resp);
+    resp->namespace_info = d->namespace_info;
+    resp->config = d->config;
+    resp->replication_config = d->replication_config;
+    return &resp->base;
+}
+
 static void go_update(struct op *op) {
     const Ws__UpdateNamespaceRequest *req = op->req;
-    const Namespace__UpdateNamespaceInfo *info = req->update_info;
     const Google__Protobuf__Duration *retention =
         req->config ? req->config->workflow_execution_retention_ttl : NULL;
     struct space *s;
@@ -230,34 +279,16 @@ static void go_update(struct op *op) {
     int rc = op_need_space(op, req->namespace_, &s);
     if (rc == 0 && retention)
         rc = validate_retention(retention, &op->err);
-    if (rc == 0 && info)
-        rc = validate_state(s, info->state, &op->err);
-    if (rc < 0) {
+    if (rc == 0 && req->update_info)
+        rc = validate_state(s, req->update_info->state, &op->err);
+    State__Namespace *before = rc == 0 ? op_copy_space(op, s) : NULL;
+    if (!before) {
         op_fail(op);
         return;
     }
-    if (info && info->state != NAMESPACE_STATE_UNSPECIFIED)
-        s->st->state = (int32_t)info->state;
-    if (info && !strempty(info->description))
-        pb_set_string(&s->st->description, info->description, &failed);
-    if (info && !strempty(info->owner_email))
-        pb_set_string(&s->st->owner_email, info->owner_email, &failed);
-    for (size_t i = 0; info && i < info->n_data; i++)
-        set_data(s->st, info->data[i]->key, info->data[i]->value, &failed);
-    if (retention)
-        s->st->retention_us = pb_duration_us(retention);
-    Ws__DescribeNamespaceResponse *d = describe(op, s);
-    Ws__UpdateNamespaceResponse *resp = arena_new(op->call->arena, Ws__UpdateNamespaceResponse);
-    if (!d || !resp) {
-        (void)op_out_of_memory(op);
-        op_fail(op);
-        return;
-    }
-    ws__update_namespace_response__init(resp);
-    resp->namespace_info = d->namespace_info;
-    resp->config = d->config;
-    resp->replication_config = d->replication_config;
-    op_reply_space(op, s, failed, &resp->base);
+    apply_update(s->st, req, &failed);
+    const ProtobufCMessage *resp = describe_update(op, s);
+    op_reply_space(op, s, before, failed || !resp, resp);
 }
 
 void engine_update_namespace(struct engine *e, struct call *c, const Ws__UpdateNamespaceRequest *req) {
@@ -342,14 +373,15 @@ static void go_add_attributes(struct op *op) {
     if (rc == 0 && s->st->n_search_attributes + req->n_search_attributes > CUSTOM_ATTRIBUTES_MAX)
         rc = err_set(&op->err, ERR_PRECONDITION,
                      "A namespace may have at most %d search attributes of its own.", CUSTOM_ATTRIBUTES_MAX);
-    if (rc < 0) {
+    State__Namespace *before = rc == 0 ? op_copy_space(op, s) : NULL;
+    if (!before) {
         op_fail(op);
         return;
     }
     for (size_t i = 0; i < req->n_search_attributes; i++)
         failed |=
             space_add_attribute(s, req->search_attributes[i]->key, req->search_attributes[i]->value) < 0;
-    op_reply_space(op, s, failed, &resp.base);
+    op_reply_space(op, s, before, failed, &resp.base);
 }
 
 void engine_add_search_attributes(struct engine *e, struct call *c,
@@ -374,7 +406,8 @@ static void go_remove_attributes(struct op *op) {
         if (custom_index(s->st, req->search_attributes[i]) == s->st->n_search_attributes)
             rc = err_set(&op->err, ERR_NOT_FOUND, "Search attribute %.200s doesn't exist.",
                          req->search_attributes[i]);
-    if (rc < 0) {
+    State__Namespace *before = rc == 0 ? op_copy_space(op, s) : NULL;
+    if (!before) {
         op_fail(op);
         return;
     }
@@ -383,7 +416,7 @@ static void go_remove_attributes(struct op *op) {
         if (at < s->st->n_search_attributes)
             pb_remove_message(&s->st->n_search_attributes, s->st->search_attributes, at);
     }
-    op_reply_space(op, s, false, &resp.base);
+    op_reply_space(op, s, before, false, &resp.base);
 }
 
 void engine_remove_search_attributes(struct engine *e, struct call *c,

@@ -77,9 +77,16 @@ static void go_delete_namespace(struct op *op) {
     }
     s->st->removal_delay_us = req->namespace_delete_delay ? pb_duration_us(req->namespace_delete_delay) : 0;
     op->e->next_reap_us = op->e->now.mono.us;
+    ensure(space_write(op->e, s) == 0); /* it has lost its name, and its polls were told */
+    op->wait_seq = op->e->open->seq;
     ops__delete_namespace_response__init(resp);
     resp->deleted_namespace = arena_strdup(op->call->arena, s->st->name);
-    op_reply_space(op, s, !resp->deleted_namespace, &resp->base);
+    if (resp->deleted_namespace) {
+        op_reply_durable(op, &resp->base, (struct str){NULL, 0});
+        return;
+    }
+    (void)op_out_of_memory(op);
+    op_fail(op);
 }
 
 void engine_delete_namespace(struct engine *e, struct call *c, const Ops__DeleteNamespaceRequest *req) {
@@ -92,12 +99,13 @@ static void go_deprecate(struct op *op) {
     static const Ws__DeprecateNamespaceResponse resp = WS__DEPRECATE_NAMESPACE_RESPONSE__INIT;
     const Ws__DeprecateNamespaceRequest *req = op->req;
     struct space *s;
-    if (op_need_space(op, req->namespace_, &s) < 0) {
+    State__Namespace *before = op_need_space(op, req->namespace_, &s) == 0 ? op_copy_space(op, s) : NULL;
+    if (!before) {
         op_fail(op);
         return;
     }
     s->st->state = NAMESPACE_STATE_DEPRECATED;
-    op_reply_space(op, s, false, &resp.base);
+    op_reply_space(op, s, before, false, &resp.base);
 }
 
 void engine_deprecate_namespace(struct engine *e, struct call *c, const Ws__DeprecateNamespaceRequest *req) {
@@ -125,16 +133,17 @@ static bool is_unused(const struct engine *e, const struct space *s) {
 static void space_forget(struct engine *e, struct space *s) {
     struct group *g = group_open(e);
     struct write *w = g ? batch_add(&g->batch, WRITE_NAMESPACE_GONE) : NULL;
-    if (!w)
+    if (!w) {
+        if (g)
+            arena_forgive(&g->batch.arena);
         return; /* no memory: tried again */
+    }
     w->namespace_id = s->id;
     log_emit(e->log, LOG_namespace_removed, log_str("namespace", s->st->name));
     queues_forget(e, s);
     deployments_forget(e, s);
     workers_forget(e, s);
-    map_remove(&e->spaces, str_of(s->st->name));
-    pb_free(s->st);
-    mem_free(s);
+    space_drop(e, s);
 }
 
 static void space_is_empty(struct engine *e, struct space *s) {

@@ -55,22 +55,43 @@ int space_write(struct engine *e, struct space *s) {
         s->group_seq = g->seq;
     }
     buf_done(&packed);
-    return w ? 0 : ERR_NO_MEMORY;
+    if (w)
+        return 0;
+    arena_forgive(&g->batch.arena); /* only this one is not written */
+    return ERR_NO_MEMORY;
 }
 
-int space_create(struct engine *e, const char *name, int64_t retention_us) {
-    State__Namespace st = STATE__NAMESPACE__INIT;
+void space_undo(struct space *s, State__Namespace *before) {
+    char *name = before->name;
+    before->name = s->st->name; /* the key of the map; the text is the same */
+    s->st->name = name;
+    pb_free(s->st);
+    s->st = before;
+}
+
+void space_drop(struct engine *e, struct space *s) {
+    map_remove(&e->spaces, str_of(s->st->name));
+    pb_free(s->st);
+    mem_free(s);
+}
+
+int space_create(struct engine *e, const State__Namespace *like) {
+    State__Namespace st = *like;
     struct uuid_text id = uuid_format(uuid_random(&e->rng));
     struct buf packed;
     st.id = id.s;
-    st.name = (char *)(uintptr_t)name;
-    st.retention_us = retention_us;
     st.state = NAMESPACE_STATE_REGISTERED;
-    buf_init(&packed, 64 << 10);
+    buf_init(&packed, ENGINE_IMAGE_BYTES);
     wire_encode(&packed, &st.base);
     int rc = buf_ok(&packed) ? space_add(e, buf_str(&packed)) : ERR_NO_MEMORY;
     buf_done(&packed);
-    return rc == 0 ? space_write(e, space_find(e, name)) : rc;
+    if (rc < 0)
+        return rc;
+    struct space *s = space_find(e, st.name);
+    rc = space_write(e, s);
+    if (rc < 0)
+        space_drop(e, s);
+    return rc;
 }
 
 static int no_namespace(struct op *op, const char *name) {

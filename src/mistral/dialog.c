@@ -31,6 +31,22 @@ char *message_text(struct arena *a, struct str text) {
     return arena_strndup(a, text.n ? text.p : "", text.n);
 }
 
+/* An arena failed: whatever was to be said may lack something. */
+static bool lacks_memory(const struct dialog *x) {
+    bool lacks = arena_failed(&x->arena) || arena_failed(&x->kept);
+    for (size_t i = 0; i < DIALOG_ARENAS; i++)
+        lacks |= arena_failed(&x->turns[i]);
+    return lacks;
+}
+
+/* Not for what the request is: what seems to be wrong with it may come from that. */
+static bool is_starved(const struct dialog *x) {
+    bool is_so = arena_starved(&x->arena) || arena_starved(&x->kept);
+    for (size_t i = 0; i < DIALOG_ARENAS; i++)
+        is_so |= arena_starved(&x->turns[i]);
+    return is_so;
+}
+
 /* Asking. */
 
 static void move_to(struct dialog *x, struct list *to) {
@@ -94,11 +110,10 @@ struct arena *dialog_scratch(struct dialog *x) {
 }
 
 void dialog_try(struct dialog *x, const ProtobufCMessage *request, dialog_step *next, dialog_step *failed) {
-    struct arena *a = dialog_scratch(x);
-    if (!request || arena_failed(&x->arena) || arena_failed(a))
+    if (!request || lacks_memory(x))
         dialog_out_of_memory(x);
     else
-        ask(x, a, request, next, failed);
+        ask(x, dialog_scratch(x), request, next, failed);
 }
 
 void dialog_ask(struct dialog *x, const ProtobufCMessage *request, dialog_step *next) {
@@ -166,7 +181,7 @@ static void answer(struct dialog *x, int status) {
 }
 
 void dialog_reply(struct dialog *x) {
-    if (!buf_ok(&x->out) || arena_failed(&x->arena)) {
+    if (!buf_ok(&x->out) || lacks_memory(x)) {
         dialog_out_of_memory(x);
         return;
     }
@@ -177,7 +192,7 @@ void dialog_reply(struct dialog *x) {
 
 static void refuse(struct dialog *x, int status, const char *text) {
     if (x->is_streaming) {
-        dialog_close(x);
+        dialog_break(x);
         return;
     }
     buf_clear(&x->out);
@@ -196,7 +211,10 @@ void dialog_refuse(struct dialog *x, int status, const char *fmt, ...) {
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    refuse(x, status, text);
+    if (is_starved(x))
+        dialog_out_of_memory(x);
+    else
+        refuse(x, status, text);
 }
 
 /* What the server finds wrong with a request was wrong in the body. */
@@ -221,6 +239,10 @@ void dialog_out_of_memory(struct dialog *x) {
 }
 
 void dialog_complain(struct dialog *x) {
+    if (is_starved(x)) {
+        dialog_out_of_memory(x);
+        return;
+    }
     buf_clear(&x->out);
     buf_add_cstr(&x->out, "{\"detail\":[");
     buf_add_str(&x->out, buf_str(&x->complaints.list));
@@ -242,8 +264,8 @@ void dialog_stream(struct dialog *x, const char *content_type) {
 }
 
 void dialog_send(struct dialog *x, dialog_step *on_sent) {
-    if (!buf_ok(&x->out) || !x->out.len) {
-        dialog_close(x);
+    if (!buf_ok(&x->out) || !x->out.len || lacks_memory(x)) {
+        dialog_break(x);
         return;
     }
     x->on_sent = on_sent;
@@ -255,6 +277,10 @@ void dialog_send(struct dialog *x, dialog_step *on_sent) {
 void dialog_close(struct dialog *x) {
     http1_end(take(&x->later));
     end(x);
+}
+
+void dialog_break(struct dialog *x) {
+    http1_break(x->later);
 }
 
 /* Life. */

@@ -117,6 +117,7 @@ void dialog_complain(struct dialog *x); /* 422, with what x->complaints holds */
 void dialog_stream(struct dialog *x, const char *content_type);
 void dialog_send(struct dialog *x, dialog_step *on_sent);
 void dialog_close(struct dialog *x);
+void dialog_break(struct dialog *x); /* the peer must not take it for complete */
 
 /* Making and moving. */
 struct dialog *dialog_new(struct mistral *m, const struct dialog_route *route);

@@ -215,9 +215,13 @@ static void on_history(struct dialog *x) {
             dialog_fail(x, &e);
             return;
         }
+        if (!buf_ok(&text)) {
+            dialog_out_of_memory(x);
+            return;
+        }
         writer_token(&x->w, buf_str(&text));
     }
-    if (!buf_ok(&text) || !buf_ok(&x->out)) {
+    if (!buf_ok(&x->out)) {
         dialog_out_of_memory(x);
         return;
     }

@@ -14,7 +14,6 @@
 #define NAMESPACE_HEADER "Rondo-Namespace"
 #define HTTP_NOT_ALLOWED 405
 #define HTTP_UNAVAILABLE 503
-#define HTTP_INTERNAL 500
 #define HTTP_NOT_IMPLEMENTED 501
 
 #define SHAPE_no_body NULL
@@ -90,7 +89,8 @@ static void refuse(struct http1_response *resp, int status, const char *text) {
 }
 
 static struct str keep(struct dialog *x, struct str text) {
-    return str_bytes(arena_strndup(&x->arena, text.n ? text.p : "", text.n), text.n);
+    const char *copy = arena_strndup(&x->arena, text.n ? text.p : "", text.n);
+    return copy ? str_bytes(copy, text.n) : STR("");
 }
 
 static void read_id(struct dialog *x, const struct http1_request *q) {
@@ -169,7 +169,7 @@ bool mistral_request(struct mistral *m, const struct http1_request *q, struct ht
     if (!x || !x->later) {
         if (x)
             dialog_free(x);
-        refuse(resp, HTTP_INTERNAL, "There is no memory for this now.");
+        refuse(resp, HTTP_UNAVAILABLE, "There is no memory for this now.");
         return true;
     }
     read_request(x, q);

@@ -42,7 +42,7 @@
 #define PATIENCE_US                                                                                          \
     (5 * USEC_PER_SEC) /* for a whole request, or the next one, while others wait for a place */
 #define PATIENCE_SENDING_US (60 * USEC_PER_SEC) /* the same for taking an answer */
-#define HTTP_INTERNAL_ERROR 500
+#define HTTP_UNAVAILABLE 503
 
 struct place {
     struct bufferevent *connection;
@@ -118,7 +118,7 @@ static void send_response(struct evhttp_request *req, struct http1_response *res
         evhttp_add_header(headers, "Content-Type", resp->content_type) < 0 ||
         evhttp_add_header(headers, "X-Content-Type-Options", "nosniff") < 0 ||
         (resp->allow && evhttp_add_header(headers, "Allow", resp->allow) < 0)) {
-        evhttp_send_error(req, HTTP_INTERNAL_ERROR, NULL);
+        evhttp_send_error(req, HTTP_UNAVAILABLE, NULL); /* memory is short */
         return;
     }
     evhttp_send_reply(req, resp->status, NULL, NULL);
@@ -224,6 +224,10 @@ void http1_begin(struct http1_later *l, const char *content_type, void (*on_sent
     evhttp_send_reply_start(l->req, HTTP_OK, NULL);
 }
 
+void http1_break(struct http1_later *l) {
+    event_active(l->closed, EV_CLOSED, 0);
+}
+
 void http1_send(struct http1_later *l, struct str bytes) {
     struct evbuffer *piece = evbuffer_new();
     ensure(!l->is_sending && bytes.n > 0);
@@ -231,7 +235,7 @@ void http1_send(struct http1_later *l, struct str bytes) {
     if (piece && evbuffer_add(piece, bytes.p, bytes.n) == 0)
         evhttp_send_reply_chunk_with_cb(l->req, piece, on_written, l);
     else
-        event_active(l->closed, EV_CLOSED, 0); /* a piece is missing: the peer must not take it for whole */
+        http1_break(l); /* a piece is missing: the peer must not take it for whole */
     if (piece)
         evbuffer_free(piece);
 }

@@ -57,6 +57,8 @@ void http1_answer(struct http1_later *l, struct http1_response *resp); /* frees 
 void http1_begin(struct http1_later *l, const char *content_type, void (*on_sent)(void *ctx));
 void http1_send(struct http1_later *l, struct str bytes); /* not empty; not before the last was sent */
 void http1_end(struct http1_later *l); /* l is gone */
+/* It cannot be completed: the connection will end, as on_gone() will tell. */
+void http1_break(struct http1_later *l);
 
 /* Port 0 picks one. ERR_UNAVAILABLE with a text when it cannot listen there. */
 int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct http1_handler *h,

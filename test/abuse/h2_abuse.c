@@ -21,6 +21,11 @@
 #include "victim.h"
 #include "witness.h"
 
+#ifdef __SANITIZE_THREAD__
+#define SHADOW_FACTOR 6 /* ThreadSanitizer keeps four bytes beside each, and more */
+#else
+#define SHADOW_FACTOR 1
+#endif
 #define GROWTH_KIB_MAX (64 * 1024)
 /* At any scale: a parked call costs about 4 KiB and the engine has room for so many, a silent connection
  * about 12. */
@@ -440,7 +445,7 @@ static bool judge(const struct attack *a, const struct victim *v, size_t scale) 
     struct scene scene = {.port = v->port, .http_port = v->http_port, .scale = scale};
     struct witness witness;
     long before_kib = victim_rss_kib(v),
-         growth_max_kib = a->growth_kib_max ? a->growth_kib_max : GROWTH_KIB_MAX;
+         growth_max_kib = SHADOW_FACTOR * (a->growth_kib_max ? a->growth_kib_max : GROWTH_KIB_MAX);
     witness_start(&witness, v->port);
     bool had_effect = a->fn(&scene);
     bool is_serving = peer_gets_system_info(v->port) && peer_gets_health(v->http_port);

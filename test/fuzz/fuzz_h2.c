@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "fuzz.h"
 #include "net/h2_int.h"
 
@@ -115,10 +116,16 @@ static struct stage *stage_new(void) {
     return s;
 }
 
+/* NULL when memory is short; then there are no sockets. */
 static struct h2_conn *connect_peer(struct stage *s, int fds[2]) {
     struct h2_conn *c;
     ensure(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
-    ensure(conn_new(s->server, fds[0], "peer", &c) == 0);
+    if (conn_new(s->server, fds[0], "peer", &c) < 0) {
+        ensure(fault_fired());
+        close(fds[0]);
+        close(fds[1]);
+        return NULL;
+    }
     list_append(&s->server->conns, &c->link);
     s->server->conn_count++;
     return c;
@@ -161,6 +168,8 @@ static void answer_parked(struct stage *s) {
 static void converse(struct stage *s, uint8_t mode, struct str bytes) {
     int fds[2];
     struct h2_conn *c = connect_peer(s, fds);
+    if (!c)
+        return;
     size_t half = mode & MODE_HALVES ? bytes.n / 2 : 0;
     speak(s, fds[1], str_bytes(bytes.p, half), mode & MODE_DEAF);
     if ((mode & MODE_DRAIN) && s->server->conn_count)
@@ -206,6 +215,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     buf_init(&frames, (size_t)16 * INPUT_BYTES_MAX);
     if (size == 0 || size > INPUT_BYTES_MAX)
         return 0;
+    fault_pause(true); /* what is the server's own work may fail, what is the test's may not */
     if (!stage)
         stage = stage_new();
     struct stage *s = stage;
@@ -215,6 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         rest = buf_str(&frames);
     }
     s->begun = s->ended = 0;
+    fault_pause(false);
     converse(s, data[0], rest);
     ensure(s->begun == s->ended && s->parked_count == 0);
     ensure(s->server->conn_count == 0 && s->server->body_bytes == 0 && list_empty(&s->server->dirty));

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/mem.h"
 #include "fuzz.h"
 #include "net/http1.h"
@@ -119,9 +120,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char probe[] = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     if (size == 0 || size > INPUT_BYTES_MAX)
         return 0;
+    fault_pause(!world); /* the server's own work may fail, once it is there */
     if (!world)
         world = world_new();
+    fault_pause(false);
     (void)talk(world, data, size); /* whatever it says, or nothing */
+    fault_pause(true);
     if (world->inputs++ % PROBE_EVERY == 0)
         ensure(talk(world, (const uint8_t *)probe, sizeof(probe) - 1) > 0);
     return 0;

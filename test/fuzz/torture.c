@@ -12,7 +12,6 @@
  * were shown before are there. */
 #include <dirent.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -22,6 +21,7 @@
 
 #include "base/fault.h"
 #include "base/mem.h"
+#include "ends.h"
 #include "script.h"
 #include "wire/encode.h"
 
@@ -31,14 +31,6 @@
 #define WORDS_BYTES_MAX 2048
 #define STEPS_MAX 64
 #define WORKFLOW_ID "w" /* what the scripts call theirs */
-
-static const struct {
-    const char *file, *words;
-} ends[] = {
-#define END(file, words) {"/" file ".c:", ": ensure failed: " words "\n"},
-#include "torture_ends.def"
-#undef END
-};
 
 /* Shared with the process that runs the script. */
 struct report {
@@ -55,7 +47,7 @@ struct report {
 
 struct tally {
     unsigned long runs, failed, survived, ended, wrong;
-    unsigned long ends[ARRAY_LEN(ends)];
+    unsigned long ends[ENDS_COUNT];
 };
 
 struct plan {
@@ -175,17 +167,6 @@ static int run_apart(const struct plan *p, struct str bytes, unsigned long nth, 
     return status;
 }
 
-static bool is_meant(struct tally *t, int status, const char *words) {
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-        if (strstr(words, ends[i].file) && strstr(words, ends[i].words)) {
-            t->ends[i]++;
-            return true;
-        }
-    return false;
-}
-
 /* Whether all that was shown is there after a start. */
 static bool is_kept(const struct plan *p) {
     struct report *rep = p->report;
@@ -224,7 +205,7 @@ static bool torture_one(struct plan *p, const char *name, struct str bytes, unsi
     if (!is_ended && !rep->has_fired)
         return false;
     t->runs++;
-    if (is_ended && !is_meant(t, status, words))
+    if (is_ended && !ends_take(t->ends, status, words))
         complain(t, name, nth, "the process ended, and not on purpose", words);
     else if (!is_ended && !is_retryable(code) && code != p->usual[rep->step])
         complain(t, name, nth, "the call's error is no invitation to try again", err_name(code));
@@ -279,9 +260,7 @@ static void torture_path(struct plan *p, const char *path) {
 }
 
 static void print_tally(const struct tally *t) {
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-        if (t->ends[i])
-            printf("# ended on purpose %lu times: %s%s", t->ends[i], ends[i].file, ends[i].words);
+    ends_print(t->ends);
     printf("# %lu failing allocations: %lu failed their call, %lu went unnoticed, %lu ended the process on "
            "purpose, "
            "%lu were wrong\n",
