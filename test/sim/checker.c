@@ -8,6 +8,7 @@
 #include "history.h"
 #include "history_rules.h"
 #include "names.h"
+#include "override.h"
 #include "reset.h"
 #include "rpc.h"
 #include "task_checker.h"
@@ -303,6 +304,9 @@ void checker_on_ok(struct rpc *r) {
     case RPC_pause_workflow:
     case RPC_unpause_workflow:
         control_on_ok(r);
+        break;
+    case RPC_update_workflow_options:
+        override_on_ok(r);
         break;
     case RPC_query_workflow:
         check_query(r);
