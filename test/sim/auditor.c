@@ -12,6 +12,7 @@
 #include "client.h"
 #include "family.h"
 #include "keeper.h"
+#include "override.h"
 #include "program.h"
 #include "reader.h"
 #include "reset.h"
@@ -239,6 +240,7 @@ void auditor_check_all(struct world *w) {
     update_check_all(w);
     keepers_check_all(w);
     batchers_check_all(w);
+    override_check_all(w);
     callbacks_check_all(w);
     checker_loose_promises(w);
 }

@@ -1,7 +1,7 @@
 /* A job is one call after the other, each repeated until its outcome is known. Targets are named one by one,
- * or by a query that finds every workflow which clients start. Only cancelling and signalling may go by a
- * query: ending all that there is would leave nothing to look at. */
-#include "batcher.h"
+ * or by a query. Signals and overrides may go to every workflow that clients start, resets to all runs of one
+ * workflow id; ending all that there is would leave nothing to look at. */
+#include "batcher_int.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,52 +13,16 @@
 #include "request.h"
 #include "rpc.h"
 
-#define BATCHER_COUNT MODEL_SPACES
-#define TARGETS_MAX 12
 #define RECENT_RUNS 60
 #define CALL_TIMEOUT_US (10 * USEC_PER_SEC)
 #define THINK_US (10 * USEC_PER_SEC)
 #define LOOK_US (2 * USEC_PER_SEC)
 #define QUERY "WorkflowId STARTS_WITH 'w'"
-
-enum job_kind { JOB_SIGNAL, JOB_CANCEL, JOB_TERMINATE, JOB_DELETE };
-enum job_task { TASK_START, TASK_LOOK, TASK_STOP };
-
-struct job {
-    struct job *next;
-    char id[MODEL_ID_MAX];
-    const char *space;
-    enum job_kind kind;
-    float rate;
-    bool by_query;
-    bool wants_stop; /* somebody will stop it */
-    struct run_model *targets[TARGETS_MAX]; /* unless by_query */
-    size_t target_count;
-    int64_t sent_wall_us;
-    int64_t ended_wall_us; /* when somebody heard of it; 0: it goes on */
-    int64_t stopped_wall_us; /* when the stop was acknowledged; 0: it was not */
-    int64_t done; /* targets, as it last said */
-    E__BatchOperationState state;
-    struct run_model **holders; /* runs that have its signal */
-    size_t holder_count;
-    size_t holder_cap;
-    size_t late_count; /* signals that came after the stop */
-};
-
-struct batcher {
-    struct world *w;
-    const char *space;
-    struct happening act;
-    struct rpc *rpc;
-    struct job *job; /* NULL: none is under way */
-    struct job *jobs; /* all, the last first */
-    enum job_task task;
-    bool is_resting;
-};
+#define RESETS_MAX 4 /* of one job: each makes a run more */
 
 /* choices */
 
-static bool is_target(const struct batcher *b, const struct run_model *run) {
+bool batcher_knows(const struct batcher *b, const struct run_model *run) {
     size_t n = strlen(b->space);
     return strncmp(run->workflow_id, b->space, n) == 0 && run->workflow_id[n] == '/' &&
            run->workflow_id[n + 1] == 'w';
@@ -66,11 +30,11 @@ static bool is_target(const struct batcher *b, const struct run_model *run) {
 
 static void choose_targets(struct batcher *b, struct job *job) {
     struct model *m = &b->w->model;
-    size_t wanted = 1 + (size_t)rng_below(&b->w->rng, TARGETS_MAX);
+    size_t wanted = 1 + (size_t)rng_below(&b->w->rng, job->kind == JOB_RESET ? RESETS_MAX : TARGETS_MAX);
     for (size_t tries = 0; tries < 4 * wanted && job->target_count < wanted && m->run_count > 0; tries++) {
         size_t back = (size_t)rng_below(&b->w->rng, MIN(m->run_count, RECENT_RUNS));
         struct run_model *run = m->in_order[m->run_count - 1 - back];
-        bool is_new = is_target(b, run);
+        bool is_new = batcher_knows(b, run);
         for (size_t i = 0; i < job->target_count; i++)
             is_new &= job->targets[i] != run;
         if (is_new)
@@ -78,26 +42,70 @@ static void choose_targets(struct batcher *b, struct job *job) {
     }
 }
 
+/* Resets by a query go to all runs of one workflow id, if these are few. */
+static bool choose_resets(struct batcher *b, struct job *job) {
+    struct rng *r = &b->w->rng;
+    job->to_first = rng_chance(r, 2);
+    job->drops_signals = rng_chance(r, 4);
+    job->by_query = rng_chance(r, 3);
+    choose_targets(b, job);
+    if (job->target_count == 0)
+        return false;
+    if (job->by_query) {
+        struct run_model *run = job->targets[0];
+        memcpy(job->workflow_id, run->workflow_id, sizeof(job->workflow_id));
+        job->target_count = 0;
+        for (run = map_get(&b->w->model.latest, str_of(job->workflow_id)); run; run = run->older) {
+            if (job->target_count == RESETS_MAX)
+                return false;
+            job->targets[job->target_count++] = run;
+        }
+    }
+    for (size_t i = 0; i < job->target_count; i++)
+        batch_reset_of(b->w, job, job->targets[i]);
+    job->target_count = job->by_query ? 0 : job->target_count;
+    return true;
+}
+
+static enum job_kind draw_kind(struct batcher *b) {
+    static const enum job_kind kinds[] = {JOB_SIGNAL,    JOB_SIGNAL, JOB_SIGNAL, JOB_SIGNAL, JOB_CANCEL,
+                                          JOB_TERMINATE, JOB_DELETE, JOB_RESET,  JOB_RESET};
+    if (rollout_covers(b->w, b->space) && rng_chance(&b->w->rng, 4))
+        return JOB_OVERRIDE;
+    return kinds[rng_below(&b->w->rng, ARRAY_LEN(kinds))];
+}
+
+static bool choose_all_targets(struct batcher *b, struct job *job) {
+    if (job->kind == JOB_RESET)
+        return choose_resets(b, job);
+    job->by_query = (job->kind == JOB_SIGNAL || job->kind == JOB_OVERRIDE) && rng_chance(&b->w->rng, 3);
+    if (!job->by_query)
+        choose_targets(b, job);
+    return job->by_query || job->target_count > 0;
+}
+
+static void job_free(struct job *job) {
+    mem_free(job->holders);
+    mem_free(job->resets);
+    mem_free(job);
+}
+
 static bool batcher_choose(struct batcher *b) {
-    static const enum job_kind kinds[] = {JOB_SIGNAL, JOB_SIGNAL,    JOB_SIGNAL, JOB_SIGNAL,
-                                          JOB_CANCEL, JOB_TERMINATE, JOB_DELETE};
     static const float rates[] = {0, 0, 20, 2};
     struct rng *r = &b->w->rng;
     struct job *job = mem_zalloc(sizeof(*job));
     ensure(job);
-    job->kind = kinds[rng_below(r, ARRAY_LEN(kinds))];
+    job->kind = draw_kind(b);
+    job->override = override_draw(rng_u64(r));
     job->rate = rates[rng_below(r, ARRAY_LEN(rates))];
-    job->by_query = job->kind == JOB_SIGNAL && rng_chance(r, 3);
     job->wants_stop =
         job->kind != JOB_DELETE && rng_chance(r, 4); /* who waits for a deletion waits for its end */
     job->space = b->space;
-    if (!job->by_query)
-        choose_targets(b, job);
-    if (!job->by_query && job->target_count == 0) {
-        mem_free(job);
+    snprintf(job->id, sizeof(job->id), "batch-%" PRIu64, b->w->next_id++);
+    if (!choose_all_targets(b, job)) {
+        job_free(job);
         return false;
     }
-    snprintf(job->id, sizeof(job->id), "batch-%" PRIu64, b->w->next_id++);
     for (size_t i = 0; job->kind == JOB_DELETE && i < job->target_count; i++)
         model_expect_deletion(job->targets[i], b->w->now.wall.us);
     job->next = b->jobs;
@@ -107,6 +115,38 @@ static bool batcher_choose(struct batcher *b) {
 }
 
 /* requests */
+
+static Batch__BatchOperationReset *make_reset(const struct job *job, struct arena *a) {
+    Batch__BatchOperationReset *o = MAKE(a, Batch__BatchOperationReset, batch__batch_operation_reset__init);
+    o->options = MAKE(a, Common__ResetOptions, common__reset_options__init);
+    Google__Protobuf__Empty *nothing = MAKE(a, Google__Protobuf__Empty, google__protobuf__empty__init);
+    if (job->to_first) {
+        o->options->target_case = COMMON__RESET_OPTIONS__TARGET_FIRST_WORKFLOW_TASK;
+        o->options->first_workflow_task = nothing;
+    } else {
+        o->options->target_case = COMMON__RESET_OPTIONS__TARGET_LAST_WORKFLOW_TASK;
+        o->options->last_workflow_task = nothing;
+    }
+    o->options->reset_reapply_type = RESET_REAPPLY_TYPE_ALL_ELIGIBLE;
+    if (job->drops_signals) {
+        o->options->reset_reapply_exclude_types = arena_array(a, E__ResetReapplyExcludeType, 1);
+        ensure(o->options->reset_reapply_exclude_types);
+        o->options->reset_reapply_exclude_types[o->options->n_reset_reapply_exclude_types++] =
+            RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL;
+    }
+    return o;
+}
+
+static Batch__BatchOperationUpdateWorkflowExecutionOptions *make_options(const struct job *job,
+                                                                         struct arena *a) {
+    Batch__BatchOperationUpdateWorkflowExecutionOptions *o =
+        MAKE(a, Batch__BatchOperationUpdateWorkflowExecutionOptions,
+             batch__batch_operation_update_workflow_execution_options__init);
+    o->identity = make_text(a, "%s", job->id);
+    o->workflow_execution_options = override_options(a, &job->override, job->id);
+    o->update_mask = override_mask(a);
+    return o;
+}
 
 static void set_operation(Ws__StartBatchOperationRequest *q, const struct job *job, struct arena *a) {
     switch (job->kind) {
@@ -130,6 +170,14 @@ static void set_operation(Ws__StartBatchOperationRequest *q, const struct job *j
         q->operation_case = WS__START_BATCH_OPERATION_REQUEST__OPERATION_DELETION_OPERATION;
         q->deletion_operation = MAKE(a, Batch__BatchOperationDeletion, batch__batch_operation_deletion__init);
         break;
+    case JOB_RESET:
+        q->operation_case = WS__START_BATCH_OPERATION_REQUEST__OPERATION_RESET_OPERATION;
+        q->reset_operation = make_reset(job, a);
+        break;
+    case JOB_OVERRIDE:
+        q->operation_case = WS__START_BATCH_OPERATION_REQUEST__OPERATION_UPDATE_WORKFLOW_OPTIONS_OPERATION;
+        q->update_workflow_options_operation = make_options(job, a);
+        break;
     }
 }
 
@@ -140,7 +188,9 @@ static const void *start_request(const struct job *job, struct arena *a) {
     q->job_id = make_text(a, "%s", job->id);
     q->reason = make_text(a, "%s", job->id);
     q->max_operations_per_second = job->rate;
-    if (job->by_query)
+    if (job->by_query && job->kind == JOB_RESET)
+        q->visibility_query = make_text(a, "WorkflowId = '%s'", make_workflow_id(a, job->workflow_id));
+    else if (job->by_query)
         q->visibility_query = make_text(a, "%s", QUERY);
     q->target_executions = arena_array(a, Common__Execution *, job->target_count);
     for (size_t i = 0; i < job->target_count; i++) {
@@ -184,7 +234,9 @@ static void check_counts(struct world *w, const struct job *job,
     int64_t done = m->complete_operation_count + m->failure_operation_count;
     if (done < job->done)
         world_fail(w, "batch_kept", "job=%s had done %" PRId64 ", now %" PRId64, job->id, job->done, done);
-    if (m->failure_operation_count > 0)
+    /* What has had no task cannot be reset, and a version that no worker has said it is, nothing is pinned to. */
+    bool may_refuse = job->kind == JOB_RESET || job->kind == JOB_OVERRIDE;
+    if (m->failure_operation_count > 0 && !may_refuse)
         world_fail(w, "batch_counts", "job=%s says that %" PRId64 " targets refused", job->id,
                    m->failure_operation_count);
     bool is_whole = m->state == BATCH_OPERATION_STATE_COMPLETED && !job->by_query;
@@ -207,6 +259,7 @@ static void saw_job(struct batcher *b, const Ws__DescribeBatchOperationResponse 
     struct job *job = b->job;
     check_counts(b->w, job, m);
     job->done = m->complete_operation_count + m->failure_operation_count;
+    job->failures = m->failure_operation_count;
     job->state = m->state;
     if (job->stopped_wall_us && m->state == BATCH_OPERATION_STATE_RUNNING)
         world_fail(b->w, "batch_kept", "job=%s was stopped, but goes on", job->id);
@@ -250,74 +303,6 @@ static void batcher_act(struct world *w, struct happening *h) {
     rpc_send(r, request, CALL_TIMEOUT_US);
 }
 
-/* what the histories say */
-
-bool batchers_note_signal(struct world *w, struct run_model *run, const char *id,
-                          const History__HistoryEvent *e) {
-    if (strncmp(id, "batch-", 6) != 0)
-        return false;
-    struct job *job = NULL;
-    for (unsigned i = 0; i < BATCHER_COUNT && !job; i++)
-        for (job = w->batchers[i].jobs; job && !streq(job->id, id);)
-            job = job->next;
-    if (!job || job->kind != JOB_SIGNAL) {
-        world_fail(w, "batch_once", "run=%s holds signal '%s', which nobody sent", run->run_id, id);
-        return true;
-    }
-    if (run->is_copy)
-        return true; /* a reset takes signals along, and the job may come to the copy, too */
-    for (size_t i = 0; i < job->holder_count; i++)
-        if (job->holders[i] == run)
-            world_fail(w, "batch_once", "run=%s event=%" PRId64 " repeats the signal of job=%s", run->run_id,
-                       e->event_id, id);
-    job->holders = model_grow(job->holders, job->holder_count, &job->holder_cap, sizeof(struct run_model *));
-    job->holders[job->holder_count++] = run;
-    job->late_count += job->stopped_wall_us && event_wall_us(e) > job->stopped_wall_us;
-    return true;
-}
-
-static bool has_signal(const struct job *job, const struct run_model *run) {
-    for (size_t i = 0; i < job->holder_count; i++)
-        if (job->holders[i] == run)
-            return true;
-    return false;
-}
-
-/* A run that was there when the job began, and still open when it was over, is one that it came to. */
-static void check_target(struct world *w, const struct job *job, const struct run_model *run) {
-    bool was_there = run->event_count > 0 && run->start_wall_us < job->sent_wall_us &&
-                     (!run->close_type || run->close_wall_us > job->ended_wall_us);
-    if (!was_there || run->is_deleted || run->is_copy)
-        return;
-    bool is_done = job->kind == JOB_SIGNAL   ? has_signal(job, run)
-                   : job->kind == JOB_CANCEL ? run->cancel_recorded
-                                             : false; /* it would be closed, or gone */
-    if (!is_done)
-        world_fail(w, "batch_whole", "job=%s has left out run=%s workflow=%s", job->id, run->run_id,
-                   run->workflow_id);
-}
-
-static void check_job(struct world *w, const struct batcher *b, const struct job *job) {
-    if (job->late_count > 1) /* one may have been under way */
-        world_fail(w, "batch_stopped", "job=%s did %zu targets after it was stopped", job->id,
-                   job->late_count);
-    if (job->state != BATCH_OPERATION_STATE_COMPLETED)
-        return;
-    for (size_t i = 0; i < job->target_count; i++)
-        check_target(w, job, job->targets[i]);
-    for (size_t i = 0; job->by_query && i < w->model.run_count; i++)
-        if (is_target(b, w->model.in_order[i]))
-            check_target(w, job, w->model.in_order[i]);
-}
-
-void batchers_check_all(struct world *w) {
-    if (world_clock_jumped(w))
-        return;
-    for (unsigned i = 0; i < BATCHER_COUNT; i++)
-        for (const struct job *job = w->batchers[i].jobs; job; job = job->next)
-            check_job(w, &w->batchers[i], job);
-}
-
 /* their lives */
 
 struct batcher *batchers_new(struct world *w) {
@@ -342,8 +327,7 @@ void batchers_free(struct world *w) {
         world_not(w, &b->act);
         for (struct job *job; (job = b->jobs);) {
             b->jobs = job->next;
-            mem_free(job->holders);
-            mem_free(job);
+            job_free(job);
         }
     }
     mem_free(w->batchers);

@@ -8,6 +8,7 @@
 #include "history.h"
 #include "history_rules.h"
 #include "names.h"
+#include "override.h"
 #include "reset.h"
 #include "rpc.h"
 #include "task_checker.h"
@@ -306,6 +307,9 @@ void checker_on_ok(struct rpc *r) {
     case RPC_unpause_workflow:
         control_on_ok(r);
         break;
+    case RPC_update_workflow_options:
+        override_on_ok(r);
+        break;
     case RPC_query_workflow:
         check_query(r);
         break;
@@ -333,9 +337,11 @@ static void check_error_is_clean(struct rpc *r) {
     /* Nobody decides by lists, so the process goes on when one cannot be read. */
     bool is_failed_list = r->w->tally.faults[FAULT_read_error] > 0 &&
                           (r->kind == RPC_list_schedules || r->kind == RPC_list_schedule_ledger);
+    bool is_second_job = code == ERR_FULL && r->kind == RPC_start_batch; /* a namespace has one at a time */
     bool is_dirty = code == ERR_INTERNAL || code == ERR_WAIT || code == ERR_NO_MEMORY ||
                     code == ERR_NO_NAMESPACE || (code == ERR_STORE_IO && !is_failed_list) ||
-                    code == ERR_STORE_CORRUPT || code == ERR_FULL || code == ERR_UNIMPLEMENTED;
+                    code == ERR_STORE_CORRUPT || (code == ERR_FULL && !is_second_job) ||
+                    code == ERR_UNIMPLEMENTED;
     /* A process that starts again does not know the updates that the one before had handed to workers. */
     bool has_forgotten = r->kind == RPC_complete_workflow_task && r->w->server.epoch > 1 &&
                          ((const Ws__RespondWorkflowTaskCompletedRequest *)r->request)->n_messages > 0;

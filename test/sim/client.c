@@ -109,8 +109,7 @@ static void client_start(struct client *c) {
         client_choose_rider(c, slot->request);
         /* A worker that has a version would not be the one to give the first task to. */
         slot->request->is_eager = !slot->request->rider && rng_chance(&c->w->rng, 4) &&
-                                  !(rollout_covers(c->w, ROLLOUT_SPACE) &&
-                                    str_starts(str_of(slot->workflow_id), STR(ROLLOUT_SPACE "/")));
+                                  !rollout_has(c->w, slot->workflow_id);
         slot->request->has_callback = !slot->request->rider && rng_chance(&c->w->rng, 6);
     }
     struct request_model *rider = slot->request->rider;
@@ -205,6 +204,16 @@ static void client_control(struct client *c, struct run_model *run) {
     client_send(c, e);
 }
 
+/* Somebody who knows better than the workers where the run belongs. */
+static void client_override(struct client *c, struct run_model *run) {
+    struct errand *e = errand_new(c->w, ERRAND_OVERRIDE, TRIES);
+    e->workflow_id = run->workflow_id;
+    e->run = run;
+    e->request = model_request(c->w, run->workflow_id, "override");
+    e->request->program = rng_u64(&c->w->rng);
+    client_send(c, e);
+}
+
 /* Whatever may be paused goes on. */
 static void client_unpause_all(struct client *c, struct run_model *run) {
     for (;;) {
@@ -271,6 +280,8 @@ static void client_choose(struct client *c) {
         client_ask(c, ERRAND_QUERY, run);
     else if (choices[i].what == DO_UPDATE)
         client_update(c, run);
+    else if (choices[i].what == DO_CONTROL && rollout_has(c->w, run->workflow_id) && rng_chance(&c->w->rng, 2))
+        client_override(c, run);
     else if (choices[i].what == DO_CONTROL)
         client_control(c, run);
     else if (choices[i].what == DO_DELETE)

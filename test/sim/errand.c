@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "control.h"
 #include "names.h"
+#include "override.h"
 #include "program.h"
 #include "request.h"
 #include "rpc.h"
@@ -283,6 +284,7 @@ static void errand_send(struct errand *e, size_t place) {
         [ERRAND_SIGNAL_WITH_START] = RPC_signal_with_start,
         [ERRAND_UPDATE_WITH_START] = RPC_execute_multi,
         [ERRAND_CONTROL] = RPC_pause_activity,
+        [ERRAND_OVERRIDE] = RPC_update_workflow_options,
     };
     struct rpc *r = rpc_new(e->w, kinds[e->kind], e, errand_ended);
     r->subject = (struct rpc_subject){.run = e->run,
@@ -328,6 +330,9 @@ static void errand_send(struct errand *e, size_t place) {
         break;
     case ERRAND_CONTROL:
         request = control_request(e, &r->arena, &r->kind);
+        break;
+    case ERRAND_OVERRIDE:
+        request = override_request(e, &r->arena);
         break;
     case ERRAND_BAD:
         request = bad_request(e->w, &r->arena, &r->kind);

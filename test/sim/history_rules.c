@@ -9,6 +9,7 @@
 #include "chain.h"
 #include "family.h"
 #include "names.h"
+#include "override.h"
 #include "program.h"
 #include "reset.h"
 #include "rollout.h"
@@ -149,6 +150,8 @@ static void note_task(struct run_model *run, const History__HistoryEvent *e) {
                e->event_type == EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT) {
         if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_COMPLETED)
             run->completed_task = run->started_task;
+        if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_COMPLETED && !run->completed_wall_us)
+            run->completed_wall_us = event_time_us(e->event_time);
         if (e->event_type == EVENT_TYPE_WORKFLOW_TASK_FAILED)
             run->failed_task = run->started_task;
         if (run->started_task == e->event_id - 1)
@@ -318,6 +321,9 @@ void history_apply(struct world *w, struct run_model *run, const History__Histor
         break;
     case EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
         rollout_note_completion(w, run, e);
+        break;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED:
+        override_apply(w, run, e);
         break;
     case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
         check_signal_once(w, run, e);

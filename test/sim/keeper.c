@@ -152,6 +152,8 @@ static void keeper_end_step(struct keeper *k) {
 static void keeper_ended(struct rpc *r) {
     struct keeper *k = r->owner;
     k->rpc = NULL;
+    if (k->job != JOB_NONE && keeper_job_goes_on(k, r))
+        return;
     bool is_gone = r->outcome == RPC_FAILED && r->err.code == ERR_NOT_FOUND;
     bool is_leaving = k->task == KEEP_DELETE || k->task == KEEP_CONFIRM || k->task == KEEP_CANCEL_BACKFILL;
     bool is_over = r->outcome == RPC_OK || (is_gone && is_leaving);
@@ -313,6 +315,7 @@ static void keeper_prepare(struct keeper *k) {
         l->trigger_count++;
     k->triggers_since++;
     k->draw = rng_u64(&k->w->rng);
+    k->job = keeper_job_can(k) && rng_chance(&k->w->rng, 3) ? JOB_BEGINS : JOB_NONE;
     snprintf(k->request_id, sizeof(k->request_id), "keeper-%" PRIu64, ++k->w->next_id);
 }
 
@@ -337,7 +340,8 @@ static void keeper_act(struct world *w, struct happening *h) {
         keeper_prepare(k);
     }
     struct rpc *r = k->rpc = rpc_new(w, RPC_describe_schedule, k, keeper_ended);
-    const void *request = keeper_request(k, &r->arena, &r->kind);
+    const void *request = k->job == JOB_NONE ? keeper_request(k, &r->arena, &r->kind)
+                                             : keeper_job_request(k, &r->arena, &r->kind);
     r->subject.sent_wall_us = w->now.wall.us;
     trace_note(w, "keeper %u task %d of %s at %" PRId64, k->number, (int)k->task,
                k->l ? k->l->schedule_id : "", w->now.wall.us);

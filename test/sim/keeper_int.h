@@ -1,4 +1,4 @@
-/* What a keeper is made of. Only keeper.c and keeper_request.c include it. */
+/* What a keeper is made of. Only keeper.c, keeper_request.c and keeper_job.c include it. */
 #pragma once
 
 #include "keeper.h"
@@ -41,6 +41,9 @@ enum keeper_end {
     END_DONE
 };
 
+/* A task that is given to a batch job. */
+enum keeper_job { JOB_NONE, JOB_BEGINS, JOB_LOOKS };
+
 struct keeper {
     struct world *w;
     unsigned number;
@@ -50,6 +53,7 @@ struct keeper {
     size_t ledger_count;
     struct ledger_model *l; /* of the schedule that there is; NULL: there is none */
     enum keeper_task task;
+    enum keeper_job job;
     uint64_t draw; /* what the task is made from, so that it can be sent again as it was */
     char request_id[32];
     struct spec_model spec;
@@ -75,3 +79,9 @@ struct keeper {
 struct spec_model draw_spec(struct rng *r, bool is_sparse, int64_t now_s);
 /* The request of the keeper's task, the same each time. */
 const void *keeper_request(struct keeper *k, struct arena *a, enum rpc_kind *ret_kind);
+
+/* Whether a batch job can do the keeper's task. */
+bool keeper_job_can(const struct keeper *k);
+const void *keeper_job_request(const struct keeper *k, struct arena *a, enum rpc_kind *ret_kind);
+/* An answer about the job came. False: the job is over, and so is the task. */
+bool keeper_job_goes_on(struct keeper *k, const struct rpc *r);

@@ -148,7 +148,7 @@ bool model_may_be_displaced(const struct model *m, const struct run_model *run) 
     const struct request_model *request;
     for (size_t i = 0; (request = map_next(&m->requests, &i));)
         if (request->base && str_is(str_of(request->workflow_id), run->workflow_id) &&
-            !str_is(str_of(request->base->first_run_id), run->run_id))
+            (request->has_any_base || !str_is(str_of(request->base->first_run_id), run->run_id)))
             return true;
     return false;
 }

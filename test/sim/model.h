@@ -40,6 +40,7 @@ struct request_model {
     int64_t sent_us; /* reset: the first time */
     int64_t reset_event_id; /* reset: the end of a workflow task */
     struct run_model *base; /* reset: the run that is copied */
+    bool has_any_base; /* reset: and others of its workflow id */
     bool drops_signals; /* reset: later signals are not wanted in the new run */
     bool is_signal; /* its kind is "signal" */
     bool is_eager; /* start: the first task is wanted with the answer */
@@ -149,6 +150,7 @@ struct run_model {
     size_t completed_cap;
     int64_t reset_points[MODEL_RESET_POINTS]; /* ends of workflow tasks, the last few */
     size_t reset_point_count; /* of all times */
+    int64_t completed_wall_us; /* when the first workflow task was completed; 0: none was */
     int64_t failed_task; /* started event id of the last failed workflow task */
     int64_t failed_task_acked; /* highest whose failure was acknowledged, first attempts only */
     int64_t failed_task_acked_us;
@@ -173,6 +175,10 @@ struct run_model {
     /* versions of workers */
     char pinned_build[8]; /* that it stays with; "": none */
     bool inherits_route; /* it begins where the run before it was */
+    int override_kind; /* enum override_kind */
+    char override_build[8];
+    bool is_override_doubtful; /* it may have been used up */
+    char completed_build[8]; /* of the worker that completed the last task */
     /* the family */
     struct run_model *parent;
     int64_t parent_initiated_event_id;

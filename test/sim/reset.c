@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "batcher.h"
 #include "history_rules.h"
 #include "names.h"
 #include "rpc.h"
@@ -39,11 +40,17 @@ static void note_reset(struct world *w, struct run_model *run, const History__Hi
     run->reset_wall_us = event_wall_us(e);
     run->reset_event_id = e->event_id;
     run->reset_from = base;
+    const char *reason = a->failure ? a->failure->message : "";
     if (!run->reset_request)
-        run->reset_request = model_find_request(&w->model, str_of(a->failure ? a->failure->message : ""));
+        run->reset_request = model_find_request(&w->model, str_of(reason));
+    if (!run->reset_request)
+        run->reset_request = batchers_note_reset(w, reason, run, base);
     if (run->reset_request && !run->reset_request->run)
         run->reset_request->run = run;
-    for (size_t i = 0; i + 1 < (size_t)e->event_id && i < base->event_count; i++)
+    /* Before a task was completed a job goes back to one that was scheduled, which the copy starts itself. */
+    bool is_exact = run->reset_request && run->reset_request->reset_event_id == e->event_id;
+    size_t copied = (size_t)e->event_id - (is_exact ? 1 : 2);
+    for (size_t i = 0; i < copied && i < base->event_count; i++)
         if (base->event_hashes[i] != run->event_hashes[i]) {
             world_fail(w, "reset_copies", "run=%s event=%zu differs from run=%s", run->run_id, i + 1,
                        base->run_id);
@@ -52,8 +59,10 @@ static void note_reset(struct world *w, struct run_model *run, const History__Hi
 }
 
 static void note_ended(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
-    const struct request_model *request =
-        model_find_request(&w->model, str_of(e->workflow_execution_terminated_event_attributes->reason));
+    const char *reason = e->workflow_execution_terminated_event_attributes->reason;
+    const struct request_model *request = model_find_request(&w->model, str_of(reason));
+    if (!request)
+        request = batchers_reset_that_ended(w, reason, run);
     if (request && strncmp(request->id, "reset-", 6) == 0)
         run->ended_by_reset = request;
 }

@@ -10,10 +10,10 @@
 #include "base/mem.h"
 #include "history_rules.h"
 #include "names.h"
+#include "override.h"
 #include "request.h"
 #include "rpc.h"
 
-#define DEPLOYMENT "ship"
 #define CALL_TIMEOUT_US (10 * USEC_PER_SEC)
 #define THINK_US (3 * USEC_PER_SEC)
 
@@ -40,12 +40,16 @@ bool rollout_covers(const struct world *w, const char *namespace_name) {
     return w->profile.has_versions && streq(namespace_name, ROLLOUT_SPACE);
 }
 
+bool rollout_has(const struct world *w, const char *workflow_id) {
+    return w->profile.has_versions && str_starts(str_of(workflow_id), STR(ROLLOUT_SPACE "/"));
+}
+
 Deployment__WorkerDeploymentOptions *rollout_options(struct arena *a, const char *build_id) {
     if (!build_id[0])
         return NULL;
     Deployment__WorkerDeploymentOptions *o =
         MAKE(a, Deployment__WorkerDeploymentOptions, deployment__worker_deployment_options__init);
-    o->deployment_name = make_text(a, DEPLOYMENT);
+    o->deployment_name = make_text(a, ROLLOUT_DEPLOYMENT);
     o->build_id = make_text(a, "%s", build_id);
     o->worker_versioning_mode = WORKER_VERSIONING_MODE_VERSIONED;
     return o;
@@ -65,7 +69,7 @@ static void rollout_describe(struct rollout *o) {
     Ws__DescribeWorkerDeploymentRequest *q =
         MAKE(&r->arena, Ws__DescribeWorkerDeploymentRequest, ws__describe_worker_deployment_request__init);
     q->namespace_ = make_text(&r->arena, ROLLOUT_SPACE);
-    q->deployment_name = make_text(&r->arena, DEPLOYMENT);
+    q->deployment_name = make_text(&r->arena, ROLLOUT_DEPLOYMENT);
     rpc_send(r, q, CALL_TIMEOUT_US);
 }
 
@@ -110,7 +114,7 @@ static void send_change(struct rollout *o) {
                  ws__set_worker_deployment_ramping_version_request__init);
         r->kind = RPC_set_worker_deployment_ramping_version;
         q->namespace_ = make_text(a, ROLLOUT_SPACE);
-        q->deployment_name = make_text(a, DEPLOYMENT);
+        q->deployment_name = make_text(a, ROLLOUT_DEPLOYMENT);
         q->build_id = make_text(a, "%s", o->wanted.ramping);
         q->percentage = o->percentage;
         q->ignore_missing_task_queues = true;
@@ -120,7 +124,7 @@ static void send_change(struct rollout *o) {
             MAKE(a, Ws__SetWorkerDeploymentCurrentVersionRequest,
                  ws__set_worker_deployment_current_version_request__init);
         q->namespace_ = make_text(a, ROLLOUT_SPACE);
-        q->deployment_name = make_text(a, DEPLOYMENT);
+        q->deployment_name = make_text(a, ROLLOUT_DEPLOYMENT);
         q->build_id = make_text(a, "%s", o->wanted.current);
         q->ignore_missing_task_queues = true;
         request = q;
@@ -216,17 +220,26 @@ bool rollout_is_done(const struct world *w) {
 void rollout_note_start(struct run_model *run, const History__HistoryEvent *e) {
     const History__WorkflowExecutionStartedEventAttributes *a =
         e->workflow_execution_started_event_attributes;
+    override_note_start(run, a->versioning_override);
     run->inherits_route = a->inherited_pinned_version || a->inherited_auto_upgrade_info;
     if (a->inherited_pinned_version)
         snprintf(run->pinned_build, sizeof(run->pinned_build), "%s", a->inherited_pinned_version->build_id);
 }
 
-/* A pinned run stays with its version, for as long as its workers say so. */
+/* The only version that may work for the run; "": none is named. */
+static const char *pin_of(const struct run_model *run) {
+    const char *build_id = override_build(run);
+    return build_id ? build_id : run->pinned_build;
+}
+
+/* A pinned run stays with its version, for as long as its workers say so, and nobody who comes before them says
+ * otherwise. */
 static void check_pinned_stays(struct world *w, const struct run_model *run, const char *build_id,
                                int64_t event_id) {
-    if (run->pinned_build[0] && !streq(run->pinned_build, build_id))
-        world_fail(w, "pinned_stays", "run=%s is pinned to %s, task %" PRId64 " goes to %s", run->run_id,
-                   run->pinned_build, event_id, build_id);
+    if (pin_of(run)[0] && !streq(pin_of(run), build_id))
+        world_fail(w, override_build(run) ? "override_obeyed" : "pinned_stays",
+                   "run=%s is pinned to %s, task %" PRId64 " goes to %s", run->run_id, pin_of(run), event_id,
+                   build_id);
 }
 
 void rollout_note_completion(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
@@ -238,6 +251,7 @@ void rollout_note_completion(struct world *w, struct run_model *run, const Histo
     bool is_pinned = a->versioning_behavior == VERSIONING_BEHAVIOR_PINNED; /* whatever it has inherited */
     snprintf(run->pinned_build, sizeof(run->pinned_build), "%s", is_pinned ? build_id : "");
     run->inherits_route = false;
+    override_note_completion(run, build_id);
 }
 
 /* All other work goes to the current version, or to the one that is ramped up. */
@@ -247,7 +261,7 @@ static void check_route_taken(struct world *w, const struct run_model *run, cons
     bool is_known = !o->is_changing && o->settled_wall_us && !world_clock_jumped(w) &&
                     event_time_us(m->started_time) > o->settled_wall_us &&
                     (int64_t)run->event_count >= m->started_event_id - 2;
-    if (!is_known || run->pinned_build[0] || run->inherits_route)
+    if (!is_known || pin_of(run)[0] || run->is_override_doubtful || run->inherits_route)
         return;
     if (!streq(build_id, o->route.current) && !streq(build_id, o->route.ramping))
         world_fail(w, "route_taken", "run=%s task %" PRId64 " goes to %s, current is %s, ramping %s",
@@ -259,6 +273,7 @@ void rollout_check_task(struct world *w, const struct run_model *run,
                         const Ws__PollWorkflowTaskQueueResponse *m) {
     if (!worker)
         return;
-    check_pinned_stays(w, run, worker->build_id, m->started_event_id);
+    if ((int64_t)run->event_count == m->started_event_id - 1) /* what was asked for before is known */
+        check_pinned_stays(w, run, worker->build_id, m->started_event_id);
     check_route_taken(w, run, worker->build_id, m);
 }

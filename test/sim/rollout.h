@@ -10,6 +10,7 @@
 #include "world.h"
 
 #define ROLLOUT_SPACE "default"
+#define ROLLOUT_DEPLOYMENT "ship"
 #define ROLLOUT_BUILDS 2
 #define ROLLOUT_BUILD_MAX 8
 
@@ -20,6 +21,7 @@ bool rollout_is_done(const struct world *w);
 
 /* Whether the workers of this namespace have versions. */
 bool rollout_covers(const struct world *w, const char *namespace_name);
+bool rollout_has(const struct world *w, const char *workflow_id); /* the same, of a workflow */
 /* What a worker says of itself; NULL when it has no version. */
 Deployment__WorkerDeploymentOptions *rollout_options(struct arena *a, const char *build_id);
 E__VersioningBehavior rollout_behavior(const char *workflow_id);
