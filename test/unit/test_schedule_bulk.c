@@ -313,11 +313,53 @@ TEST(a_pause_that_covers_more_than_a_step) {
     Google__Protobuf__Timestamp until = pb_timestamp(sched_us("1d 00:00"));
     f.schedule->extras->pause_until = &until;
     CHECK_INT(sched_create(&f), 0);
-    sched_jump(&f, "1d 00:00:10");
+    sched_jump(&f, "1d 03:00"); /* more than a step beyond its end */
     CHECK_INT(sched_tick(&f), 0);
     CHECK(sched_state(&f)->schedule->state->paused);
     while (sched_state(&f)->high_water_us < sched_us("1d 00:00"))
         CHECK_INT(sched_tick(&f), 0);
     CHECK(!sched_state(&f)->schedule->state->paused);
     CHECK_INT(f.run_count > 0, 1);
+}
+
+/* It does not end before everything that passed it by has its row. */
+TEST(an_end_waits_for_the_rows) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1s");
+    sched_limit(f.schedule, 1);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:00:01");
+    sched_jump(&f, "8d 00:00");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK(run_is_open(f.c.st));
+    for (int i = 0; i < 100 && run_is_open(f.c.st); i++)
+        CHECK_INT(sched_tick(&f), 0);
+    CHECK(!run_is_open(f.c.st));
+    CHECK_INT(sched_state(&f)->high_water_us, sched_us("8d 00:00"));
+}
+
+/* In a list ten of each kind are enough. */
+TEST(a_long_spec_is_listed_in_short) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    Schedule__ScheduleSpec *spec = f.schedule->spec;
+    spec->n_cron_string = 0;
+    spec->exclude_calendar =
+        arena_array(&f.c.arena, Schedule__CalendarSpec *, LIMIT_SCHEDULE_LISTED_ENTRIES + 1);
+    for (int i = 0; i <= LIMIT_SCHEDULE_LISTED_ENTRIES; i++) {
+        sched_cron(&f, f.schedule, arena_printf(&f.c.arena, "%d * * * *", i));
+        sched_cron(&f, f.schedule, arena_printf(&f.c.arena, "@every %dh", i + 1));
+        Schedule__CalendarSpec *c = pb_arena_new(&schedule__calendar_spec__descriptor, &f.c.arena);
+        ensure(c);
+        c->hour = arena_printf(&f.c.arena, "%d", i);
+        spec->exclude_calendar[spec->n_exclude_calendar++] = c;
+    }
+    CHECK_INT(sched_create(&f), 0);
+    const Schedule__ScheduleListEntry *e = schedule_list_entry(f.c.st, 0, &f.c.arena);
+    REQUIRE(e && e->info && e->info->spec);
+    CHECK_INT(e->info->spec->n_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
+    CHECK_INT(e->info->spec->n_exclude_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
+    CHECK_INT(e->info->spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
 }
