@@ -300,6 +300,10 @@ TEST(a_full_buffer_and_those_who_push) {
             sched_jump(&f, "00:05");
             CHECK_INT(sched_tick(&f), 0);
             CHECK_INT(sched_state(&f)->buffer_dropped, has_pusher ? 0 : 1);
+            Rondo__TriggerScheduleRequest trigger = RONDO__TRIGGER_SCHEDULE_REQUEST__INIT;
+            add_starts(&f, 1,
+                       (State__Start){.base = waiting.base, .is_manual = true, .phase = PHASE_DEFERRED});
+            CHECK_INT(SCHED(&f, schedule_trigger(&f.c.s, &trigger)), ERR_FULL);
         }
     }
 }
@@ -362,4 +366,96 @@ TEST(a_long_spec_is_listed_in_short) {
     CHECK_INT(e->info->spec->n_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
     CHECK_INT(e->info->spec->n_exclude_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
     CHECK_INT(e->info->spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
+}
+
+/* More than it can hold from the start: there is no schedule then. */
+TEST(an_initial_patch_that_asks_for_too_much) {
+    cleanup(sched_done) struct sched f;
+    Schedule__SchedulePatch patch = SCHEDULE__SCHEDULE_PATCH__INIT;
+    Schedule__BackfillRequest range = SCHEDULE__BACKFILL_REQUEST__INIT, *ranges[LIMIT_SCHEDULE_BACKFILLS + 2];
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("-1d 00:00")), end = start;
+    sched_init(&f);
+    range.start_time = &start;
+    range.end_time = &end;
+    for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
+        ranges[i] = &range;
+    patch.backfill_request = ranges;
+    patch.n_backfill_request = ARRAY_LEN(ranges);
+    f.create.initial_patch = &patch;
+    CHECK_INT(sched_create(&f), ERR_PRECONDITION);
+    CHECK(!f.c.st);
+}
+
+/* readers that run out of room */
+
+#define ROOM_MAX ((size_t)1 << 20)
+
+static bool order(struct sched *f, struct arena *a) {
+    struct action_order ret;
+    int rc =
+        schedule_order(f->c.st, f->c.st->outbox[0]->event_id, "default", (struct wall){f->c.now_us}, a, &ret);
+    CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+    return rc == 0;
+}
+
+static bool describe(struct sched *f, struct arena *a) {
+    return schedule_info(f->c.st, a) != NULL;
+}
+
+static bool list(struct sched *f, struct arena *a) {
+    return schedule_list_entry(f->c.st, 0, a) != NULL;
+}
+
+static bool explain(struct sched *f, struct arena *a) {
+    Rondo__ExplainScheduleTimeRequest req = RONDO__EXPLAIN_SCHEDULE_TIME_REQUEST__INIT;
+    Rondo__ExplainScheduleTimeResponse *r = NULL;
+    Google__Protobuf__Timestamp at = pb_timestamp(f->c.now_us + 300 * USEC_PER_SEC);
+    req.time = &at;
+    int rc = schedule_explain(f->c.st, &f->space, &f->zones, &req, a, &r, &f->c.err);
+    CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+    return rc == 0;
+}
+
+static bool match(struct sched *f, struct arena *a) {
+    Ws__ListScheduleMatchingTimesRequest req = WS__LIST_SCHEDULE_MATCHING_TIMES_REQUEST__INIT;
+    Ws__ListScheduleMatchingTimesResponse *r = NULL;
+    Google__Protobuf__Timestamp start = pb_timestamp(f->c.now_us),
+                                end = pb_timestamp(f->c.now_us + 3600000000);
+    req.start_time = &start;
+    req.end_time = &end;
+    int rc = schedule_matching_times(f->c.st, &f->space, &f->zones, &req, a, &r, &f->c.err);
+    CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+    return rc == 0;
+}
+
+static bool show(struct sched *f, struct arena *a) {
+    return schedule_shown(f->c.st, a) != NULL && schedule_token(f->c.st, a).data != NULL;
+}
+
+/* With every amount of room that is too little they fail, and say so. */
+TEST(schedules_are_read_with_little_room) {
+    static bool (*const readers[])(struct sched *, struct arena *) = {order,   describe, list,
+                                                                      explain, match,    show};
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->extras->passes_times = true;
+    f.schedule->spec->n_cron_string = 0;
+    sched_cron(&f, f.schedule, "*/5 * * * * # often");
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
+    f.holds_letters = true;
+    sched_go(&f, "00:05");
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
+    CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(BUFFER_ALL)), 0);
+    REQUIRE(f.c.st && f.c.st->n_outbox);
+    for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+        bool is_read = false;
+        for (size_t room = 0; !is_read && room < ROOM_MAX; room += 8) {
+            cleanup(arena_done) struct arena a;
+            arena_init(&a, room);
+            is_read = readers[i](&f, &a);
+            CHECK_INT(is_read, !arena_failed(&a));
+        }
+        CHECK(is_read);
+    }
 }
