@@ -459,3 +459,21 @@ TEST(schedules_are_read_with_little_room) {
         CHECK(is_read);
     }
 }
+
+/* The same for a spec that is taken: a comment and a zone are copied too. */
+TEST(schedules_are_prepared_with_little_room) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    int rc = ERR_NO_MEMORY;
+    for (size_t room = 0; rc < 0 && room < ROOM_MAX; room += 8) {
+        cleanup(arena_done) struct arena a;
+        arena_init(&a, room);
+        Schedule__Schedule *schedule = sched_new(&f);
+        sched_cron(&f, schedule, "*/5 * * * * # often");
+        sched_cron(&f, schedule, "@every 1h");
+        schedule->spec->timezone_name = core_text(&f.c, "UTC");
+        rc = schedule_prepare(&a, &f.space, &f.zones, "s", schedule, &f.c.err);
+        CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+    }
+    CHECK_INT(rc, 0);
+}
