@@ -192,7 +192,7 @@ Schedule__ScheduleInfo *schedule_info(const State__Execution *st, struct arena *
         rc = show_future(sch, arena, &info->n_future_action_times, &info->future_action_times);
     if (rc == 0)
         rc = show_backfills(sch, arena, info);
-    return rc == 0 && !arena_failed(arena) ? info : NULL;
+    return rc == 0 ? info : NULL;
 }
 
 /* lists */
@@ -224,7 +224,7 @@ static Schedule__ScheduleListInfo *list_info(const State__Execution *st, size_t 
     int rc = show_actions(sch, LIMIT_SCHEDULE_LISTED, arena, &info->n_recent_actions, &info->recent_actions);
     if (rc == 0)
         rc = show_future(sch, arena, &info->n_future_action_times, &info->future_action_times);
-    return rc == 0 && !arena_failed(arena) ? info : NULL;
+    return rc == 0 ? info : NULL;
 }
 
 Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, size_t state_bytes,

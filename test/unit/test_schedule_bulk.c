@@ -344,30 +344,6 @@ TEST(an_end_waits_for_the_rows) {
     CHECK_INT(sched_state(&f)->high_water_us, sched_us("8d 00:00"));
 }
 
-/* In a list ten of each kind are enough. */
-TEST(a_long_spec_is_listed_in_short) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    Schedule__ScheduleSpec *spec = f.schedule->spec;
-    spec->n_cron_string = 0;
-    spec->exclude_calendar =
-        arena_array(&f.c.arena, Schedule__CalendarSpec *, LIMIT_SCHEDULE_LISTED_ENTRIES + 1);
-    for (int i = 0; i <= LIMIT_SCHEDULE_LISTED_ENTRIES; i++) {
-        sched_cron(&f, f.schedule, arena_printf(&f.c.arena, "%d * * * *", i));
-        sched_cron(&f, f.schedule, arena_printf(&f.c.arena, "@every %dh", i + 1));
-        Schedule__CalendarSpec *c = pb_arena_new(&schedule__calendar_spec__descriptor, &f.c.arena);
-        ensure(c);
-        c->hour = arena_printf(&f.c.arena, "%d", i);
-        spec->exclude_calendar[spec->n_exclude_calendar++] = c;
-    }
-    CHECK_INT(sched_create(&f), 0);
-    const Schedule__ScheduleListEntry *e = schedule_list_entry(f.c.st, 0, &f.c.arena);
-    REQUIRE(e && e->info && e->info->spec);
-    CHECK_INT(e->info->spec->n_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
-    CHECK_INT(e->info->spec->n_exclude_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
-    CHECK_INT(e->info->spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
-}
-
 /* More than it can hold from the start: there is no schedule then. */
 TEST(an_initial_patch_that_asks_for_too_much) {
     cleanup(sched_done) struct sched f;
@@ -476,4 +452,38 @@ TEST(schedules_are_prepared_with_little_room) {
         CHECK(rc == 0 || rc == ERR_NO_MEMORY);
     }
     CHECK_INT(rc, 0);
+}
+
+TEST(a_backfill_that_has_no_room_is_at_its_start) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_backfill(&f, "-4d 00:00", "-1d 23:55", POLICY(BUFFER_ALL)), 0);
+    CHECK_INT(sched_backfill(&f, "-9d 00:00", "-8d 00:00", POLICY(BUFFER_ALL)), 0);
+    const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
+    const Rondo__BackfillInfo *b = info && info->n_backfills == 2 ? info->backfills[1] : NULL;
+    CHECK(b && b->considered == 0 && pb_timestamp_us(b->progress_time) == sched_us("-9d 00:00"));
+}
+
+TEST(matching_times_of_a_hopeless_spec_are_refused) {
+    cleanup(sched_done) struct sched f;
+    Ws__ListScheduleMatchingTimesRequest req = WS__LIST_SCHEDULE_MATCHING_TIMES_REQUEST__INIT;
+    Ws__ListScheduleMatchingTimesResponse *r = NULL;
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("00:00")),
+                                end = pb_timestamp(sched_us("9d 00:00"));
+    Schedule__CalendarSpec even = SCHEDULE__CALENDAR_SPEC__INIT, odd = even, *excludes[] = {&even, &odd};
+    sched_init(&f);
+    even.second = core_text(&f.c, "*/2");
+    odd.second = core_text(&f.c, "1/2");
+    even.minute = odd.minute = even.hour = odd.hour = core_text(&f.c, "*");
+    sched_cron(&f, f.schedule, "* * * * * * *");
+    f.schedule->spec->exclude_calendar = excludes;
+    f.schedule->spec->n_exclude_calendar = 2;
+    CHECK_INT(sched_create(&f), 0);
+    req.start_time = &start;
+    req.end_time = &end;
+    if (f.c.st)
+        CHECK_INT(schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err),
+                  ERR_INVALID);
+    CHECK_STR(f.c.err.text, "too many times of this schedule are excluded");
 }

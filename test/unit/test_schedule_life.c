@@ -934,25 +934,6 @@ TEST(a_backfill_ends_with_the_spec) {
     CHECK_INT(sched_state(&f)->n_backfills, 0);
 }
 
-/* The old spec has ended, and so has the new one. */
-TEST(an_update_after_the_end_of_the_spec) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    f.closes_at_once = true;
-    Google__Protobuf__Timestamp end = pb_timestamp(sched_us("00:10"));
-    f.schedule->spec->end_time = &end;
-    CHECK_INT(sched_create(&f), 0);
-    sched_go(&f, "01:00");
-    CHECK_STR(sched_begun(&f), "00:05 00:10");
-    Schedule__Schedule *changed = sched_new(&f);
-    sched_every(&f, changed, "1m");
-    if (changed)
-        changed->spec->end_time = &end;
-    CHECK_INT(sched_update(&f, changed), 0);
-    sched_go(&f, "02:00");
-    CHECK_STR(sched_begun(&f), "");
-}
-
 /* Two days lie between its times: it looks when the next one comes, not every day. */
 TEST(a_rare_schedule_without_actions_rests) {
     cleanup(sched_done) struct sched f;
@@ -979,26 +960,4 @@ TEST(rows_can_be_kept_for_ever) {
     sched_go(&f, "3d 00:00");
     CHECK(!f.c.st || sched_state(&f)->ledger_swept_us);
     CHECK_INT(f.ledger_count, 3);
-}
-
-/* Every second would be a time, and none of them is. */
-TEST(a_spec_that_excludes_all_of_itself) {
-    cleanup(sched_done) struct sched f;
-    Ws__ListScheduleMatchingTimesRequest req = WS__LIST_SCHEDULE_MATCHING_TIMES_REQUEST__INIT;
-    Ws__ListScheduleMatchingTimesResponse *r = NULL;
-    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("00:00")),
-                                end = pb_timestamp(sched_us("01:00"));
-    sched_init(&f);
-    sched_every(&f, f.schedule, "1s");
-    sched_exclude(&f, f.schedule, "*");
-    f.schedule->state->paused = true;
-    CHECK_INT(sched_create(&f), 0);
-    req.start_time = &start;
-    REQUIRE(f.c.st);
-    CHECK_INT(schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err),
-              ERR_INVALID);
-    CHECK_STR(f.c.err.text, "StartTime and EndTime must be set");
-    req.end_time = &end;
-    int rc = schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err);
-    CHECK(rc < 0 || r->n_start_time == 0);
 }

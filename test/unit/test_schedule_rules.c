@@ -62,6 +62,14 @@ TEST(schedules_that_are_refused) {
         {"{" ACTION ",'spec':{'jitter':'-1s','interval':[{'interval':'5s'}]}}", ""}, /* it is none */
         {"{" ACTION ",'spec':{'interval':[{'interval':'-5s'}],'cronString':['* * * * *']}}",
          "Invalid schedule spec: interval is not a valid duration"},
+        /* whatever else there is, the first mistake is told */
+        {"{" ACTION ",'spec':{'calendar':[{'hour':'24'},{}],'interval':[{'interval':'5s'}]}}",
+         "Invalid schedule spec: invalid calendar spec: Hour is not in range [0-23] (column 1: \"24\")"},
+        {"{" ACTION
+         ",'spec':{'excludeStructuredCalendar':[{'dayOfMonth':[{'start':32}]},{}],'excludeCalendar':[{}]}}",
+         "Invalid schedule spec: invalid calendar spec: DayOfMonth Start 32 is not in range [1-31]"},
+        {"{" ACTION ",'spec':{'excludeCalendar':[{'hour':'24'},{}]}}",
+         "Invalid schedule spec: invalid calendar spec: Hour is not in range [0-23] (column 1: \"24\")"},
     };
     check(prepare, lines, ARRAY_LEN(lines));
 }
@@ -272,22 +280,6 @@ TEST(zone_data_is_kept) {
         sch.schedule->spec->timezone_data.len = 0;
         CHECK(schedule_keep_zone(&st, given, &a) == given);
     }
-}
-
-/* A schedule without a spec has no times, and its holidays exclude nothing of them. */
-TEST(no_spec_is_read_as_an_empty_one) {
-    cleanup(arena_done) struct arena a;
-    State__Namespace space = STATE__NAMESPACE__INIT;
-    struct cal_spec spec;
-    struct err err = {0};
-    size_t own = 1;
-    arena_init(&a, BUDGET);
-    const Schedule__Schedule *schedule = message_of(&a, &schedule__schedule__descriptor, "{'extras':{}}");
-    REQUIRE(schedule);
-    cal_spec_init(&spec, &a, STR("seed"));
-    CHECK_INT(schedule_read_spec(schedule, &space, &spec, &own, &err), 0);
-    CHECK_INT(own, 0);
-    CHECK_INT(spec.calendar_count + spec.interval_count, 0);
 }
 
 /* What comes behind a mistake is not looked at. */

@@ -441,6 +441,75 @@ TEST(a_time_that_the_clock_shows_twice_is_explained) {
         "repeated: 2022-06-02T00:30:00Z comes twice on that day by the local clock; the other one counts.");
 }
 
+TEST(a_calendar_that_is_gone_is_told) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    Rondo__HolidayCalendar *days = holidays(&f, "de");
+    char *names[] = {core_text(&f.c, "de")};
+    if (!days || arena_failed(&f.c.arena))
+        return;
+    set_holidays(&f, &days, 1, names, 1);
+    CHECK_INT(sched_create(&f), 0);
+    f.space.n_holiday_calendars = 0;
+    CHECK_STR(
+        explain(&f, "00:05"),
+        "time: 2022-06-01T00:05:00Z is a time of this schedule; it is still to come. The holiday calendar "
+        "\"de\" does not exist: it excludes nothing.");
+}
+
+/* A list of schedules has to stay short. */
+TEST(a_list_shows_the_first_entries_of_a_spec) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    struct arena *a = &f.c.arena;
+    enum { MANY = LIMIT_SCHEDULE_LISTED_ENTRIES + 2 };
+    Schedule__IntervalSpec interval = SCHEDULE__INTERVAL_SPEC__INIT, *intervals[MANY];
+    Schedule__CalendarSpec calendar = SCHEDULE__CALENDAR_SPEC__INIT, *calendars[MANY];
+    interval.interval = core_duration(&f.c, 3600 * USEC_PER_SEC);
+    for (size_t i = 0; i < MANY; i++) {
+        intervals[i] = &interval;
+        calendars[i] = &calendar;
+    }
+    Schedule__ScheduleSpec *spec = f.schedule->spec;
+    spec->interval = intervals;
+    spec->calendar = spec->exclude_calendar = calendars;
+    spec->n_interval = spec->n_calendar = spec->n_exclude_calendar = MANY;
+    CHECK_INT(interval.interval ? sched_create(&f) : 0, 0);
+    const Schedule__ScheduleListEntry *e = f.c.st ? schedule_list_entry(f.c.st, 0, a) : NULL;
+    if (!e || !e->info)
+        return;
+    CHECK_INT(e->info->spec->n_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
+    CHECK_INT(e->info->spec->n_exclude_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
+    CHECK_INT(e->info->spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
+}
+
+/* The command line reads what a file says, which may be nothing. */
+TEST(no_spec_is_an_empty_one) {
+    cleanup(arena_done) struct arena a;
+    Schedule__Schedule schedule = SCHEDULE__SCHEDULE__INIT;
+    struct cal_spec spec;
+    struct err err = {0};
+    size_t own = 1;
+    arena_init(&a, 1 << 16);
+    cal_spec_init(&spec, &a, STR(""));
+    CHECK_INT(schedule_read_spec(&schedule, NULL, &spec, &own, &err), 0);
+    CHECK_INT(spec.calendar_count + spec.interval_count + own, 0);
+}
+
+TEST(an_update_to_times_that_are_past) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:07");
+    Schedule__Schedule *past = sched_new(&f);
+    if (!past)
+        return;
+    sched_cron(&f, past, "0 0 1 1 * 2021");
+    CHECK_INT(sched_update(&f, past), 0);
+    CHECK_STR(sched_future(&f), "");
+    CHECK_INT(sched_state(&f)->high_water_us, sched_us("00:07"));
+}
+
 /* As when a zone is gone after an upgrade of its database. */
 TEST(a_spec_that_cannot_be_read_any_more_is_tried_again) {
     cleanup(sched_done) struct sched f;
