@@ -385,7 +385,7 @@ static bool list(struct sched *f, struct arena *a) {
 static bool explain(struct sched *f, struct arena *a) {
     Rondo__ExplainScheduleTimeRequest req = RONDO__EXPLAIN_SCHEDULE_TIME_REQUEST__INIT;
     Rondo__ExplainScheduleTimeResponse *r = NULL;
-    Google__Protobuf__Timestamp at = pb_timestamp(f->c.now_us + 300 * USEC_PER_SEC);
+    Google__Protobuf__Timestamp at = pb_timestamp(sched_us("00:10"));
     req.time = &at;
     int rc = schedule_explain(f->c.st, &f->space, &f->zones, &req, a, &r, &f->c.err);
     CHECK(rc == 0 || rc == ERR_NO_MEMORY);
@@ -417,10 +417,20 @@ TEST(schedules_are_read_with_little_room) {
     f.schedule->extras->passes_times = true;
     f.schedule->spec->n_cron_string = 0;
     sched_cron(&f, f.schedule, "*/5 * * * * # often");
+    Google__Protobuf__Duration jitter = pb_duration(60 * USEC_PER_SEC);
+    Rondo__HolidayCalendar calendar = RONDO__HOLIDAY_CALENDAR__INIT, *calendars[] = {&calendar};
+    char *names[] = {core_text(&f.c, "gone")};
+    calendar.name = names[0];
+    f.space.holiday_calendars = calendars;
+    f.space.n_holiday_calendars = 1;
+    f.schedule->extras->holiday_calendars = names;
+    f.schedule->extras->n_holiday_calendars = 1;
+    f.schedule->spec->jitter = &jitter;
     CHECK_INT(sched_create(&f), 0);
+    f.space.n_holiday_calendars = 0;
     CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
     f.holds_letters = true;
-    sched_go(&f, "00:05");
+    sched_go(&f, "00:07");
     CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
     CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(BUFFER_ALL)), 0);
     REQUIRE(f.c.st && f.c.st->n_outbox);

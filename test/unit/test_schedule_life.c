@@ -642,6 +642,8 @@ TEST(only_an_action_is_needed) {
     CHECK_STR(sched_begun(&f), "00:00");
     const Schedule__Schedule *shown = f.c.st ? schedule_shown(f.c.st, &f.c.arena) : NULL;
     CHECK(shown && shown->policies->overlap_policy == POLICY(SKIP) && !shown->extras);
+    const Schedule__ScheduleListEntry *listed = f.c.st ? schedule_list_entry(f.c.st, 0, &f.c.arena) : NULL;
+    CHECK(listed && listed->info && !listed->info->paused);
 }
 
 TEST(it_is_kept_where_no_workflow_can_be) {
