@@ -497,3 +497,51 @@ TEST(matching_times_of_a_hopeless_spec_are_refused) {
                   ERR_INVALID);
     CHECK_STR(f.c.err.text, "too many times of this schedule are excluded");
 }
+
+/* steps that run out of room */
+
+static int trigger_again(struct step *s) {
+    Rondo__TriggerScheduleRequest req = RONDO__TRIGGER_SCHEDULE_REQUEST__INIT;
+    req.overlap_policy = POLICY(ALLOW_ALL);
+    return schedule_trigger(s, &req);
+}
+
+static int backfill_some(struct step *s) {
+    Ws__PatchScheduleRequest req = WS__PATCH_SCHEDULE_REQUEST__INIT;
+    Schedule__SchedulePatch patch = SCHEDULE__SCHEDULE_PATCH__INIT;
+    Schedule__BackfillRequest range = SCHEDULE__BACKFILL_REQUEST__INIT, *ranges[] = {&range};
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("-1d 00:00")),
+                                end = pb_timestamp(sched_us("-1d 01:00"));
+    range.start_time = &start;
+    range.end_time = &end;
+    patch.backfill_request = ranges;
+    patch.n_backfill_request = 1;
+    req.patch = &patch;
+    return schedule_patch(s, &req);
+}
+
+TEST(schedules_step_with_little_room) {
+    static int (*const steps[])(struct step *) = {trigger_again, backfill_some};
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0); /* the next one needs another name */
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        bool is_done = false;
+        for (size_t room = 0; !is_done && room < ROOM_MAX; room += 8) {
+            cleanup(arena_done) struct arena a;
+            arena_init(&a, room);
+            REQUIRE(core_begin(&f.c));
+            f.c.s.arena = &a;
+            int rc = steps[i](&f.c.s);
+            if (rc == 0)
+                rc = run_settle(&f.c.s);
+            CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+            is_done = rc == 0 && !step_failed(&f.c.s);
+            CHECK_INT(core_end(&f.c, ERR_NO_MEMORY), ERR_NO_MEMORY); /* whatever came of it */
+            f.c.is_out_of_memory = false;
+        }
+        CHECK(is_done);
+    }
+}
