@@ -23,8 +23,7 @@ static int validate(const Rondo__CrontabBinding *b, struct err *err) {
         rc = validate_required(b->workflow_type, "WorkflowType", err);
     if (rc == 0)
         rc = validate_required(b->task_queue, "TaskQueue", err);
-    if (rc == 0 &&
-        (b->mode < CRONTAB_MODE_UNSPECIFIED || b->mode > CRONTAB_MODE_EXACTLY_ONCE_PER_INTERVAL_WHEN_ACTIVE))
+    if (rc == 0 && (unsigned)b->mode > CRONTAB_MODE_EXACTLY_ONCE_PER_INTERVAL_WHEN_ACTIVE)
         rc = err_set(err, ERR_INVALID, "unknown crontab mode %d", (int)b->mode);
     return rc;
 }

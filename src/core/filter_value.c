@@ -132,7 +132,7 @@ int attribute_words(struct arena *a, struct str text, struct attribute *ret) {
     while (next_word(copy, text.n, &at).n)
         count++;
     struct value *values = arena_array(a, struct value, count);
-    if (!values && count)
+    if (!values)
         return ERR_NO_MEMORY;
     at = 0;
     for (size_t i = 0; i < count; i++)

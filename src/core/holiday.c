@@ -66,7 +66,7 @@ static int exclude_cron(struct cal_spec *s, const char *text, struct err *err) {
 static int exclude_date(struct cal_spec *s, const char *text, struct err *err) {
     struct civil_stamp stamp;
     size_t at = 0;
-    if (civil_parse(str_of(text), &stamp, &at) < 0 || stamp.has_time || stamp.has_offset)
+    if (civil_parse(str_of(text), &stamp, &at) < 0 || stamp.has_time)
         return err_set(err, ERR_INVALID, "\"%.100s\" is not a date like 2026-12-25", text);
     struct civil_date date = civil_date_of(civil_day_of(stamp.local_s));
     struct cal_range day = {date.day, 0, 0}, month = {date.month, 0, 0}, year = {(int32_t)date.year, 0, 0};

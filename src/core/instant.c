@@ -139,10 +139,10 @@ static bool take_whole(struct str *s, int64_t *ret) {
     return count > 0;
 }
 
-/* One number and its unit. */
+/* One number and its unit; there is something to read. */
 static bool take_part(struct str *s, int64_t *ret_ns) {
     int64_t whole = 0, fraction, unit;
-    bool has_whole = s->n && *s->p != '.';
+    bool has_whole = *s->p != '.';
     if ((has_whole && !take_whole(s, &whole)) || !take_fraction(s, &fraction) || !take_unit(s, &unit))
         return false;
     int64_t part = (int64_t)((__int128)fraction * unit / NSEC_PER_SEC);

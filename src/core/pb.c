@@ -135,8 +135,7 @@ void pb_remove_item(size_t *n, void *array, const void *item) {
 
 void pb_remove_string(size_t *n, char **array, size_t i) {
     ensure(i < *n);
-    if (array[i] != empty_string())
-        mem_free(array[i]);
+    mem_free(array[i]);
     memmove(array + i, array + i + 1, (*n - i - 1) * sizeof(*array));
     (*n)--;
 }

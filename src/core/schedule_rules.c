@@ -7,7 +7,7 @@
 #include "core/validate.h"
 
 static int check_policy(E__ScheduleOverlapPolicy policy, struct err *err) {
-    if (policy < SCHEDULE_OVERLAP_POLICY_UNSPECIFIED || policy > SCHEDULE_OVERLAP_POLICY_ALLOW_ALL)
+    if ((unsigned)policy > SCHEDULE_OVERLAP_POLICY_ALLOW_ALL)
         return err_set(err, ERR_INVALID, "unknown overlap policy %d", (int)policy);
     return 0;
 }

@@ -139,11 +139,12 @@ static void note_target(struct step *s, const struct task_pick *pick) {
     State__Versioning *v = s->st->versioning;
     if (!v)
         return;
-    int64_t known = MAX(v->notified ? v->notified->revision : 0, v->declined ? v->declined->revision : 0);
+    int64_t notified = v->notified ? v->notified->revision : 0;
+    int64_t declined = v->declined ? v->declined->revision : 0;
     int64_t revision = pick->has_target ? pick->target_revision : -1;
     if (v->override)
         drop_notices(s, v);
-    if (v->override || !versioning_is_pinned(s->st) || revision < known)
+    if (v->override || !versioning_is_pinned(s->st) || revision < MAX(notified, declined))
         return;
     if (version_eq(versioning_version(s->st), pick->target)) {
         drop_notices(s, v);
@@ -162,7 +163,7 @@ int versioning_take_task(struct step *s, const struct task_pick *pick) {
     if (is_pinned && !version_eq(pick->version, mine))
         return err_set(s->err, ERR_NOT_FOUND, "Workflow task is for another version.");
     note_target(s, pick);
-    st->task->is_target_changed = is_pinned && st->versioning && st->versioning->notified;
+    st->task->is_target_changed = is_pinned && st->versioning->notified;
     if (!is_pinned && !st->task->is_speculative && !version_eq(pick->version, mine))
         begin_move(s, pick->version, pick->target_revision);
     return 0;

@@ -96,6 +96,9 @@ TEST(chain_goes_on_after_a_failure) {
         {"{" START "}", 0, RETRY_STATE_RETRY_POLICY_NOT_SET, false},
         {"{" START ",'retryPolicy':{}}", 0, RETRY_STATE_IN_PROGRESS, true},
         {"{" START ",'retryPolicy':{'maximumAttempts':2}}", 0, RETRY_STATE_IN_PROGRESS, true},
+        {"{" START
+         ",'retryPolicy':{},'searchAttributes':{'indexedFields':{'BatcherUser':'me','BuildIds':['b']}}}",
+         0, RETRY_STATE_IN_PROGRESS, true},
         {"{" START ",'retryPolicy':{'maximumAttempts':1}}", 0, RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED, false},
         {"{" START ",'retryPolicy':{'nonRetryableErrorTypes':['Bad']}}", 0, RETRY_STATE_NON_RETRYABLE_FAILURE,
          false},

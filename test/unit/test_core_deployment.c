@@ -334,6 +334,19 @@ TEST(deployment_changes_that_are_none) {
     struct deployment_change c = change(&r, "1");
     c.conflict_token = STR("no such token");
     CHECK_INT(deployment_set_ramping(&r.d, &c), ERR_PRECONDITION);
+    CHECK_INT(deployment_set_manager(&r.d, "", "me", NO_TOKEN), 0);
+    CHECK_INT(set_current(&r, "1"), 0);
+    int64_t revision = r.d.st->revision;
+    c = change(&r, "1");
+    CHECK_INT(deployment_set_current(&r.d, &c), 0);
+    CHECK(c.is_same);
+    c.identity = "other"; /* nothing new, and somebody else's word for it */
+    CHECK_INT(deployment_set_current(&r.d, &c), 0);
+    CHECK(!c.is_same);
+    CHECK_STR(r.d.st->modifier_identity, "other");
+    CHECK_INT(r.d.st->revision, revision);
+    deployment_drained(&r.d, "1", false); /* it is current */
+    CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_CURRENT);
     CHECK(!deployment_reactivate(&r.d, "nobody"));
     deployment_drained(&r.d, "nobody", false);
     CHECK_INT(r.d.st->n_versions, 1);
@@ -456,4 +469,31 @@ TEST(deployment_metadata_entries_are_limited) {
         (void)snprintf(key, sizeof(key), "%d", i);
         CHECK_INT(deployment_update_metadata(&r.d, "1", &req), i < LIMIT_VERSION_METADATA ? 0 : ERR_INVALID);
     }
+}
+
+TEST(deployment_ramps_that_are_the_same) {
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    REQUIRE(r.d.st);
+    CHECK_INT(poll(&r, "1", "a"), 0);
+    CHECK_INT(poll(&r, "2", "a"), 0);
+    CHECK_INT(poll(&r, "3", "a"), 0);
+    struct deployment_change none = change(&r, "");
+    none.is_unset = true;
+    none.identity = "maker";
+    CHECK_INT(deployment_set_ramping(&r.d, &none), 0); /* there is none */
+    CHECK(none.is_same);
+    CHECK_INT(set_ramp(&r, "2", 10), 0);
+    struct deployment_change c = change(&r, "2");
+    c.percentage = 10;
+    CHECK_INT(deployment_set_ramping(&r.d, &c), 0);
+    CHECK(c.is_same);
+    c.identity = "other";
+    CHECK_INT(deployment_set_ramping(&r.d, &c), 0);
+    CHECK(!c.is_same);
+    CHECK_STR(r.d.st->modifier_identity, "other");
+    CHECK_INT(set_ramp(&r, "3", 10), 0); /* another version at the same percentage */
+    CHECK_STR(r.d.st->ramping_build_id, "3");
+    CHECK_INT(set_current(&r, "1"), 0); /* not the one that ramps */
+    CHECK(r.d.st->is_ramping);
 }

@@ -78,11 +78,12 @@ TEST(reapply_attached_requests) {
     "{'commandType':'COMMAND_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION',"                              \
     "'requestCancelExternalWorkflowExecutionCommandAttributes':{'workflowId':'w'}}"
 
-/* A run that has asked two others (events 5 and 6). */
+/* A run that has asked others: a signal, a cancel request and another signal (events 5 to 7). */
 static int begin_asking(struct core *f) {
     int rc = core_begin_run(f);
     command_add(f, SIGNAL_COMMAND);
     command_add(f, CANCEL_COMMAND);
+    command_add(f, SIGNAL_COMMAND);
     if (rc == 0)
         rc = core_complete(f);
     (void)core_new(f);
@@ -95,16 +96,16 @@ TEST(reapply_answers_of_others) {
     } cases[] = {
         {"{'eventType':'EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED',"
          "'externalWorkflowExecutionSignaledEventAttributes':{'initiatedEventId':5}}",
-         "EXTERNAL_WORKFLOW_EXECUTION_SIGNALED@7 TASK_SCHEDULED@8"},
+         "EXTERNAL_WORKFLOW_EXECUTION_SIGNALED@8 TASK_SCHEDULED@9"},
         {"{'eventType':'EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED',"
          "'signalExternalWorkflowExecutionFailedEventAttributes':{'initiatedEventId':5,'cause':1}}",
-         "SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED@7 TASK_SCHEDULED@8"},
+         "SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED@8 TASK_SCHEDULED@9"},
         {"{'eventType':'EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED',"
          "'externalWorkflowExecutionCancelRequestedEventAttributes':{'initiatedEventId':6}}",
-         "EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED@7 TASK_SCHEDULED@8"},
+         "EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED@8 TASK_SCHEDULED@9"},
         {"{'eventType':'EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED',"
          "'requestCancelExternalWorkflowExecutionFailedEventAttributes':{'initiatedEventId':6,'cause':1}}",
-         "REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED@7 TASK_SCHEDULED@8"},
+         "REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED@8 TASK_SCHEDULED@9"},
         {"{'eventType':'EVENT_TYPE_MARKER_RECORDED','markerRecordedEventAttributes':{}}", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -125,19 +126,21 @@ TEST(reapply_letters_are_known_again) {
     core_init(&f);
     CHECK_INT(begin_asking(&base), 0);
     CHECK_INT(begin_asking(&f), 0);
-    REQUIRE(base.st && f.st && base.st->n_outbox == 2);
+    REQUIRE(base.st && f.st && base.st->n_outbox == 3);
     const char *signal_id = core_text(&base, base.st->outbox[0]->request_id);
     const char *cancel_id = core_text(&base, base.st->outbox[1]->request_id);
-    CHECK_INT(STEP_VOID(&base, reapply_hand_over(&base.s, 6)), 0); /* the signal */
-    REQUIRE(base.st && signal_id && cancel_id && base.st->n_outbox == 1);
+    const char *other_id = core_text(&base, base.st->outbox[2]->request_id);
+    CHECK_INT(STEP_VOID(&base, reapply_hand_over(&base.s, 7)), 0); /* the first two */
+    REQUIRE(base.st && signal_id && cancel_id && other_id && base.st->n_outbox == 1);
     CHECK_INT(
         STEP_VOID(&f, (pb_clear_messages(&f.st->n_outbox, &f.st->outbox), reapply_letters(&f.s, base.st))),
         0);
-    REQUIRE(f.st && f.st->n_outbox == 2);
+    REQUIRE(f.st && f.st->n_outbox == 3);
     CHECK_INT(f.st->outbox[0]->kind, LETTER_SIGNAL);
     CHECK_STR(f.st->outbox[0]->request_id, signal_id);
     CHECK_INT(f.st->outbox[1]->kind, LETTER_CANCEL);
     CHECK_STR(f.st->outbox[1]->request_id, cancel_id);
+    CHECK_STR(f.st->outbox[2]->request_id, other_id);
 }
 
 /* Nothing of the base is left: the letters go out under new ids. */
@@ -148,10 +151,10 @@ TEST(reapply_letters_without_a_base) {
     CHECK_INT(begin_asking(&f), 0);
     CHECK_INT(
         STEP_VOID(&f, (pb_clear_messages(&f.st->n_outbox, &f.st->outbox), reapply_letters(&f.s, &base))), 0);
-    REQUIRE(f.st && f.st->n_outbox == 2);
+    REQUIRE(f.st && f.st->n_outbox == 3);
     CHECK(!strempty(f.st->outbox[0]->request_id));
     CHECK_INT(STEP_VOID(&f, letter_remove(&f.s, 12345)), 0); /* gone already */
-    CHECK(f.st && f.st->n_outbox == 2);
+    CHECK(f.st && f.st->n_outbox == 3);
 }
 
 /* An answer that came to the base after its end is the new run's. */
@@ -165,7 +168,7 @@ TEST(reapply_answers_that_came_late) {
     CHECK_INT(STEP_VOID(&base, external_resolved(&base.s, 6, 0)), 0);
     REQUIRE(base.st && f.st);
     CHECK_INT(STEP_VOID(&f, reapply_answers(&f.s, base.st)), 0);
-    CHECK_STR(core_new(&f), "EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED@7 TASK_SCHEDULED@8");
+    CHECK_STR(core_new(&f), "EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED@8 TASK_SCHEDULED@9");
 }
 
 TEST(reset_without_a_reason) {

@@ -272,20 +272,3 @@ TEST(start_that_takes_over_too_much) {
     CHECK(!f.st);
     run_name_in_error(NULL, NULL); /* whoever wants no error gets none */
 }
-
-/* The signal of a start may be refused, and then there is no run. */
-TEST(start_whose_signal_is_refused) {
-    cleanup(core_done) struct core f;
-    Ws__SignalWorkflowExecutionRequest signal = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
-    bool failed = false;
-    core_init(&f);
-    signal.signal_name = core_text(&f, "s");
-    signal.input = core_payloads(&f, "input");
-    REQUIRE(!arena_failed(&f.arena));
-    struct run_birth birth = {"11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222",
-                              "r", .signal = &signal};
-    f.limits.values[SETTABLE_BLOB_BYTES] = 1;
-    f.st = pb_new(&state__execution__descriptor, &failed);
-    CHECK_INT(STEP(&f, run_start(&f.s, &birth, &f.start)), ERR_INVALID);
-    CHECK(!f.st);
-}

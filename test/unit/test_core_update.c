@@ -1,6 +1,7 @@
 /* Updates: what a worker's messages do, and the tasks that exist only to carry updates. */
 #include "core/update.h"
 
+#include "core/pause.h"
 #include "core_fixture.h"
 #include "message_text.h"
 #include "wire/encode.h"
@@ -705,21 +706,28 @@ TEST(update_of_a_reset_without_a_name_is_left_out) {
     CHECK(f.st && f.st->n_updates == 0);
 }
 
-/* Too far back for a worker, whatever it says it can do. */
+/* Too far back for a worker, whatever it says it can do; or it says nothing. */
 TEST(speculative_task_far_behind_is_written) {
-    cleanup(core_done) struct core f;
-    struct mail m = {0};
-    core_init(&f);
-    CHECK_INT(core_begin_run(&f), 0);
-    for (int i = 0; i < CORE_COMMANDS_MAX; i++)
-        core_add_marker(&f, "m");
-    CHECK_INT(core_complete(&f), 0);
-    CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
-    CHECK_INT(core_pick(&f), 0);
-    offer(&f, &m, "u", true);
-    add_reject(&f, &m, "u");
-    CHECK_INT(complete(&f, &m), 0);
-    CHECK(!f.done.is_discarded);
+    static const int markers[] = {1, CORE_COMMANDS_MAX};
+    for (size_t k = 0; k < ARRAY_LEN(markers); k++) {
+        cleanup(core_done) struct core f;
+        struct mail m = {0};
+        Ws__RespondWorkflowTaskCompletedRequest__Capabilities caps =
+            WS__RESPOND_WORKFLOW_TASK_COMPLETED_REQUEST__CAPABILITIES__INIT;
+        caps.discard_speculative_workflow_task_with_events = true;
+        core_init(&f);
+        CHECK_INT(core_begin_run(&f), 0);
+        for (int i = 0; i < markers[k]; i++)
+            core_add_marker(&f, "m");
+        CHECK_INT(core_complete(&f), 0);
+        CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+        CHECK_INT(core_pick(&f), 0);
+        offer(&f, &m, "u", true);
+        add_reject(&f, &m, "u");
+        f.completion.capabilities = k ? &caps : NULL;
+        CHECK_INT(complete(&f, &m), 0);
+        CHECK(!f.done.is_discarded);
+    }
 }
 
 /* Nothing of its own is offered to a run that has a task, is paused or is over. */
@@ -734,4 +742,21 @@ TEST(speculative_task_is_not_always_made) {
     CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
     CHECK_INT(STEP_VOID(&f, task_schedule(&f.s)), 0);
     CHECK(f.st && !f.st->task);
+}
+
+/* A paused run gets none; events that wait for their ids make it an ordinary one. */
+TEST(speculative_task_of_a_run_that_was_left_behind) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(begin_speculative(&f), 0);
+    CHECK_INT(core_signal(&f, "s"), 0);
+    REQUIRE(f.st);
+    CHECK_INT(STEP_VOID(&f, task_forget_speculative(f.st)), 0);
+    CHECK_INT(STEP_VOID(&f, (pause_begin(&f.s, f.now_us, "me", "", "r"), task_schedule_speculative(&f.s))),
+              0);
+    CHECK(f.st && !f.st->task);
+    CHECK_INT(STEP_VOID(&f, (pause_end(&f.s), task_schedule_speculative(&f.s))), 0);
+    REQUIRE(f.st && f.st->task);
+    CHECK(!f.st->task->is_speculative);
+    CHECK_STR(core_new(&f), "RUN_SIGNALED@5 TASK_SCHEDULED@6");
 }

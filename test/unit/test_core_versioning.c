@@ -712,6 +712,8 @@ TEST(versioning_without_versions_leaves_nothing) {
     CHECK_INT(update(&f, NULL, "versioning_override", &changed), 0);
     if (bequeath(&f, "queue", CONTINUE_AS_NEW_VERSIONING_BEHAVIOR_UNSPECIFIED, &l) == 0) {
         CHECK(!l.override && !l.pin && !l.upgrade);
+        versioning_bequeath_child(f.st, &book, "queue", &l);
+        CHECK(!l.override && !l.pin && !l.upgrade);
         CHECK_INT(core_end(&f, 0), 0);
     }
 }
@@ -795,4 +797,66 @@ TEST(versioning_builds_that_are_too_many) {
     CHECK(strlen(shown(&f, "BuildIds")) <= LIMIT_BUILD_IDS_BYTES);
     CHECK_STR(f.st->build_ids[0], "unversioned");
     CHECK(!strstr(shown(&f, "BuildIds"), "00000\"")); /* the first one */
+}
+
+/* A one-time override stays until a worker of its version has completed a task. */
+TEST(versioning_one_time_override_waits_for_its_worker) {
+    cleanup(core_done) struct core f;
+    bool changed = false;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(pick(&f, one, false, one, 1), 0);
+    const Workflow__VersioningOverride *once =
+        message_of(&f.arena, &workflow__versioning_override__descriptor,
+                   "{'oneTime':{'targetDeploymentVersion':{'deploymentName':'web','buildId':'2'}}}");
+    REQUIRE(once);
+    CHECK_INT(update(&f, once, "versioning_override", &changed), 0);
+    CHECK_INT(complete(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    REQUIRE(f.st && f.st->versioning);
+    CHECK(f.st->versioning->override != NULL);
+}
+
+/* Without a pin there was nothing to decline. */
+TEST(versioning_declines_only_with_a_pin) {
+    cleanup(core_done) struct core f;
+    Deployment__WorkerDeploymentVersion source = DEPLOYMENT__WORKER_DEPLOYMENT_VERSION__INIT;
+    Deployment__InheritedAutoUpgradeInfo info = DEPLOYMENT__INHERITED_AUTO_UPGRADE_INFO__INIT;
+    History__DeclinedTargetVersionUpgrade declined = HISTORY__DECLINED_TARGET_VERSION_UPGRADE__INIT;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    info.source_deployment_version = &source;
+    struct run_birth birth = {.inherited_upgrade = &info, .declined = &declined};
+    CHECK_INT(STEP_VOID(&f, versioning_begin(&f.s, &birth, NULL)), 0);
+    REQUIRE(f.st && f.st->versioning);
+    CHECK(!f.st->versioning->declined);
+}
+
+/* A task that may leave no trace moves nobody. */
+TEST(versioning_speculative_tasks_do_not_move_a_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(turn(&f, one, VERSIONING_BEHAVIOR_AUTO_UPGRADE), 0);
+    CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+    CHECK_INT(pick(&f, two, false, two, 2), 0);
+    CHECK(f.st && !versioning_is_moving(f.st));
+}
+
+/* A build that is listed stays where it is, also when the run is bound to a version then. */
+TEST(versioning_builds_are_listed_once) {
+    cleanup(core_done) struct core f;
+    Common__WorkerVersionStamp stamp = COMMON__WORKER_VERSION_STAMP__INIT;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    stamp.build_id = core_text(&f, "c");
+    REQUIRE(stamp.build_id);
+    f.completion.worker_version_stamp = &stamp;
+    for (int i = 0; i < 2; i++) {
+        f.completion.force_create_new_workflow_task = true;
+        CHECK_INT(core_complete(&f), 0);
+        CHECK_STR(shown(&f, "BuildIds"), "[\"unversioned\",\"unversioned:c\"]");
+        CHECK_INT(i ? pick(&f, one, false, one, 1) : core_pick(&f), 0);
+    }
+    CHECK_INT(complete(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    CHECK_STR(shown(&f, "BuildIds"), "[\"pinned:web:1\",\"unversioned:c\"]");
 }

@@ -310,6 +310,8 @@ TEST(errors_point_at_the_place) {
              UNSUPPORTED "operator 'IN' for search attribute 'Notes' of type Text, at column 1"),
         LINE("Tags < 'a'",
              UNSUPPORTED "operator '<' for search attribute 'Tags' of type KeywordList, at column 1"),
+        LINE("Notes BETWEEN 'a' AND 'b'",
+             UNSUPPORTED "operator 'BETWEEN' for search attribute 'Notes' of type Text, at column 1"),
         LINE("Urgent BETWEEN true AND false", UNSUPPORTED "BETWEEN for true and false, at column 1"),
         LINE("Year = 1.5", BAD_VALUE "'1.5' for search attribute 'Year' of type Int at column 8"),
         LINE("Year = 9223372036854775808",

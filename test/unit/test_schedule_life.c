@@ -1,5 +1,4 @@
 /* A schedule from its creation to its end. */
-#include "message_text.h"
 #include "schedule_fixture.h"
 
 TEST(acts_at_its_times) {
@@ -252,6 +251,16 @@ TEST(update_that_removes_a_jittered_time_says_so) {
     sched_go(&f, "01:50");
     CHECK_STR(sched_begun(&f), "01:30");
     CHECK_STR(sched_ledger(&f), "01:00 UPDATED, 01:30 STARTED/COMPLETED");
+}
+
+TEST(update_that_leaves_no_times_says_so) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    CHECK_INT(sched_update(&f, sched_new(&f)), 0);
+    sched_go(&f, "02:50");
+    CHECK_STR(sched_begun(&f), "");
+    CHECK_STR(sched_ledger(&f), "01:00 UPDATED");
 }
 
 /* updates */
@@ -835,24 +844,6 @@ TEST(a_refresh_does_what_is_due) {
                                 "00:20 EXHAUSTED");
 }
 
-TEST(a_schedule_has_attributes) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    f.create.search_attributes = message_of(&f.c.arena, &common__search_attributes__descriptor,
-                                            "{'indexedFields':{'BatcherUser':'me'}}");
-    CHECK_INT(sched_create(&f), 0);
-    REQUIRE(f.c.st && f.c.st->search_attributes);
-    CHECK_INT(f.c.st->search_attributes->n_indexed_fields, 1);
-    Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
-    req.schedule = f.schedule;
-    req.search_attributes = message_of(&f.c.arena, &common__search_attributes__descriptor,
-                                       "{'indexedFields':{'BatcherNamespace':'n','BuildIds':['b']}}");
-    REQUIRE(req.search_attributes);
-    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
-    REQUIRE(f.c.st && f.c.st->search_attributes);
-    CHECK_INT(f.c.st->search_attributes->n_indexed_fields, 2);
-}
-
 /* An update of a schedule whose zone is gone, and one to a zone that is gone at once. */
 TEST(an_update_mends_what_cannot_be_read) {
     cleanup(sched_done) struct sched f;
@@ -877,7 +868,10 @@ TEST(an_update_mends_what_cannot_be_read) {
     CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
     CHECK(!f.c.st || !strempty(sched_state(&f)->invalid_error));
     CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(ALLOW_ALL)), 0);
-    CHECK(!f.c.st || sched_state(&f)->n_backfills == 1); /* waits until it can be read again */
+    REQUIRE(f.c.st && sched_state(&f)->n_backfills == 1); /* waits until it can be read again */
+    const Schedule__ScheduleInfo *info = schedule_info(f.c.st, &f.c.arena);
+    REQUIRE(info && info->n_backfills == 1);
+    CHECK_INT(pb_timestamp_us(info->backfills[0]->progress_time), sched_us("-1d 00:00"));
 }
 
 /* Whoever triggered it may ask what came of it while that is being decided. */
@@ -915,4 +909,96 @@ TEST(a_backfill_keeps_it_alive) {
     CHECK_INT(sched_update(&f, whole), 0);
     CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(BUFFER_ALL)), 0);
     CHECK(!f.c.st || !sched_state(&f)->idle_close_us);
+}
+
+TEST(a_pause_that_is_over_is_none) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    Google__Protobuf__Timestamp until = pb_timestamp(sched_us("00:00") - 1);
+    f.schedule->state->paused = true;
+    f.schedule->extras->pause_until = &until;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK(!f.c.st || !sched_state(&f)->schedule->state->paused);
+    CHECK(!f.c.st || !sched_state(&f)->schedule->extras->pause_until);
+}
+
+TEST(a_backfill_ends_with_the_spec) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    Google__Protobuf__Timestamp end = pb_timestamp(sched_us("-1d 00:10"));
+    f.schedule->spec->end_time = &end;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 01:00", POLICY(ALLOW_ALL)), 0);
+    CHECK_INT(f.run_count, 3);
+    CHECK_INT(sched_state(&f)->n_backfills, 0);
+}
+
+/* The old spec has ended, and so has the new one. */
+TEST(an_update_after_the_end_of_the_spec) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    Google__Protobuf__Timestamp end = pb_timestamp(sched_us("00:10"));
+    f.schedule->spec->end_time = &end;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "01:00");
+    CHECK_STR(sched_begun(&f), "00:05 00:10");
+    Schedule__Schedule *changed = sched_new(&f);
+    sched_every(&f, changed, "1m");
+    if (changed)
+        changed->spec->end_time = &end;
+    CHECK_INT(sched_update(&f, changed), 0);
+    sched_go(&f, "02:00");
+    CHECK_STR(sched_begun(&f), "");
+}
+
+/* Two days lie between its times: it looks when the next one comes, not every day. */
+TEST(a_rare_schedule_without_actions_rests) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "96h");
+    sched_limit(f.schedule, 1);
+    Google__Protobuf__Duration keep = pb_duration(INT64_C(100) * 86400 * USEC_PER_SEC);
+    f.schedule->extras->keep_after_end = &keep;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "20d 00:00");
+    const State__Schedule *sch = sched_state(&f);
+    CHECK(!f.c.st || (sch->is_exhaustion_noted && sch->n_future_us && sch->generate_us == sch->future_us[0]));
+}
+
+/* Years of rows are fewer than what a time can say. */
+TEST(rows_can_be_kept_for_ever) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    f.c.limits.values[SETTABLE_LEDGER_DAYS] = INT64_MAX;
+    sched_every(&f, f.schedule, "24h");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "3d 00:00");
+    CHECK(!f.c.st || sched_state(&f)->ledger_swept_us);
+    CHECK_INT(f.ledger_count, 3);
+}
+
+/* Every second would be a time, and none of them is. */
+TEST(a_spec_that_excludes_all_of_itself) {
+    cleanup(sched_done) struct sched f;
+    Ws__ListScheduleMatchingTimesRequest req = WS__LIST_SCHEDULE_MATCHING_TIMES_REQUEST__INIT;
+    Ws__ListScheduleMatchingTimesResponse *r = NULL;
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("00:00")),
+                                end = pb_timestamp(sched_us("01:00"));
+    sched_init(&f);
+    sched_every(&f, f.schedule, "1s");
+    sched_exclude(&f, f.schedule, "*");
+    f.schedule->state->paused = true;
+    CHECK_INT(sched_create(&f), 0);
+    req.start_time = &start;
+    REQUIRE(f.c.st);
+    CHECK_INT(schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err),
+              ERR_INVALID);
+    CHECK_STR(f.c.err.text, "StartTime and EndTime must be set");
+    req.end_time = &end;
+    int rc = schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err);
+    CHECK(rc < 0 || r->n_start_time == 0);
 }

@@ -457,32 +457,6 @@ TEST(a_calendar_that_is_gone_is_told) {
         "\"de\" does not exist: it excludes nothing.");
 }
 
-/* A list of schedules has to stay short. */
-TEST(a_list_shows_the_first_entries_of_a_spec) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    struct arena *a = &f.c.arena;
-    enum { MANY = LIMIT_SCHEDULE_LISTED_ENTRIES + 2 };
-    Schedule__IntervalSpec interval = SCHEDULE__INTERVAL_SPEC__INIT, *intervals[MANY];
-    Schedule__CalendarSpec calendar = SCHEDULE__CALENDAR_SPEC__INIT, *calendars[MANY];
-    interval.interval = core_duration(&f.c, 3600 * USEC_PER_SEC);
-    for (size_t i = 0; i < MANY; i++) {
-        intervals[i] = &interval;
-        calendars[i] = &calendar;
-    }
-    Schedule__ScheduleSpec *spec = f.schedule->spec;
-    spec->interval = intervals;
-    spec->calendar = spec->exclude_calendar = calendars;
-    spec->n_interval = spec->n_calendar = spec->n_exclude_calendar = MANY;
-    CHECK_INT(interval.interval ? sched_create(&f) : 0, 0);
-    const Schedule__ScheduleListEntry *e = f.c.st ? schedule_list_entry(f.c.st, 0, a) : NULL;
-    if (!e || !e->info)
-        return;
-    CHECK_INT(e->info->spec->n_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
-    CHECK_INT(e->info->spec->n_exclude_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
-    CHECK_INT(e->info->spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
-}
-
 /* The command line reads what a file says, which may be nothing. */
 TEST(no_spec_is_an_empty_one) {
     cleanup(arena_done) struct arena a;
