@@ -235,7 +235,7 @@ TEST(a_holiday_that_is_taken_back_was_one_until_then) {
     sched_init(&f);
     f.closes_at_once = true;
     Rondo__HolidayCalendar *days = holidays(&f, "de");
-    char *dates[] = {core_text(&f.c, "2022-06-02")}, *names[] = {core_text(&f.c, "de")};
+    char *dates[] = {core_text(&f.c, "2022-06-01")}, *names[] = {core_text(&f.c, "de")};
     if (!days || arena_failed(&f.c.arena))
         return;
     days->dates = dates;
@@ -243,18 +243,15 @@ TEST(a_holiday_that_is_taken_back_was_one_until_then) {
     set_holidays(&f, &days, 1, names, 1);
     sched_every(&f, f.schedule, "10m");
     CHECK_INT(sched_create(&f), 0);
-    sched_go(&f, "23:55");
-    size_t before = f.ledger_count;
-    sched_go(&f, "1d 00:35"); /* it has looked at 00:00, and would look again at 01:00 */
+    sched_go(&f, "00:35"); /* it has looked at 00:00, and would look again at 01:00 */
     days->n_dates = 0;
     CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
-    CHECK_STR(f.ledger_count > before + 1 ? f.ledger[before + 1]->reason : "",
-              "a holiday calendar excluded it at that time");
-    sched_go(&f, "1d 00:41");
+    const Rondo__LedgerEntry *first = f.ledger_count ? f.ledger[0] : NULL;
+    CHECK_STR(first ? first->reason : "", "a holiday calendar excluded it at that time");
+    sched_go(&f, "00:41");
     const Rondo__LedgerEntry *last = f.ledger_count ? f.ledger[f.ledger_count - 1] : NULL;
-    CHECK(last && last->fate == LEDGER_FATE_STARTED &&
-          last->nominal_time->seconds == SCHED_T0_S + 86400 + 2400);
-    sched_jump(&f, "1d 00:55"); /* two times are due when the calendar changes again */
+    CHECK(last && last->fate == LEDGER_FATE_STARTED && last->nominal_time->seconds == SCHED_T0_S + 2400);
+    sched_jump(&f, "00:55"); /* 00:50 is due when the calendar changes again */
     days->n_dates = 1;
     CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
     last = f.ledger_count ? f.ledger[f.ledger_count - 1] : NULL;
