@@ -287,7 +287,8 @@ TEST(failure_of_an_application) {
     CHECK_STR(made->message, "no");
     CHECK_STR(made->application_failure_info->type, "Kind");
     CHECK(made->application_failure_info->non_retryable);
-    for (size_t room = 0; room < sizeof(*made); room += 8) { /* too little for it and its parts */
+    for (size_t room = 0; room < sizeof(*made) + sizeof(*made->application_failure_info);
+         room += 8) { /* too little for it and its parts */
         cleanup(arena_done) struct arena little;
         arena_init(&little, room);
         CHECK(!failure_application(&little, "no", "Kind"));
@@ -309,6 +310,9 @@ TEST(failure_is_cut) {
     REQUIRE(cut && !f.s.failed);
     CHECK_STR(cut->message, "abc");
     CHECK_STR(cut->application_failure_info->type, "Type");
+    cut = failure_cut(&f.s, large, 2 * LIMIT_ID_BYTES); /* the type has its own limit */
+    REQUIRE(cut && !f.s.failed);
+    CHECK_STR(cut->application_failure_info->type, "TypeThatIsLong");
     large->message = core_text(&f, "\x80\x80\x80\x80\x80");
     cut = failure_cut(&f.s, large, 4);
     REQUIRE(cut && !f.s.failed);

@@ -326,40 +326,6 @@ TEST(a_pause_that_covers_more_than_a_step) {
     CHECK_INT(f.run_count > 0, 1);
 }
 
-TEST(a_backfill_that_has_no_room_is_at_its_start) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    CHECK_INT(sched_create(&f), 0);
-    CHECK_INT(sched_backfill(&f, "-4d 00:00", "-1d 23:55", POLICY(BUFFER_ALL)), 0);
-    CHECK_INT(sched_backfill(&f, "-9d 00:00", "-8d 00:00", POLICY(BUFFER_ALL)), 0);
-    const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
-    const Rondo__BackfillInfo *b = info && info->n_backfills == 2 ? info->backfills[1] : NULL;
-    CHECK(b && b->considered == 0 && pb_timestamp_us(b->progress_time) == sched_us("-9d 00:00"));
-}
-
-TEST(matching_times_of_a_hopeless_spec_are_refused) {
-    cleanup(sched_done) struct sched f;
-    Ws__ListScheduleMatchingTimesRequest req = WS__LIST_SCHEDULE_MATCHING_TIMES_REQUEST__INIT;
-    Ws__ListScheduleMatchingTimesResponse *r = NULL;
-    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("00:00")),
-                                end = pb_timestamp(sched_us("9d 00:00"));
-    Schedule__CalendarSpec even = SCHEDULE__CALENDAR_SPEC__INIT, odd = even, *excludes[] = {&even, &odd};
-    sched_init(&f);
-    even.second = core_text(&f.c, "*/2");
-    odd.second = core_text(&f.c, "1/2");
-    even.minute = odd.minute = even.hour = odd.hour = core_text(&f.c, "*");
-    sched_cron(&f, f.schedule, "* * * * * * *");
-    f.schedule->spec->exclude_calendar = excludes;
-    f.schedule->spec->n_exclude_calendar = 2;
-    CHECK_INT(sched_create(&f), 0);
-    req.start_time = &start;
-    req.end_time = &end;
-    if (f.c.st)
-        CHECK_INT(schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err),
-                  ERR_INVALID);
-    CHECK_STR(f.c.err.text, "too many times of this schedule are excluded");
-}
-
 /* It does not end before everything that passed it by has its row. */
 TEST(an_end_waits_for_the_rows) {
     cleanup(sched_done) struct sched f;
@@ -376,30 +342,6 @@ TEST(an_end_waits_for_the_rows) {
         CHECK_INT(sched_tick(&f), 0);
     CHECK(!run_is_open(f.c.st));
     CHECK_INT(sched_state(&f)->high_water_us, sched_us("8d 00:00"));
-}
-
-/* In a list ten of each kind are enough. */
-TEST(a_long_spec_is_listed_in_short) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    Schedule__ScheduleSpec *spec = f.schedule->spec;
-    spec->n_cron_string = 0;
-    spec->exclude_calendar =
-        arena_array(&f.c.arena, Schedule__CalendarSpec *, LIMIT_SCHEDULE_LISTED_ENTRIES + 1);
-    for (int i = 0; i <= LIMIT_SCHEDULE_LISTED_ENTRIES; i++) {
-        sched_cron(&f, f.schedule, arena_printf(&f.c.arena, "%d * * * *", i));
-        sched_cron(&f, f.schedule, arena_printf(&f.c.arena, "@every %dh", i + 1));
-        Schedule__CalendarSpec *c = pb_arena_new(&schedule__calendar_spec__descriptor, &f.c.arena);
-        ensure(c);
-        c->hour = arena_printf(&f.c.arena, "%d", i);
-        spec->exclude_calendar[spec->n_exclude_calendar++] = c;
-    }
-    CHECK_INT(sched_create(&f), 0);
-    const Schedule__ScheduleListEntry *e = schedule_list_entry(f.c.st, 0, &f.c.arena);
-    REQUIRE(e && e->info && e->info->spec);
-    CHECK_INT(e->info->spec->n_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
-    CHECK_INT(e->info->spec->n_exclude_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
-    CHECK_INT(e->info->spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
 }
 
 /* More than it can hold from the start: there is no schedule then. */
@@ -443,7 +385,7 @@ static bool list(struct sched *f, struct arena *a) {
 static bool explain(struct sched *f, struct arena *a) {
     Rondo__ExplainScheduleTimeRequest req = RONDO__EXPLAIN_SCHEDULE_TIME_REQUEST__INIT;
     Rondo__ExplainScheduleTimeResponse *r = NULL;
-    Google__Protobuf__Timestamp at = pb_timestamp(f->c.now_us + 300 * USEC_PER_SEC);
+    Google__Protobuf__Timestamp at = pb_timestamp(sched_us("00:10"));
     req.time = &at;
     int rc = schedule_explain(f->c.st, &f->space, &f->zones, &req, a, &r, &f->c.err);
     CHECK(rc == 0 || rc == ERR_NO_MEMORY);
@@ -475,10 +417,20 @@ TEST(schedules_are_read_with_little_room) {
     f.schedule->extras->passes_times = true;
     f.schedule->spec->n_cron_string = 0;
     sched_cron(&f, f.schedule, "*/5 * * * * # often");
+    Google__Protobuf__Duration jitter = pb_duration(60 * USEC_PER_SEC);
+    Rondo__HolidayCalendar calendar = RONDO__HOLIDAY_CALENDAR__INIT, *calendars[] = {&calendar};
+    char *names[] = {core_text(&f.c, "gone")};
+    calendar.name = names[0];
+    f.space.holiday_calendars = calendars;
+    f.space.n_holiday_calendars = 1;
+    f.schedule->extras->holiday_calendars = names;
+    f.schedule->extras->n_holiday_calendars = 1;
+    f.schedule->spec->jitter = &jitter;
     CHECK_INT(sched_create(&f), 0);
+    f.space.n_holiday_calendars = 0;
     CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
     f.holds_letters = true;
-    sched_go(&f, "00:05");
+    sched_go(&f, "00:07");
     CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
     CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(BUFFER_ALL)), 0);
     REQUIRE(f.c.st && f.c.st->n_outbox);
@@ -510,4 +462,86 @@ TEST(schedules_are_prepared_with_little_room) {
         CHECK(rc == 0 || rc == ERR_NO_MEMORY);
     }
     CHECK_INT(rc, 0);
+}
+
+TEST(a_backfill_that_has_no_room_is_at_its_start) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_backfill(&f, "-4d 00:00", "-1d 23:55", POLICY(BUFFER_ALL)), 0);
+    CHECK_INT(sched_backfill(&f, "-9d 00:00", "-8d 00:00", POLICY(BUFFER_ALL)), 0);
+    const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
+    const Rondo__BackfillInfo *b = info && info->n_backfills == 2 ? info->backfills[1] : NULL;
+    CHECK(b && b->considered == 0 && pb_timestamp_us(b->progress_time) == sched_us("-9d 00:00"));
+}
+
+TEST(matching_times_of_a_hopeless_spec_are_refused) {
+    cleanup(sched_done) struct sched f;
+    Ws__ListScheduleMatchingTimesRequest req = WS__LIST_SCHEDULE_MATCHING_TIMES_REQUEST__INIT;
+    Ws__ListScheduleMatchingTimesResponse *r = NULL;
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("00:00")),
+                                end = pb_timestamp(sched_us("9d 00:00"));
+    Schedule__CalendarSpec even = SCHEDULE__CALENDAR_SPEC__INIT, odd = even, *excludes[] = {&even, &odd};
+    sched_init(&f);
+    even.second = core_text(&f.c, "*/2");
+    odd.second = core_text(&f.c, "1/2");
+    even.minute = odd.minute = even.hour = odd.hour = core_text(&f.c, "*");
+    sched_cron(&f, f.schedule, "* * * * * * *");
+    f.schedule->spec->exclude_calendar = excludes;
+    f.schedule->spec->n_exclude_calendar = 2;
+    CHECK_INT(sched_create(&f), 0);
+    req.start_time = &start;
+    req.end_time = &end;
+    if (f.c.st)
+        CHECK_INT(schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err),
+                  ERR_INVALID);
+    CHECK_STR(f.c.err.text, "too many times of this schedule are excluded");
+}
+
+/* steps that run out of room */
+
+static int trigger_again(struct step *s) {
+    Rondo__TriggerScheduleRequest req = RONDO__TRIGGER_SCHEDULE_REQUEST__INIT;
+    req.overlap_policy = POLICY(ALLOW_ALL);
+    return schedule_trigger(s, &req);
+}
+
+static int backfill_some(struct step *s) {
+    Ws__PatchScheduleRequest req = WS__PATCH_SCHEDULE_REQUEST__INIT;
+    Schedule__SchedulePatch patch = SCHEDULE__SCHEDULE_PATCH__INIT;
+    Schedule__BackfillRequest range = SCHEDULE__BACKFILL_REQUEST__INIT, *ranges[] = {&range};
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("-1d 00:00")),
+                                end = pb_timestamp(sched_us("-1d 01:00"));
+    range.start_time = &start;
+    range.end_time = &end;
+    patch.backfill_request = ranges;
+    patch.n_backfill_request = 1;
+    req.patch = &patch;
+    return schedule_patch(s, &req);
+}
+
+TEST(schedules_step_with_little_room) {
+    static int (*const steps[])(struct step *) = {trigger_again, backfill_some};
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0); /* the next one needs another name */
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        bool is_done = false;
+        for (size_t room = 0; !is_done && room < ROOM_MAX; room += 8) {
+            cleanup(arena_done) struct arena a;
+            arena_init(&a, room);
+            REQUIRE(core_begin(&f.c));
+            f.c.s.arena = &a;
+            int rc = steps[i](&f.c.s);
+            if (rc == 0)
+                rc = run_settle(&f.c.s);
+            CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+            is_done = rc == 0 && !step_failed(&f.c.s);
+            CHECK_INT(core_end(&f.c, ERR_NO_MEMORY), ERR_NO_MEMORY); /* whatever came of it */
+            f.c.is_out_of_memory = false;
+        }
+        CHECK(is_done);
+    }
 }

@@ -282,22 +282,6 @@ TEST(zone_data_is_kept) {
     }
 }
 
-/* A schedule without a spec has no times, and its holidays exclude nothing of them. */
-TEST(no_spec_is_read_as_an_empty_one) {
-    cleanup(arena_done) struct arena a;
-    State__Namespace space = STATE__NAMESPACE__INIT;
-    struct cal_spec spec;
-    struct err err = {0};
-    size_t own = 1;
-    arena_init(&a, BUDGET);
-    const Schedule__Schedule *schedule = message_of(&a, &schedule__schedule__descriptor, "{'extras':{}}");
-    REQUIRE(schedule);
-    cal_spec_init(&spec, &a, STR("seed"));
-    CHECK_INT(schedule_read_spec(schedule, &space, &spec, &own, &err), 0);
-    CHECK_INT(own, 0);
-    CHECK_INT(spec.calendar_count + spec.interval_count, 0);
-}
-
 /* What comes behind a mistake is not looked at. */
 TEST(the_first_mistake_counts) {
     static const char *const specs[] = {
