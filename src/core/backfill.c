@@ -92,7 +92,8 @@ int backfill_run(struct step *s) {
             continue;
         size_t before = sch->n_starts;
         fill(s, &times, sch->backfills[i], share(sch->backfills[i], room, left));
-        room -= MIN(room, sch->n_starts - before);
+        ensure(sch->n_starts - before <= room);
+        room -= sch->n_starts - before;
         left--;
     }
     return s->failed ? err_std(s->err, ERR_NO_MEMORY) : 0;

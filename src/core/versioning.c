@@ -139,11 +139,12 @@ static void note_target(struct step *s, const struct task_pick *pick) {
     State__Versioning *v = s->st->versioning;
     if (!v)
         return;
-    int64_t known = MAX(v->notified ? v->notified->revision : 0, v->declined ? v->declined->revision : 0);
+    int64_t notified = v->notified ? v->notified->revision : 0;
+    int64_t declined = v->declined ? v->declined->revision : 0;
     int64_t revision = pick->has_target ? pick->target_revision : -1;
     if (v->override)
         drop_notices(s, v);
-    if (v->override || !versioning_is_pinned(s->st) || revision < known)
+    if (v->override || !versioning_is_pinned(s->st) || revision < MAX(notified, declined))
         return;
     if (version_eq(versioning_version(s->st), pick->target)) {
         drop_notices(s, v);

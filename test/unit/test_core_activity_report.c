@@ -287,6 +287,15 @@ TEST(failure_of_an_application) {
     CHECK_STR(made->message, "no");
     CHECK_STR(made->application_failure_info->type, "Kind");
     CHECK(made->application_failure_info->non_retryable);
+    for (size_t room = 0; room < sizeof(*made) + sizeof(*made->application_failure_info);
+         room += 8) { /* too little for it and its parts */
+        cleanup(arena_done) struct arena little;
+        arena_init(&little, room);
+        CHECK(!failure_application(&little, "no", "Kind"));
+    }
+    cleanup(arena_done) struct arena medium;
+    arena_init(&medium, sizeof(*made) + sizeof(*made->application_failure_info));
+    CHECK(!failure_application(&medium, "a message that needs some room of its own", "Kind"));
 }
 
 /* What is cut ends where a character ends; bytes that are no character at all leave nothing. */
@@ -301,6 +310,9 @@ TEST(failure_is_cut) {
     REQUIRE(cut && !f.s.failed);
     CHECK_STR(cut->message, "abc");
     CHECK_STR(cut->application_failure_info->type, "Type");
+    cut = failure_cut(&f.s, large, 2 * LIMIT_ID_BYTES); /* the type has its own limit */
+    REQUIRE(cut && !f.s.failed);
+    CHECK_STR(cut->application_failure_info->type, "TypeThatIsLong");
     large->message = core_text(&f, "\x80\x80\x80\x80\x80");
     cut = failure_cut(&f.s, large, 4);
     REQUIRE(cut && !f.s.failed);

@@ -96,6 +96,9 @@ TEST(chain_goes_on_after_a_failure) {
         {"{" START "}", 0, RETRY_STATE_RETRY_POLICY_NOT_SET, false},
         {"{" START ",'retryPolicy':{}}", 0, RETRY_STATE_IN_PROGRESS, true},
         {"{" START ",'retryPolicy':{'maximumAttempts':2}}", 0, RETRY_STATE_IN_PROGRESS, true},
+        {"{" START
+         ",'retryPolicy':{},'searchAttributes':{'indexedFields':{'BatcherUser':'me','BuildIds':['b']}}}",
+         0, RETRY_STATE_IN_PROGRESS, true},
         {"{" START ",'retryPolicy':{'maximumAttempts':1}}", 0, RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED, false},
         {"{" START ",'retryPolicy':{'nonRetryableErrorTypes':['Bad']}}", 0, RETRY_STATE_NON_RETRYABLE_FAILURE,
          false},
@@ -128,4 +131,13 @@ TEST(chain_ends_with_its_schedule) {
     core_add_complete(&f);
     CHECK_INT(core_complete(&f), 0);
     CHECK(!f.s.next && f.st && strempty(f.st->new_run_id));
+}
+
+/* Nor does it hold up a start: it begins at once. */
+TEST(chain_begins_without_its_schedule) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    f.start.cron_schedule = core_text(&f, "CRON_TZ=Gone/Zone 0 * * * *");
+    CHECK_INT(core_start(&f), 0);
+    CHECK_STR(core_new(&f), "RUN_STARTED@1 TASK_SCHEDULED@2");
 }

@@ -106,6 +106,9 @@ TEST(rebuild_of_everything_that_ends) {
         {EVENT("WORKFLOW_EXECUTION_UPDATE_COMPLETED", "workflowExecutionUpdateCompleted",
                "'meta':{'updateId':'u'}"),
          NULL},
+        {EVENT("WORKFLOW_EXECUTION_UPDATE_ACCEPTED", "workflowExecutionUpdateAccepted",
+               "'protocolInstanceId':'v'"),
+         "0 0 0/0 0 2"},
         {EVENT("WORKFLOW_EXECUTION_OPTIONS_UPDATED", "workflowExecutionOptionsUpdated",
                "'attachedRequestId':'q'"),
          NULL},
@@ -121,11 +124,11 @@ TEST(rebuild_of_everything_that_ends) {
     REQUIRE(f.st);
     CHECK_INT(f.st->last_started_event_id, 3);
     CHECK_INT(f.st->signal_count, 1);
-    REQUIRE(f.st->n_updates == 1 && f.st->n_attached_requests == 1);
+    REQUIRE(f.st->n_updates == 2 && f.st->n_attached_requests == 1);
     CHECK_INT(f.st->updates[0]->admitted_event_id, 21);
     CHECK_INT(f.st->updates[0]->accepted_event_id, 22);
     CHECK_INT(f.st->updates[0]->completed_event_id, 23);
-    CHECK_INT(f.st->attached_requests[0]->event_id, 24);
+    CHECK_INT(f.st->attached_requests[0]->event_id, 25);
 }
 
 /* Events about things that the history before does not have, and events that lack a part: a file may be

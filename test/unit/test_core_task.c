@@ -501,3 +501,18 @@ TEST(task_failure_that_is_large_is_cut) {
         core_attributes(&f, 4, EVENT_TYPE_WORKFLOW_TASK_FAILED);
     CHECK(a && a->failure);
 }
+
+TEST(task_failure_that_cannot_be_cut) {
+    cleanup(core_done) struct core f;
+    cleanup(arena_done) struct arena none;
+    arena_init(&none, 0);
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    Failure__Failure *failure = core_failure(&f, "Large");
+    f.limits.values[SETTABLE_BLOB_BYTES] = 1;
+    REQUIRE(failure && core_begin(&f));
+    f.s.arena = &none;
+    CHECK_INT(
+        core_end(&f, task_report_failed(&f.s, WORKFLOW_TASK_FAILED_CAUSE_UNSPECIFIED, failure, "worker")),
+        ERR_NO_MEMORY);
+}

@@ -712,6 +712,8 @@ TEST(versioning_without_versions_leaves_nothing) {
     CHECK_INT(update(&f, NULL, "versioning_override", &changed), 0);
     if (bequeath(&f, "queue", CONTINUE_AS_NEW_VERSIONING_BEHAVIOR_UNSPECIFIED, &l) == 0) {
         CHECK(!l.override && !l.pin && !l.upgrade);
+        versioning_bequeath_child(f.st, &book, "queue", &l);
+        CHECK(!l.override && !l.pin && !l.upgrade);
         CHECK_INT(core_end(&f, 0), 0);
     }
 }
@@ -827,4 +829,57 @@ TEST(versioning_declines_only_with_a_pin) {
     CHECK_INT(STEP_VOID(&f, versioning_begin(&f.s, &birth, NULL)), 0);
     REQUIRE(f.st && f.st->versioning);
     CHECK(!f.st->versioning->declined);
+}
+
+/* A task that may leave no trace moves nobody. */
+TEST(versioning_speculative_tasks_do_not_move_a_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(turn(&f, one, VERSIONING_BEHAVIOR_AUTO_UPGRADE), 0);
+    CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+    CHECK_INT(pick(&f, two, false, two, 2), 0);
+    CHECK(f.st && !versioning_is_moving(f.st));
+}
+
+/* A build that is listed stays where it is, also when the run is bound to a version then. */
+TEST(versioning_builds_are_listed_once) {
+    cleanup(core_done) struct core f;
+    Common__WorkerVersionStamp stamp = COMMON__WORKER_VERSION_STAMP__INIT;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    stamp.build_id = core_text(&f, "c");
+    REQUIRE(stamp.build_id);
+    f.completion.worker_version_stamp = &stamp;
+    for (int i = 0; i < 2; i++) {
+        f.completion.force_create_new_workflow_task = true;
+        CHECK_INT(core_complete(&f), 0);
+        CHECK_STR(shown(&f, "BuildIds"), "[\"unversioned\",\"unversioned:c\"]");
+        CHECK_INT(i ? pick(&f, one, false, one, 1) : core_pick(&f), 0);
+    }
+    CHECK_INT(complete(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    CHECK_STR(shown(&f, "BuildIds"), "[\"pinned:web:1\",\"unversioned:c\"]");
+}
+
+/* The next run's attributes are the user's; without room for them there is no next run. */
+TEST(versioning_attributes_are_left_out_of_the_next_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    const Common__SearchAttributes *both =
+        message_of(&f.arena, &common__search_attributes__descriptor,
+                   "{'indexedFields':{'BatcherUser':'me','BuildIds':['b']}}");
+    REQUIRE(both && core_begin(&f));
+    const Common__SearchAttributes *own = versioning_strip(&f.s, both);
+    REQUIRE(own && !step_failed(&f.s));
+    CHECK_INT(own->n_indexed_fields, 1);
+    for (size_t room = 0; room <= sizeof(*both); room += sizeof(*both)) {
+        cleanup(arena_done) struct arena little;
+        arena_init(&little, room);
+        REQUIRE(core_begin(&f));
+        f.s.arena = &little;
+        (void)versioning_strip(&f.s, both);
+        CHECK(step_failed(&f.s));
+    }
+    CHECK_INT(core_end(&f, ERR_NO_MEMORY), ERR_NO_MEMORY);
 }

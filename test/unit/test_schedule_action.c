@@ -415,3 +415,22 @@ TEST(an_end_that_says_little) {
     CHECK_STR(sched_state(&f)->schedule->state->notes, "paused due to workflow failure: wf: ");
     CHECK_INT(sched_state(&f)->starts[0]->close_us, 1);
 }
+
+/* steps whose arena is full */
+
+TEST(a_failure_that_cannot_be_noted) {
+    cleanup(sched_done) struct sched f;
+    cleanup(arena_done) struct arena none;
+    arena_init(&none, 0);
+    sched_init(&f);
+    f.schedule->policies->pause_on_failure = true;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:05");
+    REQUIRE(f.c.st && sched_state(&f)->n_starts == 1 && core_begin(&f.c));
+    struct action_end end = {.status = STATUS(FAILED), .workflow_id = "wf", .first_run_id = "r"};
+    f.c.s.arena = &none;
+    schedule_action_closed(&f.c.s, sched_state(&f)->starts[0]->id, &end);
+    CHECK(step_failed(&f.c.s));
+    CHECK(!f.c.st->schedule->schedule->state->paused);
+    CHECK_INT(core_end(&f.c, ERR_NO_MEMORY), ERR_NO_MEMORY);
+}

@@ -300,6 +300,10 @@ TEST(a_full_buffer_and_those_who_push) {
             sched_jump(&f, "00:05");
             CHECK_INT(sched_tick(&f), 0);
             CHECK_INT(sched_state(&f)->buffer_dropped, has_pusher ? 0 : 1);
+            Rondo__TriggerScheduleRequest trigger = RONDO__TRIGGER_SCHEDULE_REQUEST__INIT;
+            add_starts(&f, 1,
+                       (State__Start){.base = waiting.base, .is_manual = true, .phase = PHASE_DEFERRED});
+            CHECK_INT(SCHED(&f, schedule_trigger(&f.c.s, &trigger)), ERR_FULL);
         }
     }
 }
@@ -313,13 +317,175 @@ TEST(a_pause_that_covers_more_than_a_step) {
     Google__Protobuf__Timestamp until = pb_timestamp(sched_us("1d 00:00"));
     f.schedule->extras->pause_until = &until;
     CHECK_INT(sched_create(&f), 0);
-    sched_jump(&f, "1d 00:00:10");
+    sched_jump(&f, "1d 03:00"); /* more than a step beyond its end */
     CHECK_INT(sched_tick(&f), 0);
     CHECK(sched_state(&f)->schedule->state->paused);
     while (sched_state(&f)->high_water_us < sched_us("1d 00:00"))
         CHECK_INT(sched_tick(&f), 0);
     CHECK(!sched_state(&f)->schedule->state->paused);
     CHECK_INT(f.run_count > 0, 1);
+}
+
+/* It does not end before everything that passed it by has its row. */
+TEST(an_end_waits_for_the_rows) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1s");
+    sched_limit(f.schedule, 1);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:00:01");
+    sched_jump(&f, "8d 00:00");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK(run_is_open(f.c.st));
+    for (int i = 0; i < 100 && run_is_open(f.c.st); i++)
+        CHECK_INT(sched_tick(&f), 0);
+    CHECK(!run_is_open(f.c.st));
+    CHECK_INT(sched_state(&f)->high_water_us, sched_us("8d 00:00"));
+}
+
+/* In a list ten of each kind are enough. */
+TEST(a_long_spec_is_listed_in_short) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    Schedule__ScheduleSpec *spec = f.schedule->spec;
+    spec->n_cron_string = 0;
+    spec->exclude_calendar =
+        arena_array(&f.c.arena, Schedule__CalendarSpec *, LIMIT_SCHEDULE_LISTED_ENTRIES + 1);
+    for (int i = 0; i <= LIMIT_SCHEDULE_LISTED_ENTRIES; i++) {
+        sched_cron(&f, f.schedule, arena_printf(&f.c.arena, "%d * * * *", i));
+        sched_cron(&f, f.schedule, arena_printf(&f.c.arena, "@every %dh", i + 1));
+        Schedule__CalendarSpec *c = pb_arena_new(&schedule__calendar_spec__descriptor, &f.c.arena);
+        ensure(c);
+        c->hour = arena_printf(&f.c.arena, "%d", i);
+        spec->exclude_calendar[spec->n_exclude_calendar++] = c;
+    }
+    CHECK_INT(sched_create(&f), 0);
+    const Schedule__ScheduleListEntry *e = schedule_list_entry(f.c.st, 0, &f.c.arena);
+    REQUIRE(e && e->info && e->info->spec);
+    CHECK_INT(e->info->spec->n_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
+    CHECK_INT(e->info->spec->n_exclude_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
+    CHECK_INT(e->info->spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
+}
+
+/* More than it can hold from the start: there is no schedule then. */
+TEST(an_initial_patch_that_asks_for_too_much) {
+    cleanup(sched_done) struct sched f;
+    Schedule__SchedulePatch patch = SCHEDULE__SCHEDULE_PATCH__INIT;
+    Schedule__BackfillRequest range = SCHEDULE__BACKFILL_REQUEST__INIT, *ranges[LIMIT_SCHEDULE_BACKFILLS + 2];
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("-1d 00:00")), end = start;
+    sched_init(&f);
+    range.start_time = &start;
+    range.end_time = &end;
+    for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
+        ranges[i] = &range;
+    patch.backfill_request = ranges;
+    patch.n_backfill_request = ARRAY_LEN(ranges);
+    f.create.initial_patch = &patch;
+    CHECK_INT(sched_create(&f), ERR_PRECONDITION);
+    CHECK(!f.c.st);
+}
+
+/* readers that run out of room */
+
+#define ROOM_MAX ((size_t)1 << 20)
+
+static bool order(struct sched *f, struct arena *a) {
+    struct action_order ret;
+    int rc =
+        schedule_order(f->c.st, f->c.st->outbox[0]->event_id, "default", (struct wall){f->c.now_us}, a, &ret);
+    CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+    return rc == 0;
+}
+
+static bool describe(struct sched *f, struct arena *a) {
+    return schedule_info(f->c.st, a) != NULL;
+}
+
+static bool list(struct sched *f, struct arena *a) {
+    return schedule_list_entry(f->c.st, 0, a) != NULL;
+}
+
+static bool explain(struct sched *f, struct arena *a) {
+    Rondo__ExplainScheduleTimeRequest req = RONDO__EXPLAIN_SCHEDULE_TIME_REQUEST__INIT;
+    Rondo__ExplainScheduleTimeResponse *r = NULL;
+    Google__Protobuf__Timestamp at = pb_timestamp(sched_us("00:10"));
+    req.time = &at;
+    int rc = schedule_explain(f->c.st, &f->space, &f->zones, &req, a, &r, &f->c.err);
+    CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+    return rc == 0;
+}
+
+static bool match(struct sched *f, struct arena *a) {
+    Ws__ListScheduleMatchingTimesRequest req = WS__LIST_SCHEDULE_MATCHING_TIMES_REQUEST__INIT;
+    Ws__ListScheduleMatchingTimesResponse *r = NULL;
+    Google__Protobuf__Timestamp start = pb_timestamp(f->c.now_us),
+                                end = pb_timestamp(f->c.now_us + 3600000000);
+    req.start_time = &start;
+    req.end_time = &end;
+    int rc = schedule_matching_times(f->c.st, &f->space, &f->zones, &req, a, &r, &f->c.err);
+    CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+    return rc == 0;
+}
+
+static bool show(struct sched *f, struct arena *a) {
+    return schedule_shown(f->c.st, a) != NULL && schedule_token(f->c.st, a).data != NULL;
+}
+
+/* With every amount of room that is too little they fail, and say so. */
+TEST(schedules_are_read_with_little_room) {
+    static bool (*const readers[])(struct sched *, struct arena *) = {order,   describe, list,
+                                                                      explain, match,    show};
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->extras->passes_times = true;
+    f.schedule->spec->n_cron_string = 0;
+    sched_cron(&f, f.schedule, "*/5 * * * * # often");
+    Google__Protobuf__Duration jitter = pb_duration(60 * USEC_PER_SEC);
+    Rondo__HolidayCalendar calendar = RONDO__HOLIDAY_CALENDAR__INIT, *calendars[] = {&calendar};
+    char *names[] = {core_text(&f.c, "gone")};
+    calendar.name = names[0];
+    f.space.holiday_calendars = calendars;
+    f.space.n_holiday_calendars = 1;
+    f.schedule->extras->holiday_calendars = names;
+    f.schedule->extras->n_holiday_calendars = 1;
+    f.schedule->spec->jitter = &jitter;
+    CHECK_INT(sched_create(&f), 0);
+    f.space.n_holiday_calendars = 0;
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
+    f.holds_letters = true;
+    sched_go(&f, "00:07");
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
+    CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(BUFFER_ALL)), 0);
+    REQUIRE(f.c.st && f.c.st->n_outbox);
+    for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+        bool is_read = false;
+        for (size_t room = 0; !is_read && room < ROOM_MAX; room += 8) {
+            cleanup(arena_done) struct arena a;
+            arena_init(&a, room);
+            is_read = readers[i](&f, &a);
+            CHECK_INT(is_read, !arena_failed(&a));
+        }
+        CHECK(is_read);
+    }
+}
+
+/* The same for a spec that is taken: a comment and a zone are copied too. */
+TEST(schedules_are_prepared_with_little_room) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    int rc = ERR_NO_MEMORY;
+    for (size_t room = 0; rc < 0 && room < ROOM_MAX; room += 8) {
+        cleanup(arena_done) struct arena a;
+        arena_init(&a, room);
+        Schedule__Schedule *schedule = sched_new(&f);
+        sched_cron(&f, schedule, "*/5 * * * * # often");
+        sched_cron(&f, schedule, "@every 1h");
+        schedule->spec->timezone_name = core_text(&f.c, "UTC");
+        rc = schedule_prepare(&a, &f.space, &f.zones, "s", schedule, &f.c.err);
+        CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+    }
+    CHECK_INT(rc, 0);
 }
 
 TEST(a_backfill_that_has_no_room_is_at_its_start) {
@@ -354,4 +520,52 @@ TEST(matching_times_of_a_hopeless_spec_are_refused) {
         CHECK_INT(schedule_matching_times(f.c.st, &f.space, &f.zones, &req, &f.c.arena, &r, &f.c.err),
                   ERR_INVALID);
     CHECK_STR(f.c.err.text, "too many times of this schedule are excluded");
+}
+
+/* steps that run out of room */
+
+static int trigger_again(struct step *s) {
+    Rondo__TriggerScheduleRequest req = RONDO__TRIGGER_SCHEDULE_REQUEST__INIT;
+    req.overlap_policy = POLICY(ALLOW_ALL);
+    return schedule_trigger(s, &req);
+}
+
+static int backfill_some(struct step *s) {
+    Ws__PatchScheduleRequest req = WS__PATCH_SCHEDULE_REQUEST__INIT;
+    Schedule__SchedulePatch patch = SCHEDULE__SCHEDULE_PATCH__INIT;
+    Schedule__BackfillRequest range = SCHEDULE__BACKFILL_REQUEST__INIT, *ranges[] = {&range};
+    Google__Protobuf__Timestamp start = pb_timestamp(sched_us("-1d 00:00")),
+                                end = pb_timestamp(sched_us("-1d 01:00"));
+    range.start_time = &start;
+    range.end_time = &end;
+    patch.backfill_request = ranges;
+    patch.n_backfill_request = 1;
+    req.patch = &patch;
+    return schedule_patch(s, &req);
+}
+
+TEST(schedules_step_with_little_room) {
+    static int (*const steps[])(struct step *) = {trigger_again, backfill_some};
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.holds_letters = true;
+    CHECK_INT(sched_create(&f), 0);
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0); /* the next one needs another name */
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        bool is_done = false;
+        for (size_t room = 0; !is_done && room < ROOM_MAX; room += 8) {
+            cleanup(arena_done) struct arena a;
+            arena_init(&a, room);
+            REQUIRE(core_begin(&f.c));
+            f.c.s.arena = &a;
+            int rc = steps[i](&f.c.s);
+            if (rc == 0)
+                rc = run_settle(&f.c.s);
+            CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+            is_done = rc == 0 && !step_failed(&f.c.s);
+            CHECK_INT(core_end(&f.c, ERR_NO_MEMORY), ERR_NO_MEMORY); /* whatever came of it */
+            f.c.is_out_of_memory = false;
+        }
+        CHECK(is_done);
+    }
 }

@@ -253,6 +253,16 @@ TEST(update_that_removes_a_jittered_time_says_so) {
     CHECK_STR(sched_ledger(&f), "01:00 UPDATED, 01:30 STARTED/COMPLETED");
 }
 
+TEST(update_that_leaves_no_times_says_so) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    sched_go(&f, "01:10");
+    CHECK_INT(sched_update(&f, sched_new(&f)), 0);
+    sched_go(&f, "02:50");
+    CHECK_STR(sched_begun(&f), "");
+    CHECK_STR(sched_ledger(&f), "01:00 UPDATED");
+}
+
 /* updates */
 
 TEST(vector_90_an_update_is_not_retroactive) {
@@ -632,6 +642,8 @@ TEST(only_an_action_is_needed) {
     CHECK_STR(sched_begun(&f), "00:00");
     const Schedule__Schedule *shown = f.c.st ? schedule_shown(f.c.st, &f.c.arena) : NULL;
     CHECK(shown && shown->policies->overlap_policy == POLICY(SKIP) && !shown->extras);
+    const Schedule__ScheduleListEntry *listed = f.c.st ? schedule_list_entry(f.c.st, 0, &f.c.arena) : NULL;
+    CHECK(listed && listed->info && !listed->info->paused);
 }
 
 TEST(it_is_kept_where_no_workflow_can_be) {
@@ -763,137 +775,4 @@ TEST(a_start_that_the_end_overtook_is_told_of_later) {
                              .close_us = sched_us("00:06")};
     CHECK_INT(SCHED(&f, (schedule_action_closed(&f.c.s, 1, &end), 0)), 0);
     CHECK_STR(sched_ledger(&f), "00:05 STARTED/COMPLETED");
-}
-
-/* Two reasons to be excluded, side by side, are two rows. */
-TEST(excluded_times_say_by_what) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    Rondo__HolidayCalendar holidays = RONDO__HOLIDAY_CALENDAR__INIT, *calendars[] = {&holidays};
-    char *dates[] = {core_text(&f.c, "2022-06-02")}, *names[] = {core_text(&f.c, "h")};
-    REQUIRE(dates[0] && names[0]);
-    holidays.name = names[0];
-    holidays.dates = dates;
-    holidays.n_dates = 1;
-    f.space.holiday_calendars = calendars;
-    f.space.n_holiday_calendars = 1;
-    f.schedule->extras->holiday_calendars = names;
-    f.schedule->extras->n_holiday_calendars = 1;
-    f.closes_at_once = true;
-    sched_every(&f, f.schedule, "1h");
-    sched_exclude(&f, f.schedule, "22-23");
-    CHECK_INT(sched_create(&f), 0);
-    sched_jump(&f, "1d 01:30");
-    CHECK_INT(sched_tick(&f), 0);
-    const Rondo__LedgerEntry *spec = NULL, *holiday = NULL;
-    for (size_t i = 0; i < f.ledger_count; i++) {
-        if (!f.ledger[i] || f.ledger[i]->fate != LEDGER_FATE_EXCLUDED)
-            continue;
-        if (streq(f.ledger[i]->reason, "the spec excludes it"))
-            spec = f.ledger[i];
-        else
-            holiday = f.ledger[i];
-    }
-    REQUIRE(spec && holiday);
-    CHECK_STR(holiday->reason, "a holiday calendar excludes it: \"h\"");
-}
-
-/* Nothing follows the end of the spec, excluded or not. */
-TEST(excluded_times_end_with_the_spec) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    f.closes_at_once = true;
-    Google__Protobuf__Timestamp end = pb_timestamp(sched_us("02:00"));
-    f.schedule->spec->end_time = &end;
-    sched_every(&f, f.schedule, "1h");
-    sched_exclude(&f, f.schedule, "1");
-    CHECK_INT(sched_create(&f), 0);
-    sched_go(&f, "03:00");
-    CHECK_STR(sched_ledger(&f), "01:00 EXCLUDED, 02:00 STARTED/COMPLETED");
-    CHECK(!f.c.st || !sched_state(&f)->generate_us);
-    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0); /* there is nothing to look at */
-    CHECK(!f.c.st || !sched_state(&f)->generate_us);
-}
-
-/* A holiday calendar changes while times are due, or after the last action: nothing is lost by it. */
-TEST(a_refresh_does_what_is_due) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    f.closes_at_once = true;
-    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
-    sched_limit(f.schedule, 2);
-    CHECK_INT(sched_create(&f), 0);
-    sched_jump(&f, "00:11");
-    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
-    CHECK_STR(sched_begun(&f), "00:05@00:11 00:10@00:11");
-    sched_jump(&f, "00:16");
-    CHECK_INT(sched_tick(&f), 0);
-    sched_jump(&f, "00:21");
-    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
-    CHECK_STR(sched_ledger(&f), "00:05 STARTED/COMPLETED, 00:10 STARTED/COMPLETED, 00:15 EXHAUSTED, "
-                                "00:20 EXHAUSTED");
-}
-
-/* An update of a schedule whose zone is gone, and one to a zone that is gone at once. */
-TEST(an_update_mends_what_cannot_be_read) {
-    cleanup(sched_done) struct sched f;
-    bool failed = false;
-    sched_init(&f);
-    f.closes_at_once = true;
-    CHECK_INT(sched_create(&f), 0);
-    REQUIRE(f.c.st);
-    pb_set_string(&f.c.st->schedule->schedule->spec->timezone_name, "Gone/Zone", &failed);
-    Schedule__Schedule *whole = sched_new(&f);
-    sched_every(&f, whole, "5m");
-    CHECK_INT(sched_update(&f, whole), 0);
-    CHECK_STR(sched_begun(&f), "");
-    sched_go(&f, "00:05");
-    CHECK_STR(sched_begun(&f), "00:05");
-    Schedule__Schedule *gone = sched_new(&f);
-    REQUIRE(f.c.st && gone);
-    sched_every(&f, gone, "5m");
-    gone->spec->timezone_name = core_text(&f.c, "Gone/Zone");
-    Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
-    req.schedule = gone; /* not prepared, so nobody has noticed */
-    CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
-    CHECK(!f.c.st || !strempty(sched_state(&f)->invalid_error));
-    CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(ALLOW_ALL)), 0);
-    CHECK(!f.c.st || sched_state(&f)->n_backfills == 1); /* waits until it can be read again */
-}
-
-/* Whoever triggered it may ask what came of it while that is being decided. */
-TEST(a_trigger_is_being_decided) {
-    cleanup(sched_done) struct sched f;
-    Schedule__SchedulePatch patch = SCHEDULE__SCHEDULE_PATCH__INIT;
-    Schedule__TriggerImmediatelyRequest trigger = SCHEDULE__TRIGGER_IMMEDIATELY_REQUEST__INIT;
-    sched_init(&f);
-    f.holds_letters = true;
-    CHECK_INT(sched_create(&f), 0);
-    CHECK_INT(sched_patch(&f, &patch, "nothing"), 0);
-    patch.trigger_immediately = &trigger;
-    CHECK_INT(sched_patch(&f, &patch, "trigger"), 0);
-    REQUIRE(f.c.st);
-    const State__ScheduleRequest *nothing = schedule_request_find(f.c.st, "nothing");
-    const State__ScheduleRequest *asked = schedule_request_find(f.c.st, "trigger");
-    REQUIRE(nothing && asked);
-    CHECK(!schedule_is_deciding(f.c.st, nothing));
-    CHECK(schedule_is_deciding(f.c.st, asked)); /* its letter is on the way */
-    f.c.st->schedule->starts[0]->phase = PHASE_PENDING;
-    CHECK(!schedule_is_deciding(f.c.st, asked)); /* it is tried again: that may take long */
-    f.c.st->schedule->starts[0]->attempt = 0;
-    CHECK(schedule_is_deciding(f.c.st, asked));
-}
-
-/* It is not kept for a backfill's sake only when there is none. */
-TEST(a_backfill_keeps_it_alive) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    f.schedule->spec->n_cron_string = 0;
-    f.holds_letters = true;
-    CHECK_INT(sched_create(&f), 0);
-    Schedule__Schedule *whole = sched_new(&f);
-    sched_every(&f, whole, "5m");
-    CHECK_INT(sched_update(&f, whole), 0);
-    CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(BUFFER_ALL)), 0);
-    CHECK(!f.c.st || !sched_state(&f)->idle_close_us);
 }

@@ -197,6 +197,11 @@ TEST(holidays_that_are_refused) {
         {"{'name':'x','cronStrings':['0 1 1']}", "Invalid holiday calendar x: invalid cron string \"0 1 1\": "
                                                  "the cron string does not have 5-7 fields "
                                                  "(column 1: \"0 1 1\")"},
+        {"{'name':'x','cronStrings':['@yearly']}", ""}, /* at its moment only */
+        {"{'name':'x','dates':['2026-12-25T10:00','2026-12-26']}",
+         "Invalid holiday calendar x: \"2026-12-25T10:00\" is not a date like 2026-12-25"},
+        {"{'name':'x','days':[{'month':[{'start':13}]},{'month':[{'start':1}]}]}",
+         "Invalid holiday calendar x: invalid calendar spec: Month Start 13 is not in range [1-12]"},
         {"{'name':'x','dates':['2026-12-25+01:00']}",
          "Invalid holiday calendar x: \"2026-12-25+01:00\" is not a date like 2026-12-25"},
     };
@@ -275,4 +280,68 @@ TEST(zone_data_is_kept) {
         sch.schedule->spec->timezone_data.len = 0;
         CHECK(schedule_keep_zone(&st, given, &a) == given);
     }
+}
+
+/* What comes behind a mistake is not looked at. */
+TEST(the_first_mistake_counts) {
+    static const char *const specs[] = {
+        "'structuredCalendar':[{'month':[{'start':13}]},{'month':[{'start':1}]}]",
+        "'structuredCalendar':[{'month':[{'start':13}]}],'calendar':[{'hour':'1'}]",
+        "'calendar':[{'hour':'25'},{'hour':'1'}]",
+        "'interval':[{'interval':'-5s'},{'interval':'5s'}]",
+        "'cronString':['nonsense','* * * * *']",
+        "'excludeStructuredCalendar':[{'month':[{'start':13}]},{'month':[{'start':1}]}]",
+        "'excludeCalendar':[{'hour':'25'},{'hour':'1'}]",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(specs); i++) {
+        cleanup(arena_done) struct arena a;
+        struct err err = {0};
+        arena_init(&a, BUDGET);
+        const char *text = arena_printf(&a, "{" ACTION ",'spec':{%s}}", specs[i]);
+        REQUIRE(text);
+        if (!CHECK_INT(prepare(&a, text, &err), ERR_INVALID))
+            printf("# %s\n", specs[i]);
+        CHECK(strstr(err.text, "Invalid schedule spec: "));
+    }
+    cleanup(arena_done) struct arena a;
+    State__Namespace space = STATE__NAMESPACE__INIT;
+    struct err err = {0};
+    arena_init(&a, BUDGET);
+    CHECK_INT(schedule_prepare(&a, &space, NULL, "s", NULL, &err), ERR_INVALID);
+}
+
+/* A stored calendar that makes no sense any more is told of, and the next one is not read. */
+TEST(holidays_that_cannot_be_read) {
+    cleanup(arena_done) struct arena a;
+    State__Namespace space = STATE__NAMESPACE__INIT;
+    struct cal_spec spec;
+    struct err err = {0};
+    arena_init(&a, BUDGET);
+    Rondo__HolidayCalendar *bad =
+        message_of(&a, &rondo__holiday_calendar__descriptor, "{'name':'bad','dates':['never']}");
+    const Rondo__ScheduleExtras *extras =
+        message_of(&a, &rondo__schedule_extras__descriptor, "{'holidayCalendars':['bad','bad']}");
+    REQUIRE(bad && extras);
+    space.holiday_calendars = &bad;
+    space.n_holiday_calendars = 1;
+    cal_spec_init(&spec, &a, STR("seed"));
+    CHECK_INT(holidays_exclude(&spec, &space, extras, &err), ERR_INVALID);
+    CHECK_STR(err.text, "\"never\" is not a date like 2026-12-25");
+}
+
+/* A day that stands for a text means what the text says. */
+TEST(holidays_of_a_text_that_no_calendar_can_say) {
+    cleanup(arena_done) struct arena a;
+    struct err err = {0};
+    arena_init(&a, BUDGET);
+    Schedule__ScheduleSpec *spec = message_of(&a, &schedule__schedule_spec__descriptor, "{}");
+    REQUIRE(spec);
+    CHECK_INT(schedule_exclude_cron(&a, spec, "0 12 L * *", &err), 0);
+    REQUIRE(!arena_failed(&a) && spec->n_exclude_structured_calendar == 1);
+    Rondo__HolidayCalendar calendar = RONDO__HOLIDAY_CALENDAR__INIT;
+    char name[] = "h";
+    calendar.name = name;
+    calendar.days = spec->exclude_structured_calendar;
+    calendar.n_days = 1;
+    CHECK_INT(holidays_validate(&calendar, &a, &err), 0);
 }
