@@ -196,6 +196,7 @@ static struct task *task_of_row(const struct backlog *b, const struct row *row) 
 
 /* Neighbours are removed together. */
 static void take_out(struct backlog *b, int64_t number) {
+    ensure(b->lanes[b->lane].count > 0); /* no row comes twice */
     b->lanes[b->lane].count--;
     if (b->gone_end != number) {
         remove_rows(b, b->lane, b->gone_from, b->gone_end);
@@ -216,6 +217,7 @@ static void row_sifted(struct backlog *b, struct task *t) {
 
 static void row_taken(struct backlog *b, struct task *t) {
     struct backlog_lane *l = &b->lanes[b->lane];
+    ensure(l->count > 0);
     l->count--;
     l->first = b->gone_end = b->last + 1;
     l->since_us = t->added_us;
