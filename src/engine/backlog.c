@@ -58,6 +58,7 @@ struct backlog {
     int sift_lane; /* the next that is sifted; QUEUE_PRIORITIES: none */
     int64_t sift_from;
     uint64_t sift_seq; /* the group with the last rows that may be misplaced */
+    uint64_t sifted_seq; /* the group that removes those that were: before it a read would find them again */
     bool is_sift_stale; /* routes changed again during the read */
 };
 
@@ -195,6 +196,7 @@ static struct task *task_of_row(const struct backlog *b, const struct row *row) 
 
 /* Neighbours are removed together. */
 static void take_out(struct backlog *b, int64_t number) {
+    ensure(b->lanes[b->lane].count > 0); /* no row comes twice */
     b->lanes[b->lane].count--;
     if (b->gone_end != number) {
         remove_rows(b, b->lane, b->gone_from, b->gone_end);
@@ -215,6 +217,7 @@ static void row_sifted(struct backlog *b, struct task *t) {
 
 static void row_taken(struct backlog *b, struct task *t) {
     struct backlog_lane *l = &b->lanes[b->lane];
+    ensure(l->count > 0);
     l->count--;
     l->first = b->gone_end = b->last + 1;
     l->since_us = t->added_us;
@@ -244,6 +247,8 @@ static void wait_for_commit(struct backlog *b) {
 }
 
 static void sift_on(struct backlog *b) {
+    if (b->gone_from < b->gone_end)
+        b->sifted_seq = b->e->open->seq;
     if (b->is_sift_stale)
         return;
     bool is_lane_done = b->found < b->read.limit;
@@ -324,7 +329,7 @@ void backlog_fill(struct engine *e, struct queue *q) {
     struct backlog *b = q->backlog;
     if (!b || b->is_in_read)
         return;
-    if (e->durable_seq < e->backlog_seq)
+    if (e->durable_seq < MAX(e->backlog_seq, b->sifted_seq))
         wait_for_commit(b);
     while (!b->is_reading && !list_linked(&b->waiting) && read_next(b))
         ;

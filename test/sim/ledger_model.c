@@ -113,15 +113,17 @@ static void check_row_times(struct world *w, const struct ledger_model *l, const
         (late_us < 0 && e->fate != LEDGER_FATE_UPDATED))
         world_fail(w, "jitter", "%s row %" PRId64 " nominal=%" PRId64 " scheduled=%" PRId64 " late=%" PRId64,
                    l->schedule_id, e->id, nominal_us, scheduled_us, late_us);
-    /* One that came while no process was there is not made up for, if only those that run count. */
-    bool was_away = l->only_while_active &&
-                    (world_clock_jumped(w) || world_was_troubled(w, scheduled_us, scheduled_us + late_us));
-    if ((e->fate == LEDGER_FATE_CATCHUP_MISSED) && late_us <= window_us && !was_away)
+    /* One that came before this process began is not made up for, if only those that run count: also while it
+     * still reads its disk, when what it has read may act already. */
+    bool was_away = l->only_while_active && !world_clock_jumped(w) &&
+                    world_was_reborn(w, scheduled_us, scheduled_us + late_us);
+    bool may_be_away = l->only_while_active && world_clock_jumped(w);
+    if (e->fate == LEDGER_FATE_CATCHUP_MISSED && late_us <= window_us && !was_away && !may_be_away)
         world_fail(w, "catchup_window", "%s row %" PRId64 " is missed, but late by %" PRId64 " only",
                    l->schedule_id, e->id, late_us);
-    if (e->fate == LEDGER_FATE_STARTED && late_us > window_us)
-        world_fail(w, "catchup_window", "%s row %" PRId64 " is started, but late by %" PRId64, l->schedule_id,
-                   e->id, late_us);
+    if (e->fate == LEDGER_FATE_STARTED && (late_us > window_us || was_away))
+        world_fail(w, "catchup_window", "%s row %" PRId64 " is started, but late by %" PRId64 ", away=%d",
+                   l->schedule_id, e->id, late_us, was_away);
 }
 
 /* What a row says was started, was started: from now on its run may not be missing. */

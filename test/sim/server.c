@@ -89,6 +89,7 @@ void server_start(struct world *w) {
         .fatal_ctx = w,
     };
     s->state = SERVER_LOADING;
+    world_note_birth(w);
     if (engine_new(&cfg, w->now, server_on_ready, w, &s->engine) < 0)
         world_fail(w, "server_starts", "the engine does not start");
 }

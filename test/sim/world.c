@@ -59,16 +59,32 @@ int64_t world_clock_span_us(const struct world *w) {
     return MAX(w->wall_latest_us, w->now.wall.us) - MIN(w->wall_earliest_us, w->now.wall.us);
 }
 
+static void moments_note(struct moments *m, int64_t at_us) {
+    m->at_us = model_grow(m->at_us, m->count, &m->cap, sizeof(*m->at_us));
+    m->at_us[m->count++] = at_us;
+}
+
+static bool moments_fall_in(const struct moments *m, int64_t first_us, int64_t last_us) {
+    for (size_t i = 0; i < m->count; i++)
+        if (m->at_us[i] >= first_us && m->at_us[i] <= last_us)
+            return true;
+    return false;
+}
+
 void world_note_trouble(struct world *w) {
-    w->troubles = model_grow(w->troubles, w->trouble_count, &w->trouble_cap, sizeof(*w->troubles));
-    w->troubles[w->trouble_count++] = w->now.wall.us;
+    moments_note(&w->troubles, w->now.wall.us);
 }
 
 bool world_was_troubled(const struct world *w, int64_t from_us, int64_t to_us) {
-    for (size_t i = 0; i < w->trouble_count; i++)
-        if (w->troubles[i] >= from_us && w->troubles[i] <= to_us)
-            return true;
-    return false;
+    return moments_fall_in(&w->troubles, from_us, to_us);
+}
+
+void world_note_birth(struct world *w) {
+    moments_note(&w->births, w->now.wall.us);
+}
+
+bool world_was_reborn(const struct world *w, int64_t from_us, int64_t until_us) {
+    return moments_fall_in(&w->births, from_us + 1, until_us);
 }
 
 int64_t world_delay(struct world *w, int64_t min_us, int64_t max_us) {
@@ -156,7 +172,8 @@ void world_free(struct world *w) {
     model_done(&w->model);
     heap_done(&w->agenda);
     zoneinfo_free(w->zoneinfo);
-    mem_free(w->troubles);
+    mem_free(w->troubles.at_us);
+    mem_free(w->births.at_us);
     mem_free(w);
 }
 

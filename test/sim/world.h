@@ -37,6 +37,13 @@ struct failure {
     char detail[512];
 };
 
+/* By the calendar clock. */
+struct moments {
+    int64_t *at_us;
+    size_t count;
+    size_t cap;
+};
+
 struct world_config {
     uint64_t seed;
     uint64_t steps; /* before the calm phase */
@@ -72,9 +79,8 @@ struct world {
     struct callback_desk *callbacks;
     struct survey *survey;
     uint64_t next_id;
-    int64_t *troubles; /* wall times at which the server went down or came back, or its disk stood still */
-    size_t trouble_count;
-    size_t trouble_cap;
+    struct moments troubles; /* the server went down or came back, or its disk stood still */
+    struct moments births; /* a process began; it serves a little later, when it has read its disk */
     struct zoneinfo *zoneinfo;
 };
 
@@ -93,6 +99,9 @@ bool world_clock_jumped(const struct world *w);
 int64_t world_clock_span_us(const struct world *w); /* from the earliest to the latest that it ever showed */
 void world_note_trouble(struct world *w);
 bool world_was_troubled(const struct world *w, int64_t from_us, int64_t to_us);
+void world_note_birth(struct world *w);
+/* Whether the process that was there at until_us began after from_us. */
+bool world_was_reborn(const struct world *w, int64_t from_us, int64_t until_us);
 /* A delay between min and max, in microseconds, more often short than long. */
 int64_t world_delay(struct world *w, int64_t min_us, int64_t max_us);
 /* The same for somebody outside who has nothing to do until then: longer where years pass. */

@@ -391,9 +391,8 @@ static void poll_version(struct rig *r, struct ask *a, const char *build_id) {
     RIG_SEND(r, a, poll_workflow_task, req);
 }
 
-static void set_ramp(struct rig *r, const char *build_id, float percentage) {
-    cleanup(ask_done) struct ask a = {0};
-    struct arena *m = ask_begin(r, &a);
+static void send_ramp(struct rig *r, struct ask *a, const char *build_id, float percentage) {
+    struct arena *m = ask_begin(r, a);
     Ws__SetWorkerDeploymentRampingVersionRequest *req =
         MAKE(m, Ws__SetWorkerDeploymentRampingVersionRequest,
              ws__set_worker_deployment_ramping_version_request__init);
@@ -402,7 +401,12 @@ static void set_ramp(struct rig *r, const char *build_id, float percentage) {
     req->build_id = make_text(m, build_id);
     req->percentage = percentage;
     req->ignore_missing_task_queues = true;
-    RIG_SEND(r, &a, set_worker_deployment_ramping_version, req);
+    RIG_SEND(r, a, set_worker_deployment_ramping_version, req);
+}
+
+static void set_ramp(struct rig *r, const char *build_id, float percentage) {
+    cleanup(ask_done) struct ask a = {0};
+    send_ramp(r, &a, build_id, percentage);
     CHECK_OK(&a);
 }
 
@@ -473,6 +477,40 @@ TEST(backlog_gives_a_ramping_version_its_share) {
     while (version_gets(&r, "1", NULL))
         rest++;
     CHECK_INT(got + rest, 40);
+    CHECK_INT(stored_count(&r), 0);
+}
+
+static void store_by_hand(struct rig *r, bool is_manual) {
+    r->is_manual = is_manual;
+    mem_store_set_auto(r->store, !is_manual);
+}
+
+/* What is moved leaves its row with the open group, while the one before is still on its way to the disk. */
+TEST(backlog_moves_a_row_once) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    boot_limited(&r, 1);
+    make_current(&r, "1");
+    poll_version(&r, &p, "2");
+    ask_cancel(&r, &p);
+    start_many(&r, "wf", 40, 0);
+    store_by_hand(&r, true);
+    send_ramp(&r, &a, "2", 50);
+    int got = 0;
+    for (int i = 0; i < 200; i++) {
+        cleanup(ask_done) struct ask s = {0};
+        go_on(&r);
+        got += version_gets(&r, "1", NULL);
+        rig_signal(&r, &s, "wf0", ""); /* there is always a group to write */
+        ask_cancel(&r, &s);
+    }
+    CHECK_OK(&a);
+    rig_settle(&r);
+    store_by_hand(&r, false);
+    while (version_gets(&r, "1", NULL) || version_gets(&r, "2", NULL))
+        got++;
+    CHECK_INT(got, 40);
     CHECK_INT(stored_count(&r), 0);
 }
 
