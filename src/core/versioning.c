@@ -60,6 +60,11 @@ struct version versioning_version(const State__Execution *st) {
     return versioning_shown_version(st);
 }
 
+bool versioning_stays(const State__Execution *st, struct version worker) {
+    return !versioning_is_moving(st) &&
+           (!versioning_is_pinned(st) || version_eq(versioning_version(st), worker));
+}
+
 bool versioning_wants_ramp(const State__Execution *st) {
     return st->versioning && !st->last_started_event_id &&
            st->versioning->initial_behavior == CONTINUE_AS_NEW_VERSIONING_BEHAVIOR_USE_RAMPING_VERSION;

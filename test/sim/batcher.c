@@ -234,7 +234,8 @@ static void check_counts(struct world *w, const struct job *job,
     int64_t done = m->complete_operation_count + m->failure_operation_count;
     if (done < job->done)
         world_fail(w, "batch_kept", "job=%s had done %" PRId64 ", now %" PRId64, job->id, job->done, done);
-    /* What has had no task cannot be reset, and a version that no worker has said it is, nothing is pinned to. */
+    /* What has had no task cannot be reset, and a version that no worker has said it is, nothing is pinned
+     * to. */
     bool may_refuse = job->kind == JOB_RESET || job->kind == JOB_OVERRIDE;
     if (m->failure_operation_count > 0 && !may_refuse)
         world_fail(w, "batch_counts", "job=%s says that %" PRId64 " targets refused", job->id,

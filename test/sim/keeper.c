@@ -279,7 +279,11 @@ static void keeper_draw_backfill(struct keeper *k) {
     struct ledger_model *l = k->l;
     struct rng *r = &k->w->rng;
     bool is_sparse = profile_is_sparse(&k->w->profile);
-    int64_t from_s = k->w->now.wall.us / USEC_PER_SEC - 5400 + (int64_t)rng_below(r, 7200);
+    int64_t now_s = k->w->now.wall.us / USEC_PER_SEC;
+    int64_t from_s = now_s - 5400 + (int64_t)rng_below(r, 7200);
+    if (k->spec.step_s && k->spec.zone != ZONE_UTC && rng_chance(r, 2)) /* where its clocks were changed */
+        from_s = zone_model_last_change(k->spec.zone, now_s) - 3600 + (int64_t)rng_below(r, 7200) -
+                 (is_sparse ? 86400 : 0);
     l->backfills[l->backfill_count++] =
         (struct backfill_model){.from_s = from_s,
                                 .to_s = from_s + (int64_t)rng_below(r, is_sparse ? 3 * 86400 : 40),

@@ -232,8 +232,8 @@ static const char *pin_of(const struct run_model *run) {
     return build_id ? build_id : run->pinned_build;
 }
 
-/* A pinned run stays with its version, for as long as its workers say so, and nobody who comes before them says
- * otherwise. */
+/* A pinned run stays with its version, for as long as its workers say so, and nobody who comes before them
+ * says otherwise. */
 static void check_pinned_stays(struct world *w, const struct run_model *run, const char *build_id,
                                int64_t event_id) {
     if (pin_of(run)[0] && !streq(pin_of(run), build_id))
@@ -260,7 +260,7 @@ static void check_route_taken(struct world *w, const struct run_model *run, cons
     const struct rollout *o = w->rollout;
     bool is_known = !o->is_changing && o->settled_wall_us && !world_clock_jumped(w) &&
                     event_time_us(m->started_time) > o->settled_wall_us &&
-                    (int64_t)run->event_count >= m->started_event_id - 2;
+                    (int64_t)run->event_count >= m->started_event_id - 1;
     if (!is_known || pin_of(run)[0] || run->is_override_doubtful || run->inherits_route)
         return;
     if (!streq(build_id, o->route.current) && !streq(build_id, o->route.ramping))
@@ -273,7 +273,7 @@ void rollout_check_task(struct world *w, const struct run_model *run,
                         const Ws__PollWorkflowTaskQueueResponse *m) {
     if (!worker)
         return;
-    if ((int64_t)run->event_count == m->started_event_id - 1) /* what was asked for before is known */
+    if ((int64_t)run->event_count >= m->started_event_id - 1) /* what was asked for before is known */
         check_pinned_stays(w, run, worker->build_id, m->started_event_id);
     check_route_taken(w, run, worker->build_id, m);
 }
