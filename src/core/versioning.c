@@ -362,8 +362,11 @@ void versioning_put_override(struct step *s, const Workflow__VersioningOverride 
         target = version_of(v->version);
     if (!o || !version_is_none(target))
         pb_set_string(&st->worker_deployment_name, target.deployment, &s->failed);
-    if (versioning_behavior(st) != behavior_before || !version_eq(versioning_version(st), kept)) {
-        v->is_moving = false; /* whoever was to get it: the override decides */
+    /* Whoever was to get it: the override decides. A move hides what comes after it from the comparison. */
+    bool is_stopped = v->is_moving && versioning_shown_behavior(st) == VERSIONING_BEHAVIOR_PINNED;
+    if (is_stopped || versioning_behavior(st) != behavior_before ||
+        !version_eq(versioning_version(st), kept)) {
+        v->is_moving = false;
         pb_set_message(&v->moving_to, NULL, &s->failed);
         pb_set_string(&st->sticky_queue, NULL, &s->failed);
         versioning_show(s, NULL, (struct version){0});
