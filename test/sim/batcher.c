@@ -15,7 +15,7 @@
 
 #define RECENT_RUNS 60
 #define CALL_TIMEOUT_US (10 * USEC_PER_SEC)
-#define THINK_US (10 * USEC_PER_SEC)
+#define THINK_US (6 * USEC_PER_SEC)
 #define LOOK_US (2 * USEC_PER_SEC)
 #define QUERY "WorkflowId STARTS_WITH 'w'"
 #define RESETS_MAX 4 /* of one job: each makes a run more */
@@ -315,7 +315,7 @@ struct batcher *batchers_new(struct world *w) {
         b->w = w;
         b->space = spaces[i];
         b->act.run = batcher_act;
-        if (rng_chance(&w->rng, 2)) /* not in every world */
+        if (!rng_chance(&w->rng, 3)) /* not in every world */
             world_at(w, &b->act, world_delay(w, 0, THINK_US));
     }
     return batchers;

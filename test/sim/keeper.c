@@ -207,7 +207,7 @@ static void keeper_meet(struct keeper *k) {
 }
 
 static enum keeper_task draw_task(struct keeper *k) {
-    if (k->task == KEEP_BACKFILL && rng_chance(&k->w->rng, 2))
+    if (k->task == KEEP_BACKFILL && !rng_chance(&k->w->rng, 4))
         return KEEP_LIST_BACKFILLS;
     if (k->task == KEEP_LIST_BACKFILLS && k->backfill_id)
         return KEEP_CANCEL_BACKFILL;
@@ -284,9 +284,10 @@ static void keeper_draw_backfill(struct keeper *k) {
     if (k->spec.step_s && k->spec.zone != ZONE_UTC && rng_chance(r, 2)) /* where its clocks were changed */
         from_s = zone_model_last_change(k->spec.zone, now_s) - 3600 + (int64_t)rng_below(r, 7200) -
                  (is_sparse ? 86400 : 0);
+    uint64_t span_s = is_sparse ? 3 * 86400 : rng_chance(r, 3) ? 200 : 40; /* long ones can be cancelled */
     l->backfills[l->backfill_count++] =
         (struct backfill_model){.from_s = from_s,
-                                .to_s = from_s + (int64_t)rng_below(r, is_sparse ? 3 * 86400 : 40),
+                                .to_s = from_s + (int64_t)rng_below(r, span_s),
                                 .era = l->era_count - 1,
                                 .holiday_era = l->holiday_count - 1};
 }

@@ -175,7 +175,7 @@ static void describe_answered(struct rpc *r) {
     if (r->outcome == RPC_FAILED && !is_unborn && r->err.code != ERR_BUSY)
         world_fail(o->w, "routing_kept", "%s: %s: %s", rpc_name(r->kind), err_name(r->err.code), r->err.text);
     bool is_known = r->outcome == RPC_OK && o->route.current[0];
-    world_at(o->w, &o->act, world_delay(o->w, 0, is_known ? THINK_US : USEC_PER_SEC));
+    world_at(o->w, &o->act, is_known ? world_leisure(o->w, THINK_US) : world_delay(o->w, 0, USEC_PER_SEC));
 }
 
 static void rollout_act(struct world *w unused_arg, struct happening *h) {
@@ -208,6 +208,7 @@ void rollout_free(struct world *w) {
 
 void rollout_rest(struct world *w) {
     w->rollout->is_resting = true;
+    world_hurry(w, &w->rollout->act);
 }
 
 bool rollout_is_done(const struct world *w) {
