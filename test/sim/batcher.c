@@ -47,7 +47,7 @@ static bool choose_resets(struct batcher *b, struct job *job) {
     struct rng *r = &b->w->rng;
     job->to_first = rng_chance(r, 2);
     job->drops_signals = rng_chance(r, 4);
-    job->by_query = rng_chance(r, 3);
+    job->by_query = rng_chance(r, 2);
     choose_targets(b, job);
     if (job->target_count == 0)
         return false;
@@ -56,7 +56,7 @@ static bool choose_resets(struct batcher *b, struct job *job) {
         memcpy(job->workflow_id, run->workflow_id, sizeof(job->workflow_id));
         job->target_count = 0;
         for (run = map_get(&b->w->model.latest, str_of(job->workflow_id)); run; run = run->older) {
-            if (job->target_count == RESETS_MAX)
+            if (job->target_count == 2 * RESETS_MAX)
                 return false;
             job->targets[job->target_count++] = run;
         }

@@ -64,6 +64,9 @@ static void saw_backfills(struct keeper *k, const Rondo__ListBackfillsResponse *
                        m->backfills[i]->id);
         else
             k->backfill_id = m->backfills[i]->id;
+        if (k->backfill_id && k->l->backfills[k->backfill_id - 1].cancel_acked_us)
+            world_fail(k->w, "backfill_cancelled", "%s still has backfill %" PRId64 ", which was cancelled",
+                       k->l->schedule_id, k->backfill_id);
     }
 }
 
@@ -211,6 +214,8 @@ static enum keeper_task draw_task(struct keeper *k) {
         return KEEP_LIST_BACKFILLS;
     if (k->task == KEEP_LIST_BACKFILLS && k->backfill_id)
         return KEEP_CANCEL_BACKFILL;
+    if (k->task == KEEP_CANCEL_BACKFILL && rng_chance(&k->w->rng, 2))
+        return KEEP_LIST_BACKFILLS;
     static const enum keeper_task tasks[] = {
         KEEP_LEDGER,        KEEP_LEDGER,         KEEP_DESCRIBE,        KEEP_LIST,     KEEP_UPDATE,
         KEEP_CHANGE,        KEEP_PAUSE,          KEEP_PAUSE,           KEEP_UNPAUSE,  KEEP_UNPAUSE,
