@@ -271,11 +271,13 @@ char *batch_request_id(const State__Execution *st, const char *run_id, struct ar
     return arena_printf(arena, "batch:%s:%s", st->run_id, run_id);
 }
 
+static bool is_request_of(const State__Execution *job, const char *request_id) {
+    struct str made = str_of(request_id), id = str_of(job->run_id);
+    return made.n > id.n + 6 && memcmp(made.p, "batch:", 6) == 0 && memcmp(made.p + 6, id.p, id.n) == 0;
+}
+
 bool batch_is_own_reset(const State__Execution *job, const State__Execution *target) {
-    struct str made = str_of(target->start_request_id), id = str_of(job->run_id);
-    bool is_made =
-        made.n > id.n + 6 && memcmp(made.p, "batch:", 6) == 0 && memcmp(made.p + 6, id.p, id.n) == 0;
-    return is_made || (target->close_us > job->start_us && !strempty(target->reset_run_id));
+    return is_request_of(job, target->start_request_id) || is_request_of(job, target->reset_request_id);
 }
 
 /* what is shown */

@@ -81,7 +81,7 @@ static int64_t end_task(struct step *s, const Ws__RespondWorkflowTaskCompletedRe
 static void update_sticky(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     const Taskqueue__StickyExecutionAttributes *sticky = req->sticky_attributes;
     bool wanted = sticky && sticky->worker_task_queue && !strempty(sticky->worker_task_queue->name) &&
-                  !versioning_is_moving(s->st); /* away from this worker */
+                  versioning_stays(s->st, version_of_options(req->deployment_options));
     pb_set_string(&s->st->sticky_queue, wanted ? sticky->worker_task_queue->name : NULL, &s->failed);
     s->st->sticky_timeout_us = wanted ? pb_duration_us(sticky->schedule_to_start_timeout) : 0;
     if (wanted && s->st->sticky_timeout_us <= 0)
@@ -95,7 +95,7 @@ static int start_inline(struct step *s, const Ws__RespondWorkflowTaskCompletedRe
         .identity = req->identity,
         .request_id = "",
         .from_sticky = s->st->task->is_sticky,
-        .version = versioning_version(s->st), /* the worker's, or the run would be moving */
+        .version = versioning_version(s->st), /* the worker's, or the run would not stay */
         .is_bound = versioning_is_pinned(s->st),
     };
     struct uuid_text id = uuid_format(uuid_random(s->rng));
@@ -120,11 +120,11 @@ static int apply_commands(struct step *s, const Ws__RespondWorkflowTaskCompleted
 /* Updates that came while the worker was busy get a task of their own, which goes to the same worker
  * and may leave no trace. */
 static void schedule_next(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
-                          const struct command_effects *fx) {
+                          const struct command_effects *fx, bool stays) {
     if (step_flush_buffered(s) || req->force_create_new_workflow_task || fx->wakes_workflow ||
         versioning_is_moving(s->st))
         task_schedule(s);
-    else if (update_is_waiting(s) && req->return_new_workflow_task)
+    else if (update_is_waiting(s) && stays)
         task_schedule_speculative(s);
     else if (update_is_waiting(s))
         task_schedule(s);
@@ -167,11 +167,13 @@ int task_complete(struct step *s, const State__TaskToken *token,
     rc = eager_start(s, req, completed, out);
     if (rc < 0)
         return rc;
-    schedule_next(s, req, &fx);
+    bool stays =
+        req->return_new_workflow_task && versioning_stays(st, version_of_options(req->deployment_options));
+    schedule_next(s, req, &fx, stays);
     out->has_new_task = st->task != NULL;
     if (out->is_heartbeat && st->task)
         st->task->original_scheduled_us = original_us;
-    if (req->return_new_workflow_task && st->task && !versioning_is_moving(st)) {
+    if (stays && st->task) {
         out->is_new_started = true;
         return start_inline(s, req);
     }

@@ -21,7 +21,7 @@ static bool is_eager(const struct step *s, const Command__Command *cmd) {
 int eager_start(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
                 int64_t completed_event_id, struct completion *out) {
     if ((s->limits && s->limits->is_eager_activity_off) || run_is_paused(s->st) ||
-        versioning_is_moving(s->st))
+        !versioning_stays(s->st, version_of_options(req->deployment_options)))
         return 0;
     out->eager = arena_array(s->arena, int64_t, req->n_commands);
     if (req->n_commands && !out->eager)

@@ -186,8 +186,10 @@ int run_terminate(struct step *s, const char *reason, Common__Payloads *details,
 }
 
 int run_end_by_reset(struct step *s, const struct reset_end *end) {
-    if (end->is_same_chain)
+    if (end->is_same_chain) {
         pb_set_string(&s->st->reset_run_id, end->new_run_id, &s->failed);
+        pb_set_string(&s->st->reset_request_id, end->request_id, &s->failed);
+    }
     if (end->is_base)
         child_hand_over(s);
     return run_terminate(s, strempty(end->reason) ? "reset" : end->reason, NULL, "history-service", NULL, 0);

@@ -99,6 +99,7 @@ int run_settle(struct step *s) must_check;
 struct reset_end {
     const char *reason;
     const char *new_run_id;
+    const char *request_id;
     bool is_same_chain;
     bool is_base;
 };

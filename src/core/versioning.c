@@ -60,6 +60,11 @@ struct version versioning_version(const State__Execution *st) {
     return versioning_shown_version(st);
 }
 
+bool versioning_stays(const State__Execution *st, struct version worker) {
+    return !versioning_is_moving(st) &&
+           (!versioning_is_pinned(st) || version_eq(versioning_version(st), worker));
+}
+
 bool versioning_wants_ramp(const State__Execution *st) {
     return st->versioning && !st->last_started_event_id &&
            st->versioning->initial_behavior == CONTINUE_AS_NEW_VERSIONING_BEHAVIOR_USE_RAMPING_VERSION;
@@ -358,8 +363,11 @@ void versioning_put_override(struct step *s, const Workflow__VersioningOverride 
         target = version_of(v->version);
     if (!o || !version_is_none(target))
         pb_set_string(&st->worker_deployment_name, target.deployment, &s->failed);
-    if (versioning_behavior(st) != behavior_before || !version_eq(versioning_version(st), kept)) {
-        v->is_moving = false; /* whoever was to get it: the override decides */
+    /* Whoever was to get it: the override decides. A move hides what comes after it from the comparison. */
+    bool is_stopped = v->is_moving && versioning_shown_behavior(st) == VERSIONING_BEHAVIOR_PINNED;
+    if (is_stopped || versioning_behavior(st) != behavior_before ||
+        !version_eq(versioning_version(st), kept)) {
+        v->is_moving = false;
         pb_set_message(&v->moving_to, NULL, &s->failed);
         pb_set_string(&st->sticky_queue, NULL, &s->failed);
         versioning_show(s, NULL, (struct version){0});

@@ -18,6 +18,9 @@ static inline bool versioning_is_pinned(const State__Execution *st) {
     return versioning_behavior(st) == VERSIONING_BEHAVIOR_PINNED;
 }
 bool versioning_is_moving(const State__Execution *st);
+/* Whether a worker of this version, which has completed a task, may have what comes next: the run is not on
+ * its way to another, and nobody has pinned it to another meanwhile. */
+bool versioning_stays(const State__Execution *st, struct version worker);
 /* The first task of this run goes to the version that is being ramped up, whatever the percentage. */
 bool versioning_wants_ramp(const State__Execution *st);
 

@@ -105,33 +105,44 @@ static void check_version(struct engine *e, const struct deployment *d, const St
     errand_start(e, go_check, &k, sizeof(k));
 }
 
-/* An answer that is there at once gives the deployment a new state; each turn looks at the newest. */
-static bool sweep_deployment(struct engine *e, struct deployment *d) {
-    bool is_draining = false;
+/* What has drained for an hour will not be done in the next ten seconds: the longer it takes, the rarer are
+ * the looks, but each is late by a small part of it only. */
+static int64_t look_again_us(const struct engine *e, const State__DeploymentVersion *v) {
+    int64_t part_us = (e->now.wall.us - v->drainage_changed_us) / 16;
+    return MIN(MAX(part_us, ENGINE_DRAINAGE_MS * USEC_PER_MS), ENGINE_DRAINAGE_MAX_MS * USEC_PER_MS);
+}
+
+/* An answer that is there at once gives the deployment a new state; each turn looks at the newest. Returns
+ * when to look again. */
+static int64_t sweep_deployment(struct engine *e, struct deployment *d) {
+    int64_t wait_us = CLOCK_NEVER;
     for (size_t i = 0; i < d->st->n_versions; i++) {
         const State__DeploymentVersion *v = d->st->versions[i];
         if (v->drainage_status != VERSION_DRAINAGE_STATUS_DRAINING)
             continue;
-        is_draining = true;
+        wait_us = MIN(wait_us, look_again_us(e, v));
         if (usec_add(v->drainage_changed_us, ENGINE_DRAINAGE_MS * USEC_PER_MS) <= e->now.wall.us)
             check_version(e, d, v);
     }
-    return is_draining;
+    return wait_us;
+}
+
+static void expect_in(struct engine *e, int64_t wait_us) {
+    if (wait_us != CLOCK_NEVER)
+        e->next_drainage_us = MIN(e->next_drainage_us, usec_add(e->now.mono.us, wait_us));
 }
 
 void drainage_sweep(struct engine *e) {
     struct deployment *d;
-    bool is_draining = false;
+    int64_t wait_us = CLOCK_NEVER;
     if (e->now.mono.us < e->next_drainage_us)
         return;
     e->next_drainage_us = CLOCK_NEVER;
     for (size_t i = 0; (d = map_next(&e->deployments, &i));)
-        is_draining |= sweep_deployment(e, d);
-    if (is_draining)
-        drainage_expect(e);
+        wait_us = MIN(wait_us, sweep_deployment(e, d));
+    expect_in(e, wait_us);
 }
 
 void drainage_expect(struct engine *e) {
-    int64_t soon = usec_add(e->now.mono.us, ENGINE_DRAINAGE_MS * USEC_PER_MS);
-    e->next_drainage_us = MIN(e->next_drainage_us, soon);
+    expect_in(e, ENGINE_DRAINAGE_MS * USEC_PER_MS);
 }

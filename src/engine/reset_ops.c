@@ -254,6 +254,7 @@ static int end_current(struct op *op, const State__Execution *copy) {
     struct reset_end end = {
         .reason = req->reason,
         .new_run_id = copy->run_id,
+        .request_id = op->request_id,
         .is_same_chain = streq(op->run->body->st->first_run_id, copy->first_run_id),
         .is_base = op->run == op->held,
     };

@@ -13,6 +13,7 @@
 #include "worker.h"
 
 #define ANSWER_TIMEOUT_US (10 * USEC_PER_SEC)
+#define LINGER_US (60 * USEC_PER_SEC)
 
 static void slot_poll(struct world *w, struct happening *h);
 static void slot_work(struct world *w, struct happening *h);
@@ -45,7 +46,17 @@ void activity_slot_end(struct activity_slot *s) {
     rpc_drop(s->rpc);
     rpc_drop(s->echo);
     s->rpc = s->echo = NULL;
+    s->is_lingering = false;
     world_not(s->worker->w, &s->next);
+}
+
+void activity_slot_hear(struct activity_slot *s, const struct activity_slot *other) {
+    struct world *w = s->worker->w;
+    if (s == other || !s->is_lingering || s->run != other->run || s->number != other->number)
+        return;
+    s->is_lingering = false;
+    s->work_until_us = w->now.mono.us;
+    slot_next(s, slot_work, world_delay(w, 0, other->plan.work_ms * USEC_PER_MS));
 }
 
 static void slot_leave(struct activity_slot *s) {
@@ -70,10 +81,13 @@ static void slot_take(struct activity_slot *s, const Ws__PollActivityTaskQueueRe
     s->run = model_meet_in(&w->model, s->worker->namespace_name, m->workflow_execution->run_id,
                            m->workflow_execution->workflow_id);
     s->attempt = m->attempt;
-    s->is_cancelled = false;
+    s->is_cancelled = s->is_lingering = false;
     s->work_until_us = w->now.mono.us + s->plan.work_ms * USEC_PER_MS;
-    if (world_fault(w, FAULT_answer_late))
-        s->work_until_us += world_delay(w, USEC_PER_SEC, 60 * USEC_PER_SEC);
+    workers_tell_of_attempt(w, s);
+    if (world_fault(w, FAULT_answer_late)) {
+        s->is_lingering = !s->is_eager && rng_chance(&w->rng, 2);
+        s->work_until_us += s->is_lingering ? LINGER_US : world_delay(w, USEC_PER_SEC, 60 * USEC_PER_SEC);
+    }
     if (world_fault(w, FAULT_answer_missing))
         slot_leave(s);
     else
@@ -178,6 +192,7 @@ static void slot_echo_ended(struct rpc *r) {
 
 static void slot_answer(struct activity_slot *s) {
     struct world *w = s->worker->w;
+    s->is_lingering = false;
     snprintf(s->result, sizeof(s->result), "result-%" PRIu64, w->next_id++);
     s->rpc = slot_send_answer(s, slot_answered);
     if (!s->echo && world_fault(w, FAULT_answer_twice))
@@ -218,7 +233,7 @@ static void slot_work(struct world *w, struct happening *h) {
     struct activity_slot *s = container_of(h, struct activity_slot, next);
     if (w->now.mono.us >= s->work_until_us)
         slot_answer(s);
-    else if (s->plan.heartbeat_ms)
+    else if (s->plan.heartbeat_ms && !s->is_lingering)
         slot_heartbeat(s);
     else
         slot_next(s, slot_work, s->work_until_us - w->now.mono.us);

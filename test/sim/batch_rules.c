@@ -128,8 +128,8 @@ static bool was_copied(const struct job *job, const struct run_model *run) {
     return false;
 }
 
-/* A run that had completed a task when the job began can be reset, whether it is open or not. A query leaves out
- * what a reset has ended since. */
+/* A run that had completed a task when the job began can be reset, whether it is open or not. A query leaves
+ * out what a reset has ended since. */
 static void check_reset_target(struct world *w, const struct job *job, const struct run_model *run) {
     bool could_be = run->completed_wall_us && run->completed_wall_us < job->sent_wall_us &&
                     !(job->by_query && run->ended_by_reset && run->close_wall_us >= job->sent_wall_us);

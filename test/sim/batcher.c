@@ -15,7 +15,7 @@
 
 #define RECENT_RUNS 60
 #define CALL_TIMEOUT_US (10 * USEC_PER_SEC)
-#define THINK_US (10 * USEC_PER_SEC)
+#define THINK_US (6 * USEC_PER_SEC)
 #define LOOK_US (2 * USEC_PER_SEC)
 #define QUERY "WorkflowId STARTS_WITH 'w'"
 #define RESETS_MAX 4 /* of one job: each makes a run more */
@@ -47,7 +47,7 @@ static bool choose_resets(struct batcher *b, struct job *job) {
     struct rng *r = &b->w->rng;
     job->to_first = rng_chance(r, 2);
     job->drops_signals = rng_chance(r, 4);
-    job->by_query = rng_chance(r, 3);
+    job->by_query = rng_chance(r, 2);
     choose_targets(b, job);
     if (job->target_count == 0)
         return false;
@@ -56,7 +56,7 @@ static bool choose_resets(struct batcher *b, struct job *job) {
         memcpy(job->workflow_id, run->workflow_id, sizeof(job->workflow_id));
         job->target_count = 0;
         for (run = map_get(&b->w->model.latest, str_of(job->workflow_id)); run; run = run->older) {
-            if (job->target_count == RESETS_MAX)
+            if (job->target_count == 2 * RESETS_MAX)
                 return false;
             job->targets[job->target_count++] = run;
         }
@@ -234,7 +234,8 @@ static void check_counts(struct world *w, const struct job *job,
     int64_t done = m->complete_operation_count + m->failure_operation_count;
     if (done < job->done)
         world_fail(w, "batch_kept", "job=%s had done %" PRId64 ", now %" PRId64, job->id, job->done, done);
-    /* What has had no task cannot be reset, and a version that no worker has said it is, nothing is pinned to. */
+    /* What has had no task cannot be reset, and a version that no worker has said it is, nothing is pinned
+     * to. */
     bool may_refuse = job->kind == JOB_RESET || job->kind == JOB_OVERRIDE;
     if (m->failure_operation_count > 0 && !may_refuse)
         world_fail(w, "batch_counts", "job=%s says that %" PRId64 " targets refused", job->id,
@@ -314,7 +315,7 @@ struct batcher *batchers_new(struct world *w) {
         b->w = w;
         b->space = spaces[i];
         b->act.run = batcher_act;
-        if (rng_chance(&w->rng, 2)) /* not in every world */
+        if (!rng_chance(&w->rng, 3)) /* not in every world */
             world_at(w, &b->act, world_delay(w, 0, THINK_US));
     }
     return batchers;

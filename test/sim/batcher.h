@@ -20,8 +20,8 @@ bool batchers_note_signal(struct world *w, struct run_model *run, const char *id
 /* Whether this override came from a job: then it is noted. */
 bool batchers_note_options(struct world *w, struct run_model *run, const char *id,
                            struct override_choice *ret_asked);
-/* A copy whose reset has this reason: the request that made it, as if a client had asked for each. NULL: it was
- * no job. */
+/* A copy whose reset has this reason: the request that made it, as if a client had asked for each. NULL: it
+ * was no job. */
 struct request_model *batchers_note_reset(struct world *w, const char *id, struct run_model *copy,
                                           struct run_model *base);
 const struct request_model *batchers_reset_that_ended(struct world *w, const char *id,

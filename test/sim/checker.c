@@ -35,6 +35,8 @@ static void check_id_policy(struct world *w, const struct request_model *request
     const struct run_model *before = run->older;
     if (!before || before->after || before->ended_by_reset)
         return;
+    if (model_may_have_unmet(&w->model, request))
+        return; /* it may have followed one of these */
     if (before->number >= request->runs_met)
         return; /* the answer came late: that run may have followed this one */
     for (const struct run_model *older = before; older; older = older->older)
@@ -369,7 +371,8 @@ static void check_acknowledged_start_kept(struct rpc *r) {
 
 /* G2: a start is not refused because of the run that it made itself. */
 static void check_refused_by_other(struct rpc *r) {
-    const struct request_model *request = r->subject.request;
+    struct request_model *request = r->subject.request;
+    request->is_refused = true;
     if (request->run && streq(request->run->run_id, r->err.run_id.s))
         world_fail(r->w, "refused_by_other", "request=%s is refused because of run=%s, which it made",
                    request->id, r->err.run_id.s);

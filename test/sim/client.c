@@ -108,8 +108,8 @@ static void client_start(struct client *c) {
         client_choose_policies(c, slot->request);
         client_choose_rider(c, slot->request);
         /* A worker that has a version would not be the one to give the first task to. */
-        slot->request->is_eager = !slot->request->rider && rng_chance(&c->w->rng, 4) &&
-                                  !rollout_has(c->w, slot->workflow_id);
+        slot->request->is_eager =
+            !slot->request->rider && rng_chance(&c->w->rng, 4) && !rollout_has(c->w, slot->workflow_id);
         slot->request->has_callback = !slot->request->rider && rng_chance(&c->w->rng, 6);
     }
     struct request_model *rider = slot->request->rider;
@@ -280,7 +280,8 @@ static void client_choose(struct client *c) {
         client_ask(c, ERRAND_QUERY, run);
     else if (choices[i].what == DO_UPDATE)
         client_update(c, run);
-    else if (choices[i].what == DO_CONTROL && rollout_has(c->w, run->workflow_id) && rng_chance(&c->w->rng, 2))
+    else if (choices[i].what == DO_CONTROL && rollout_has(c->w, run->workflow_id) &&
+             rng_chance(&c->w->rng, 2))
         client_override(c, run);
     else if (choices[i].what == DO_CONTROL)
         client_control(c, run);

@@ -64,6 +64,9 @@ static void saw_backfills(struct keeper *k, const Rondo__ListBackfillsResponse *
                        m->backfills[i]->id);
         else
             k->backfill_id = m->backfills[i]->id;
+        if (k->backfill_id && k->l->backfills[k->backfill_id - 1].cancel_acked_us)
+            world_fail(k->w, "backfill_cancelled", "%s still has backfill %" PRId64 ", which was cancelled",
+                       k->l->schedule_id, k->backfill_id);
     }
 }
 
@@ -207,10 +210,12 @@ static void keeper_meet(struct keeper *k) {
 }
 
 static enum keeper_task draw_task(struct keeper *k) {
-    if (k->task == KEEP_BACKFILL && rng_chance(&k->w->rng, 2))
+    if (k->task == KEEP_BACKFILL && !rng_chance(&k->w->rng, 4))
         return KEEP_LIST_BACKFILLS;
     if (k->task == KEEP_LIST_BACKFILLS && k->backfill_id)
         return KEEP_CANCEL_BACKFILL;
+    if (k->task == KEEP_CANCEL_BACKFILL && rng_chance(&k->w->rng, 2))
+        return KEEP_LIST_BACKFILLS;
     static const enum keeper_task tasks[] = {
         KEEP_LEDGER,        KEEP_LEDGER,         KEEP_DESCRIBE,        KEEP_LIST,     KEEP_UPDATE,
         KEEP_CHANGE,        KEEP_PAUSE,          KEEP_PAUSE,           KEEP_UNPAUSE,  KEEP_UNPAUSE,
@@ -279,10 +284,15 @@ static void keeper_draw_backfill(struct keeper *k) {
     struct ledger_model *l = k->l;
     struct rng *r = &k->w->rng;
     bool is_sparse = profile_is_sparse(&k->w->profile);
-    int64_t from_s = k->w->now.wall.us / USEC_PER_SEC - 5400 + (int64_t)rng_below(r, 7200);
+    int64_t now_s = k->w->now.wall.us / USEC_PER_SEC;
+    int64_t from_s = now_s - 5400 + (int64_t)rng_below(r, 7200);
+    if (k->spec.step_s && k->spec.zone != ZONE_UTC && rng_chance(r, 2)) /* where its clocks were changed */
+        from_s = zone_model_last_change(k->spec.zone, now_s) - 3600 + (int64_t)rng_below(r, 7200) -
+                 (is_sparse ? 86400 : 0);
+    uint64_t span_s = is_sparse ? 3 * 86400 : rng_chance(r, 3) ? 200 : 40; /* long ones can be cancelled */
     l->backfills[l->backfill_count++] =
         (struct backfill_model){.from_s = from_s,
-                                .to_s = from_s + (int64_t)rng_below(r, is_sparse ? 3 * 86400 : 40),
+                                .to_s = from_s + (int64_t)rng_below(r, span_s),
                                 .era = l->era_count - 1,
                                 .holiday_era = l->holiday_count - 1};
 }

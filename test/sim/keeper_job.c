@@ -1,6 +1,6 @@
-/* A batch job does what the keeper would do itself: it pauses, resumes or deletes the keeper's schedule, which
- * it finds by its name in a list or by a query. The schedule is the only one of its namespace, so a job that
- * goes by a query has one target, too. What was done then is judged as if the keeper had done it. */
+/* A batch job does what the keeper would do itself: it pauses, resumes or deletes the keeper's schedule,
+ * which it finds by its name in a list or by a query. The schedule is the only one of its namespace, so a job
+ * that goes by a query has one target, too. What was done then is judged as if the keeper had done it. */
 #include <inttypes.h>
 
 #include "base/err.h"
@@ -76,8 +76,7 @@ static void check_job_whole(struct keeper *k, const Ws__DescribeBatchOperationRe
 }
 
 bool keeper_job_goes_on(struct keeper *k, const struct rpc *r) {
-    bool is_there =
-        r->outcome == RPC_FAILED && k->job == JOB_BEGINS && r->err.code == ERR_ALREADY_STARTED;
+    bool is_there = r->outcome == RPC_FAILED && k->job == JOB_BEGINS && r->err.code == ERR_ALREADY_STARTED;
     bool is_passing = r->err.code == ERR_BUSY || (k->job == JOB_BEGINS && r->err.code == ERR_FULL);
     if (r->outcome == RPC_FAILED && !is_there && !is_passing)
         world_fail(k->w, "batch_kept", "job=%s %s: %s: %s", k->request_id, rpc_name(r->kind),

@@ -12,12 +12,39 @@
 
 /* the spec */
 
+#define NEAR_S 7200
+
+static bool zone_is_changing(enum zone_model z, int64_t now_s) {
+    return zone_model_changes(z, now_s, now_s + NEAR_S) || zone_model_changes(z, now_s - NEAR_S, now_s);
+}
+
+/* One whose clocks are about to change, if there is one. */
+static enum zone_model draw_zone(struct rng *r, int64_t now_s) {
+    enum zone_model zone = (enum zone_model)rng_below(r, ZONE_MODEL_COUNT);
+    for (int z = 0; z < ZONE_MODEL_COUNT; z++)
+        if (zone_is_changing((enum zone_model)z, now_s))
+            zone = (enum zone_model)z;
+    return zone;
+}
+
+/* An hour or two: near what it is now, or those that a changing clock leaves out or shows twice. Where only
+ * days pass, half of them are the hours in which clocks change. */
+static void draw_hours(struct spec_model *s, struct rng *r, bool is_sparse, int64_t now_s) {
+    int64_t hour = (now_s + zone_model_offset_s(s->zone, now_s)) / 3600 % 24;
+    bool is_night = is_sparse && rng_chance(r, 2);
+    if (is_night || zone_is_changing(s->zone, now_s)) {
+        hour = is_night ? 1 : MIN(hour, 22);
+        unsigned which = (unsigned)rng_below(r, 4);
+        s->from_hour = which == 0 ? hour + 1 : hour;
+        s->to_hour = which == 1 ? hour : hour + 1;
+        return;
+    }
+    s->from_hour = hour > 0 ? hour - (int64_t)rng_below(r, 2) : 0;
+    s->to_hour = hour < 23 ? hour + (int64_t)rng_below(r, 2) : 23;
+}
+
 static void draw_calendar(struct spec_model *s, struct rng *r, bool is_sparse, int64_t now_s) {
-    s->zone = (enum zone_model)rng_below(r, ZONE_MODEL_COUNT);
-    for (int z = 0; z < ZONE_MODEL_COUNT; z++) /* one whose clocks are about to change, if there is one */
-        if (zone_model_offset_s((enum zone_model)z, now_s) !=
-            zone_model_offset_s((enum zone_model)z, now_s + 7200))
-            s->zone = (enum zone_model)z;
+    s->zone = draw_zone(r, now_s);
     s->shifts = rng_chance(r, 2);
     s->repeats = (enum repeat_model)rng_below(r, REPEAT_MODEL_COUNT);
     s->first_s = (int64_t)rng_below(r, 20);
@@ -25,16 +52,15 @@ static void draw_calendar(struct spec_model *s, struct rng *r, bool is_sparse, i
     s->first_min = is_sparse ? (int64_t)rng_below(r, 60) : 0;
     s->step_min = is_sparse ? 60 : 1;
     s->to_hour = 23;
-    if (is_sparse || rng_chance(r, 2)) { /* an hour or two, near what it is now */
-        int64_t hour = (now_s + zone_model_offset_s(s->zone, now_s)) / 3600 % 24;
-        s->from_hour = hour > 0 ? hour - (int64_t)rng_below(r, 2) : 0;
-        s->to_hour = hour < 23 ? hour + (int64_t)rng_below(r, 2) : 23;
-    }
+    if (is_sparse || rng_chance(r, 2))
+        draw_hours(s, r, is_sparse, now_s);
 }
 
 struct spec_model draw_spec(struct rng *r, bool is_sparse, int64_t now_s) {
     struct spec_model s = {.out_to_s = -1};
     unsigned kind = (unsigned)rng_below(r, 3);
+    if (zone_is_changing(draw_zone(r, now_s), now_s))
+        kind = MAX(kind, 1);
     if (kind != 1) {
         s.every_s = is_sparse ? 3600 * (1 + (int64_t)rng_below(r, 72)) : 3 + (int64_t)rng_below(r, 20);
         s.phase_s = (int64_t)rng_below(r, (uint64_t)s.every_s);

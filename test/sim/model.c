@@ -144,6 +144,19 @@ bool model_was_reset(const struct model *m, const char *workflow_id) {
     return false;
 }
 
+bool model_may_have_unmet(const struct model *m, const struct request_model *start) {
+    const struct request_model *request;
+    for (size_t i = 0; (request = map_next(&m->requests, &i));) {
+        if (request == start || !streq(request->workflow_id, start->workflow_id))
+            continue;
+        bool is_start = str_starts(str_of(request->id), STR("start-"));
+        if ((is_start && !request->run && !request->is_refused) ||
+            (request->base && (!request->run || request->has_any_base)))
+            return true;
+    }
+    return false;
+}
+
 bool model_may_be_displaced(const struct model *m, const struct run_model *run) {
     const struct request_model *request;
     for (size_t i = 0; (request = map_next(&m->requests, &i));)

@@ -68,8 +68,7 @@ Workflow__WorkflowExecutionOptions *override_options(struct arena *a, const stru
 }
 
 Google__Protobuf__FieldMask *override_mask(struct arena *a) {
-    Google__Protobuf__FieldMask *m =
-        MAKE(a, Google__Protobuf__FieldMask, google__protobuf__field_mask__init);
+    Google__Protobuf__FieldMask *m = MAKE(a, Google__Protobuf__FieldMask, google__protobuf__field_mask__init);
     m->paths = arena_array(a, char *, 2);
     ensure(m->paths);
     m->paths[m->n_paths++] = make_text(a, "versioning_override");
@@ -78,8 +77,8 @@ Google__Protobuf__FieldMask *override_mask(struct arena *a) {
 }
 
 const void *override_request(const struct errand *e, struct arena *a) {
-    Ws__UpdateWorkflowExecutionOptionsRequest *q = MAKE(
-        a, Ws__UpdateWorkflowExecutionOptionsRequest, ws__update_workflow_execution_options_request__init);
+    Ws__UpdateWorkflowExecutionOptionsRequest *q = MAKE(a, Ws__UpdateWorkflowExecutionOptionsRequest,
+                                                        ws__update_workflow_execution_options_request__init);
     struct override_choice c = override_draw(e->request->program);
     q->namespace_ = make_namespace(a, e->workflow_id);
     q->workflow_execution = make_execution(a, e->workflow_id, e->run->run_id);
@@ -144,8 +143,7 @@ void override_apply(struct world *w, struct run_model *run, const History__Histo
     }
     check_override_recorded(w, run, &asked, &said, a->identity);
     /* One for a single task may be over when its event comes: the task was out when it was asked for. */
-    run->is_override_doubtful =
-        said.kind == OVERRIDE_ONCE && streq(run->completed_build, said.build_id);
+    run->is_override_doubtful = said.kind == OVERRIDE_ONCE && streq(run->completed_build, said.build_id);
     put(run, &said);
 }
 
@@ -170,8 +168,8 @@ void override_on_ok(struct rpc *r) {
     const Ws__UpdateWorkflowExecutionOptionsResponse *m = (const void *)r->response;
     struct request_model *request = r->subject.request;
     struct override_choice asked = override_draw(request->program);
-    struct override_choice said = choice_of(
-        m->workflow_execution_options ? m->workflow_execution_options->versioning_override : NULL);
+    struct override_choice said =
+        choice_of(m->workflow_execution_options ? m->workflow_execution_options->versioning_override : NULL);
     check_override_recorded(r->w, r->subject.run, &asked, &said, request->id);
     r->w->tally.overrides += !request->is_acked;
     request->is_acked = true;

@@ -1,4 +1,5 @@
-/* Versioning overrides: somebody decides which version of the workers a run goes to, whatever its workers say.
+/* Versioning overrides: somebody decides which version of the workers a run goes to, whatever its workers
+ * say.
  *
  * A request is known again in the history by the identity that it carries. It also sets a fairness key of its
  * own, so that it leaves an event even when the override is what it was. */

@@ -76,7 +76,6 @@ int profile_draw(struct profile *p, const char *name, struct rng *r) {
     profile_draw_size(p, r);
     if (streq(name, "years")) {
         p->pace = YEARS_PACE;
-        p->has_versions = false; /* one that drains is looked at every few seconds */
         profile_draw_swarm(p, r);
         return 0;
     }

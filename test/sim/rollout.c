@@ -175,7 +175,7 @@ static void describe_answered(struct rpc *r) {
     if (r->outcome == RPC_FAILED && !is_unborn && r->err.code != ERR_BUSY)
         world_fail(o->w, "routing_kept", "%s: %s: %s", rpc_name(r->kind), err_name(r->err.code), r->err.text);
     bool is_known = r->outcome == RPC_OK && o->route.current[0];
-    world_at(o->w, &o->act, world_delay(o->w, 0, is_known ? THINK_US : USEC_PER_SEC));
+    world_at(o->w, &o->act, is_known ? world_leisure(o->w, THINK_US) : world_delay(o->w, 0, USEC_PER_SEC));
 }
 
 static void rollout_act(struct world *w unused_arg, struct happening *h) {
@@ -208,6 +208,7 @@ void rollout_free(struct world *w) {
 
 void rollout_rest(struct world *w) {
     w->rollout->is_resting = true;
+    world_hurry(w, &w->rollout->act);
 }
 
 bool rollout_is_done(const struct world *w) {
@@ -232,8 +233,8 @@ static const char *pin_of(const struct run_model *run) {
     return build_id ? build_id : run->pinned_build;
 }
 
-/* A pinned run stays with its version, for as long as its workers say so, and nobody who comes before them says
- * otherwise. */
+/* A pinned run stays with its version, for as long as its workers say so, and nobody who comes before them
+ * says otherwise. */
 static void check_pinned_stays(struct world *w, const struct run_model *run, const char *build_id,
                                int64_t event_id) {
     if (pin_of(run)[0] && !streq(pin_of(run), build_id))
@@ -260,7 +261,7 @@ static void check_route_taken(struct world *w, const struct run_model *run, cons
     const struct rollout *o = w->rollout;
     bool is_known = !o->is_changing && o->settled_wall_us && !world_clock_jumped(w) &&
                     event_time_us(m->started_time) > o->settled_wall_us &&
-                    (int64_t)run->event_count >= m->started_event_id - 2;
+                    (int64_t)run->event_count >= m->started_event_id - 1;
     if (!is_known || pin_of(run)[0] || run->is_override_doubtful || run->inherits_route)
         return;
     if (!streq(build_id, o->route.current) && !streq(build_id, o->route.ramping))
@@ -273,7 +274,7 @@ void rollout_check_task(struct world *w, const struct run_model *run,
                         const Ws__PollWorkflowTaskQueueResponse *m) {
     if (!worker)
         return;
-    if ((int64_t)run->event_count == m->started_event_id - 1) /* what was asked for before is known */
+    if ((int64_t)run->event_count >= m->started_event_id - 1) /* what was asked for before is known */
         check_pinned_stays(w, run, worker->build_id, m->started_event_id);
     check_route_taken(w, run, worker->build_id, m);
 }

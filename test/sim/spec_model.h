@@ -1,12 +1,13 @@
 /* When a schedule is due: a page of arithmetic that shares nothing with src/cal.
  *
- * Two zones with the rules that they have today, whose offsets are whole hours and change at whole hours of
- * UTC. So a minute and a second are the same everywhere, and within an hour of UTC the local hour is one. */
+ * Three zones with the rules that they have today, north and south, whose clocks are put forward and back by
+ * an hour or by half of one. Offsets are multiples of half an hour and change where one of UTC begins, so
+ * within such a half hour every clock shows one local hour. */
 #pragma once
 
 #include "base/base.h"
 
-enum zone_model { ZONE_UTC, ZONE_BERLIN, ZONE_NEW_YORK, ZONE_MODEL_COUNT };
+enum zone_model { ZONE_UTC, ZONE_BERLIN, ZONE_NEW_YORK, ZONE_LORD_HOWE, ZONE_MODEL_COUNT };
 enum repeat_model { REPEAT_BOTH, REPEAT_FIRST, REPEAT_LAST, REPEAT_MODEL_COUNT };
 
 #define HOLIDAY_CALENDARS 2
@@ -29,7 +30,7 @@ struct spec_model {
     int64_t from_hour;
     int64_t to_hour;
     enum zone_model zone;
-    bool shifts; /* what the clock jumps over comes an hour later */
+    bool shifts; /* what the clock jumps over comes as much later as it jumps */
     enum repeat_model repeats;
     int64_t out_from_s; /* seconds of a minute that are excluded, up to and with */
     int64_t out_to_s; /* below from: none is */
@@ -38,6 +39,10 @@ struct spec_model {
 
 const char *zone_model_name(enum zone_model z);
 int64_t zone_model_offset_s(enum zone_model z, int64_t utc_s);
+/* Whether the clocks are not what they were. */
+bool zone_model_changes(enum zone_model z, int64_t from_s, int64_t until_s);
+/* When they were changed last before then. */
+int64_t zone_model_last_change(enum zone_model z, int64_t before_s);
 int64_t spec_local_day(const struct spec_model *spec, int64_t at_s);
 
 /* Also when it is excluded. */

@@ -52,6 +52,12 @@ void workers_give_first_task(struct world *w, const char *namespace_name,
     }
 }
 
+void workers_tell_of_attempt(struct world *w, const struct activity_slot *begun) {
+    for (unsigned i = 0; i < w->profile.worker_count; i++)
+        for (unsigned k = 0; k < w->workers[i].activity_slot_count; k++)
+            activity_slot_hear(&w->workers[i].activity_slots[k], begun);
+}
+
 static void worker_live(struct world *w, struct happening *h) {
     struct worker *worker = container_of(h, struct worker, rebirth);
     worker->is_alive = true;

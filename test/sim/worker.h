@@ -51,6 +51,9 @@ void worker_give_activity(struct worker *worker, const Ws__PollActivityTaskQueue
 void workers_give_first_task(struct world *w, const char *namespace_name,
                              const Ws__PollWorkflowTaskQueueResponse *task);
 
+/* An attempt of an activity has begun: whoever has lingered over one before it may answer now. */
+void workers_tell_of_attempt(struct world *w, const struct activity_slot *begun);
+
 /* The cached program of a run, NULL when the worker does not have it. */
 struct program *worker_recall(struct worker *worker, const char *run_id);
 void worker_remember(struct worker *worker, const struct program *p);

@@ -115,7 +115,7 @@ void world_fail(struct world *w, const char *check, const char *fmt, ...) {
     trace_note(w, "failed check=%s %s", check, w->failure.detail);
 }
 
-/* Half of the worlds begin a little before something that calendars must get right. */
+/* Three worlds of four begin a little before something that calendars must get right. */
 static int64_t world_draw_start(struct rng *r) {
     static const int64_t dates_s[] = {
         1767225600, /* 2026-01-01 */
@@ -123,9 +123,11 @@ static int64_t world_draw_start(struct rng *r) {
         1792890000, /* and from 3 to 2 */
         1772953200, /* New York's clocks go from 2 to 3 */
         1793512800, /* and from 2 to 1 */
+        1775314800, /* Lord Howe's from 2 to half past 1 */
+        1791041400, /* and from 2 to half past 2 */
         1835395200, /* 2028-02-29 */
     };
-    int64_t at_s = dates_s[rng_chance(r, 2) ? 0 : rng_below(r, ARRAY_LEN(dates_s))];
+    int64_t at_s = dates_s[rng_chance(r, 4) ? 0 : rng_below(r, ARRAY_LEN(dates_s))];
     return (at_s - (int64_t)rng_below(r, 90)) * USEC_PER_SEC;
 }
 

@@ -321,12 +321,13 @@ TEST(batch_whose_request_is_damaged) {
     CHECK(!batch_describe(f.st, &f.arena));
 }
 
+/* By their request ids: a clock that was put back would make what was closed just now older than the job. */
 TEST(batch_knows_its_own_resets) {
     State__Execution job = STATE__EXECUTION__INIT;
     job.run_id = (char *)(uintptr_t)birth.run_id;
     job.start_us = 100;
     static const struct {
-        const char *start_request_id, *reset_run_id;
+        const char *start_request_id, *reset_request_id;
         int64_t close_us;
         bool is_own;
     } cases[] = {
@@ -335,13 +336,15 @@ TEST(batch_knows_its_own_resets) {
         {"other:22222222-2222-4222-8222-222222222222:r", "", 0, false},
         {"batch:22222222-2222-4222-8222-222222222223:r", "", 0, false},
         {"mine", "", 101, false}, /* closed by itself */
-        {"mine", "next", 100, false}, /* reset before the job began */
-        {"mine", "next", 101, true},
+        {"mine", "a client's", 101, false},
+        {"mine", "batch:22222222-2222-4222-8222-222222222223:mine", 101, false},
+        {"mine", "batch:22222222-2222-4222-8222-222222222222:mine", 101, true},
+        {"mine", "batch:22222222-2222-4222-8222-222222222222:mine", 99, true},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         State__Execution target = STATE__EXECUTION__INIT;
         target.start_request_id = (char *)(uintptr_t)cases[i].start_request_id;
-        target.reset_run_id = (char *)(uintptr_t)cases[i].reset_run_id;
+        target.reset_request_id = (char *)(uintptr_t)cases[i].reset_request_id;
         target.close_us = cases[i].close_us;
         if (!CHECK_INT(batch_is_own_reset(&job, &target), cases[i].is_own))
             printf("# case %zu\n", i);

@@ -302,6 +302,45 @@ TEST(versioning_override_comes_before_what_workers_say) {
     CHECK_STR(f.st->worker_deployment_name, "web");
 }
 
+/* The worker that had the task when the run was pinned elsewhere gets nothing more of it. */
+TEST(versioning_override_while_a_worker_has_the_task) {
+    cleanup(core_done) struct core f;
+    bool changed = false;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(turn(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    CHECK_INT(core_signal(&f, "go"), 0);
+    CHECK_INT(pick(&f, one, true, one, 1), 0);
+    CHECK_INT(update(&f, pin_to(&f, two), "versioning_override", &changed), 0);
+    CHECK(changed);
+    CHECK_INT(core_signal(&f, "go on"), 0);
+    core_set_sticky(&f, "sticky", USEC_PER_SEC);
+    f.completion.return_new_workflow_task = true;
+    CHECK_INT(complete(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
+    REQUIRE(f.st && f.st->task);
+    CHECK(!f.done.is_new_started);
+    CHECK_STR(f.st->sticky_queue, "");
+    CHECK_INT(pick(&f, one, true, one, 1), ERR_NOT_FOUND);
+    CHECK_INT(turn(&f, two, VERSIONING_BEHAVIOR_PINNED), 0);
+}
+
+TEST(versioning_override_stops_a_move) {
+    cleanup(core_done) struct core f;
+    bool changed = false;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(pick(&f, one, false, one, 1), 0);
+    REQUIRE(f.st);
+    CHECK(versioning_is_moving(f.st));
+    CHECK_INT(update(&f, pin_to(&f, two), "versioning_override", &changed), 0);
+    REQUIRE(f.st);
+    CHECK(!versioning_is_moving(f.st));
+    CHECK(version_eq(versioning_version(f.st), two));
+    CHECK_INT(complete(&f, one, VERSIONING_BEHAVIOR_AUTO_UPGRADE), 0); /* it had the task already */
+    CHECK_INT(pick(&f, one, false, one, 1), ERR_NOT_FOUND);
+    CHECK_INT(turn(&f, two, VERSIONING_BEHAVIOR_AUTO_UPGRADE), 0);
+}
+
 TEST(versioning_override_has_rules) {
     cleanup(core_done) struct core f;
     Workflow__VersioningOverride o = WORKFLOW__VERSIONING_OVERRIDE__INIT;
