@@ -239,7 +239,7 @@ void dialog_out_of_memory(struct dialog *x) {
 }
 
 void dialog_complain(struct dialog *x) {
-    if (is_starved(x)) {
+    if (is_starved(x) || !x->complaints.list.len) { /* of which at least one is told */
         dialog_out_of_memory(x);
         return;
     }

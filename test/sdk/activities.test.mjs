@@ -299,7 +299,7 @@ describe('an end from elsewhere', { concurrency: 16, timeout: 120_000 }, () => {
   });
 });
 
-test('a hundred activities at once', { timeout: 60_000 }, async () => {
+test('a hundred activities at once', { timeout: 180_000 }, async () => {
   const numbers = await world.execute('crowd', [100]);
   assert.deepEqual(
     numbers,

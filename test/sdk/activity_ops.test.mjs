@@ -331,7 +331,7 @@ describe('options', { concurrency: 16, timeout: 120_000 }, () => {
   });
 });
 
-test('bad requests to change activities', { timeout: 60_000 }, async () => {
+test('bad requests to change activities', { timeout: 180_000 }, async () => {
   const handle = await world.start('activity', ['greet', { ...once, taskQueue: NOBODY }, 'Ada']);
   await pendingActivity(handle);
   const calls = ['pauseActivity', 'unpauseActivity', 'resetActivity', 'updateActivityOptions'];

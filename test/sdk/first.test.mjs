@@ -12,7 +12,7 @@ import { installQuietRuntime } from './lib/log.mjs';
 import { Server } from './lib/server.mjs';
 import { connect } from './lib/worker.mjs';
 
-test('a first workflow', { timeout: 60_000 }, async (t) => {
+test('a first workflow', { timeout: 180_000 }, async (t) => {
   const server = await Server.start();
   const cwd = fileURLToPath(new URL('first/', import.meta.url));
   const env = { ...process.env, TEMPORAL_ADDRESS: server.address };

@@ -20,7 +20,7 @@ async function refusal(promise, code, text) {
   assert.match(error.details, text);
 }
 
-describe('namespaces', { concurrency: 4, timeout: 60_000 }, () => {
+describe('namespaces', { concurrency: 4, timeout: 180_000 }, () => {
   test('are registered, described, updated and listed', async () => {
     const { connection } = world.client;
     const namespace = 'second';
@@ -72,7 +72,7 @@ describe('namespaces', { concurrency: 4, timeout: 60_000 }, () => {
   });
 });
 
-describe('search attributes', { concurrency: 4, timeout: 60_000 }, () => {
+describe('search attributes', { concurrency: 4, timeout: 180_000 }, () => {
   const city = defineSearchAttributeKey('City', SearchAttributeType.KEYWORD);
   const year = defineSearchAttributeKey('Year', SearchAttributeType.INT);
 
@@ -116,7 +116,7 @@ test('a deleted workflow is gone, and its id is free', async () => {
   assert.equal(await again.result(), 'Hello, Ada!');
 });
 
-describe('namespaces that go', { concurrency: 4, timeout: 60_000 }, () => {
+describe('namespaces that go', { concurrency: 4, timeout: 180_000 }, () => {
   test('are emptied and removed, polls are ended, their name is free at once', async () => {
     const namespace = 'doomed';
     const register = () => world.service.registerNamespace({ namespace, workflowExecutionRetentionPeriod: DAY });

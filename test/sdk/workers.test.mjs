@@ -41,7 +41,7 @@ async function refusal(promise, code, text) {
   assert.match(error.details, text);
 }
 
-describe('workers', { timeout: 60_000 }, () => {
+describe('workers', { timeout: 180_000 }, () => {
   test('are listed, counted and found by what they say', async () => {
     await record(
       beat('b', { hostInfo: { hostName: 'north', processId: '7' } }),
