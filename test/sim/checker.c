@@ -371,8 +371,7 @@ static void check_acknowledged_start_kept(struct rpc *r) {
 
 /* G2: a start is not refused because of the run that it made itself. */
 static void check_refused_by_other(struct rpc *r) {
-    struct request_model *request = r->subject.request;
-    request->is_refused = true;
+    const struct request_model *request = r->subject.request;
     if (request->run && streq(request->run->run_id, r->err.run_id.s))
         world_fail(r->w, "refused_by_other", "request=%s is refused because of run=%s, which it made",
                    request->id, r->err.run_id.s);
@@ -393,7 +392,16 @@ static void note_gone(const struct rpc *r) {
         run->delete_acked_us = r->w->now.mono.us;
 }
 
+/* A start that made no run. Of two operations in one call the first may have succeeded. */
+static void note_refused(const struct rpc *r) {
+    bool is_start = r->kind == RPC_start_workflow || r->kind == RPC_signal_with_start ||
+                    (r->kind == RPC_execute_multi && r->err.code == ERR_ALREADY_STARTED);
+    if (is_start && r->subject.request)
+        r->subject.request->is_refused = true;
+}
+
 void checker_on_error(struct rpc *r) {
+    note_refused(r);
     check_error_is_clean(r);
     check_acknowledged_start_kept(r);
     note_gone(r);
