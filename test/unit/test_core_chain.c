@@ -132,3 +132,12 @@ TEST(chain_ends_with_its_schedule) {
     CHECK_INT(core_complete(&f), 0);
     CHECK(!f.s.next && f.st && strempty(f.st->new_run_id));
 }
+
+/* Nor does it hold up a start: it begins at once. */
+TEST(chain_begins_without_its_schedule) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    f.start.cron_schedule = core_text(&f, "CRON_TZ=Gone/Zone 0 * * * *");
+    CHECK_INT(core_start(&f), 0);
+    CHECK_STR(core_new(&f), "RUN_STARTED@1 TASK_SCHEDULED@2");
+}

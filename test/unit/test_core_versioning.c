@@ -860,3 +860,26 @@ TEST(versioning_builds_are_listed_once) {
     CHECK_INT(complete(&f, one, VERSIONING_BEHAVIOR_PINNED), 0);
     CHECK_STR(shown(&f, "BuildIds"), "[\"pinned:web:1\",\"unversioned:c\"]");
 }
+
+/* The next run's attributes are the user's; without room for them there is no next run. */
+TEST(versioning_attributes_are_left_out_of_the_next_run) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_start(&f), 0);
+    const Common__SearchAttributes *both =
+        message_of(&f.arena, &common__search_attributes__descriptor,
+                   "{'indexedFields':{'BatcherUser':'me','BuildIds':['b']}}");
+    REQUIRE(both && core_begin(&f));
+    const Common__SearchAttributes *own = versioning_strip(&f.s, both);
+    REQUIRE(own && !step_failed(&f.s));
+    CHECK_INT(own->n_indexed_fields, 1);
+    for (size_t room = 0; room <= sizeof(*both); room += sizeof(*both)) {
+        cleanup(arena_done) struct arena little;
+        arena_init(&little, room);
+        REQUIRE(core_begin(&f));
+        f.s.arena = &little;
+        (void)versioning_strip(&f.s, both);
+        CHECK(step_failed(&f.s));
+    }
+    CHECK_INT(core_end(&f, ERR_NO_MEMORY), ERR_NO_MEMORY);
+}

@@ -344,6 +344,30 @@ TEST(an_end_waits_for_the_rows) {
     CHECK_INT(sched_state(&f)->high_water_us, sched_us("8d 00:00"));
 }
 
+/* In a list ten of each kind are enough. */
+TEST(a_long_spec_is_listed_in_short) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    Schedule__ScheduleSpec *spec = f.schedule->spec;
+    spec->n_cron_string = 0;
+    spec->exclude_calendar =
+        arena_array(&f.c.arena, Schedule__CalendarSpec *, LIMIT_SCHEDULE_LISTED_ENTRIES + 1);
+    for (int i = 0; i <= LIMIT_SCHEDULE_LISTED_ENTRIES; i++) {
+        sched_cron(&f, f.schedule, arena_printf(&f.c.arena, "%d * * * *", i));
+        sched_cron(&f, f.schedule, arena_printf(&f.c.arena, "@every %dh", i + 1));
+        Schedule__CalendarSpec *c = pb_arena_new(&schedule__calendar_spec__descriptor, &f.c.arena);
+        ensure(c);
+        c->hour = arena_printf(&f.c.arena, "%d", i);
+        spec->exclude_calendar[spec->n_exclude_calendar++] = c;
+    }
+    CHECK_INT(sched_create(&f), 0);
+    const Schedule__ScheduleListEntry *e = schedule_list_entry(f.c.st, 0, &f.c.arena);
+    REQUIRE(e && e->info && e->info->spec);
+    CHECK_INT(e->info->spec->n_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
+    CHECK_INT(e->info->spec->n_exclude_structured_calendar, LIMIT_SCHEDULE_LISTED_ENTRIES);
+    CHECK_INT(e->info->spec->n_interval, LIMIT_SCHEDULE_LISTED_ENTRIES);
+}
+
 /* More than it can hold from the start: there is no schedule then. */
 TEST(an_initial_patch_that_asks_for_too_much) {
     cleanup(sched_done) struct sched f;
