@@ -72,6 +72,7 @@ struct request_model *batch_reset_of(struct world *w, struct job *job, struct ru
     struct request_model *request = model_request(w, base->workflow_id, "reset");
     request->base = base;
     request->has_any_base = job->by_query;
+    request->unheard_calls = 1; /* nobody says which runs a job has made */
     request->reset_event_id = 1; /* which it is, the server knows */
     request->drops_signals = job->drops_signals;
     request->sent_us = w->now.mono.us;

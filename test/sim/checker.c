@@ -35,14 +35,12 @@ static void check_id_policy(struct world *w, const struct request_model *request
     const struct run_model *before = run->older;
     if (!before || before->after || before->ended_by_reset)
         return;
-    if (model_may_have_unmet(&w->model, request))
-        return; /* it may have followed one of these */
     if (before->number >= request->runs_met)
         return; /* the answer came late: that run may have followed this one */
     for (const struct run_model *older = before; older; older = older->older)
         if (older->is_deleted)
             return; /* it may have been the one that counts */
-    if (model_may_have_unmet_run(&w->model, request))
+    if (model_may_have_unmet(&w->model, request))
         return; /* and so may that one */
     if (request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
         world_fail(w, "id_policy",
@@ -392,16 +390,7 @@ static void note_gone(const struct rpc *r) {
         run->delete_acked_us = r->w->now.mono.us;
 }
 
-/* A start that made no run. Of two operations in one call the first may have succeeded. */
-static void note_refused(const struct rpc *r) {
-    bool is_start = r->kind == RPC_start_workflow || r->kind == RPC_signal_with_start ||
-                    (r->kind == RPC_execute_multi && r->err.code == ERR_ALREADY_STARTED);
-    if (is_start && r->subject.request)
-        r->subject.request->is_refused = true;
-}
-
 void checker_on_error(struct rpc *r) {
-    note_refused(r);
     check_error_is_clean(r);
     check_acknowledged_start_kept(r);
     note_gone(r);

@@ -62,6 +62,12 @@ static void errand_pass_on(struct errand *e, const Ws__StartWorkflowExecutionRes
     workers_give_first_task(e->w, space, m->eager_workflow_task);
 }
 
+/* Whether it is known what the call has made. Of two operations in one call the first may have succeeded. */
+static bool is_heard(const struct rpc *r) {
+    bool is_half = r->kind == RPC_execute_multi && r->outcome != RPC_OK && r->err.code != ERR_ALREADY_STARTED;
+    return r->outcome != RPC_UNKNOWN && !is_half;
+}
+
 static void errand_ended(struct rpc *r) {
     struct errand *e = r->owner;
     bool is_busy = false;
@@ -71,7 +77,7 @@ static void errand_ended(struct rpc *r) {
         is_busy |= e->calls[i] != NULL;
     }
     e->is_settled |= r->outcome != RPC_UNKNOWN;
-    if (e->request && r->outcome != RPC_UNKNOWN)
+    if (e->request && is_heard(r))
         e->request->unheard_calls--;
     if (r->kind == RPC_start_workflow && r->outcome == RPC_OK)
         errand_pass_on(e, (const void *)r->response);

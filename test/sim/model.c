@@ -144,16 +144,12 @@ bool model_was_reset(const struct model *m, const char *workflow_id) {
     return false;
 }
 
-bool model_may_have_unmet(const struct model *m, const struct request_model *start) {
+bool model_may_have_unmet(const struct model *m, const struct request_model *than) {
     const struct request_model *request;
-    for (size_t i = 0; (request = map_next(&m->requests, &i));) {
-        if (request == start || !streq(request->workflow_id, start->workflow_id))
-            continue;
-        bool is_start = str_starts(str_of(request->id), STR("start-"));
-        if ((is_start && !request->run && !request->is_refused) ||
-            (request->base && (!request->run || request->has_any_base)))
+    for (size_t i = 0; (request = map_next(&m->requests, &i));)
+        if (request != than && request->makes_run && streq(request->workflow_id, than->workflow_id) &&
+            (request->has_any_base || (request->unheard_calls && !request->run)))
             return true;
-    }
     return false;
 }
 
@@ -162,15 +158,6 @@ bool model_may_be_displaced(const struct model *m, const struct run_model *run) 
     for (size_t i = 0; (request = map_next(&m->requests, &i));)
         if (request->base && str_is(str_of(request->workflow_id), run->workflow_id) &&
             (request->has_any_base || !str_is(str_of(request->base->first_run_id), run->run_id)))
-            return true;
-    return false;
-}
-
-bool model_may_have_unmet_run(const struct model *m, const struct request_model *than) {
-    const struct request_model *request;
-    for (size_t i = 0; (request = map_next(&m->requests, &i));)
-        if (request != than && request->makes_run && request->unheard_calls && !request->run &&
-            streq(request->workflow_id, than->workflow_id))
             return true;
     return false;
 }

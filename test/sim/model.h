@@ -44,7 +44,6 @@ struct request_model {
     bool drops_signals; /* reset: later signals are not wanted in the new run */
     bool is_signal; /* its kind is "signal" */
     bool is_eager; /* start: the first task is wanted with the answer */
-    bool is_refused; /* start: because of another run */
     bool is_repeated; /* start: it made more than one run, as it may when nobody is left who knows it */
     bool has_callback; /* start: somebody wants to hear of its end */
     uint32_t callback_ok_epoch; /* which process was told that it arrived; 0: none */
@@ -223,17 +222,14 @@ struct run_model *model_meet_in(struct model *m, const char *namespace_name, con
 struct request_model *model_request(struct world *w, const char *workflow_id, const char *kind);
 /* Whether somebody asked for a reset of a run of this workflow id. */
 bool model_was_reset(const struct model *m, const char *workflow_id);
-/* Whether a reset, or another start that nobody heard of again, may have made a run of this workflow id that
- * nobody has met. */
-bool model_may_have_unmet(const struct model *m, const struct request_model *start);
+/* Whether a call other than this request's may have made a run of its workflow id that nobody has met. */
+bool model_may_have_unmet(const struct model *m, const struct request_model *than);
 /* Whether a reset may have put a run in the place of this one that does not know the request which made it: a
  * copy of a run of another start. Copies of its own chain know the request. */
 bool model_may_be_displaced(const struct model *m, const struct run_model *run);
 /* Whether somebody asked for the end of the run, of one that follows it, or of a copy: nobody may be left
  * then who knows the request that made it. */
 bool model_may_be_forgotten(const struct model *m, const struct run_model *run);
-/* Whether a call other than this request's may have made a run of its workflow id that nobody has met. */
-bool model_may_have_unmet_run(const struct model *m, const struct request_model *than);
 struct request_model *model_find_request(const struct model *m, struct str id);
 struct letter_model *model_letter(struct model *m, const char *id); /* finds or adds */
 void model_add_holder(struct request_model *signal, struct run_model *run);
