@@ -186,6 +186,35 @@ TEST(child_may_go) {
     CHECK_STR(core_new(&f), "");
 }
 
+/* Events that waited for the end of a task get their numbers late: an end then names the start that waited
+ * with it. */
+TEST(child_that_times_out_while_a_worker_has_the_task) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    command_add(&f, START("'workflowId':'one','workflowType':{'name':'T'}"));
+    command_add(&f, START("'workflowId':'two','workflowType':{'name':'T'}"));
+    f.completion.force_create_new_workflow_task = true;
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_INT(core_pick(&f), 0);
+    const History__HistoryEvent *started =
+        message_of(&f.arena, &history__history_event__descriptor,
+                   "{'eventType':'EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED',"
+                   "'childWorkflowExecutionStartedEventAttributes':{'initiatedEventId':6}}");
+    const History__HistoryEvent *end =
+        message_of(&f.arena, &history__history_event__descriptor,
+                   "{'eventType':'EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT',"
+                   "'childWorkflowExecutionTimedOutEventAttributes':{'initiatedEventId':6}}");
+    REQUIRE(started && end);
+    CHECK_INT(STEP_VOID(&f, child_reapply(&f.s, started)), 0);
+    CHECK_INT(STEP_VOID(&f, child_reapply(&f.s, end)), 0);
+    (void)core_new(&f);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@8 TASK_COMPLETED@9 CHILD_WORKFLOW_EXECUTION_STARTED@10 "
+                            "CHILD_WORKFLOW_EXECUTION_TIMED_OUT@11 TASK_SCHEDULED@12");
+    CHECK(f.st && f.st->n_children == 1 && f.st->children[0]->initiated_event_id == 5);
+}
+
 /* What a reset does again: each end that an event can tell, of a child that is known and of one that is not.
  */
 TEST(child_ends_that_are_reapplied) {

@@ -115,6 +115,17 @@ TEST(pause_takes_a_task_from_its_sticky_queue) {
     CHECK(!f.st->task->is_sticky);
 }
 
+TEST(pause_forgets_a_speculative_task) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_INT(STEP_VOID(&f, task_schedule_speculative(&f.s)), 0);
+    CHECK(f.st && f.st->task);
+    CHECK_INT(core_pause(&f, "r1"), 0);
+    CHECK(f.st && !f.st->task);
+}
+
 TEST(pause_lets_a_started_task_end) {
     cleanup(core_done) struct core f;
     core_init(&f);

@@ -369,6 +369,18 @@ TEST(task_unstick_offers_it_on_the_normal_queue_without_an_event) {
     CHECK_INT(core_pick_from(&f, false), 0);
 }
 
+TEST(task_unstick_without_a_task_only_forgets_the_queue) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    core_set_sticky(&f, "sticky", USEC_PER_SEC);
+    CHECK_INT(core_complete(&f), 0);
+    (void)core_effects(&f);
+    CHECK_INT(STEP_VOID(&f, task_unstick(&f.s)), 0);
+    CHECK_STR(core_effects(&f), "");
+    CHECK_STR(f.st ? f.st->sticky_queue : "-", "");
+}
+
 TEST(task_taken_from_the_normal_queue_ends_the_stickiness) {
     cleanup(core_done) struct core f;
     core_init(&f);

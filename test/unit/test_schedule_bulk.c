@@ -1,6 +1,8 @@
 /* Schedules with many times: bounds on what one step does, on what waits, and on what is kept. */
 #include "schedule_fixture.h"
 
+#include "core/schedule_int.h"
+
 TEST(a_long_outage_is_made_up_for_in_slices) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);
@@ -110,6 +112,34 @@ TEST(buffer_all_drops_what_does_not_fit) {
     CHECK_STR(sched_begun(&f), "00:00:02@00:16:44");
     sched_go(&f, "00:16:45");
     CHECK_INT(sched_state(&f)->buffer_dropped, 3);
+}
+
+TEST(a_start_is_found_by_its_id_and_no_other) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.schedule->policies->overlap_policy = POLICY(BUFFER_ALL);
+    sched_every(&f, f.schedule, "1s");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:00:04");
+    sched_close(&f, "00:00:01", STATUS(COMPLETED));
+    const State__Schedule *sch = sched_state(&f);
+    REQUIRE(sch->n_starts > 0);
+    int64_t first = sch->starts[0]->id;
+    CHECK(start_find(sch, first) == sch->starts[0]);
+    CHECK(!start_find(sch, first - 1));
+    CHECK(!start_find(sch, first + 100));
+}
+
+TEST(future_times_are_no_more_than_the_actions_that_remain) {
+    static const int64_t limits[] = {3, 100};
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        cleanup(sched_done) struct sched f;
+        sched_init(&f);
+        sched_limit(f.schedule, limits[i]);
+        CHECK_INT(sched_create(&f), 0);
+        const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
+        CHECK(info && info->n_future_action_times == MIN((size_t)limits[i], 10));
+    }
 }
 
 TEST(a_late_pusher_makes_room_for_itself) {
