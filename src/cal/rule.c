@@ -237,10 +237,27 @@ int64_t rule_run_end(const struct rule *r, const struct rule_times *times, int64
     return MIN(run_end_s, end_s);
 }
 
+static int64_t gcd(int64_t a, int64_t b) {
+    return b == 0 ? a : gcd(b, a % b);
+}
+
+/* Whether the stride meets the times of day at all. After so many days it meets them as it did before, and it
+ * makes less than a day's seconds of steps in them; a longer stride is soon searched to the end. */
+static bool is_met(const struct rule *r) {
+    if (!has_stride(r) || r->more->stride_s > CIVIL_DAY_S)
+        return true;
+    int64_t first = civil_day_of(r->more->anchor_s);
+    int64_t days = r->more->stride_s / gcd(r->more->stride_s, CIVIL_DAY_S);
+    for (int64_t day = first; day < first + days; day++)
+        if (next_tod(r, day, 0) >= 0)
+            return true;
+    return false;
+}
+
 void rule_seal(struct rule *r) {
     int h = bit_from(r->hours, 0), m = bit_from(r->minutes, 0), s = bit_from(r->seconds, 0);
     r->first_tod = h < 0 || m < 0 || s < 0 ? -1 : h * 3600 + m * 60 + s;
-    if (!(r->months & 0x1FFE))
+    if (!(r->months & 0x1FFE) || (r->first_tod >= 0 && !is_met(r)))
         r->first_tod = -1;
 }
 
