@@ -107,10 +107,11 @@ struct request_model *batchers_note_reset(struct world *w, const char *id, struc
     return batch_reset_of(w, job, base);
 }
 
-/* Which reset of the job a run had to make way for: its own, or that of another of its workflow id. */
+/* Which reset of the job a run had to make way for: its own, or that of another of its workflow id. Of a job
+ * that goes by a query none may be known yet. */
 const struct request_model *batchers_reset_that_ended(struct world *w, const char *id,
-                                                      const struct run_model *run) {
-    const struct job *job = find_job(w, id);
+                                                      struct run_model *run) {
+    struct job *job = find_job(w, id);
     const struct request_model *found = NULL;
     for (size_t i = 0; job && i < job->reset_count; i++) {
         const struct request_model *request = job->resets[i];
@@ -119,6 +120,8 @@ const struct request_model *batchers_reset_that_ended(struct world *w, const cha
         if (streq(request->workflow_id, run->workflow_id) && (!found || request != run->reset_request))
             found = request;
     }
+    if (!found && job && job->kind == JOB_RESET && job->by_query)
+        found = batch_reset_of(w, job, run);
     return found;
 }
 

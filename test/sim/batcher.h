@@ -24,7 +24,6 @@ bool batchers_note_options(struct world *w, struct run_model *run, const char *i
  * was no job. */
 struct request_model *batchers_note_reset(struct world *w, const char *id, struct run_model *copy,
                                           struct run_model *base);
-const struct request_model *batchers_reset_that_ended(struct world *w, const char *id,
-                                                      const struct run_model *run);
+const struct request_model *batchers_reset_that_ended(struct world *w, const char *id, struct run_model *run);
 /* When every history is known: what each job did, and whether it was all. */
 void batchers_check_all(struct world *w);
