@@ -39,7 +39,11 @@ int op_need_schedule(struct op *op, struct space *space, const char *schedule_id
     int rc = schedule_id_validate(op, schedule_id);
     if (rc == 0)
         rc = need_last(op, space, schedule_id);
-    return rc == 0 && !run_is_open(op->run->body->st) ? not_found(op, schedule_id) : rc;
+    if (rc < 0 || run_is_open(op->run->body->st))
+        return rc;
+    /* Who hears of its end takes it for lasting. */
+    op->wait_seq = MAX(op->wait_seq, op->run->body->group_seq);
+    return not_found(op, schedule_id);
 }
 
 int op_need_past_schedule(struct op *op, struct space *space, const char *schedule_id, const char *run_id) {

@@ -284,6 +284,22 @@ TEST(a_start_on_its_way_does_not_outlive_the_schedule) {
     check_nothing_starts(&r);
 }
 
+/* "Not found" is what a second delete takes for success. */
+TEST(a_schedule_is_not_found_when_its_end_is_on_disk) {
+    cleanup(rig_done) struct rig r;
+    cleanup(ask_done) struct ask first = {0}, second = {0};
+    rig_init_manual(&r);
+    rig_settle(&r);
+    create(&r, "one");
+    rig_settle(&r);
+    RIG_SEND(&r, &first, delete_schedule, ask_delete(&r, &first));
+    RIG_SEND(&r, &second, delete_schedule, ask_delete(&r, &second));
+    CHECK(!first.is_done && !second.is_done);
+    rig_settle(&r);
+    CHECK_OK(&first);
+    CHECK_INT(second.err.code, ERR_NOT_FOUND);
+}
+
 TEST(the_ledgers_of_all_schedules_of_an_id_are_read_by_run) {
     cleanup(ask_done) struct ask a = {0}, b = {0}, c = {0};
     cleanup(rig_done) struct rig r;
