@@ -40,6 +40,13 @@ static const struct event_rule *event_rule(E__EventType type) {
     return &event_rules[i];
 }
 
+bool event_fits(const History__HistoryEvent *ev) {
+    for (size_t i = 0; i < ARRAY_LEN(event_rules); i++)
+        if (event_rules[i].type == ev->event_type)
+            return event_rules[i].attributes == ev->attributes_case;
+    return false;
+}
+
 void step_init(struct step *s, State__Execution *st, struct wall now, struct rng *rng, struct arena *arena,
                struct err *err) {
     memset(s, 0, sizeof(*s));

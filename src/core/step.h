@@ -119,6 +119,9 @@ struct step {
     bool is_task_failure_final; /* and end the run: the worker would only ask for the same again */
 };
 
+/* Whether an event that was stored has the attributes of its type. */
+bool event_fits(const History__HistoryEvent *ev);
+
 void step_init(struct step *s, State__Execution *st, struct wall now, struct rng *rng, struct arena *arena,
                struct err *err);
 void step_done(struct step *s);

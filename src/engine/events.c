@@ -201,21 +201,29 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
     return 0;
 }
 
-int op_need_event(struct op *op, int64_t event_id, History__HistoryEvent **ret) {
-    struct events_want want = {.from = event_id, .until = event_id + 1, .events_max = 1, .bytes_max = 1};
+int op_next_event(struct op *op, struct str *rest, History__HistoryEvent **ret) {
     ProtobufCAllocator alloc = wire_arena_allocator(op->call->arena);
     struct wire_field f;
+    bool ok = true;
+    *ret = NULL;
+    if (!wire_next_field(rest, &f, &ok))
+        return 0;
+    *ret = history__history_event__unpack(&alloc, f.content.n, (const uint8_t *)f.content.p);
+    if (!*ret && arena_failed(op->call->arena))
+        return op_out_of_memory(op);
+    return *ret && event_fits(*ret) ? 0 : err_std(&op->err, ERR_DAMAGED);
+}
+
+int op_need_event(struct op *op, int64_t event_id, History__HistoryEvent **ret) {
+    struct events_want want = {.from = event_id, .until = event_id + 1, .events_max = 1, .bytes_max = 1};
     struct str bytes;
     int64_t next;
-    bool ok = true;
     int rc = op_need_events(op, &want, &bytes, &next);
+    if (rc == 0)
+        rc = op_next_event(op, &bytes, ret);
     if (rc < 0)
         return rc;
-    ensure(wire_next_field(&bytes, &f, &ok) && ok);
-    *ret = history__history_event__unpack(&alloc, f.content.n, (const uint8_t *)f.content.p);
-    if (!*ret)
-        return op_out_of_memory(op);
-    ensure_inv(I5, (*ret)->event_id == event_id);
+    ensure_inv(I5, *ret && (*ret)->event_id == event_id);
     return 0;
 }
 

@@ -68,15 +68,6 @@ static int need_buffered(struct op *op, struct str *ret) {
     return ok ? 0 : op_out_of_memory(op);
 }
 
-static History__HistoryEvent *decode_next(struct op *op, struct str *rest) {
-    ProtobufCAllocator alloc = wire_arena_allocator(op->call->arena);
-    struct wire_field f;
-    bool ok = true;
-    if (!wire_next_field(rest, &f, &ok))
-        return NULL;
-    return history__history_event__unpack(&alloc, f.content.n, (const uint8_t *)f.content.p);
-}
-
 /* The copy */
 
 /* Behind the start of a task, or anywhere between that and its scheduling. */
@@ -97,10 +88,10 @@ static void start_task(struct step *s, const char *identity) {
 
 static int rebuild_until(struct op *op, struct step *s, struct str *rest, int64_t finish_event_id) {
     while (s->st->next_event_id < finish_event_id) {
-        History__HistoryEvent *ev = decode_next(op, rest);
-        if (!ev)
-            return op_out_of_memory(op);
-        int rc = rebuild_apply(s, ev);
+        History__HistoryEvent *ev;
+        int rc = op_next_event(op, rest, &ev);
+        if (rc == 0)
+            rc = ev ? rebuild_apply(s, ev) : err_std(&op->err, ERR_DAMAGED);
         if (rc < 0)
             return rc;
     }
@@ -123,12 +114,15 @@ static struct reapply_choice reapply_choice(const Ws__ResetWorkflowExecutionRequ
 }
 
 static int reapply_all(struct op *op, struct step *s, struct str rest, const struct reapply_choice *choice) {
-    for (History__HistoryEvent *ev; (ev = decode_next(op, &rest));) {
-        int rc = reapply_event(s, ev, choice);
+    for (;;) {
+        History__HistoryEvent *ev;
+        int rc = op_next_event(op, &rest, &ev);
+        if (rc < 0 || !ev)
+            return rc;
+        rc = reapply_event(s, ev, choice);
         if (rc < 0)
             return rc;
     }
-    return 0;
 }
 
 /* What came after the reset point: in the base run, then in those that it continued as. */
@@ -190,9 +184,12 @@ static int reapply_orphans(struct op *op, struct step *s, const struct reset *r,
         if (!c->is_started || !child_is_starting(s->st, c->initiated_event_id))
             continue;
         struct str at = events_slice(r->base.events, 1, c->initiated_event_id, c->initiated_event_id + 1);
-        const History__HistoryEvent *initiated = decode_next(op, &at);
-        if (!initiated)
-            return op_out_of_memory(op);
+        History__HistoryEvent *initiated;
+        int rc = op_next_event(op, &at, &initiated);
+        if (rc < 0)
+            return rc;
+        if (!initiated || initiated->event_type != EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED)
+            return err_std(&op->err, ERR_DAMAGED);
         struct child_birth birth = {
             .run_id = c->run_id,
             .namespace_name = s->ctx.namespace_name,

@@ -124,6 +124,30 @@ TEST(events_that_are_fewer_than_their_row_says_end_the_server) {
     read_damaged_history(STR(""));
 }
 
+/* Five events that have their ids and types, and nothing of what these need. */
+TEST(a_reset_over_events_without_attributes_is_refused) {
+    char run_id[64];
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    start(&r, run_id);
+    rig_poll(&r, &p, "queue");
+    rig_finish(&r, &a, &p);
+    replace_history(&r, run_id,
+                    STR("\x0a\x04\x08\x01\x18\x01\x0a\x04\x08\x02\x18\x05\x0a\x04\x08\x03\x18\x06"
+                        "\x0a\x04\x08\x04\x18\x07\x0a\x04\x08\x05\x18\x02"));
+    rig_restart(&r);
+    struct arena *m = ask_begin(&r, &a);
+    Ws__ResetWorkflowExecutionRequest *req =
+        MAKE(m, Ws__ResetWorkflowExecutionRequest, ws__reset_workflow_execution_request__init);
+    req->namespace_ = make_text(m, "default");
+    req->workflow_execution = make_execution(m, "wf", "");
+    req->workflow_task_finish_event_id = 4;
+    RIG_SEND(&r, &a, reset_workflow, req);
+    CHECK_FAILS(&a, ERR_DAMAGED, "An event of this history cannot be read: the data file is damaged.");
+    CHECK_INT(r.fatal_count, 0); /* the others are served */
+}
+
 static void boot_on(enum write_kind kind) {
     cleanup(rig_done) struct rig r;
     rig_init(&r);
