@@ -219,16 +219,51 @@ int activity_response(struct op *op, int64_t scheduled_event_id, Ws__PollActivit
     return arena_failed(a) ? op_out_of_memory(op) : op_carry(op, &r->task_token);
 }
 
-struct str eager_response(struct op *op, const struct completion *done) {
-    struct buf b;
-    struct str packed = {NULL, 0};
+/* false: one that cannot be packed for lack of memory times out and is offered again. */
+static bool eager_pack(struct op *op, int64_t scheduled_event_id, struct buf *b, struct eager_part *ret) {
     Ws__PollActivityTaskQueueResponse *r;
+    if (activity_response(op, scheduled_event_id, &r) < 0)
+        return false;
+    buf_clear(b);
+    wire_add_message_field(b, COMPLETED_ACTIVITIES_FIELD, &r->base);
+    if (!buf_ok(b))
+        return false;
+    ret->scheduled_event_id = scheduled_event_id;
+    ret->started_us = activity_find(op->run->body->st, scheduled_event_id)->started_us;
+    ret->packed = str_bytes(arena_dup(op->call->arena, b->data, b->len), b->len);
+    return ret->packed.p;
+}
+
+size_t eager_response(struct op *op, const struct completion *done, struct eager_part **ret) {
+    size_t count = 0;
+    if (done->eager_count == 0)
+        return 0;
+    *ret = arena_array(op->call->arena, struct eager_part, done->eager_count);
+    struct buf b;
     buf_init(&b, SIZE_MAX);
-    /* One that cannot be packed for lack of memory times out and is offered again. */
-    for (size_t i = 0; i < done->eager_count && activity_response(op, done->eager[i], &r) == 0; i++)
-        wire_add_message_field(&b, COMPLETED_ACTIVITIES_FIELD, &r->base);
-    if (buf_ok(&b) && b.len)
-        packed = str_bytes(arena_dup(op->call->arena, b.data, b.len), b.len);
+    while (*ret && count < done->eager_count && eager_pack(op, done->eager[count], &b, *ret + count))
+        count++;
     buf_done(&b);
-    return packed.p ? packed : (struct str){NULL, 0};
+    return count;
+}
+
+static bool is_still_begun(const struct op *op, const struct eager_part *part) {
+    const State__Activity *act = activity_find(op->run->body->st, part->scheduled_event_id);
+    return act && act->started_us == part->started_us;
+}
+
+struct str eager_tail(struct op *op, struct str head, const struct eager_part *parts, size_t count) {
+    struct buf b;
+    buf_init(&b, SIZE_MAX);
+    buf_add_str(&b, head);
+    for (size_t i = 0; i < count; i++)
+        if (is_still_begun(op, &parts[i]))
+            buf_add_str(&b, parts[i].packed);
+    struct str both = head;
+    if (buf_ok(&b) && b.len > head.n) {
+        const char *copy = arena_dup(op->call->arena, b.data, b.len);
+        both = copy ? str_bytes(copy, b.len) : head;
+    }
+    buf_done(&b);
+    return both;
 }

@@ -15,7 +15,8 @@
 struct completion_answer {
     State__WorkflowTask begun; /* the task that was started for the same worker */
     bool is_task_packed; /* and then one of those that the call carries */
-    struct str activities; /* packed */
+    struct eager_part *activities;
+    size_t activity_count;
     Ws__RespondWorkflowTaskCompletedResponse *response;
 };
 
@@ -32,35 +33,28 @@ static void drop_answer(struct op *op) {
         run_quiet_step(op->e, op->run, give_back, &answer->begun);
 }
 
+static void reply_with_activities(struct op *op, const struct completion_answer *answer, struct str task) {
+    struct str tail = eager_tail(op, task, answer->activities, answer->activity_count);
+    op_reply_durable(op, &answer->response->base, tail);
+}
+
 /* The next task rides in the answer to this one. */
 static void go_answer_with_task(struct op *op) {
     const State__WorkflowTask *now = op->run->body->st->task;
     struct completion_answer *answer = op->extra;
     const State__WorkflowTask *begun = &answer->begun;
-    if (!now || now->scheduled_event_id != begun->scheduled_event_id ||
-        now->started_us != begun->started_us) {
-        op_reply_durable(op, &answer->response->base,
-                         answer->activities); /* it ended while events were read */
-        return;
+    struct str task = {NULL, 0};
+    /* Otherwise it ended while events were read. */
+    if (now && now->scheduled_event_id == begun->scheduled_event_id && now->started_us == begun->started_us) {
+        int rc = task_response_tail(op, COMPLETED_TASK_FIELD, now->is_sticky, &task);
+        if (rc == ERR_WAIT)
+            return;
+        if (rc == 0)
+            answer->is_task_packed = true;
+        else /* without memory the worker does not get the task here; it times out and is offered again */
+            task = (struct str){NULL, 0};
     }
-    struct str tail;
-    int rc = task_response_tail(op, COMPLETED_TASK_FIELD, now->is_sticky, &tail);
-    if (rc == ERR_WAIT)
-        return;
-    if (rc < 0) {
-        /* Without memory the worker simply does not get the task here; it times out and is offered again. */
-        op_reply_durable(op, &answer->response->base, answer->activities);
-        return;
-    }
-    answer->is_task_packed = true;
-    char *both = arena_alloc(op->call->arena, tail.n + answer->activities.n);
-    if (both) {
-        memcpy(both, tail.p, tail.n);
-        if (answer->activities.n)
-            memcpy(both + tail.n, answer->activities.p, answer->activities.n);
-        tail = str_bytes(both, tail.n + answer->activities.n);
-    }
-    op_reply_durable(op, &answer->response->base, tail);
+    reply_with_activities(op, answer, task);
 }
 
 /* The completion was refused: undone, and the task is failed with the reason instead; with it the run, when
@@ -119,9 +113,9 @@ static int complete_step(struct op *op, const State__TaskToken *token, struct co
 
 static void reply_completed(struct op *op, const struct completion *done) {
     struct completion_answer answer = {
-        .activities = eager_response(op, done),
         .response = arena_new(op->call->arena, Ws__RespondWorkflowTaskCompletedResponse),
     };
+    answer.activity_count = eager_response(op, done, &answer.activities);
     if (!answer.response) {
         (void)op_out_of_memory(op); /* it has happened; the worker finds its task gone */
         op_fail_durable(op);
@@ -135,7 +129,7 @@ static void reply_completed(struct op *op, const struct completion *done) {
     }
     op->drop = drop_answer;
     if (!op->extra) { /* no next task, or no memory to hand it over: then it times out and is offered again */
-        op_reply_durable(op, &answer.response->base, answer.activities);
+        reply_with_activities(op, &answer, (struct str){NULL, 0});
         return;
     }
     op->go = go_answer_with_task;

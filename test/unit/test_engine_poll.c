@@ -590,6 +590,40 @@ TEST(poll_finds_what_a_completion_carried_whose_worker_left) {
     CHECK(has_task(&act));
 }
 
+/* Events must be read for the next task; what ended meanwhile is not handed over any more. */
+TEST(poll_completion_does_not_carry_what_ended_meanwhile) {
+    cleanup(ask_done) struct ask a = {0}, end = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    Ws__RespondWorkflowTaskCompletedRequest *done = begin_rich_completion(&r, &a);
+    r.is_manual = true;
+    rig_restart(&r);
+    rig_settle(&r);
+    RIG_SEND(&r, &a, complete_workflow_task, done);
+    while (mem_store_pending_commits(r.store) == 0) {
+        REQUIRE(mem_store_pending_reads(r.store) > 0);
+        rig_read(&r); /* the run */
+    }
+    rig_commit(&r);
+    REQUIRE(!a.is_done && mem_store_pending_reads(r.store) == 1); /* the events */
+    rig_terminate(&r, &end, "wf");
+    for (int i = 0; i < 20 && !end.is_done; i++) {
+        if (mem_store_pending_commits(r.store)) {
+            rig_commit(&r);
+        } else { /* all but the events */
+            mem_store_answer(r.store, mem_store_pending_reads(r.store) - 1, 0);
+            rig_turn(&r);
+        }
+    }
+    CHECK_OK(&end);
+    REQUIRE(!a.is_done);
+    rig_settle(&r);
+    const Ws__RespondWorkflowTaskCompletedResponse *resp = a.response;
+    REQUIRE(resp);
+    CHECK(!resp->workflow_task);
+    CHECK_INT(resp->n_activity_tasks, 0);
+}
+
 TEST(poll_finds_the_task_of_a_lost_eager_start) {
     cleanup(ask_done) struct ask a = {0}, p = {0};
     cleanup(rig_done) struct rig r;
