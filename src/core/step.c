@@ -169,6 +169,7 @@ static History__HistoryEvent *unpack_buffered(struct step *s, size_t i) {
     History__HistoryEvent *ev = history__history_event__unpack(&alloc, d->len, d->data);
     if (!ev)
         s->failed = true;
+    ensure(!ev || event_fits(ev)); /* as this server wrote it */
     return ev;
 }
 

@@ -294,12 +294,9 @@ static int scan_page(struct batch_target *t, struct str bytes, const char *build
     int rc = 0;
     while (rc == 0 && !*ret_found && wire_next_field(&bytes, &f, &ok)) {
         arena_clear(&scratch);
-        ProtobufCAllocator alloc = wire_arena_allocator(&scratch);
-        const History__HistoryEvent *ev =
-            history__history_event__unpack(&alloc, f.content.n, (const uint8_t *)f.content.p);
-        if (!ev)
-            rc = ERR_NO_MEMORY;
-        else if (look_at(t, ev, build_id))
+        History__HistoryEvent *ev;
+        rc = event_unpack(&scratch, f.content, &ev);
+        if (rc == 0 && look_at(t, ev, build_id))
             *ret_found = ev->event_id;
     }
     arena_done(&scratch);
@@ -318,10 +315,11 @@ static int scan_run(struct op *op, struct batch_target *t, const char *build_id,
         struct str bytes;
         int64_t next;
         int rc = op_need_events(op, &want, &bytes, &next);
-        if (rc == 0 && scan_page(t, bytes, build_id, ret_found) < 0)
-            rc = op_out_of_memory(op);
         if (rc < 0)
             return rc;
+        rc = scan_page(t, bytes, build_id, ret_found);
+        if (rc < 0)
+            return err_std(&op->err, rc);
         t->scan_from = next;
     }
     return 0;

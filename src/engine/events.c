@@ -201,17 +201,22 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
     return 0;
 }
 
+int event_unpack(struct arena *a, struct str packed, History__HistoryEvent **ret) {
+    ProtobufCAllocator alloc = wire_arena_allocator(a);
+    *ret = history__history_event__unpack(&alloc, packed.n, (const uint8_t *)packed.p);
+    if (!*ret && arena_failed(a))
+        return ERR_NO_MEMORY;
+    return *ret && event_fits(*ret) ? 0 : ERR_DAMAGED;
+}
+
 int op_next_event(struct op *op, struct str *rest, History__HistoryEvent **ret) {
-    ProtobufCAllocator alloc = wire_arena_allocator(op->call->arena);
     struct wire_field f;
     bool ok = true;
     *ret = NULL;
     if (!wire_next_field(rest, &f, &ok))
         return 0;
-    *ret = history__history_event__unpack(&alloc, f.content.n, (const uint8_t *)f.content.p);
-    if (!*ret && arena_failed(op->call->arena))
-        return op_out_of_memory(op);
-    return *ret && event_fits(*ret) ? 0 : err_std(&op->err, ERR_DAMAGED);
+    int rc = event_unpack(op->call->arena, f.content, ret);
+    return rc < 0 ? err_std(&op->err, rc) : 0;
 }
 
 int op_need_event(struct op *op, int64_t event_id, History__HistoryEvent **ret) {

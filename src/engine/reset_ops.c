@@ -15,7 +15,6 @@
 #include "engine/copy.h"
 #include "engine/start.h"
 #include "wire/encode.h"
-#include "wire/guard.h"
 
 #define BAD_POINT_TEXT                                                                                       \
     "Workflow task finish ID must be > 1 && <= workflow last event ID, and name the end of a workflow task."
