@@ -3,7 +3,7 @@
  * The targets of a query are visited in the order of lists, and the job remembers the place of the last. What
  * was open stays in its place until it closes, so none is visited twice while it is open; one that closes may
  * come again among the closed, and only operations on closed runs go there: a deletion leaves nothing to come
- * again, and what a reset closed is known by the run that took its place. */
+ * again; what a reset closed says so; and one that somebody else closed before its turn is left for later. */
 #include "core/batch.h"
 
 #include <math.h>

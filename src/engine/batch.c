@@ -107,6 +107,10 @@ static bool is_query(const struct drive *d) {
     return batch_listed_count(d->req) == 0;
 }
 
+static bool is_open(const struct visibility_place *p) {
+    return p->close_us == CLOCK_NEVER;
+}
+
 /* What will pass by itself is no failure of the target. */
 static bool is_passing(const struct err *e) {
     return e && (e->code == ERR_BUSY || e->code == ERR_NO_MEMORY || e->code == ERR_UNAVAILABLE);
@@ -169,10 +173,12 @@ static bool change_next(struct drive *d) {
                               .is_listed = !is_query(d),
                               .settled = target_settled,
                               .owner = d};
-    if (is_query(d))
+    if (is_query(d)) {
         er.run_id = d->page[d->at].run_id;
-    else
+        er.was_open = is_open(&d->page[d->at]);
+    } else {
         er.execution = batch_listed(d->req, (size_t)job_of(d)->batch->next_target);
+    }
     d->is_settled = d->is_waiting = d->must_retry = false;
     struct batch_target *t = batch_target_begin(&er);
     if (d->is_settled)
@@ -188,12 +194,15 @@ static bool change_next(struct drive *d) {
 
 /* questions */
 
+/* The open come first. The closed are read when those have had their turn: one that closes meanwhile is among
+ * them then. */
 static void read_row(struct op *op, const struct row *row) {
     struct drive *d = drive_of(op);
+    struct visibility_place place = {row->close_us, row->start_us, row->run_id};
     if (d->is_counting)
         d->total += row->count;
-    else if (d->count < ENGINE_BATCH_PAGE)
-        d->page[d->count++] = (struct visibility_place){row->close_us, row->start_us, row->run_id};
+    else if (d->count < ENGINE_BATCH_PAGE && (d->count == 0 || is_open(&d->page[0]) == is_open(&place)))
+        d->page[d->count++] = place;
 }
 
 static int ask(struct op *op, struct drive *d, enum read_kind kind) {

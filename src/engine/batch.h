@@ -10,6 +10,10 @@ int op_need_batch(struct op *op, struct space *space, const char *job_id) must_c
 /* The job is over by a step that was just kept: another one may begin. */
 void batch_over(struct space *space);
 
+/* As engine_reset_workflow, but ERR_CLOSED unless this run is open when it comes to it. */
+void reset_while_open(struct engine *e, struct call *c, const Ws__ResetWorkflowExecutionRequest *req,
+                      const char *open_run_id);
+
 /* One target being changed. What it needs of the job stays in place until it is settled. */
 struct batch_errand {
     struct engine *e;
@@ -19,6 +23,7 @@ struct batch_errand {
     bool is_listed; /* execution is an entry of the list; otherwise run_id is one that the query gave */
     Common__WorkflowExecution execution;
     struct uuid run_id;
+    bool was_open; /* when the query gave it */
     /* What was done is in the open group, or nothing was. rc: 0, or why it failed; err is NULL when it did
      * not.
      */

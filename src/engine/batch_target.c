@@ -18,6 +18,7 @@ struct batch_target {
     struct batch_errand errand;
     const char *namespace_name;
     Common__WorkflowExecution execution; /* with its run id, once it is found */
+    const char *run_id; /* the same, also when a reset goes back to another run of its chain */
     char *request_id;
     /* A reset: how far the search for its event has come. */
     char *scan_run_id;
@@ -45,9 +46,15 @@ static void tell(struct batch_target *t, enum batch_outcome outcome, const struc
         t->errand.settled(owner, outcome, e);
 }
 
+static bool is_reset(const struct batch_target *t) {
+    return t->errand.req->operation_case == WS__START_BATCH_OPERATION_REQUEST__OPERATION_RESET_OPERATION;
+}
+
 static void on_settled(struct call *c, const struct err *e) {
     struct batch_target *t = container_of(c, struct batch_target, call);
-    if (!e || is_gone(e))
+    if (e && e->code == ERR_CLOSED && is_reset(t))
+        tell(t, BATCH_PASSED, NULL);
+    else if (!e || is_gone(e))
         tell(t, BATCH_COMPLETE, NULL);
     else
         tell(t, BATCH_FAILURE, e);
@@ -405,7 +412,16 @@ static int fill_reset(Ws__ResetWorkflowExecutionRequest *r, struct batch_target 
     r->identity = o->identity;
     return 0;
 }
-ASK(reset, engine_reset_workflow, ResetWorkflowExecutionRequest)
+
+/* One that closed since the query gave it comes again among the closed: it must not be reset twice. */
+static void reset_target(struct engine *e, struct call *c, const Ws__ResetWorkflowExecutionRequest *r) {
+    struct batch_target *t = container_of(c, struct batch_target, call);
+    if (t->errand.was_open)
+        reset_while_open(e, c, r, t->run_id);
+    else
+        engine_reset_workflow(e, c, r);
+}
+ASK(reset, reset_target, ResetWorkflowExecutionRequest)
 
 /* finding it */
 
@@ -425,7 +441,7 @@ static int name_target(struct op *op, struct batch_target *t) {
         arena_strdup(&t->arena, st->schedule ? st->schedule->schedule_id : st->workflow_id);
     t->execution.run_id = arena_strdup(&t->arena, st->run_id);
     t->request_id = batch_request_id(t->errand.job->body->st, st->run_id, &t->arena);
-    t->scan_run_id = t->execution.run_id;
+    t->run_id = t->scan_run_id = t->execution.run_id;
     t->scan_from = 1;
     return arena_failed(&t->arena) ? op_out_of_memory(op) : 0;
 }
@@ -445,13 +461,11 @@ static void ask(struct op *op, struct batch_target *t) {
 
 static void go_target(struct op *op) {
     struct batch_target *t = container_of(op->call, struct batch_target, call);
-    bool is_reset =
-        t->errand.req->operation_case == WS__START_BATCH_OPERATION_REQUEST__OPERATION_RESET_OPERATION;
     struct space *space = space_by_id(op->e, t->errand.namespace_id);
     int rc = space ? 0 : err_set(&op->err, ERR_NOT_FOUND, "namespace not found");
     if (rc == 0 && !t->request_id) {
         rc = need_target(op, t, space);
-        if (rc == 0 && is_reset && !t->errand.is_listed &&
+        if (rc == 0 && is_reset(t) && !t->errand.is_listed &&
             batch_is_own_reset(t->errand.job->body->st, op->run->body->st)) {
             pass_by(op, t);
             return;
@@ -461,7 +475,7 @@ static void go_target(struct op *op) {
     }
     if (rc == 0)
         t->namespace_name = space->st->name;
-    if (rc == 0 && is_reset)
+    if (rc == 0 && is_reset(t))
         rc = find_event(op, t, space);
     if (rc == ERR_WAIT)
         return;

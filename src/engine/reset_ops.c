@@ -12,6 +12,7 @@
 #include "core/task.h"
 #include "core/validate.h"
 #include "core/versioning.h"
+#include "engine/batch.h"
 #include "engine/copy.h"
 #include "engine/start.h"
 #include "wire/encode.h"
@@ -35,6 +36,7 @@ struct reset {
     bool is_last_open; /* it was, then */
     struct uuid current_run; /* as the store last said */
     bool has_current;
+    const char *open_run_id; /* it is only wanted while this run is open; NULL: in any case */
 };
 
 /* Reading the base run */
@@ -404,6 +406,12 @@ static int need_runs(struct op *op, struct space *space, struct reset *r) {
     }
 }
 
+static bool is_too_late(const struct op *op) {
+    const struct reset *r = op->extra;
+    const State__Execution *current = op->run ? op->run->body->st : NULL;
+    return r->open_run_id && !(current && run_is_open(current) && streq(current->run_id, r->open_run_id));
+}
+
 static void go_reset(struct op *op) {
     struct space *space;
     int rc = reset_prepare(op, &space);
@@ -413,6 +421,8 @@ static void go_reset(struct op *op) {
         return;
     /* The same reset, asked for again, has its run already. */
     bool is_done = rc == 0 && op->run && streq(op->run->body->st->start_request_id, op->request_id);
+    if (rc == 0 && !is_done && is_too_late(op))
+        rc = err_std(&op->err, ERR_CLOSED);
     if (rc == 0 && !is_done)
         rc = make_copy(op, space, op->extra);
     if (rc < 0)
@@ -425,4 +435,19 @@ void engine_reset_workflow(struct engine *e, struct call *c, const Ws__ResetWork
     struct op *op = op_new(e, c, req, go_reset);
     if (op)
         op_start(op);
+}
+
+void reset_while_open(struct engine *e, struct call *c, const Ws__ResetWorkflowExecutionRequest *req,
+                      const char *open_run_id) {
+    struct op *op = op_new(e, c, req, go_reset);
+    if (!op)
+        return;
+    struct reset *r = op->extra = arena_new(c->arena, struct reset);
+    if (r) {
+        r->open_run_id = open_run_id;
+        op_start(op);
+    } else {
+        (void)op_out_of_memory(op);
+        op_fail(op);
+    }
 }

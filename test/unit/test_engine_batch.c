@@ -30,6 +30,12 @@ static void deletes(struct arena *m, Ws__StartBatchOperationRequest *req) {
     req->deletion_operation = MAKE(m, Batch__BatchOperationDeletion, batch__batch_operation_deletion__init);
 }
 
+static void resets(struct arena *m, Ws__StartBatchOperationRequest *req) {
+    req->operation_case = WS__START_BATCH_OPERATION_REQUEST__OPERATION_RESET_OPERATION;
+    req->reset_operation = MAKE(m, Batch__BatchOperationReset, batch__batch_operation_reset__init);
+    req->reset_operation->reset_type = RESET_TYPE_FIRST_WORKFLOW_TASK;
+}
+
 static const char *target_id(int i, char *buf, size_t size) {
     (void)snprintf(buf, size, "target-%d", i);
     return buf;
@@ -222,4 +228,45 @@ TEST(goes_with_its_namespace_and_its_retention) {
     rig_advance(&r, 120 * USEC_PER_SEC);
     (void)describe(&r, &a);
     CHECK_INT(a.err.code, ERR_NOT_FOUND);
+}
+
+/* A new run takes the place of the current one. */
+static void replace(struct rig *r, const char *workflow_id) {
+    cleanup(ask_done) struct ask a = {0};
+    Ws__StartWorkflowExecutionRequest *req = ask_start(r, &a, workflow_id);
+    req->workflow_id_conflict_policy = WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING;
+    RIG_SEND(r, &a, start_workflow, req);
+    CHECK_OK(&a);
+}
+
+/* Long enough for one target. */
+static void one_turn_of_the_job(struct rig *r) {
+    rig_advance(r, USEC_PER_SEC);
+    for (int i = 0; i < 20; i++)
+        rig_advance(r, USEC_PER_MS);
+}
+
+TEST(a_run_that_closes_before_its_turn_is_reset_once) {
+    static const struct plan p = {"reset", resets, false};
+    cleanup(ask_done) struct ask a = {0}, start = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "target-a");
+    rig_advance(&r, USEC_PER_MS);
+    rig_start(&r, &a, "target-b"); /* comes first in a list */
+    Ws__StartBatchOperationRequest *req = ask_batch(&r, &start, &p);
+    req->max_operations_per_second = 1;
+    RIG_SEND(&r, &start, start_batch, req);
+    CHECK_OK(&start);
+    one_turn_of_the_job(&r);
+    replace(&r, "target-a"); /* is on the page, as open */
+    one_turn_of_the_job(&r);
+    replace(&r, "target-a"); /* so that what is current does not tell who has made it */
+    for (int i = 0; i < 10 && !is_over(&r); i++)
+        one_turn_of_the_job(&r);
+    const Ws__DescribeBatchOperationResponse *job = describe(&r, &a);
+    REQUIRE(job);
+    CHECK_INT(job->state, BATCH_OPERATION_STATE_COMPLETED);
+    CHECK_INT(job->complete_operation_count, 1); /* the first target-a */
+    CHECK_INT(job->failure_operation_count, 1); /* target-b has no task to go back to */
 }
