@@ -195,7 +195,7 @@ TEST(cancelled_call_hears_nothing) {
         s.mode = ANSWER_PARK;
         CHECK_INT(client_call(c, &ask, &under_way), 0);
         answerer_run(&s, one_parked);
-        if (under_way)
+        if (under_way && h.count == 0) /* with no memory it has failed by now */
             client_cancel(under_way);
         answerer_run(&s, one_cancelled);
         CHECK_INT(h.count, 0);
