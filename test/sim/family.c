@@ -184,8 +184,8 @@ static void check_close_policy(struct world *w, const struct run_model *parent, 
     const struct run_model *last = family_last_of_chain(c->run);
     const struct request_model *reset = parent->ended_by_reset;
     bool is_handed_over = reset && reset->run && reset->run->reset_from == parent;
-    /* A job that goes by a query may have made a copy of it that made way before anybody met it. */
-    bool may_be = reset && reset->has_any_base;
+    /* A copy may have made way, or be gone with the years, before anybody met it. */
+    bool may_be = reset && (reset->has_any_base || !reset->run);
     if (last->is_deleted || c->end_type || is_handed_over || may_be)
         return;
     if (c->policy == PARENT_CLOSE_POLICY_TERMINATE && !last->close_type)
