@@ -232,6 +232,7 @@ static void torture_file(struct plan *p, const char *path) {
     while (visit(p, nth))
         nth += p->every;
     printf("# %s: about %lu allocations\n", p->name, nth);
+    fflush(stdout);
     p->from = 1 + nth % p->every; /* others in the next */
     for (size_t i = 0; i < p->script.count; i++)
         buf_done(&p->usual[i]);

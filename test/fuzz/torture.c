@@ -232,6 +232,8 @@ static void torture_file(struct plan *p, const char *path, const char *name) {
     unsigned long nth = p->from;
     while (torture_one(p, name, str_bytes(bytes, n), nth))
         nth += p->every;
+    printf("# %s: about %lu allocations\n", name, nth);
+    fflush(stdout);
     p->from = 1 + nth % p->every; /* others in the next */
 }
 
