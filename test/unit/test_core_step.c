@@ -70,3 +70,17 @@ TEST(step_knows_which_activity_has_ended) {
     CHECK_INT(core_pick(&f), 0);
     CHECK_INT(core_complete(&f), ERR_INVALID);
 }
+
+TEST(step_knows_events_that_fit) {
+    History__TimerFiredEventAttributes fired = HISTORY__TIMER_FIRED_EVENT_ATTRIBUTES__INIT;
+    History__HistoryEvent ev = HISTORY__HISTORY_EVENT__INIT;
+    ev.event_type = EVENT_TYPE_TIMER_FIRED;
+    CHECK(!event_fits(&ev));
+    ev.attributes_case = HISTORY__HISTORY_EVENT__ATTRIBUTES_TIMER_FIRED_EVENT_ATTRIBUTES;
+    ev.timer_fired_event_attributes = &fired;
+    CHECK(event_fits(&ev));
+    ev.event_type = EVENT_TYPE_TIMER_CANCELED;
+    CHECK(!event_fits(&ev));
+    ev.event_type = EVENT_TYPE_UNSPECIFIED;
+    CHECK(!event_fits(&ev));
+}
