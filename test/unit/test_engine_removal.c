@@ -344,3 +344,41 @@ TEST(a_deprecated_namespace_finishes_what_it_has) {
     CHECK_INT(((const Ws__DescribeNamespaceResponse *)a.response)->namespace_info->state,
               NAMESPACE_STATE_DEPRECATED);
 }
+
+static void list_in(struct rig *r, struct ask *a, const char *space) {
+    struct arena *m = ask_begin(r, a);
+    Ws__ListWorkflowExecutionsRequest *req =
+        MAKE(m, Ws__ListWorkflowExecutionsRequest, ws__list_workflow_executions_request__init);
+    req->namespace_ = make_text(m, space);
+    RIG_SEND(r, a, list_workflows, req);
+}
+
+static void list_queues_in(struct rig *r, struct ask *a, const char *space) {
+    struct arena *m = ask_begin(r, a);
+    Rondo__ListTaskQueuesRequest *req =
+        MAKE(m, Rondo__ListTaskQueuesRequest, rondo__list_task_queues_request__init);
+    req->namespace_ = make_text(m, space);
+    RIG_SEND(r, a, list_task_queues, req);
+}
+
+/* An empty namespace goes at once. Lists that wait for a commit, or for the store, do not go back to it. */
+TEST(lists_may_outlive_their_namespace) {
+    cleanup(ask_done) struct ask start = {0}, list = {0}, queues = {0}, del = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    make_space(&r, SPACE);
+    r.is_manual = true;
+    mem_store_set_auto(r.store, false);
+    rig_start(&r, &start, "wf");
+    rig_read(&r); /* nobody has this id: the run begins, and its commit is under way */
+    list_in(&r, &list, SPACE);
+    list_queues_in(&r, &queues, SPACE);
+    RIG_SEND(&r, &del, delete_namespace, ask_delete(&r, &del, SPACE));
+    rig_advance(&r, 50 * USEC_PER_MS);
+    rig_read(&r); /* it has no runs */
+    CHECK(!list.is_done && !queues.is_done && !del.is_done);
+    rig_settle(&r);
+    CHECK_OK(&start);
+    CHECK_OK(&del);
+    CHECK(list.is_done && queues.is_done);
+}
