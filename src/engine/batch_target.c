@@ -434,8 +434,9 @@ static int need_target(struct op *op, struct batch_target *t, struct space *spac
     return op_need_execution(op, space, &er->execution, NULL);
 }
 
-static int name_target(struct op *op, struct batch_target *t) {
+static int name_target(struct op *op, struct batch_target *t, const struct space *space) {
     const State__Execution *st = op->run->body->st;
+    t->namespace_name = arena_strdup(&t->arena, space->st->name); /* which it may lose on the way */
     common__workflow_execution__init(&t->execution);
     t->execution.workflow_id =
         arena_strdup(&t->arena, st->schedule ? st->schedule->schedule_id : st->workflow_id);
@@ -471,10 +472,8 @@ static void go_target(struct op *op) {
             return;
         }
         if (rc == 0)
-            rc = name_target(op, t);
+            rc = name_target(op, t, space);
     }
-    if (rc == 0)
-        t->namespace_name = space->st->name;
     if (rc == 0 && is_reset(t))
         rc = find_event(op, t, space);
     if (rc == ERR_WAIT)
