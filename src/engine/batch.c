@@ -144,7 +144,7 @@ static void go_walk(struct op *op);
 
 static void walk_later(struct op *op, int64_t us) {
     op_pin(op, NULL);
-    op_park(op, &op->e->retries, usec_add(op->e->now.mono.us, us), go_walk);
+    op_retry(op, us, go_walk);
 }
 
 static void target_settled(void *owner, enum batch_outcome outcome, const struct err *err) {
@@ -328,7 +328,7 @@ static bool walk_some(struct op *op, struct drive *d) {
             return true;
         }
         if (!change_next(d)) {
-            op_park(op, &op->e->retries, CLOCK_NEVER, go_walk);
+            op_retry(op, CLOCK_NEVER, go_walk);
             return true;
         }
         if (d->must_retry) {
@@ -409,8 +409,7 @@ void batch_begin(struct engine *e, struct run *job) {
     int rc = read_request(d);
     ensure(rc != ERR_NO_MEMORY);
     struct op *op = op_new(e, &d->call, NULL, go_begin);
-    if (!op)
-        return;
+    ensure(op); /* without it nobody would go on with the job */
     /* Not before this turn is over, and not before recovery is. */
-    op_park(op, &e->retries, usec_add(e->now.mono.us, 1), rc == 0 ? go_begin : give_up);
+    op_retry(op, 1, rc == 0 ? go_begin : give_up);
 }

@@ -96,7 +96,7 @@ static void go_page(struct op *op);
 
 static void walk_later(struct op *op, int64_t us) {
     op_pin(op, NULL);
-    op_park(op, &op->e->retries, usec_add(op->e->now.mono.us, us), go_page);
+    op_retry(op, us, go_page);
 }
 
 /* NULL: it is gone, or going with everything in it. */

@@ -311,3 +311,28 @@ TEST(its_namespace_may_go_at_any_moment) {
     for (int moves = 0; moves < 30; moves++)
         delete_space_after(moves);
 }
+
+/* Whatever keeps callers from waiting, the engine's own work goes on. */
+TEST(goes_on_while_no_more_calls_may_wait) {
+    static const struct plan p = {"signal", signals, false};
+    cleanup(ask_done) struct ask a = {0}, start = {0}, parked = {0}, refused = {0};
+    cleanup(rig_done) struct rig r;
+    char id[32];
+    rig_init(&r);
+    r.parked_max = 1;
+    rig_restart(&r);
+    for (int i = 0; i < TARGETS; i++)
+        rig_start(&r, &a, target_id(i, id, sizeof(id)));
+    rig_poll(&r, &parked, "idle");
+    CHECK(!parked.is_done);
+    rig_poll(&r, &refused, "idle");
+    CHECK_INT(refused.err.code, ERR_NO_MEMORY);
+    RIG_SEND(&r, &start, start_batch, ask_batch(&r, &start, &p));
+    CHECK_OK(&start);
+    for (int i = 0; i < 100 && !is_over(&r); i++)
+        rig_advance(&r, USEC_PER_SEC);
+    const Ws__DescribeBatchOperationResponse *job = describe(&r, &a);
+    REQUIRE(job);
+    CHECK_INT(job->state, BATCH_OPERATION_STATE_COMPLETED);
+    CHECK_INT(job->complete_operation_count, TARGETS);
+}
