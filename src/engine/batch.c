@@ -84,6 +84,10 @@ static int step_end(struct step *s, const void *arg unused_arg) {
     return batch_end(s, WORKFLOW_EXECUTION_STATUS_COMPLETED, "", "");
 }
 
+static int step_give_up(struct step *s, const void *arg unused_arg) {
+    return batch_end(s, WORKFLOW_EXECUTION_STATUS_FAILED, "the query is not valid any more", "");
+}
+
 /* In an arena of its own: a job has as many steps as targets. */
 static int job_step(struct drive *d, job_fn fn, const void *arg) {
     struct engine *e = d->e;
@@ -387,11 +391,11 @@ static int read_request(struct drive *d) {
 /* The query was valid when the job began; an attribute of it was removed since. */
 static void give_up(struct op *op) {
     struct drive *d = drive_of(op);
-    struct step s;
-    op_pin(op, d->job);
-    op_step_begin(op, &s);
-    int rc = op_step_end(
-        op, &s, batch_end(&s, WORKFLOW_EXECUTION_STATUS_FAILED, "the query is not valid any more", ""), true);
+    int rc = is_over(d) ? ERR_CLOSED : job_step(d, step_give_up, NULL);
+    if (rc == ERR_NO_MEMORY) {
+        op_retry(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS, give_up);
+        return;
+    }
     if (rc == 0)
         batch_over(d->job->space);
     walk_end(op);

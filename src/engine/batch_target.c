@@ -307,6 +307,8 @@ static int scan_page(struct batch_target *t, struct str bytes, const char *build
             *ret_found = ev->event_id;
     }
     arena_done(&scratch);
+    if (rc == 0 && arena_failed(&t->arena))
+        rc = ERR_NO_MEMORY; /* or it would seem to be the first run of its chain */
     return rc;
 }
 

@@ -147,11 +147,12 @@ static void go_letter(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     const State__Letter *l = rc == 0 ? letter_find(op->run->body->st, d->letter_id) : NULL;
-    if (!l) {
+    if (rc == ERR_NOT_FOUND || (rc == 0 && !l)) {
         letter_end(op);
         return;
     }
-    rc = read_sender(op, l);
+    if (rc == 0)
+        rc = read_sender(op, l);
     if (rc == ERR_WAIT)
         return;
     if (rc < 0) {

@@ -271,7 +271,6 @@ void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, 
     void *copy = arena_dup(&er->arena, req, req_size);
     ensure(copy);
     struct op *op = op_new(e, &er->call, copy, go);
-    if (!op)
-        return;
+    ensure(op); /* it would be forgotten; recovery is the way back */
     go(op);
 }
