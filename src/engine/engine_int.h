@@ -55,6 +55,7 @@ struct deployment {
     struct space *space;
     State__Deployment *st;
     uint64_t group_seq; /* the group that holds its last change */
+    uint64_t pin_count; /* how often a run was bound to a version of it; since the start */
 };
 
 /* Packed events [first_id, next_id) that are still in memory; always holds all that is not durable. */
