@@ -50,6 +50,21 @@ const State__ScheduleRequest *schedule_request_find(const State__Execution *st, 
     return NULL;
 }
 
+bool schedule_is_deciding(const State__Execution *st, const State__ScheduleRequest *request) {
+    const State__Start *start = request->start_id ? start_find(st->schedule, request->start_id) : NULL;
+    return start && (start->phase == PHASE_STARTING || (start->phase == PHASE_PENDING && !start->attempt));
+}
+
+/* The oldest, but for those whose callers still wait to hear what becomes of them, and the newest. */
+static void forget_request(const State__Execution *st) {
+    State__Schedule *sch = st->schedule;
+    size_t i = 0, newest = sch->n_requests - 1;
+    while (i < newest && schedule_is_deciding(st, sch->requests[i]))
+        i++;
+    if (i < newest)
+        pb_remove_message(&sch->n_requests, sch->requests, i);
+}
+
 static void remember_request(struct step *s, const char *request_id, const State__Start *trigger) {
     State__Schedule *sch = s->st->schedule;
     if (strempty(request_id))
@@ -62,12 +77,7 @@ static void remember_request(struct step *s, const char *request_id, const State
     r->ledger_id = trigger ? trigger->ledger_id : 0;
     pb_append_message(&sch->n_requests, &sch->requests, r, &s->failed);
     if (sch->n_requests > LIMIT_SCHEDULE_REQUESTS)
-        pb_remove_message(&sch->n_requests, sch->requests, 0);
-}
-
-bool schedule_is_deciding(const State__Execution *st, const State__ScheduleRequest *request) {
-    const State__Start *start = request->start_id ? start_find(st->schedule, request->start_id) : NULL;
-    return start && (start->phase == PHASE_STARTING || (start->phase == PHASE_PENDING && !start->attempt));
+        forget_request(s->st);
 }
 
 /* what people do to it */

@@ -84,6 +84,10 @@ static int step_end(struct step *s, const void *arg unused_arg) {
     return batch_end(s, WORKFLOW_EXECUTION_STATUS_COMPLETED, "", "");
 }
 
+static int step_give_up(struct step *s, const void *arg unused_arg) {
+    return batch_end(s, WORKFLOW_EXECUTION_STATUS_FAILED, "the query is not valid any more", "");
+}
+
 /* In an arena of its own: a job has as many steps as targets. */
 static int job_step(struct drive *d, job_fn fn, const void *arg) {
     struct engine *e = d->e;
@@ -144,7 +148,7 @@ static void go_walk(struct op *op);
 
 static void walk_later(struct op *op, int64_t us) {
     op_pin(op, NULL);
-    op_park(op, &op->e->retries, usec_add(op->e->now.mono.us, us), go_walk);
+    op_retry(op, us, go_walk);
 }
 
 static void target_settled(void *owner, enum batch_outcome outcome, const struct err *err) {
@@ -328,7 +332,7 @@ static bool walk_some(struct op *op, struct drive *d) {
             return true;
         }
         if (!change_next(d)) {
-            op_park(op, &op->e->retries, CLOCK_NEVER, go_walk);
+            op_retry(op, CLOCK_NEVER, go_walk);
             return true;
         }
         if (d->must_retry) {
@@ -387,11 +391,11 @@ static int read_request(struct drive *d) {
 /* The query was valid when the job began; an attribute of it was removed since. */
 static void give_up(struct op *op) {
     struct drive *d = drive_of(op);
-    struct step s;
-    op_pin(op, d->job);
-    op_step_begin(op, &s);
-    int rc = op_step_end(
-        op, &s, batch_end(&s, WORKFLOW_EXECUTION_STATUS_FAILED, "the query is not valid any more", ""), true);
+    int rc = is_over(d) ? ERR_CLOSED : job_step(d, step_give_up, NULL);
+    if (rc == ERR_NO_MEMORY) {
+        op_retry(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS, give_up);
+        return;
+    }
     if (rc == 0)
         batch_over(d->job->space);
     walk_end(op);
@@ -409,8 +413,7 @@ void batch_begin(struct engine *e, struct run *job) {
     int rc = read_request(d);
     ensure(rc != ERR_NO_MEMORY);
     struct op *op = op_new(e, &d->call, NULL, go_begin);
-    if (!op)
-        return;
+    ensure(op); /* without it nobody would go on with the job */
     /* Not before this turn is over, and not before recovery is. */
-    op_park(op, &e->retries, usec_add(e->now.mono.us, 1), rc == 0 ? go_begin : give_up);
+    op_retry(op, 1, rc == 0 ? go_begin : give_up);
 }

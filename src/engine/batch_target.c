@@ -307,6 +307,8 @@ static int scan_page(struct batch_target *t, struct str bytes, const char *build
             *ret_found = ev->event_id;
     }
     arena_done(&scratch);
+    if (rc == 0 && arena_failed(&t->arena))
+        rc = ERR_NO_MEMORY; /* or it would seem to be the first run of its chain */
     return rc;
 }
 
@@ -434,8 +436,9 @@ static int need_target(struct op *op, struct batch_target *t, struct space *spac
     return op_need_execution(op, space, &er->execution, NULL);
 }
 
-static int name_target(struct op *op, struct batch_target *t) {
+static int name_target(struct op *op, struct batch_target *t, const struct space *space) {
     const State__Execution *st = op->run->body->st;
+    t->namespace_name = arena_strdup(&t->arena, space->st->name); /* which it may lose on the way */
     common__workflow_execution__init(&t->execution);
     t->execution.workflow_id =
         arena_strdup(&t->arena, st->schedule ? st->schedule->schedule_id : st->workflow_id);
@@ -471,10 +474,8 @@ static void go_target(struct op *op) {
             return;
         }
         if (rc == 0)
-            rc = name_target(op, t);
+            rc = name_target(op, t, space);
     }
-    if (rc == 0)
-        t->namespace_name = space->st->name;
     if (rc == 0 && is_reset(t))
         rc = find_event(op, t, space);
     if (rc == ERR_WAIT)

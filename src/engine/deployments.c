@@ -221,9 +221,12 @@ int op_register_worker(struct op *op, struct space *space, struct version v, con
 }
 
 void deployment_pinned(struct op *op, struct space *space, struct version v) {
+    struct deployment *d = version_is_none(v) ? NULL : deployment_find(op->e, space, v.deployment);
     struct deployment_edit ed;
-    if (version_is_none(v) || !deployment_find(op->e, space, v.deployment) ||
-        deployment_edit_begin(op, space, v.deployment, false, &ed) < 0)
+    if (!d)
+        return;
+    d->pin_count++;
+    if (deployment_edit_begin(op, space, v.deployment, false, &ed) < 0)
         return;
     if (!deployment_reactivate(&ed.step, v.build_id))
         deployment_edit_drop(&ed);

@@ -1,7 +1,8 @@
 /* Versions that get no new work: when the last open run that is pinned to one has closed, it is drained.
  *
- * Lists are never behind, so the answer to "how many?" is the truth; only runs whose first task is on its
- * way to a worker of the version are not in it yet, and for them the first look waits a while. */
+ * What was changed before is on disk when the store is asked "how many?", and the answer counts only if no
+ * run was bound to the version meanwhile. Runs whose first task is on its way to a worker of the version are
+ * not in it yet; for them the first look waits a while. */
 #include "core/versioning.h"
 #include "engine/question.h"
 
@@ -9,6 +10,7 @@
 struct drainage_key {
     struct uuid namespace_id;
     int64_t since_us;
+    uint64_t pin_count; /* of its deployment, when the question was asked */
     char deployment[VERSION_PART_BYTES + 1];
     char build_id[VERSION_PART_BYTES + 1];
 };
@@ -71,8 +73,8 @@ static void settle(struct op *op, const struct drainage_key *k, bool has_runs) {
     struct deployment *d = space ? deployment_find(op->e, space, k->deployment) : NULL;
     const State__DeploymentVersion *v = d ? deployment_version(d->st, k->build_id) : NULL;
     struct deployment_edit ed;
-    if (!v || v->drainage_changed_us != k->since_us)
-        return; /* it was given work meanwhile: it drains anew */
+    if (!v || v->drainage_changed_us != k->since_us || d->pin_count != k->pin_count)
+        return; /* it was given work meanwhile: it drains anew, or is looked at again */
     if (has_runs) { /* when it was looked at last is not worth a commit */
         struct deployment_step s = {.st = d->st, .now = op->e->now.wall};
         deployment_drained(&s, k->build_id, true);
@@ -83,7 +85,7 @@ static void settle(struct op *op, const struct drainage_key *k, bool has_runs) {
     }
 }
 
-static void go_check(struct op *op) {
+static void go_ask(struct op *op) {
     const struct drainage_key *k = op->req;
     struct drainage_answer *answer = op->extra;
     if (!answer)
@@ -96,8 +98,14 @@ static void go_check(struct op *op) {
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
+static void go_check(struct op *op) {
+    op->wait_seq = group_last_change(op->e);
+    op_continue_durable(op, go_ask);
+}
+
 static void check_version(struct engine *e, const struct deployment *d, const State__DeploymentVersion *v) {
-    struct drainage_key k = {.namespace_id = d->space->id, .since_us = v->drainage_changed_us};
+    struct drainage_key k = {
+        .namespace_id = d->space->id, .since_us = v->drainage_changed_us, .pin_count = d->pin_count};
     if (strlen(d->st->name) >= sizeof(k.deployment) || strlen(v->build_id) >= sizeof(k.build_id))
         return;
     memcpy(k.deployment, d->st->name, strlen(d->st->name));

@@ -103,6 +103,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->cfg = *cfg;
     e->limits = cfg->limits;
     e->queue_tasks_max = cfg->queue_tasks_max ? cfg->queue_tasks_max : ENGINE_QUEUE_TASKS;
+    e->parked_max = cfg->parked_max ? cfg->parked_max : ENGINE_PARKED;
     e->long_poll_us = cfg->long_poll_us ? cfg->long_poll_us : ENGINE_LONG_POLL_MS * USEC_PER_MS;
     e->store = cfg->store;
     e->log = cfg->log;
@@ -125,7 +126,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     map_init(&e->workers, ENGINE_WORKERS, rng_u64(&e->rng));
     list_init(&e->heard);
     heap_init(&e->due, ENGINE_RUNS);
-    heap_init(&e->deadlines, ENGINE_PARKED);
+    heap_init(&e->deadlines, ENGINE_PARKED + ENGINE_RUNS); /* the engine's own work is about its runs */
     heap_init(&e->passes, ENGINE_QUEUES);
     buf_init(&e->image, ENGINE_IMAGE_BYTES);
     arena_init(&e->scratch, SIZE_MAX);

@@ -35,6 +35,7 @@ struct engine_config {
     uint64_t seed; /* for ids; from the operating system, or from the simulator */
     size_t resident_runs_max; /* runs kept in memory beyond those in use */
     size_t queue_tasks_max; /* tasks of one priority of a queue kept in memory; 0: the default */
+    size_t parked_max; /* calls that may wait at a time; 0: the default */
     const char *const *namespaces; /* made at start when missing; NULL-terminated */
     int64_t retention_us; /* of namespaces made at start */
     const char *const

@@ -55,6 +55,7 @@ struct deployment {
     struct space *space;
     State__Deployment *st;
     uint64_t group_seq; /* the group that holds its last change */
+    uint64_t pin_count; /* how often a run was bound to a version of it; since the start */
 };
 
 /* Packed events [first_id, next_id) that are still in memory; always holds all that is not durable. */
@@ -261,6 +262,7 @@ struct engine {
     struct list backlogs; /* of queues */
     struct list hungry; /* struct backlog: those that go on after the next commit */
     size_t queue_tasks_max; /* of each priority of a queue, in memory */
+    size_t parked_max; /* calls that may wait at a time */
     int64_t last_backlog;
     uint64_t backlog_seq; /* the group that removed what an earlier life left; 0: none yet */
 
@@ -320,6 +322,11 @@ void op_fail_durable(struct op *op); /* the same for op->err */
 void op_continue_durable(struct op *op, void (*go)(struct op *op));
 void op_park(struct op *op, struct list *where, int64_t until_us, void (*expire)(struct op *op));
 void op_unpark(struct op *op);
+/* Its deadline alone; ERR_NO_MEMORY, in op->err too, when no more calls may wait. */
+int op_wait_until(struct op *op, int64_t until_us) must_check;
+/* Goes on with `again` after this time. It is for work of the engine's own, which nobody would ask for again:
+ * there is always room for it, and without memory for it the process ends. */
+void op_retry(struct op *op, int64_t us, void (*again)(struct op *op));
 /* min(the caller's deadline - margin, now + most), by the monotonic clock */
 int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us);
 void op_finish(struct op *op); /* unlinks it from everything; the call is ended by the caller of this */

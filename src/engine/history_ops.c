@@ -301,12 +301,14 @@ static void go_history_reverse(struct op *op) {
         rc = op_need_execution(op, space, req->execution, NULL);
     if (rc == ERR_WAIT)
         return;
-    if (rc == 0 && !op->page_next && !req->next_page_token.len)
+    /* Once: what comes while the page is read is not on it. */
+    bool is_first = rc == 0 && !op->page_next && !req->next_page_token.len;
+    if (is_first)
         rc = write_owed_start(op);
     struct reader *rd = op->extra;
     if (rc == 0)
         rd->is_reverse = true;
-    if (rc == 0 && !req->next_page_token.len)
+    if (rc == 0 && is_first)
         rd->next = op->run->body->st->next_event_id - 1;
     if (rc == 0)
         rc = reverse_page(op, rd);

@@ -57,11 +57,10 @@ static void letter_again(struct op *op) {
 
 /* No memory, or a full group: the letter is still in the outbox. */
 static void letter_retry_later(struct op *op) {
-    int64_t until = usec_add(op->e->now.mono.us, ENGINE_LETTER_RETRY_MS * USEC_PER_MS);
     op->e->counters.letters_retried++;
     op_pin(op, NULL);
     op_hold(op, NULL);
-    op_park(op, &op->e->retries, until, letter_again);
+    op_retry(op, ENGINE_LETTER_RETRY_MS * USEC_PER_MS, letter_again);
 }
 
 /* The sender's side, first part */
@@ -148,11 +147,12 @@ static void go_letter(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     const State__Letter *l = rc == 0 ? letter_find(op->run->body->st, d->letter_id) : NULL;
-    if (!l) {
+    if (rc == ERR_NOT_FOUND || (rc == 0 && !l)) {
         letter_end(op);
         return;
     }
-    rc = read_sender(op, l);
+    if (rc == 0)
+        rc = read_sender(op, l);
     if (rc == ERR_WAIT)
         return;
     if (rc < 0) {

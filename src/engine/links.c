@@ -10,7 +10,7 @@ static Common__Link__WorkflowEvent *new_event_link(struct op *op, Common__Link *
         return NULL;
     common__link__init(link);
     common__link__workflow_event__init(ev);
-    ev->namespace_ = op->run->space->st->name;
+    ev->namespace_ = arena_strdup(a, op->run->space->st->name);
     ev->workflow_id = arena_strdup(a, st->workflow_id);
     ev->run_id = arena_strdup(a, st->run_id);
     link->variant_case = COMMON__LINK__VARIANT_WORKFLOW_EVENT;
@@ -58,7 +58,7 @@ Common__Link *workflow_link(struct op *op, const char *reason) {
         return NULL;
     common__link__init(link);
     common__link__workflow__init(wf);
-    wf->namespace_ = op->run->space->st->name;
+    wf->namespace_ = arena_strdup(a, op->run->space->st->name);
     wf->workflow_id = arena_strdup(a, st->workflow_id);
     wf->run_id = arena_strdup(a, st->run_id);
     wf->reason = (char *)(uintptr_t)reason;

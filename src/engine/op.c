@@ -164,12 +164,24 @@ void op_park(struct op *op, struct list *where, int64_t until_us, void (*expire)
     op_unpark(op);
     op->expire = expire;
     list_append(where, &op->link);
-    if (heap_add(&op->e->deadlines, &op->deadline, until_us) < 0) {
-        (void)op_out_of_memory(op);
+    if (op_wait_until(op, until_us) < 0) {
         if (op->drop)
             op->drop(op);
         op_fail(op);
     }
+}
+
+int op_wait_until(struct op *op, int64_t until_us) {
+    struct heap *h = &op->e->deadlines;
+    bool has_room = h->count < op->e->parked_max;
+    return has_room && heap_add(h, &op->deadline, until_us) == 0 ? 0 : op_out_of_memory(op);
+}
+
+void op_retry(struct op *op, int64_t us, void (*again)(struct op *op)) {
+    op_unpark(op);
+    op->expire = again;
+    list_append(&op->e->retries, &op->link);
+    ensure(heap_add(&op->e->deadlines, &op->deadline, usec_add(op->e->now.mono.us, us)) == 0);
 }
 
 void op_unpark(struct op *op) {
@@ -259,7 +271,6 @@ void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, 
     void *copy = arena_dup(&er->arena, req, req_size);
     ensure(copy);
     struct op *op = op_new(e, &er->call, copy, go);
-    if (!op)
-        return;
+    ensure(op); /* it would be forgotten; recovery is the way back */
     go(op);
 }

@@ -94,7 +94,7 @@ static void query_end(struct query *q, E__QueryResultType type, Common__Payloads
 static int query_wait(struct query *q, int64_t until) {
     struct op *op = q->op;
     heap_remove(&op->e->deadlines, &op->deadline);
-    return heap_add(&op->e->deadlines, &op->deadline, until) < 0 ? op_out_of_memory(op) : 0;
+    return op_wait_until(op, until);
 }
 
 static void query_queue(struct engine *e, struct query *q, bool use_sticky);

@@ -57,6 +57,7 @@ static void go_messages(struct op *op) {
     int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
     if (rc == ERR_WAIT)
         return;
+    ensure(rc != ERR_NO_MEMORY); /* what is passed by here is done after the next start only */
     if (rc == 0)
         offer_messages(e, op->run);
     op_reply(op, NULL, (struct str){NULL, 0});
@@ -123,6 +124,7 @@ static void go_offer(struct op *op) {
     int rc = space ? op_need_run(op, space, key->run_id) : ERR_NOT_FOUND;
     if (rc == ERR_WAIT)
         return;
+    ensure(rc != ERR_NO_MEMORY); /* as above */
     if (rc == 0) {
         offer_tasks(e, op->run);
         write_buffered(op);

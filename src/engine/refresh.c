@@ -79,14 +79,17 @@ static bool names_calendar(const State__Execution *st, const char *name) {
     return false;
 }
 
+/* In an arena of its own: there are as many steps as schedules, and a long calendar takes room in each. */
 static int refresh_one(struct op *op, const struct walk *w, struct space *space, struct uuid run_id) {
+    struct arena arena cleanup(arena_done);
     struct step s;
+    arena_init(&arena, ENGINE_ERRAND_BYTES);
     int rc = op_need_run(op, space, run_id);
     if (rc == ERR_NOT_FOUND)
         return 0; /* removed meanwhile */
     if (rc < 0 || !run_is_open(op->run->body->st) || !names_calendar(op->run->body->st, w->name))
         return rc;
-    op_step_begin(op, &s);
+    run_step_begin(op->e, op->run, &arena, &op->err, &s);
     return op_step_end(op, &s, schedule_refresh(&s), true);
 }
 
@@ -96,7 +99,7 @@ static void go_page(struct op *op);
 
 static void walk_later(struct op *op, int64_t us) {
     op_pin(op, NULL);
-    op_park(op, &op->e->retries, usec_add(op->e->now.mono.us, us), go_page);
+    op_retry(op, us, go_page);
 }
 
 /* NULL: it is gone, or going with everything in it. */

@@ -174,7 +174,7 @@ static void fill_activity(struct op *op, Ws__PollActivityTaskQueueResponse *r, c
     struct arena *a = op->call->arena;
     const State__Execution *st = op->run->body->st;
     r->task_token = token_for_activity(a, st, act);
-    r->workflow_namespace = op->run->space->st->name;
+    r->workflow_namespace = arena_strdup(a, op->run->space->st->name);
     r->activity_type = ev->activity_type;
     r->activity_id = ev->activity_id;
     r->header = ev->header;

@@ -52,8 +52,7 @@ static void go_remove(struct op *op);
 
 static void remove_later(struct op *op) {
     op->go = go_remove;
-    op_park(op, &op->e->retries, usec_add(op->e->now.mono.us, ENGINE_LETTER_RETRY_MS * USEC_PER_MS),
-            go_remove);
+    op_retry(op, ENGINE_LETTER_RETRY_MS * USEC_PER_MS, go_remove);
 }
 
 static void go_remove(struct op *op) {

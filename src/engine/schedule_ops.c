@@ -274,29 +274,43 @@ static void reply_triggered(struct op *op, const ProtobufCBinaryData *entry) {
     op_reply_durable(op, &r->base, (struct str){NULL, 0});
 }
 
-static void go_triggered(struct op *op);
+/* What the schedule says about it is kept: so many others may come that the schedule forgets the request. */
+static int note_triggered(struct op *op) {
+    const State__ScheduleRequest *known = schedule_request_find(op->run->body->st, op->request_id);
+    struct arena *a = op->call->arena;
+    if (!known)
+        return 0;
+    ProtobufCBinaryData *copy = arena_new(a, ProtobufCBinaryData);
+    if (!copy)
+        return op_out_of_memory(op);
+    copy->len = known->ledger_entry.len;
+    copy->data = arena_dup(a, known->ledger_entry.data, copy->len);
+    op->extra = copy;
+    return copy->data || !copy->len ? 0 : op_out_of_memory(op);
+}
 
 /* The caller's time is up: what is known so far is the answer. */
 static void trigger_expired(struct op *op) {
-    const State__ScheduleRequest *known = schedule_request_find(op->run->body->st, op->request_id);
-    if (known)
-        reply_triggered(op, &known->ledger_entry);
+    if (note_triggered(op) < 0)
+        op_fail_durable(op);
     else
-        op_fail(op);
+        reply_triggered(op, op->extra);
 }
 
 static void go_triggered(struct op *op) {
     const State__Execution *st = op->run->body->st;
     const State__ScheduleRequest *known = schedule_request_find(st, op->request_id);
-    if (!known || !run_is_open(st)) {
+    if (!run_is_open(st)) {
         err_set(&op->err, ERR_NOT_FOUND, "the schedule was deleted before the action could start");
         op_fail_durable(op);
-    } else if (schedule_is_deciding(st, known)) {
+    } else if (note_triggered(op) < 0) {
+        op_fail_durable(op);
+    } else if (known && schedule_is_deciding(st, known)) {
         op->go = go_triggered;
         op_park(op, &op->run->body->readers,
                 op_deadline(op, op->e->long_poll_us, ENGINE_WAIT_MARGIN_MS * USEC_PER_MS), trigger_expired);
     } else {
-        reply_triggered(op, &known->ledger_entry);
+        reply_triggered(op, op->extra);
     }
 }
 
@@ -319,6 +333,8 @@ static void go_trigger(struct op *op) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, schedule_trigger(&s, &with_id), true);
     }
+    if (rc == 0)
+        rc = note_triggered(op); /* it has happened; asking again with the same request id tells so */
     if (rc < 0)
         op_fail_durable(op);
     else

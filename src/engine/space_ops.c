@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "core/attributes.h"
 #include "core/validate.h"
+#include "engine/copy.h"
 #include "engine/engine_int.h"
 #include "wire/encode.h"
 
@@ -257,17 +258,17 @@ static void apply_update(State__Namespace *st, const Ws__UpdateNamespaceRequest 
         set_data(st, info->data[i]->key, info->data[i]->value, failed);
 }
 
-/* NULL when memory is short. */
+/* It may change again before this is sent: a copy. NULL when memory is short. */
 static const ProtobufCMessage *describe_update(struct op *op, struct space *s) {
     Ws__DescribeNamespaceResponse *d = describe(op, s);
     Ws__UpdateNamespaceResponse *resp = arena_new(op->call->arena, Ws__UpdateNamespaceResponse);
     if (!d || !resp)
         return NULL;
     ws__update_namespace_response__init(resp);
-    resp->namespace_info = d->namespace_info;
+    resp->namespace_info = message_copy(op->call->arena, &d->namespace_info->base);
     resp->config = d->config;
     resp->replication_config = d->replication_config;
-    return &resp->base;
+    return resp->namespace_info ? &resp->base : NULL;
 }
 
 static void go_update(struct op *op) {

@@ -29,6 +29,22 @@ static bool is_due(const struct op *op) {
     return run_due_us(op->run->body->st) <= op->e->now.wall.us;
 }
 
+static void tick_again(struct op *op) {
+    struct run_key key = *(const struct run_key *)op->req;
+    struct engine *e = op->e;
+    op_reply(op, NULL, (struct str){NULL, 0});
+    errand_start(e, go_tick, &key, sizeof(key)); /* with memory of its own: the old one may be used up */
+}
+
+/* Nobody else knows that it is due: not the heap, from which it was taken, unless it was loaded since. */
+static void try_later(struct op *op) {
+    log_emit(op->e->log, LOG_due_failed, log_str("error", op->err.text));
+    if (op->run)
+        heap_remove(&op->e->due, &op->run->due); /* not again in this very turn */
+    op_pin(op, NULL);
+    op_retry(op, ENGINE_TICK_RETRY_MS * USEC_PER_MS, tick_again);
+}
+
 static void go_tick(struct op *op) {
     const struct run_key *key = op->req;
     struct space *space = space_by_id(op->e, key->namespace_id);
@@ -44,12 +60,10 @@ static void go_tick(struct op *op) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, run_tick(&s), true);
     }
-    if (rc < 0 && op->run) {
-        log_emit(op->e->log, LOG_due_failed, log_str("error", op->err.text));
-        if (heap_has(&op->run->due)) /* not again in this very turn */
-            heap_move(&op->e->due, &op->run->due, op->e->now.wall.us + ENGINE_TICK_RETRY_MS * USEC_PER_MS);
-    }
-    op_reply(op, NULL, (struct str){NULL, 0});
+    if (rc < 0 && rc != ERR_NOT_FOUND)
+        try_later(op);
+    else
+        op_reply(op, NULL, (struct str){NULL, 0});
 }
 
 /* False: there is no memory; it stays where it is. */

@@ -203,10 +203,16 @@ static void look_at_admitted(struct op *op, const struct update *u) {
     }
 }
 
+/* Whoever names the run, and not its chain, means no other. */
+static bool is_run_named(const struct update_wait *w) {
+    return !strempty(w->execution->run_id) && strempty(w->first_run_id);
+}
+
 /* Not accepted, and its run is closed. */
 static void look_elsewhere(struct op *op) {
     const State__Execution *st = op->run->body->st;
-    if (!strempty(st->new_run_id) || !strempty(st->reset_run_id)) {
+    bool goes_on = !strempty(st->new_run_id) || !strempty(st->reset_run_id);
+    if (goes_on && !is_run_named(op->extra)) {
         update_go(op);
         return;
     }

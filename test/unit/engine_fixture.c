@@ -37,6 +37,7 @@ static void boot(struct rig *r) {
                                 .seed = ++r->seed,
                                 .resident_runs_max = r->resident_runs_max,
                                 .queue_tasks_max = r->queue_tasks_max,
+                                .parked_max = r->parked_max,
                                 .limits = r->limits,
                                 .namespaces = namespaces,
                                 .retention_us = 86400 * USEC_PER_SEC,

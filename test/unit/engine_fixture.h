@@ -42,6 +42,7 @@ struct rig {
     uint64_t seed;
     size_t resident_runs_max;
     size_t queue_tasks_max; /* of one priority, in memory; 0: as usual */
+    size_t parked_max; /* calls that may wait; 0: as usual */
     struct core_limits limits;
     void (*wait)(
         void *ctx); /* for a store of the test's own: sleeps until it has something to say, and hears it */

@@ -270,3 +270,69 @@ TEST(a_run_that_closes_before_its_turn_is_reset_once) {
     CHECK_INT(job->complete_operation_count, 1); /* the first target-a */
     CHECK_INT(job->failure_operation_count, 1); /* target-b has no task to go back to */
 }
+
+/* One thing that the store or the clock can do. */
+static void next_move(struct rig *r) {
+    if (mem_store_pending_reads(r->store))
+        rig_read(r);
+    else if (mem_store_pending_commits(r->store))
+        rig_commit(r);
+    else
+        rig_advance(r, USEC_PER_MS);
+}
+
+/* A job resets a run, all of which must be read; after some moves its namespace is deleted. */
+static void delete_space_after(int moves) {
+    static const struct plan p = {"reset", resets, true};
+    cleanup(ask_done) struct ask a = {0}, task = {0}, start = {0}, del = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "target-0");
+    rig_poll(&r, &task, "queue");
+    rig_complete(&r, &a, &task);
+    r.is_manual = true;
+    rig_restart(&r);
+    rig_settle(&r);
+    RIG_SEND(&r, &start, start_batch, ask_batch(&r, &start, &p));
+    for (int i = 0; i < moves; i++)
+        next_move(&r);
+    struct arena *m = ask_begin(&r, &del);
+    Ops__DeleteNamespaceRequest *req =
+        MAKE(m, Ops__DeleteNamespaceRequest, ops__delete_namespace_request__init);
+    req->namespace_ = make_text(m, "default");
+    RIG_SEND(&r, &del, delete_namespace, req);
+    for (int i = 0; i < 50; i++)
+        next_move(&r);
+    CHECK_OK(&del);
+    CHECK(start.is_done);
+}
+
+TEST(its_namespace_may_go_at_any_moment) {
+    for (int moves = 0; moves < 30; moves++)
+        delete_space_after(moves);
+}
+
+/* Whatever keeps callers from waiting, the engine's own work goes on. */
+TEST(goes_on_while_no_more_calls_may_wait) {
+    static const struct plan p = {"signal", signals, false};
+    cleanup(ask_done) struct ask a = {0}, start = {0}, parked = {0}, refused = {0};
+    cleanup(rig_done) struct rig r;
+    char id[32];
+    rig_init(&r);
+    r.parked_max = 1;
+    rig_restart(&r);
+    for (int i = 0; i < TARGETS; i++)
+        rig_start(&r, &a, target_id(i, id, sizeof(id)));
+    rig_poll(&r, &parked, "idle");
+    CHECK(!parked.is_done);
+    rig_poll(&r, &refused, "idle");
+    CHECK_INT(refused.err.code, ERR_NO_MEMORY);
+    RIG_SEND(&r, &start, start_batch, ask_batch(&r, &start, &p));
+    CHECK_OK(&start);
+    for (int i = 0; i < 100 && !is_over(&r); i++)
+        rig_advance(&r, USEC_PER_SEC);
+    const Ws__DescribeBatchOperationResponse *job = describe(&r, &a);
+    REQUIRE(job);
+    CHECK_INT(job->state, BATCH_OPERATION_STATE_COMPLETED);
+    CHECK_INT(job->complete_operation_count, TARGETS);
+}

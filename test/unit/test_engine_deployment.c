@@ -276,18 +276,58 @@ TEST(deployment_version_drains_when_its_runs_are_gone) {
     CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_DRAINED);
 }
 
+static void start_pinned(struct rig *r, struct ask *a) {
+    Ws__StartWorkflowExecutionRequest *req = ask_start(r, a, "wf");
+    struct arena *arena = ask_arena(a);
+    req->versioning_override = MAKE(arena, Workflow__VersioningOverride, workflow__versioning_override__init);
+    req->versioning_override->behavior = VERSIONING_BEHAVIOR_PINNED;
+    req->versioning_override->pinned_version = make_text(arena, "web.1");
+    RIG_SEND(r, a, start_workflow, req);
+}
+
+/* A run is pinned to a version that drains, and is not on disk yet when the store says that none is. */
+static void pin_while_it_is_looked_at(bool is_asked_before) {
+    cleanup(ask_done) struct ask a = {0}, start = {0}, one = {0}, two = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll(&r, &two, "2");
+    set_current(&r, &a, "1");
+    set_current(&r, &a, "2");
+    r.is_manual = true;
+    mem_store_set_auto(r.store, false);
+    if (is_asked_before)
+        rig_advance(&r, 11 * SEC); /* the store is asked for runs that are pinned to it */
+    start_pinned(&r, &start);
+    mem_store_answer(r.store, mem_store_pending_reads(r.store) - 1,
+                     0); /* nobody has this id: the run begins */
+    rig_turn(&r);
+    if (!is_asked_before)
+        rig_advance(&r, 11 * SEC);
+    REQUIRE(!start.is_done && mem_store_pending_commits(r.store) == 1);
+    while (mem_store_pending_reads(r.store))
+        rig_read(&r);
+    rig_settle(&r);
+    CHECK_OK(&start);
+    r.is_manual = false;
+    mem_store_set_auto(r.store, true);
+    CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_DRAINING);
+    rig_terminate(&r, &a, "wf");
+    rig_advance(&r, 11 * SEC);
+    CHECK_INT(status(&r, "1"), WORKER_DEPLOYMENT_VERSION_STATUS_DRAINED);
+}
+
+TEST(deployment_version_drains_for_runs_that_are_on_their_way_to_disk) {
+    pin_while_it_is_looked_at(false);
+    pin_while_it_is_looked_at(true);
+}
+
 TEST(deployment_override_needs_a_version_that_serves_the_queue) {
     cleanup(ask_done) struct ask a = {0}, one = {0};
     cleanup(rig_done) struct rig r;
     rig_init(&r);
     for (int known = 0; known < 2; known++) {
-        Ws__StartWorkflowExecutionRequest *req = ask_start(&r, &a, "wf");
-        struct arena *arena = ask_arena(&a);
-        req->versioning_override =
-            MAKE(arena, Workflow__VersioningOverride, workflow__versioning_override__init);
-        req->versioning_override->behavior = VERSIONING_BEHAVIOR_PINNED;
-        req->versioning_override->pinned_version = make_text(arena, "web.1");
-        RIG_SEND(&r, &a, start_workflow, req);
+        start_pinned(&r, &a);
         if (known) {
             CHECK_OK(&a);
         } else {

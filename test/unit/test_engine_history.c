@@ -1,4 +1,5 @@
 /* Reading histories: pages, long polls, the closing event, backwards, and what comes from the store. */
+#include "engine/limits.h"
 #include "engine_fixture.h"
 
 #define SEC USEC_PER_SEC
@@ -422,6 +423,36 @@ TEST(history_is_whole_when_most_of_it_is_on_disk_only) {
     rig_signal(&r, &a, "wf", ""); /* one event in memory, the rest on disk */
     CHECK_INT(count_pages(&r, &a, false, last + 1), last + 1);
     CHECK_INT(count_pages(&r, &a, true, last + 1), last + 1);
+}
+
+/* While the first page is read, an event comes that is too large to be kept in memory. */
+TEST(history_backwards_of_a_run_that_grows) {
+    cleanup(ask_done) struct ask a = {0}, page = {0}, rest = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    r.is_manual = true;
+    rig_restart(&r);
+    rig_settle(&r);
+    read_reverse(&r, &page, 0, NULL);
+    rig_read(&r); /* which run */
+    REQUIRE(!page.is_done && mem_store_pending_reads(r.store) == 1); /* its events */
+    struct arena *m = ask_begin(&r, &a);
+    Ws__SignalWorkflowExecutionRequest *req =
+        MAKE(m, Ws__SignalWorkflowExecutionRequest, ws__signal_workflow_execution_request__init);
+    req->namespace_ = make_text(m, "default");
+    req->workflow_execution = make_execution(m, "wf", "");
+    req->signal_name = make_text(m, "signal");
+    req->input = make_payloads(m, make_long_text(m, 2 * ENGINE_TAPE_BYTES));
+    RIG_SEND(&r, &a, signal_workflow, req);
+    rig_commit(&r);
+    CHECK_OK(&a);
+    rig_settle(&r);
+    CHECK_STR(ask_events(&page), "TASK_SCHEDULED@2 RUN_STARTED@1"); /* as when it was asked for */
+    CHECK_INT(page_token(&page).len, 0);
+    read_reverse(&r, &rest, 0, NULL);
+    rig_settle(&r);
+    CHECK_STR(ask_events(&rest), "RUN_SIGNALED@3 TASK_SCHEDULED@2 RUN_STARTED@1");
 }
 
 TEST(history_of_a_task_is_whole_when_it_comes_from_disk) {

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "engine/limits.h"
+
 static Rondo__PutHolidayCalendarRequest *ask_put(struct rig *r, struct ask *a, const char *name,
                                                  const char *date) {
     struct arena *arena = ask_begin(r, a);
@@ -480,4 +482,39 @@ TEST(a_namespace_may_go_while_its_schedules_are_told) {
     list(&r, &a, "other");
     CHECK_INT(a.err.code, ERR_NO_NAMESPACE);
     CHECK_INT(r.fatal_count, 0);
+}
+
+/* As many days as a calendar may have, all of them in years to come. */
+static void put_many(struct rig *r, struct ask *a) {
+    Rondo__PutHolidayCalendarRequest *req = ask_put(r, a, "de", "2030-01-01");
+    struct arena *m = ask_arena(a);
+    req->calendar->dates = arena_array(m, char *, ENGINE_HOLIDAY_DAYS);
+    ensure(req->calendar->dates);
+    req->calendar->n_dates = 0;
+    for (int i = 0; i < ENGINE_HOLIDAY_DAYS; i++)
+        req->calendar->dates[req->calendar->n_dates++] =
+            arena_printf(m, "%d-%02d-%02d", 2030 + i / 336, i % 12 + 1, i / 12 % 28 + 1);
+    RIG_SEND(r, a, put_holiday_calendar, req);
+    CHECK_OK(a);
+}
+
+/* What one schedule needs for it is given back before the next. */
+TEST(many_schedules_hear_of_a_long_calendar) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    char id[32];
+    rig_init(&r);
+    put(&r, &a, "de", "2023-11-15");
+    for (int i = 0; i < 150; i++) {
+        (void)snprintf(id, sizeof id, "noon-%d", i);
+        create(&r, &a, id);
+        CHECK_OK(&a);
+    }
+    put_many(&r, &a);
+    for (int i = 0; i < 10; i++)
+        rig_advance(&r, USEC_PER_SEC);
+    for (int i = 0; i < 150; i++) {
+        (void)snprintf(id, sizeof id, "noon-%d", i);
+        check_next(&r, id, 15);
+    }
 }

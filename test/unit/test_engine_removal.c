@@ -344,3 +344,130 @@ TEST(a_deprecated_namespace_finishes_what_it_has) {
     CHECK_INT(((const Ws__DescribeNamespaceResponse *)a.response)->namespace_info->state,
               NAMESPACE_STATE_DEPRECATED);
 }
+
+/* A manual one. */
+static void init_with_space(struct rig *r) {
+    rig_init(r);
+    make_space(r, SPACE);
+    r->is_manual = true;
+    mem_store_set_auto(r->store, false);
+}
+
+static void list_in(struct rig *r, struct ask *a, const char *space) {
+    struct arena *m = ask_begin(r, a);
+    Ws__ListWorkflowExecutionsRequest *req =
+        MAKE(m, Ws__ListWorkflowExecutionsRequest, ws__list_workflow_executions_request__init);
+    req->namespace_ = make_text(m, space);
+    RIG_SEND(r, a, list_workflows, req);
+}
+
+static void list_queues_in(struct rig *r, struct ask *a, const char *space) {
+    struct arena *m = ask_begin(r, a);
+    Rondo__ListTaskQueuesRequest *req =
+        MAKE(m, Rondo__ListTaskQueuesRequest, rondo__list_task_queues_request__init);
+    req->namespace_ = make_text(m, space);
+    RIG_SEND(r, a, list_task_queues, req);
+}
+
+/* An empty namespace goes at once. Lists that wait for a commit, or for the store, do not go back to it. */
+TEST(lists_may_outlive_their_namespace) {
+    cleanup(ask_done) struct ask start = {0}, list = {0}, queues = {0}, del = {0};
+    cleanup(rig_done) struct rig r;
+    init_with_space(&r);
+    rig_start(&r, &start, "wf");
+    rig_read(&r); /* nobody has this id: the run begins, and its commit is under way */
+    list_in(&r, &list, SPACE);
+    list_queues_in(&r, &queues, SPACE);
+    RIG_SEND(&r, &del, delete_namespace, ask_delete(&r, &del, SPACE));
+    rig_advance(&r, 50 * USEC_PER_MS);
+    rig_read(&r); /* it has no runs */
+    CHECK(!list.is_done && !queues.is_done && !del.is_done);
+    rig_settle(&r);
+    CHECK_OK(&start);
+    CHECK_OK(&del);
+    CHECK(list.is_done && queues.is_done);
+}
+
+/* It has another name from then on; what was answered before that, and is not sent yet, has the old one. */
+TEST(answers_that_wait_do_not_lose_the_name_of_their_namespace) {
+    cleanup(ask_done) struct ask start = {0}, del = {0};
+    cleanup(rig_done) struct rig r;
+    init_with_space(&r);
+    start_in(&r, &start, SPACE, "wf");
+    rig_read(&r); /* nobody has this id */
+    RIG_SEND(&r, &del, delete_namespace, ask_delete(&r, &del, SPACE));
+    CHECK(!start.is_done && !del.is_done);
+    rig_commit(&r);
+    CHECK_OK(&start);
+    const Ws__StartWorkflowExecutionResponse *resp = start.response;
+    REQUIRE(resp && resp->link && resp->link->workflow_event);
+    CHECK_STR(resp->link->workflow_event->namespace_, SPACE);
+}
+
+static Command__Command *an_activity(struct arena *m) {
+    return make_activity(m, "one");
+}
+
+TEST(an_activity_that_waits_for_a_commit_does_not_lose_the_name_of_its_namespace) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, act = {0}, sig = {0}, del = {0};
+    cleanup(rig_done) struct rig r;
+    init_with_space(&r);
+    start_in(&r, &a, SPACE, "wf");
+    rig_settle(&r);
+    Ws__PollWorkflowTaskQueueRequest *poll = ask_poll(&r, &p, "queue");
+    poll->namespace_ = make_text(ask_arena(&p), SPACE);
+    RIG_SEND(&r, &p, poll_workflow_task, poll);
+    REQUIRE(p.is_done && ask_token(&p).n);
+    Ws__RespondWorkflowTaskCompletedRequest *done = ask_completion(&r, &a, &p);
+    done->namespace_ = make_text(ask_arena(&a), SPACE);
+    add_command(&a, done, an_activity(ask_arena(&a)));
+    RIG_SEND(&r, &a, complete_workflow_task, done);
+    rig_settle(&r);
+    CHECK_OK(&a);
+    struct arena *m = ask_begin(&r, &sig);
+    Ws__SignalWorkflowExecutionRequest *signal =
+        MAKE(m, Ws__SignalWorkflowExecutionRequest, ws__signal_workflow_execution_request__init);
+    signal->namespace_ = make_text(m, SPACE);
+    signal->workflow_execution = make_execution(m, "wf", "");
+    signal->signal_name = make_text(m, "signal");
+    RIG_SEND(&r, &sig, signal_workflow, signal);
+    m = ask_begin(&r, &act);
+    Ws__PollActivityTaskQueueRequest *req =
+        MAKE(m, Ws__PollActivityTaskQueueRequest, ws__poll_activity_task_queue_request__init);
+    req->namespace_ = make_text(m, SPACE);
+    req->task_queue = make_queue(m, "queue");
+    req->identity = make_text(m, "worker");
+    RIG_SEND(&r, &act, poll_activity_task, req);
+    RIG_SEND(&r, &del, delete_namespace, ask_delete(&r, &del, SPACE));
+    CHECK(!sig.is_done && !act.is_done && !del.is_done);
+    rig_commit(&r);
+    CHECK_OK(&sig);
+    CHECK_OK(&act);
+    CHECK_STR(((const Ws__PollActivityTaskQueueResponse *)act.response)->workflow_namespace, SPACE);
+}
+
+static void describe_as(struct rig *r, struct ask *a, const char *description) {
+    struct arena *m = ask_begin(r, a);
+    Ws__UpdateNamespaceRequest *req = MAKE(m, Ws__UpdateNamespaceRequest, ws__update_namespace_request__init);
+    req->namespace_ = make_text(m, SPACE);
+    req->update_info = MAKE(m, Namespace__UpdateNamespaceInfo, namespace__update_namespace_info__init);
+    req->update_info->description = make_text(m, description);
+    RIG_SEND(r, a, update_namespace, req);
+}
+
+static const char *description_in(const struct ask *a) {
+    const Ws__UpdateNamespaceResponse *resp = a->response;
+    return resp ? resp->namespace_info->description : "";
+}
+
+TEST(two_changes_of_a_namespace_in_one_commit_are_both_answered) {
+    cleanup(ask_done) struct ask first = {0}, second = {0};
+    cleanup(rig_done) struct rig r;
+    init_with_space(&r);
+    describe_as(&r, &first, "one");
+    describe_as(&r, &second, "two");
+    CHECK(!first.is_done && !second.is_done);
+    rig_settle(&r);
+    CHECK_STR(description_in(&first), "one");
+    CHECK_STR(description_in(&second), "two");
+}

@@ -389,3 +389,47 @@ TEST(a_trigger_that_makes_no_sense_is_refused) {
     CHECK_FAILS(&a, ERR_INVALID, "ScheduledTime is not a valid time");
     check_ledger(&r, &b, "", "");
 }
+
+#define TRIGGERS (LIMIT_SCHEDULE_REQUESTS + 20)
+
+struct triggers {
+    struct ask each[TRIGGERS];
+};
+
+static void triggers_done(struct triggers *all) {
+    for (size_t i = 0; i < TRIGGERS; i++)
+        ask_done(&all->each[i]);
+}
+
+static void send_trigger(struct rig *r, struct ask *a, E__ScheduleOverlapPolicy policy) {
+    struct arena *arena = ask_begin(r, a);
+    Rondo__TriggerScheduleRequest *req =
+        MAKE(arena, Rondo__TriggerScheduleRequest, rondo__trigger_schedule_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->schedule_id = make_text(arena, SCHEDULE);
+    req->overlap_policy = policy;
+    RIG_SEND(r, a, trigger_schedule, req);
+}
+
+static void trigger_many(E__ScheduleOverlapPolicy policy) {
+    cleanup(triggers_done) struct triggers all = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    create(&r, "one");
+    for (size_t i = 0; i < TRIGGERS; i++)
+        send_trigger(&r, &all.each[i], policy);
+    rig_settle(&r);
+    for (size_t i = 0; i < TRIGGERS; i++) {
+        CHECK_OK(&all.each[i]);
+        const Rondo__TriggerScheduleResponse *resp = all.each[i].response;
+        bool is_first = i == 0 || policy == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL;
+        CHECK_INT(resp && resp->entry ? resp->entry->fate : 0,
+                  is_first ? LEDGER_FATE_STARTED : LEDGER_FATE_OVERLAP_SKIPPED);
+    }
+}
+
+/* More at once than a schedule remembers: each hears what became of it. */
+TEST(many_triggers_are_all_answered) {
+    trigger_many(SCHEDULE_OVERLAP_POLICY_ALLOW_ALL);
+    trigger_many(SCHEDULE_OVERLAP_POLICY_SKIP);
+}

@@ -1,6 +1,7 @@
 /* Many deadlines at once: each run gets its step, in several turns, whatever happens to it in between. */
 #include <stdio.h>
 
+#include "base/fault.h"
 #include "engine/limits.h"
 #include "engine_fixture.h"
 
@@ -62,4 +63,34 @@ TEST(ticks_pass_by_what_has_ended_meanwhile) {
     rig_advance(&r, 0);
     CHECK_INT(count_status(&r, &a, WORKFLOW_EXECUTION_STATUS_TERMINATED), ended);
     CHECK_INT(count_status(&r, &a, WORKFLOW_EXECUTION_STATUS_TIMED_OUT), ENGINE_DUE_PER_TURN);
+}
+
+/* The run is not in memory, and there is none for it when it is due. */
+static void fire_without_memory(uint64_t nth) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    rig_poll(&r, &p, "queue");
+    Ws__RespondWorkflowTaskCompletedRequest *req = ask_completion(&r, &a, &p);
+    add_command(&a, req, make_timer(ask_arena(&a), "timer", USEC_PER_SEC));
+    RIG_SEND(&r, &a, complete_workflow_task, req);
+    rig_restart(&r);
+    r.now.wall.us += USEC_PER_SEC;
+    r.now.mono.us += USEC_PER_SEC;
+    fault_arm_alloc(nth);
+    engine_advance(r.engine, r.now);
+    CHECK(fault_fired());
+    fault_disarm();
+    for (int i = 0; i < 20; i++)
+        rig_advance(&r, USEC_PER_SEC);
+    rig_history(&r, &a, "wf");
+    CHECK_OK(&a);
+    CHECK(strstr(ask_events(&a), "TIMER_FIRED"));
+}
+
+/* The first allocations are those of the errand, without which the process ends. */
+TEST(ticks_are_not_lost_for_lack_of_memory) {
+    fire_without_memory(6); /* for the run */
+    fire_without_memory(7); /* for the question to the store */
 }

@@ -413,6 +413,48 @@ TEST(update_completes_together_with_its_run) {
     CHECK_INT(history_length(&r), 7);
 }
 
+static struct uuid_text reset_first_task(struct rig *r, const char *request_id) {
+    cleanup(ask_done) struct ask a = {0};
+    struct arena *m = ask_begin(r, &a);
+    struct uuid_text copy;
+    Ws__ResetWorkflowExecutionRequest *req =
+        MAKE(m, Ws__ResetWorkflowExecutionRequest, ws__reset_workflow_execution_request__init);
+    req->namespace_ = make_text(m, "default");
+    req->workflow_execution = make_execution(m, "wf", "");
+    req->reason = make_text(m, "again");
+    req->workflow_task_finish_event_id = 4;
+    req->request_id = make_text(m, request_id);
+    RIG_SEND(r, &a, reset_workflow, req);
+    CHECK_OK(&a);
+    const Ws__ResetWorkflowExecutionResponse *resp = a.response;
+    ensure(resp && strlen(resp->run_id) == UUID_TEXT_LEN);
+    memcpy(copy.s, resp->run_id, sizeof(copy.s));
+    return copy;
+}
+
+/* A copy knows the update again, which nobody has accepted there yet. When it is reset, too, whoever names
+ * that copy is not led to it for ever. */
+TEST(update_of_a_copy_that_was_reset_is_aborted) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0}, by_run = {0}, by_id = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    begin_idle(&r, &a);
+    rig_update(&r, &u, "one", ACCEPTED);
+    rig_poll(&r, &p, "queue");
+    answer(&r, &a, &p, "one", ACCEPT);
+    CHECK_OK(&u);
+    struct uuid_text copy = reset_first_task(&r, "first");
+    (void)reset_first_task(&r, "second");
+    struct arena *m = ask_begin(&r, &by_run);
+    Ws__UpdateWorkflowExecutionRequest *req = make_update(m, "one", COMPLETED);
+    req->workflow_execution->run_id = make_text(m, copy.s);
+    RIG_SEND(&r, &by_run, update_workflow, req);
+    CHECK_FAILS(&by_run, ERR_NOT_FOUND, "workflow update was aborted by closing workflow");
+    rig_poll_update(&r, &by_id, "one", ADMITTED); /* the last copy has it */
+    CHECK_OK(&by_id);
+    CHECK_INT(((const Ws__PollWorkflowExecutionUpdateResponse *)by_id.response)->stage, ADMITTED);
+}
+
 /* Whoever waits for the event with its outcome hears that the run is gone, and does not ask for ever. */
 TEST(update_of_a_run_that_is_removed_while_it_is_read) {
     cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0};
