@@ -241,18 +241,29 @@ static void remember_outcome(struct step *s, const struct action_end *end) {
     }
 }
 
+/* As long as a note may be; NULL without memory. */
+static const char *failure_note(struct arena *arena, const struct action_end *end) {
+    bool has_timed_out = end->status == WORKFLOW_EXECUTION_STATUS_TIMED_OUT;
+    char *note = has_timed_out
+                     ? arena_printf(arena, "paused due to workflow timeout: %s", end->workflow_id)
+                     : arena_printf(arena, "paused due to workflow failure: %s: %.*s", end->workflow_id,
+                                    LIMIT_SCHEDULE_NOTES_BYTES, end->failure ? end->failure->message : "");
+    if (note && strlen(note) > LIMIT_SCHEDULE_NOTES_BYTES)
+        note[LIMIT_SCHEDULE_NOTES_BYTES] = '\0';
+    if (note)
+        utf8_mend(note);
+    return note;
+}
+
 static void pause_on_failure(struct step *s, const struct action_end *end) {
     State__Schedule *sch = s->st->schedule;
     const Schedule__SchedulePolicies *p = sch->schedule->policies;
     Schedule__ScheduleState *state = sch->schedule->state;
-    bool has_timed_out = end->status == WORKFLOW_EXECUTION_STATUS_TIMED_OUT;
     if (!p->pause_on_failure || state->paused ||
-        (end->status != WORKFLOW_EXECUTION_STATUS_FAILED && !has_timed_out))
+        (end->status != WORKFLOW_EXECUTION_STATUS_FAILED &&
+         end->status != WORKFLOW_EXECUTION_STATUS_TIMED_OUT))
         return;
-    const char *note = has_timed_out
-                           ? arena_printf(s->arena, "paused due to workflow timeout: %s", end->workflow_id)
-                           : arena_printf(s->arena, "paused due to workflow failure: %s: %.500s",
-                                          end->workflow_id, end->failure ? end->failure->message : "");
+    const char *note = failure_note(s->arena, end);
     if (!note) {
         s->failed = true;
         return;
