@@ -121,8 +121,15 @@ void ledger_sweep(struct step *s);
 int generator_run(struct step *s, bool *ret_more) must_check;
 /* The same for a change that must not come in between: everything, also what could be looked at later. */
 int generator_drain(struct step *s, bool *ret_more) must_check;
+/* What is due when the schedule ends: rows that say so. */
+int generator_end(struct step *s, const char *reason) must_check;
 /* The holiday calendars changed. */
 int generator_refresh(struct step *s) must_check;
+/* A spec that was valid once cannot be read: it is tried again, and what is due then is made up for. */
+void generator_give_up(struct step *s, const struct err *why);
+/* Starts that may all run at once wait for their letters, not in line: more of them come when those are out.
+ */
+bool generator_is_flooded(const State__Schedule *sch, const struct start_count *count);
 /* What was known of the times to come does not hold any more. */
 void generator_reset(State__Schedule *sch);
 int backfill_run(struct step *s) must_check; /* as far as the buffer has room */
