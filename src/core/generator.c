@@ -191,13 +191,21 @@ static void look_ahead(struct step *s, const struct times *t) {
     }
 }
 
+/* Whether another version of the zones may move its times. */
+static bool is_in_foreign_zone(const State__Schedule *sch, const struct times *t) {
+    return cal_zone(t->real) && !sch->schedule->spec->timezone_data.len;
+}
+
 /* When to look again. */
 static int64_t next_look(struct step *s, const struct times *t) {
     const State__Schedule *sch = s->st->schedule;
     int64_t look_us = sch->n_future_us ? sch->future_us[0] : CLOCK_NEVER;
-    int64_t rest_s = sch->is_exhaustion_noted ? LIMIT_SCHEDULE_REST_S : LIMIT_SCHEDULE_RECHECK_S;
-    int64_t rested_us = usec_add(s->now.us, rest_s * USEC_PER_SEC);
+    int64_t tomorrow_us = usec_add(s->now.us, LIMIT_SCHEDULE_REST_S * USEC_PER_SEC);
+    int64_t rested_us =
+        sch->is_exhaustion_noted ? tomorrow_us : usec_add(s->now.us, LIMIT_SCHEDULE_RECHECK_S * USEC_PER_SEC);
     struct cal_time at;
+    if (sch->n_future_us && is_in_foreign_zone(sch, t))
+        look_us = MIN(look_us, tomorrow_us);
     if (sch->is_exhaustion_noted)
         look_us = MAX(look_us, rested_us);
     if (t->raw && cal_next(t->raw, t->seed, sch->high_water_us, &at) == CAL_FOUND)

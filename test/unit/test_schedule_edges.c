@@ -308,3 +308,62 @@ TEST(a_deletion_in_a_flood_leaves_no_time_without_a_row) {
         rows += f.ledger[i] && f.ledger[i]->fate == LEDGER_FATE_ENDED ? f.ledger[i]->count : 0;
     CHECK_INT(rows, f.c.is_out_of_memory ? rows : 1200);
 }
+
+static const struct zone *zone_now(void *ctx, unused_arg struct str name) {
+    struct zone *const *zone = ctx;
+    return *zone;
+}
+
+/* So many hours east, always. */
+static struct zone *make_zone(struct sched *f, uint8_t hours) {
+    static const char head[44] =
+        "TZif\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\2";
+    char bytes[sizeof(head) + 8] = "";
+    int32_t offset_s = hours * 3600;
+    struct zone *zone = NULL;
+    memcpy(bytes, head, sizeof(head));
+    bytes[sizeof(head) + 2] = (char)(offset_s >> 8);
+    bytes[sizeof(head) + 3] = (char)offset_s;
+    bytes[sizeof(head) + 6] = 'X';
+    int rc = zone_new(str_bytes(bytes, sizeof(bytes)), &zone, &f->c.err);
+    CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+    return zone;
+}
+
+/* The server is stopped, the zones are upgraded, and it is started again long before the next time. */
+TEST(a_time_that_comes_earlier_by_new_rules_of_its_zone) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    cleanup(zone_freep) struct zone *before = make_zone(&f, 1), *after = make_zone(&f, 2);
+    REQUIRE(before && after);
+    struct zone *now = before;
+    f.zones = (struct cal_zones){zone_now, &now};
+    f.closes_at_once = true;
+    f.schedule->spec->n_cron_string = 0;
+    f.schedule->spec->timezone_name = core_text(&f.c, "Mine/Zone");
+    sched_cron(&f, f.schedule, "0 4 8 * *");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "3d 12:00");
+    CHECK(!f.c.st || strncmp(sched_future(&f), "7d 03:00 ", 9) == 0);
+    now = after;
+    sched_go(&f, "7d 12:00");
+    CHECK_STR(sched_begun(&f), "7d 02:00");
+    CHECK_STR(sched_ledger(&f), "7d 02:00 STARTED/COMPLETED");
+}
+
+/* It cannot be found by the time of an action that does not come. */
+TEST(a_schedule_that_may_not_act_has_no_next_action) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_limit(f.schedule, 1);
+    CHECK_INT(sched_create(&f), 0);
+    REQUIRE(f.c.st);
+    CHECK_INT(schedule_next_us(f.c.st), sched_us("00:05"));
+    CHECK_INT(sched_pause(&f, "wait"), 0);
+    CHECK_INT(f.c.st ? schedule_next_us(f.c.st) : 0, 0);
+    CHECK_INT(sched_unpause(&f, "go on"), 0);
+    sched_go(&f, "00:05");
+    CHECK_STR(sched_begun(&f), "00:05");
+    CHECK_INT(f.c.st ? schedule_next_us(f.c.st) : 0, 0);
+}
