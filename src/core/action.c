@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cal/civil.h"
+#include "core/failure.h"
 
 #define JSON_CHAR_MAX 6 /* \u00xx */
 #define MSEC_PER_SEC 1000
@@ -233,8 +234,12 @@ static void remember_outcome(struct step *s, const struct action_end *end) {
         pb_set_message(&sch->last_failure, NULL, &s->failed);
         return;
     case WORKFLOW_EXECUTION_STATUS_FAILED:
-    case WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
         pb_set_message(&sch->last_failure, end->failure, &s->failed);
+        return;
+    case WORKFLOW_EXECUTION_STATUS_TIMED_OUT: /* as a retry is told of it: the history has no failure */
+        pb_set_message(&sch->last_failure,
+                       failure_timeout(s, "workflow timeout", TIMEOUT_TYPE_START_TO_CLOSE, NULL, NULL),
+                       &s->failed);
         return;
     default:
         return;

@@ -122,7 +122,7 @@ struct action_end {
     const char *first_run_id;
     E__WorkflowExecutionStatus status;
     Common__Payloads *result; /* COMPLETED */
-    Failure__Failure *failure; /* FAILED, TIMED_OUT */
+    Failure__Failure *failure; /* FAILED */
     int64_t close_us;
 };
 /* LETTER_ACTION_CLOSED arrived. May come before schedule_action_started, and more than once. */

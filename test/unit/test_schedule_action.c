@@ -292,7 +292,9 @@ TEST(failures_are_passed_on_until_a_success) {
     sched_close(&f, "00:30", STATUS(TIMED_OUT));
     sched_go(&f, "00:35");
     run = sched_run_at(&f, "00:35");
-    CHECK(result_is(run, "two") && run->last_failure);
+    CHECK(result_is(run, "two") && run->last_failure &&
+          streq(run->last_failure->message, "workflow timeout") && run->last_failure->timeout_failure_info &&
+          run->last_failure->timeout_failure_info->timeout_type == TIMEOUT_TYPE_START_TO_CLOSE);
 }
 
 static const char *note_after(struct sched *f, E__WorkflowExecutionStatus status) {
