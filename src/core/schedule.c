@@ -268,6 +268,9 @@ int schedule_update(struct step *s, const Ws__UpdateScheduleRequest *req) {
     adopt(s, req->schedule);
     if (s->failed)
         return err_std(s->err, ERR_NO_MEMORY);
+    rc = schedule_check_whole(sch->schedule_id, sch->schedule, s->err); /* with the extras that it keeps */
+    if (rc < 0)
+        return rc;
     /* A client that does not know of pauses that end has lifted this one. */
     if (was_paused && !sch->schedule->state->paused && !req->schedule->extras)
         forget_pause_end(s);

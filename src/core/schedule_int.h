@@ -92,6 +92,10 @@ void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, con
 void start_launch(struct step *s, State__Start *start);
 E__ScheduleOverlapPolicy schedule_policy(const State__Schedule *sch);
 
+/* Whether policies, action and extras fit together (schedule_rules.c). */
+int schedule_check_whole(const char *schedule_id, const Schedule__Schedule *schedule,
+                         struct err *err) must_check;
+
 /* workflow ids (action_id.c) */
 char *action_id(const State__Schedule *sch, int64_t nominal_s, struct arena *arena);
 int action_id_validate(const char *format, const char *id, const char *schedule_id,

@@ -367,3 +367,32 @@ TEST(a_schedule_that_may_not_act_has_no_next_action) {
     CHECK_STR(sched_begun(&f), "00:05");
     CHECK_INT(f.c.st ? schedule_next_us(f.c.st) : 0, 0);
 }
+
+/* An update by a client that does not know of extras must fit those that stay. */
+TEST(an_update_that_does_not_fit_what_it_leaves_is_refused) {
+    cleanup(sched_done) struct sched f;
+    char id[901] = "";
+    sched_init(&f);
+    memset(id, 'i', sizeof(id) - 1);
+    f.closes_at_once = true;
+    f.schedule->extras->max_concurrent_runs = 2;
+    f.schedule->extras->workflow_id_format = core_text(&f.c, "{id}{id}{id}{id}{id}-{time}");
+    CHECK_INT(sched_create(&f), 0);
+    Schedule__Schedule *changed = sched_new(&f);
+    REQUIRE(f.c.st && changed);
+    sched_every(&f, changed, "5m");
+    changed->extras = NULL;
+    changed->action->start_workflow->workflow_id = core_text(&f.c, id);
+    CHECK_INT(sched_update(&f, changed), ERR_INVALID);
+    CHECK_STR(f.c.err.text, "WorkflowId length exceeds limit.");
+    changed->action->start_workflow->workflow_id = core_text(&f.c, "wf");
+    changed->policies->overlap_policy = POLICY(TERMINATE_OTHER);
+    CHECK_INT(sched_update(&f, changed), ERR_INVALID);
+    changed->policies->overlap_policy = POLICY(SKIP);
+    changed->policies->keep_original_workflow_id = true;
+    CHECK_INT(sched_update(&f, changed), ERR_INVALID);
+    changed->policies->keep_original_workflow_id = false;
+    CHECK_INT(sched_update(&f, changed), 0);
+    sched_go(&f, "00:05");
+    CHECK_STR(sched_begun(&f), "00:05");
+}
