@@ -80,3 +80,15 @@ bool utf8_valid(struct str s) {
     }
     return true;
 }
+
+void utf8_mend(char *text) {
+    char *to = text;
+    for (struct str rest = str_of(text); rest.n;) {
+        size_t len = utf8_char_len(rest), taken = len ? len : 1;
+        if (len && to != rest.p)
+            memmove(to, rest.p, len);
+        to += len;
+        rest = str_bytes(rest.p + taken, rest.n - taken);
+    }
+    *to = '\0';
+}

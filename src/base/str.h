@@ -35,3 +35,5 @@ int str_to_i64(struct str s, int64_t *ret) must_check;
 bool utf8_valid(struct str s);
 /* Bytes of the well-formed character that s begins with; 0 when it does not begin with one. */
 size_t utf8_char_len(struct str s);
+/* Takes out, in place, what is not part of a whole character, as cutting a text by bytes leaves it. */
+void utf8_mend(char *text);

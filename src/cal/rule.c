@@ -241,15 +241,17 @@ static int64_t gcd(int64_t a, int64_t b) {
     return b == 0 ? a : gcd(b, a % b);
 }
 
-/* Whether the stride meets the times of day at all. After so many days it meets them as it did before, and it
- * makes less than a day's seconds of steps in them; a longer stride is soon searched to the end. */
+/* Whether the stride meets the times of day, on the weekdays, at all. After so many days it meets them as it
+ * did before, and it makes less than a day's seconds of steps in them; a longer stride is soon searched to
+ * the end. Only when these days are whole weeks does it meet a time always on the same weekday. */
 static bool is_met(const struct rule *r) {
     if (!has_stride(r) || r->more->stride_s > CIVIL_DAY_S)
         return true;
     int64_t first = civil_day_of(r->more->anchor_s);
     int64_t days = r->more->stride_s / gcd(r->more->stride_s, CIVIL_DAY_S);
+    uint8_t weekdays = days % CIVIL_WEEK_DAYS == 0 ? r->weekdays : UINT8_MAX;
     for (int64_t day = first; day < first + days; day++)
-        if (next_tod(r, day, 0) >= 0)
+        if (weekdays >> civil_weekday(day) & 1 && next_tod(r, day, 0) >= 0)
             return true;
     return false;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cal/civil.h"
+#include "core/failure.h"
 
 #define JSON_CHAR_MAX 6 /* \u00xx */
 #define MSEC_PER_SEC 1000
@@ -233,26 +234,41 @@ static void remember_outcome(struct step *s, const struct action_end *end) {
         pb_set_message(&sch->last_failure, NULL, &s->failed);
         return;
     case WORKFLOW_EXECUTION_STATUS_FAILED:
-    case WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
         pb_set_message(&sch->last_failure, end->failure, &s->failed);
+        return;
+    case WORKFLOW_EXECUTION_STATUS_TIMED_OUT: /* as a retry is told of it: the history has no failure */
+        pb_set_message(&sch->last_failure,
+                       failure_timeout(s, "workflow timeout", TIMEOUT_TYPE_START_TO_CLOSE, NULL, NULL),
+                       &s->failed);
         return;
     default:
         return;
     }
 }
 
+/* As long as a note may be; NULL without memory. */
+static const char *failure_note(struct arena *arena, const struct action_end *end) {
+    bool has_timed_out = end->status == WORKFLOW_EXECUTION_STATUS_TIMED_OUT;
+    char *note = has_timed_out
+                     ? arena_printf(arena, "paused due to workflow timeout: %s", end->workflow_id)
+                     : arena_printf(arena, "paused due to workflow failure: %s: %.*s", end->workflow_id,
+                                    LIMIT_SCHEDULE_NOTES_BYTES, end->failure ? end->failure->message : "");
+    if (note && strlen(note) > LIMIT_SCHEDULE_NOTES_BYTES)
+        note[LIMIT_SCHEDULE_NOTES_BYTES] = '\0';
+    if (note)
+        utf8_mend(note);
+    return note;
+}
+
 static void pause_on_failure(struct step *s, const struct action_end *end) {
     State__Schedule *sch = s->st->schedule;
     const Schedule__SchedulePolicies *p = sch->schedule->policies;
     Schedule__ScheduleState *state = sch->schedule->state;
-    bool has_timed_out = end->status == WORKFLOW_EXECUTION_STATUS_TIMED_OUT;
     if (!p->pause_on_failure || state->paused ||
-        (end->status != WORKFLOW_EXECUTION_STATUS_FAILED && !has_timed_out))
+        (end->status != WORKFLOW_EXECUTION_STATUS_FAILED &&
+         end->status != WORKFLOW_EXECUTION_STATUS_TIMED_OUT))
         return;
-    const char *note = has_timed_out
-                           ? arena_printf(s->arena, "paused due to workflow timeout: %s", end->workflow_id)
-                           : arena_printf(s->arena, "paused due to workflow failure: %s: %.500s",
-                                          end->workflow_id, end->failure ? end->failure->message : "");
+    const char *note = failure_note(s->arena, end);
     if (!note) {
         s->failed = true;
         return;

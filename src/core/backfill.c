@@ -85,8 +85,10 @@ int backfill_run(struct step *s) {
     int rc = times_new(s->st, s->ctx.space, s->ctx.zones, s->arena, &times, &why);
     if (rc == ERR_NO_MEMORY)
         return err_std(s->err, rc);
-    if (rc < 0) /* goes on when the generator can read the spec again */
+    if (rc < 0) { /* goes on when the generator can read the spec again */
+        generator_give_up(s, &why);
         return 0;
+    }
     for (size_t i = 0; i < sch->n_backfills; i++) {
         if (is_generated(sch->backfills[i]))
             continue;

@@ -18,6 +18,8 @@ struct walk {
     size_t candidates; /* that became starts */
     size_t steps;
     bool is_all_excluded; /* by what held until now */
+    const char
+        *end_reason; /* the schedule ends: nothing is begun any more, for this reason; NULL: it goes on */
 };
 
 void generator_reset(State__Schedule *sch) {
@@ -113,17 +115,21 @@ static void consider(struct walk *w, struct cal_time at) {
     } else if (is_late(s, at.actual_us, &reason)) {
         sch->missed_catchup_window++;
         ledger_idle_add(s, &w->idle, LEDGER_FATE_CATCHUP_MISSED, reason, at);
+    } else if (w->end_reason) {
+        ledger_idle_add(s, &w->idle, LEDGER_FATE_ENDED, w->end_reason, at);
     } else {
         buffer(w, at);
     }
     sch->high_water_us = at.actual_us;
 }
 
-/* Starts that may all run at once wait for their letters, not in line: more of them come when those are out.
- */
-static bool is_flooded(const struct walk *w) {
-    return w->count.waiting_free >= LIMIT_SCHEDULE_STARTING &&
-           schedule_policy(w->s->st->schedule) == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL;
+bool generator_is_flooded(const State__Schedule *sch, const struct start_count *count) {
+    return count->waiting_free >= LIMIT_SCHEDULE_STARTING &&
+           schedule_policy(sch) == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL;
+}
+
+static bool must_wait(const struct walk *w) {
+    return !w->end_reason && generator_is_flooded(w->s->st->schedule, &w->count);
 }
 
 /* False when a limit was reached before everything that is due was considered. */
@@ -136,7 +142,7 @@ static bool walk(struct walk *w) {
             at.actual_us > s->now.us)
             return true;
         if (w->candidates >= w->steps * LIMIT_SCHEDULE_CANDIDATES ||
-            passed >= w->steps * LIMIT_SCHEDULE_WALK || is_flooded(w))
+            passed >= w->steps * LIMIT_SCHEDULE_WALK || must_wait(w))
             return false;
         consider(w, at);
     }
@@ -154,15 +160,28 @@ static void add_future(struct step *s, int64_t at_us) {
     sch->future_us[sch->n_future_us++] = at_us;
 }
 
-/* The times to come, for readers; those behind the mark make room for later ones. */
-static void look_ahead(struct step *s, const struct times *t) {
-    State__Schedule *sch = s->st->schedule;
+static void forget_past(State__Schedule *sch) {
     size_t past = 0;
     while (past < sch->n_future_us && sch->future_us[past] <= sch->high_water_us)
         past++;
     sch->n_future_us -= past;
     if (past && sch->n_future_us)
         memmove(sch->future_us, sch->future_us + past, sch->n_future_us * sizeof(*sch->future_us));
+}
+
+/* Whether the times that were found before still hold: the rules of a zone may have changed since. */
+static bool is_future_known(const State__Schedule *sch, const struct times *t) {
+    struct cal_time at;
+    return sch->n_future_us && cal_next(t->real, t->seed, sch->high_water_us, &at) == CAL_FOUND &&
+           at.actual_us == sch->future_us[0];
+}
+
+/* The times to come, for readers; those behind the mark make room for later ones. */
+static void look_ahead(struct step *s, const struct times *t) {
+    State__Schedule *sch = s->st->schedule;
+    forget_past(sch);
+    if (!is_future_known(sch, t))
+        sch->n_future_us = 0;
     while (sch->n_future_us < LIMIT_SCHEDULE_FUTURE && !s->failed) {
         struct cal_time at;
         int64_t after_us = sch->n_future_us ? sch->future_us[sch->n_future_us - 1] : sch->high_water_us;
@@ -172,13 +191,21 @@ static void look_ahead(struct step *s, const struct times *t) {
     }
 }
 
+/* Whether another version of the zones may move its times. */
+static bool is_in_foreign_zone(const State__Schedule *sch, const struct times *t) {
+    return cal_zone(t->real) && !sch->schedule->spec->timezone_data.len;
+}
+
 /* When to look again. */
 static int64_t next_look(struct step *s, const struct times *t) {
     const State__Schedule *sch = s->st->schedule;
     int64_t look_us = sch->n_future_us ? sch->future_us[0] : CLOCK_NEVER;
-    int64_t rest_s = sch->is_exhaustion_noted ? LIMIT_SCHEDULE_REST_S : LIMIT_SCHEDULE_RECHECK_S;
-    int64_t rested_us = usec_add(s->now.us, rest_s * USEC_PER_SEC);
+    int64_t tomorrow_us = usec_add(s->now.us, LIMIT_SCHEDULE_REST_S * USEC_PER_SEC);
+    int64_t rested_us =
+        sch->is_exhaustion_noted ? tomorrow_us : usec_add(s->now.us, LIMIT_SCHEDULE_RECHECK_S * USEC_PER_SEC);
     struct cal_time at;
+    if (sch->n_future_us && is_in_foreign_zone(sch, t))
+        look_us = MIN(look_us, tomorrow_us);
     if (sch->is_exhaustion_noted)
         look_us = MAX(look_us, rested_us);
     if (t->raw && cal_next(t->raw, t->seed, sch->high_water_us, &at) == CAL_FOUND)
@@ -186,13 +213,11 @@ static int64_t next_look(struct step *s, const struct times *t) {
     return look_us == CLOCK_NEVER ? 0 : look_us;
 }
 
-/* A spec that was valid once: it is tried again, and what is due then is made up for. */
-static int cannot_read(struct step *s, const struct err *why) {
+void generator_give_up(struct step *s, const struct err *why) {
     State__Schedule *sch = s->st->schedule;
     pb_set_string(&sch->invalid_error, why->text, &s->failed);
     sch->n_future_us = 0;
     sch->generate_us = usec_add(s->now.us, LIMIT_SCHEDULE_RECHECK_S * USEC_PER_SEC);
-    return 0;
 }
 
 static int generate(struct step *s, struct walk *w, bool *ret_more) {
@@ -202,8 +227,10 @@ static int generate(struct step *s, struct walk *w, bool *ret_more) {
     int rc = times_new(s->st, s->ctx.space, s->ctx.zones, s->arena, &times, &why);
     if (rc == ERR_NO_MEMORY)
         return err_std(s->err, rc);
-    if (rc < 0)
-        return cannot_read(s, &why);
+    if (rc < 0) {
+        generator_give_up(s, &why);
+        return 0;
+    }
     pb_set_string(&sch->invalid_error, "", &s->failed);
     w->s = s;
     w->times = &times;
@@ -228,11 +255,18 @@ int generator_drain(struct step *s, bool *ret_more) {
     return s->st->schedule->generate_us ? generate(s, &w, ret_more) : 0;
 }
 
+int generator_end(struct step *s, const char *reason) {
+    struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN, .end_reason = reason};
+    bool has_more;
+    return s->st->schedule->generate_us ? generate(s, &w, &has_more) : 0;
+}
+
 int generator_refresh(struct step *s) {
     State__Schedule *sch = s->st->schedule;
     /* It wanted to look later, so what came since it looked was excluded then, and stays so. */
     struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN,
-                     .is_all_excluded = sch->generate_us > s->now.us && !sch->is_exhaustion_noted};
+                     .is_all_excluded = sch->generate_us > s->now.us && !sch->is_exhaustion_noted &&
+                                        strempty(sch->invalid_error)};
     bool has_more;
     if (!sch->generate_us)
         return 0;

@@ -68,16 +68,17 @@ static void stop_running(struct step *s, const struct overlap_demand *demand) {
     }
 }
 
-static void begin(struct step *s, State__Start *start, size_t *starting, size_t live) {
+static void begin(struct step *s, State__Start *start, struct start_count *count) {
     State__Schedule *sch = s->st->schedule;
     if (!start->is_manual && schedule_is_exhausted(sch)) {
         start_drop(s, start, LEDGER_FATE_EXHAUSTED, "no remaining actions");
-    } else if (live >= LIMIT_SCHEDULE_RUNNING) {
+    } else if (count->live >= LIMIT_SCHEDULE_RUNNING) {
         sch->buffer_dropped++;
         start_drop(s, start, LEDGER_FATE_BUFFER_FULL, "too many of its actions are running");
-    } else if (*starting < LIMIT_SCHEDULE_STARTING) {
+    } else if (count->starting < LIMIT_SCHEDULE_STARTING) {
         start_launch(s, start);
-        *starting += 1;
+        count->starting++;
+        count->live++;
     } else {
         start->phase = PHASE_PENDING; /* its turn comes when answers are back */
     }
@@ -90,12 +91,12 @@ static void wait_for_turn(struct step *s, State__Start *start) {
     ledger_start(s, start, LEDGER_FATE_WAITING, "an earlier action is still running");
 }
 
-static void obey(struct step *s, State__Start *start, enum overlap_verdict verdict, size_t *starting,
-                 size_t live) {
+static void obey(struct step *s, State__Start *start, enum overlap_verdict verdict,
+                 struct start_count *count) {
     State__Schedule *sch = s->st->schedule;
     switch (verdict) {
     case OVERLAP_START:
-        begin(s, start, starting, live);
+        begin(s, start, count);
         return;
     case OVERLAP_WAIT:
         wait_for_turn(s, start);
@@ -136,7 +137,7 @@ static void decide(struct step *s) {
     struct overlap_demand demand = overlap_decide(entries, n, count.blocking, concurrent_max(sch));
     stop_running(s, &demand);
     for (size_t i = 0; i < n && !s->failed; i++)
-        obey(s, starts[i], entries[i].verdict, &count.starting, count.live);
+        obey(s, starts[i], entries[i].verdict, &count);
 }
 
 void invoker_run(struct step *s) {

@@ -203,18 +203,20 @@ static bool find_pending(struct step *s, const struct times *t, struct cal_time 
 }
 
 /* What the old spec was about to do. If the new one has this time too, it is done: at once, when its new
- * moment has passed. */
+ * moment has passed. Until then the generator has it ahead, also when it is excluded now. */
 static void keep_pending(struct step *s, const struct times *t, const struct cal_time *pending) {
     struct start_wish wish = {.at = *pending};
     struct cal_time at;
-    bool is_known = cal_next(t->real, t->seed, pending->nominal_s * USEC_PER_SEC - 1, &at) == CAL_FOUND &&
-                    at.nominal_s == pending->nominal_s;
-    if (is_known && at.actual_us > s->now.us)
+    bool is_asked =
+        cal_next(times_all(t), t->seed, pending->nominal_s * USEC_PER_SEC - 1, &at) == CAL_FOUND &&
+        at.nominal_s == pending->nominal_s;
+    bool is_kept = is_asked && !times_exclusion(t, pending->nominal_s);
+    if (is_asked && at.actual_us > s->now.us)
         return;
-    if (is_known)
+    if (is_kept)
         wish.at = at;
     State__Start *start = start_add(s, &wish);
-    if (start && !is_known)
+    if (start && !is_kept)
         start_drop(s, start, LEDGER_FATE_UPDATED, "an update removed it before its jitter was over");
 }
 
@@ -276,6 +278,9 @@ int schedule_update(struct step *s, const Ws__UpdateScheduleRequest *req) {
     adopt(s, req->schedule);
     if (s->failed)
         return err_std(s->err, ERR_NO_MEMORY);
+    rc = schedule_check_whole(sch->schedule_id, sch->schedule, s->err); /* with the extras that it keeps */
+    if (rc < 0)
+        return rc;
     /* A client that does not know of pauses that end has lifted this one. */
     if (was_paused && !sch->schedule->state->paused && !req->schedule->extras)
         forget_pause_end(s);
@@ -363,8 +368,9 @@ static int64_t next_wake(struct step *s, bool has_more) {
     const State__Schedule *sch = s->st->schedule;
     struct start_count count = start_count(sch);
     int64_t wake_us = sch->idle_close_us;
-    /* With letters on the way, their answers go on with it. */
-    if ((has_more || backfill_can_go_on(sch)) && count.starting < LIMIT_SCHEDULE_STARTING)
+    /* With letters on the way, their answers go on with it; with starts that are tried again, those do. */
+    bool can_go_on = (has_more && !generator_is_flooded(sch, &count)) || backfill_can_go_on(sch);
+    if (can_go_on && count.starting < LIMIT_SCHEDULE_STARTING)
         return s->now.us;
     if (!has_more)
         wake_us = sooner(wake_us, sch->generate_us);
@@ -409,11 +415,8 @@ int64_t schedule_due_us(const State__Execution *st) {
 
 /* What waits is over. What runs is kept until it ends, since its row has to say how; and so is what may have
  * been started although the answer is not here yet. */
-static void end_starts(struct step *s, E__WorkflowExecutionStatus status) {
+static void end_starts(struct step *s, const char *reason) {
     State__Schedule *sch = s->st->schedule;
-    const char *reason = status == WORKFLOW_EXECUTION_STATUS_TERMINATED
-                             ? "the schedule was deleted before it could be started"
-                             : "the schedule ended before it could be started";
     for (size_t i = sch->n_starts; i-- > 0;) {
         State__Start *start = sch->starts[i];
         if (start_is_waiting(start))
@@ -427,13 +430,15 @@ static void end_starts(struct step *s, E__WorkflowExecutionStatus status) {
 
 int schedule_end(struct step *s, E__WorkflowExecutionStatus status) {
     State__Schedule *sch = s->st->schedule;
-    bool has_more = false;
+    const char *reason = status == WORKFLOW_EXECUTION_STATUS_TERMINATED
+                             ? "the schedule was deleted before it could be started"
+                             : "the schedule ended before it could be started";
     if (!run_is_open(s->st))
         return err_set(s->err, ERR_NOT_FOUND, "schedule not found");
-    int rc = generator_drain(s, &has_more);
+    int rc = generator_end(s, reason);
     if (rc < 0)
         return rc;
-    end_starts(s, status);
+    end_starts(s, reason);
     pb_clear_messages(&sch->n_backfills, &sch->backfills);
     pb_clear_messages(&s->st->n_outbox, &s->st->outbox);
     sch->wake_us = sch->generate_us = sch->idle_close_us = 0;

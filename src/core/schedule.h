@@ -122,7 +122,7 @@ struct action_end {
     const char *first_run_id;
     E__WorkflowExecutionStatus status;
     Common__Payloads *result; /* COMPLETED */
-    Failure__Failure *failure; /* FAILED, TIMED_OUT */
+    Failure__Failure *failure; /* FAILED */
     int64_t close_us;
 };
 /* LETTER_ACTION_CLOSED arrived. May come before schedule_action_started, and more than once. */
@@ -131,6 +131,7 @@ void schedule_action_closed(struct step *s, int64_t start_id, const struct actio
 /* what a reader sees; everything in the arena, NULL when that is full */
 
 Schedule__Schedule *schedule_shown(const State__Execution *st, struct arena *arena);
+int64_t schedule_next_us(const State__Execution *st); /* when it acts next by itself; 0: it does not */
 int64_t schedule_running_count(const State__Execution *st);
 int64_t schedule_waiting_count(const State__Execution *st);
 Schedule__ScheduleInfo *schedule_info(const State__Execution *st, struct arena *arena);

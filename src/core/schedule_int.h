@@ -92,6 +92,10 @@ void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, con
 void start_launch(struct step *s, State__Start *start);
 E__ScheduleOverlapPolicy schedule_policy(const State__Schedule *sch);
 
+/* Whether policies, action and extras fit together (schedule_rules.c). */
+int schedule_check_whole(const char *schedule_id, const Schedule__Schedule *schedule,
+                         struct err *err) must_check;
+
 /* workflow ids (action_id.c) */
 char *action_id(const State__Schedule *sch, int64_t nominal_s, struct arena *arena);
 int action_id_validate(const char *format, const char *id, const char *schedule_id,
@@ -121,8 +125,15 @@ void ledger_sweep(struct step *s);
 int generator_run(struct step *s, bool *ret_more) must_check;
 /* The same for a change that must not come in between: everything, also what could be looked at later. */
 int generator_drain(struct step *s, bool *ret_more) must_check;
+/* What is due when the schedule ends: rows that say so. */
+int generator_end(struct step *s, const char *reason) must_check;
 /* The holiday calendars changed. */
 int generator_refresh(struct step *s) must_check;
+/* A spec that was valid once cannot be read: it is tried again, and what is due then is made up for. */
+void generator_give_up(struct step *s, const struct err *why);
+/* Starts that may all run at once wait for their letters, not in line: more of them come when those are out.
+ */
+bool generator_is_flooded(const State__Schedule *sch, const struct start_count *count);
 /* What was known of the times to come does not hold any more. */
 void generator_reset(State__Schedule *sch);
 int backfill_run(struct step *s) must_check; /* as far as the buffer has room */

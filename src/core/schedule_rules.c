@@ -60,9 +60,6 @@ static int check_extras(const Schedule__Schedule *schedule, const State__Namespa
     if (x->max_concurrent_runs < 0 || x->max_concurrent_runs > LIMIT_SCHEDULE_CONCURRENT)
         return err_set(err, ERR_INVALID, "max_concurrent_runs must be between 0 and %d",
                        LIMIT_SCHEDULE_CONCURRENT);
-    if (x->max_concurrent_runs > 1 && !takes_turns(policy_of(schedule)))
-        return err_set(err, ERR_INVALID,
-                       "max_concurrent_runs above 1 needs the overlap policy Skip, BufferOne or BufferAll");
     if (!pb_timestamp_valid(x->pause_until))
         return err_set(err, ERR_INVALID, "pause_until is not a valid time");
     if (!pb_duration_valid(x->keep_after_end))
@@ -87,6 +84,14 @@ static int check_workflow_id(const char *schedule_id, const Schedule__Schedule *
     return 0;
 }
 
+int schedule_check_whole(const char *schedule_id, const Schedule__Schedule *schedule, struct err *err) {
+    const Rondo__ScheduleExtras *x = schedule->extras;
+    if (x && x->max_concurrent_runs > 1 && !takes_turns(policy_of(schedule)))
+        return err_set(err, ERR_INVALID,
+                       "max_concurrent_runs above 1 needs the overlap policy Skip, BufferOne or BufferAll");
+    return check_workflow_id(schedule_id, schedule, err);
+}
+
 int schedule_prepare(struct arena *arena, const State__Namespace *space, const struct cal_zones *zones,
                      const char *schedule_id, Schedule__Schedule *schedule, struct err *err) {
     int rc = validate_required(schedule_id, "ScheduleId", err);
@@ -105,7 +110,7 @@ int schedule_prepare(struct arena *arena, const State__Namespace *space, const s
     if (rc == 0)
         rc = check_extras(schedule, space, err);
     if (rc == 0)
-        rc = check_workflow_id(schedule_id, schedule, err);
+        rc = schedule_check_whole(schedule_id, schedule, err);
     if (rc < 0 || !schedule->spec)
         return rc;
     struct str seed = spec_seed(space->id, schedule_id, arena);

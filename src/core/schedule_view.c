@@ -109,6 +109,12 @@ static int show_actions(const State__Schedule *sch, size_t max, struct arena *ar
     return arena_failed(arena) ? ERR_NO_MEMORY : 0;
 }
 
+int64_t schedule_next_us(const State__Execution *st) {
+    const State__Schedule *sch = st->schedule;
+    bool can_act = sch->n_future_us && !sch->schedule->state->paused && !schedule_is_exhausted(sch);
+    return can_act ? sch->future_us[0] : 0;
+}
+
 int64_t schedule_running_count(const State__Execution *st) {
     return (int64_t)start_count(st->schedule).live;
 }

@@ -109,16 +109,16 @@ static void add_schedule(struct gathering *g, const State__Execution *st) {
 }
 
 void visibility_seal_moving(struct group *g, const State__Execution *st, struct write *w) {
-    const State__Schedule *sched = st->schedule;
     struct gathering all = {.arena = &g->batch.arena};
-    if (!sched)
+    if (!st->schedule)
         return;
+    int64_t next_us = schedule_next_us(st);
     all.list = arena_array(all.arena, struct attribute, MOVING_MAX);
     ensure(all.list);
     add_value(&all, "ScheduleRunningWorkflowCount", value_int(schedule_running_count(st)));
     add_value(&all, "ScheduleBufferedStartsCount", value_int(schedule_waiting_count(st)));
-    if (sched->n_future_us && !sched->schedule->state->paused)
-        add_us(&all, "ScheduleNextActionTime", sched->future_us[0]);
+    if (next_us)
+        add_us(&all, "ScheduleNextActionTime", next_us);
     w->attributes = all.list;
     w->attribute_count = all.count;
 }

@@ -365,7 +365,7 @@ void sched_close_run(struct sched *f, struct sched_run *run, E__WorkflowExecutio
                                 .close_us = f->c.now_us};
     if (status == STATUS(COMPLETED))
         a.end.result = core_payloads(&f->c, result ? result : "result");
-    else if (status == STATUS(FAILED) || status == STATUS(TIMED_OUT))
+    else if (status == STATUS(FAILED))
         a.end.failure = core_failure(&f->c, "Broken");
     (void)SCHED(f, answer(&f->c.s, &a));
 }

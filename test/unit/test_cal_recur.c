@@ -1,4 +1,5 @@
 /* Recurrences: RRULE with its exceptions, ISO 8601 repeating intervals, "every N from", single times. */
+#include "cal/compile.h"
 #include "cal/duration.h"
 #include "cal/recur.h"
 #include "cal_fixture.h"
@@ -41,6 +42,28 @@ TEST(frequencies) {
              "2026-01-05 09:00 2028-11-12 01:00"),
     };
     CHECK_CASES(cases);
+}
+
+/* A stride that takes whole weeks to come around meets a time of day always on the same weekdays. */
+TEST(strides_and_weekdays) {
+    static const struct cal_case cases[] = {
+        CASE("cron " START "RRULE:FREQ=HOURLY;INTERVAL=7;BYHOUR=9;BYDAY=MO", "2026-01-06T00:00",
+             "2026-01-12 09:00 2026-01-19 09:00"),
+        CASE("cron " START "RRULE:FREQ=HOURLY;INTERVAL=7;BYHOUR=9;BYDAY=TU", "2026-01-01T00:00", "none"),
+        CASE("cron " START "RRULE:FREQ=HOURLY;INTERVAL=7;BYHOUR=9,12;BYDAY=TU,SU", "2026-01-01T00:00",
+             "2026-01-11 12:00 2026-01-18 12:00"),
+        CASE("cron " START "RRULE:FREQ=HOURLY;INTERVAL=5;BYHOUR=9;BYDAY=TU", "2026-01-01T00:00",
+             "2026-01-20 09:00 2026-02-24 09:00"),
+        CASE("cron " START "RRULE:FREQ=SECONDLY;INTERVAL=7;BYHOUR=9,16;BYMINUTE=0,7;BYSECOND=0,7;BYDAY=WE",
+             "2026-01-01T00:00", "none"),
+    };
+    CHECK_CASES(cases);
+    /* What never comes is known before it is searched for. */
+    struct cal_world w;
+    cal_world_init(&w);
+    CHECK_INT(cal_world_make(&w, cases[1].spec), 0);
+    CHECK(w.cal && w.cal->rules[0].first_tod == -1);
+    cal_world_done(&w);
 }
 
 TEST(parts) {

@@ -433,3 +433,29 @@ TEST(many_triggers_are_all_answered) {
     trigger_many(SCHEDULE_OVERLAP_POLICY_ALLOW_ALL);
     trigger_many(SCHEDULE_OVERLAP_POLICY_SKIP);
 }
+
+/* The next run is told of a timeout as of any other failure. */
+TEST(a_run_that_timed_out_is_told_of) {
+    cleanup(ask_done) struct ask a = {0}, b = {0}, h = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    Ws__CreateScheduleRequest *req = ask_create(&r, &a, "one");
+    Workflow__NewWorkflowExecutionInfo *w = req->schedule->action->start_workflow;
+    w->workflow_run_timeout =
+        MAKE(ask_arena(&a), Google__Protobuf__Duration, google__protobuf__duration__init);
+    w->workflow_run_timeout->seconds = 10;
+    RIG_SEND(&r, &a, create_schedule, req);
+    CHECK_OK(&a);
+    rig_advance(&r, 40 * USEC_PER_SEC); /* it is 22:14 */
+    rig_advance(&r, 15 * USEC_PER_SEC);
+    rig_advance(&r, 45 * USEC_PER_SEC);
+    check_ledger(&r, &b, "", "2/1 2/7");
+    rig_history(&r, &h, "wf-2023-11-14T22:15:00Z");
+    const Ws__GetWorkflowExecutionHistoryResponse *resp = h.response;
+    REQUIRE(resp && resp->history && resp->history->n_events);
+    const Failure__Failure *failure =
+        resp->history->events[0]->workflow_execution_started_event_attributes->continued_failure;
+    REQUIRE(failure);
+    CHECK_STR(failure->message, "workflow timeout");
+    CHECK(failure->timeout_failure_info);
+}

@@ -92,6 +92,13 @@ TEST(err_text_is_cut_at_a_character) {
     }
 }
 
+TEST(err_text_has_no_parts_of_characters) {
+    struct err e;
+    CHECK_INT(err_set(&e, ERR_INVALID, "\"%.4s\" and \"%.3s\"", "abc\xE2\x82\xAC", "\xF0\x9F\x98\x80"),
+              ERR_INVALID);
+    CHECK_STR(e.text, "\"abc\" and \"\"");
+}
+
 TEST(err_text_that_just_fits_is_whole) {
     char text[ERR_TEXT_MAX];
     struct err e;

@@ -292,7 +292,9 @@ TEST(failures_are_passed_on_until_a_success) {
     sched_close(&f, "00:30", STATUS(TIMED_OUT));
     sched_go(&f, "00:35");
     run = sched_run_at(&f, "00:35");
-    CHECK(result_is(run, "two") && run->last_failure);
+    CHECK(result_is(run, "two") && run->last_failure &&
+          streq(run->last_failure->message, "workflow timeout") && run->last_failure->timeout_failure_info &&
+          run->last_failure->timeout_failure_info->timeout_type == TIMEOUT_TYPE_START_TO_CLOSE);
 }
 
 static const char *note_after(struct sched *f, E__WorkflowExecutionStatus status) {
@@ -320,6 +322,39 @@ TEST(a_failure_pauses) {
 TEST(a_timeout_pauses) {
     cleanup(sched_done) struct sched f;
     CHECK_STR(note_after(&f, STATUS(TIMED_OUT)), "paused due to workflow timeout: wf-2022-06-01T00:05:00Z");
+}
+
+/* The note of a failure can be read and handed back like any other. */
+TEST(a_failure_with_a_long_message_pauses) {
+    cleanup(sched_done) struct sched f;
+    char id[900] = "", message[2000] = "";
+    sched_init(&f);
+    memset(id, 'i', sizeof(id) - 1);
+    for (size_t i = 0; i + 3 < sizeof(message); i += 3)
+        memcpy(message + i, "\xe2\x82\xac", 3);
+    f.schedule->policies->pause_on_failure = true;
+    f.schedule->action->start_workflow->workflow_id = core_text(&f.c, id);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "00:05");
+    struct sched_run *run = sched_run_at(&f, "00:05");
+    REQUIRE(f.c.st && run);
+    Failure__Failure *failure = core_failure(&f.c, "Broken");
+    REQUIRE(failure);
+    failure->message = message;
+    struct action_end end = {.workflow_id = run->workflow_id,
+                             .first_run_id = "run",
+                             .status = STATUS(FAILED),
+                             .failure = failure,
+                             .close_us = f.c.now_us};
+    int64_t start_id = run->start_id;
+    CHECK_INT(SCHED(&f, (schedule_action_closed(&f.c.s, start_id, &end), 0)), 0);
+    REQUIRE(f.c.st);
+    const Schedule__ScheduleState *state = sched_state(&f)->schedule->state;
+    CHECK(state->paused);
+    CHECK(utf8_valid(str_of(state->notes)));
+    CHECK_INT(strlen(state->notes), LIMIT_SCHEDULE_NOTES_BYTES - 1);
+    Schedule__Schedule *shown = schedule_shown(f.c.st, &f.c.arena);
+    CHECK_INT(sched_update(&f, shown), shown ? 0 : ERR_NO_MEMORY);
 }
 
 TEST(nothing_else_pauses) {

@@ -298,10 +298,14 @@ TEST(too_many_runs_at_a_time) {
     CHECK_INT(sched_create(&f), 0);
     running.phase = PHASE_STARTED;
     running.overlap_policy = POLICY(ALLOW_ALL);
-    add_starts(&f, LIMIT_SCHEDULE_RUNNING, running);
-    sched_go(&f, "00:05");
-    CHECK_INT(f.run_count, 0);
+    add_starts(&f, LIMIT_SCHEDULE_RUNNING - 1, running);
+    sched_jump(&f, "00:10"); /* one more, of two that are due */
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK_STR(sched_begun(&f), "00:05@00:10");
     CHECK_INT(sched_state(&f)->buffer_dropped, 1);
+    sched_go(&f, "00:15");
+    CHECK_STR(sched_begun(&f), "");
+    CHECK_INT(sched_state(&f)->buffer_dropped, 2);
     const Rondo__LedgerEntry *last = f.ledger_count ? f.ledger[f.ledger_count - 1] : NULL;
     REQUIRE(last);
     CHECK_INT(last->fate, LEDGER_FATE_BUFFER_FULL);

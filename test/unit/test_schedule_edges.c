@@ -187,3 +187,212 @@ TEST(rows_can_be_kept_for_ever) {
     CHECK(!f.c.st || sched_state(&f)->ledger_swept_us);
     CHECK_INT(f.ledger_count, 3);
 }
+
+/* As when the rules of its zone are others after an upgrade: what was computed before does not hold. */
+TEST(times_that_have_moved_are_not_waited_for) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    f.schedule->spec->n_cron_string = 0;
+    sched_cron(&f, f.schedule, "0 2 * * *");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "02:00");
+    CHECK_STR(sched_begun(&f), "02:00");
+    REQUIRE(f.c.st);
+    f.c.st->schedule->schedule->spec->structured_calendar[0]->hour[0]->start = 3;
+    sched_jump(&f, "03:00"); /* today's was done */
+    f.c.st->schedule->high_water_us = sched_us("03:00");
+    sched_jump(&f, "1d 02:00");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK_STR(sched_begun(&f), "");
+    CHECK(!f.c.st || run_due_us(f.c.st) == sched_us("1d 03:00"));
+    CHECK(!f.c.st || strncmp(sched_future(&f), "1d 03:00 2d 03:00 ", 18) == 0);
+    sched_go(&f, "2d 04:00");
+    CHECK_STR(sched_begun(&f), "1d 03:00 2d 03:00");
+}
+
+/* A spec whose zone is gone is found out by whoever looks first, and nobody asks again at once. */
+TEST(a_backfill_of_what_cannot_be_read_waits) {
+    cleanup(sched_done) struct sched f;
+    bool failed = false;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1d");
+    CHECK_INT(sched_create(&f), 0);
+    REQUIRE(f.c.st);
+    pb_set_string(&f.c.st->schedule->schedule->spec->timezone_name, "Gone/Zone", &failed);
+    sched_jump(&f, "00:30");
+    CHECK_INT(sched_backfill(&f, "-3d 00:00", "-2d 00:00", POLICY(ALLOW_ALL)), 0);
+    REQUIRE(f.c.st);
+    CHECK(!strempty(sched_state(&f)->invalid_error));
+    CHECK(run_due_us(f.c.st) == sched_us("01:30"));
+    pb_set_string(&f.c.st->schedule->schedule->spec->timezone_name, "", &failed);
+    sched_go(&f, "02:00");
+    CHECK_STR(sched_begun(&f), "-3d 00:00@01:30 -2d 00:00@01:30");
+    CHECK(strempty(sched_state(&f)->invalid_error));
+    CHECK(!f.c.st || strncmp(sched_future(&f), "1d 00:00 ", 9) == 0);
+}
+
+/* What nobody could read was not excluded: it is made up for. */
+TEST(a_refresh_makes_up_for_what_could_not_be_read) {
+    cleanup(sched_done) struct sched f;
+    bool failed = false;
+    sched_init(&f);
+    f.closes_at_once = true;
+    CHECK_INT(sched_create(&f), 0);
+    REQUIRE(f.c.st);
+    pb_set_string(&f.c.st->schedule->schedule->spec->timezone_name, "Gone/Zone", &failed);
+    sched_go(&f, "00:07");
+    CHECK_STR(sched_begun(&f), "");
+    REQUIRE(f.c.st);
+    pb_set_string(&f.c.st->schedule->schedule->spec->timezone_name, "", &failed);
+    CHECK_INT(SCHED(&f, schedule_refresh(&f.c.s)), 0);
+    CHECK_STR(sched_begun(&f), "00:05@00:07");
+    CHECK_STR(sched_ledger(&f), "00:05 STARTED/COMPLETED");
+}
+
+/* Many starts that are tried again later: nothing can be done until then. */
+TEST(a_flood_of_starts_that_are_tried_again_waits) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1s");
+    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    f.refusal = (struct action_outcome){.error = "no room", .is_retryable = true};
+    f.refusals_left = LIMIT_SCHEDULE_STARTING;
+    sched_jump(&f, "00:10");
+    CHECK_INT(sched_tick(&f), 0);
+    for (int i = 0; i < 10 && f.c.st && run_due_us(f.c.st) <= f.c.now_us; i++)
+        CHECK_INT(sched_tick(&f), 0);
+    REQUIRE(f.c.st);
+    CHECK_INT(run_due_us(f.c.st), f.c.now_us + USEC_PER_SEC);
+    sched_go(&f, "00:10:02");
+    CHECK_INT(f.run_count, 602);
+    CHECK_INT(sched_state(&f)->action_count, 602);
+}
+
+/* One row for a time that an update excludes before its jitter is over. */
+TEST(an_update_excludes_a_time_that_was_about_to_be_done) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_every(&f, f.schedule, "1h");
+    f.schedule->spec->jitter = core_duration(&f.c, 3600 * USEC_PER_SEC);
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "01:10"); /* 01:00 is done at 01:49:22 */
+    Schedule__Schedule *changed = sched_new(&f);
+    REQUIRE(f.c.st && changed);
+    sched_every(&f, changed, "1h");
+    changed->spec->jitter = core_duration(&f.c, 3600 * USEC_PER_SEC);
+    sched_exclude(&f, changed, "1");
+    CHECK_INT(sched_update(&f, changed), 0);
+    sched_go(&f, "02:10");
+    CHECK_STR(sched_begun(&f), "02:00@02:02:39.204");
+    CHECK_STR(sched_ledger(&f), "01:00 EXCLUDED, 02:00 STARTED/COMPLETED");
+}
+
+/* Everything that was due has its row when it is deleted, also what waits behind letters. */
+TEST(a_deletion_in_a_flood_leaves_no_time_without_a_row) {
+    cleanup(sched_done) struct sched f;
+    int64_t rows = 0;
+    sched_init(&f);
+    f.holds_letters = true;
+    sched_every(&f, f.schedule, "1s");
+    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
+    CHECK_INT(sched_create(&f), 0);
+    sched_jump(&f, "00:20");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK_INT(SCHED(&f, schedule_end(&f.c.s, STATUS(TERMINATED))), 0);
+    for (size_t i = 0; i < f.ledger_count; i++)
+        rows += f.ledger[i] && f.ledger[i]->fate == LEDGER_FATE_ENDED ? f.ledger[i]->count : 0;
+    CHECK_INT(rows, f.c.is_out_of_memory ? rows : 1200);
+}
+
+static const struct zone *zone_now(void *ctx, unused_arg struct str name) {
+    struct zone *const *zone = ctx;
+    return *zone;
+}
+
+/* So many hours east, always. */
+static struct zone *make_zone(struct sched *f, uint8_t hours) {
+    static const char head[44] =
+        "TZif\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\2";
+    char bytes[sizeof(head) + 8] = "";
+    int32_t offset_s = hours * 3600;
+    struct zone *zone = NULL;
+    memcpy(bytes, head, sizeof(head));
+    bytes[sizeof(head) + 2] = (char)(offset_s >> 8);
+    bytes[sizeof(head) + 3] = (char)offset_s;
+    bytes[sizeof(head) + 6] = 'X';
+    int rc = zone_new(str_bytes(bytes, sizeof(bytes)), &zone, &f->c.err);
+    CHECK(rc == 0 || rc == ERR_NO_MEMORY);
+    return zone;
+}
+
+/* The server is stopped, the zones are upgraded, and it is started again long before the next time. */
+TEST(a_time_that_comes_earlier_by_new_rules_of_its_zone) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    cleanup(zone_freep) struct zone *before = make_zone(&f, 1), *after = make_zone(&f, 2);
+    REQUIRE(before && after);
+    struct zone *now = before;
+    f.zones = (struct cal_zones){zone_now, &now};
+    f.closes_at_once = true;
+    f.schedule->spec->n_cron_string = 0;
+    f.schedule->spec->timezone_name = core_text(&f.c, "Mine/Zone");
+    sched_cron(&f, f.schedule, "0 4 8 * *");
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "3d 12:00");
+    CHECK(!f.c.st || strncmp(sched_future(&f), "7d 03:00 ", 9) == 0);
+    now = after;
+    sched_go(&f, "7d 12:00");
+    CHECK_STR(sched_begun(&f), "7d 02:00");
+    CHECK_STR(sched_ledger(&f), "7d 02:00 STARTED/COMPLETED");
+}
+
+/* It cannot be found by the time of an action that does not come. */
+TEST(a_schedule_that_may_not_act_has_no_next_action) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    sched_limit(f.schedule, 1);
+    CHECK_INT(sched_create(&f), 0);
+    REQUIRE(f.c.st);
+    CHECK_INT(schedule_next_us(f.c.st), sched_us("00:05"));
+    CHECK_INT(sched_pause(&f, "wait"), 0);
+    CHECK_INT(f.c.st ? schedule_next_us(f.c.st) : 0, 0);
+    CHECK_INT(sched_unpause(&f, "go on"), 0);
+    sched_go(&f, "00:05");
+    CHECK_STR(sched_begun(&f), "00:05");
+    CHECK_INT(f.c.st ? schedule_next_us(f.c.st) : 0, 0);
+}
+
+/* An update by a client that does not know of extras must fit those that stay. */
+TEST(an_update_that_does_not_fit_what_it_leaves_is_refused) {
+    cleanup(sched_done) struct sched f;
+    char id[901] = "";
+    sched_init(&f);
+    memset(id, 'i', sizeof(id) - 1);
+    f.closes_at_once = true;
+    f.schedule->extras->max_concurrent_runs = 2;
+    f.schedule->extras->workflow_id_format = core_text(&f.c, "{id}{id}{id}{id}{id}-{time}");
+    CHECK_INT(sched_create(&f), 0);
+    Schedule__Schedule *changed = sched_new(&f);
+    REQUIRE(f.c.st && changed);
+    sched_every(&f, changed, "5m");
+    changed->extras = NULL;
+    changed->action->start_workflow->workflow_id = core_text(&f.c, id);
+    CHECK_INT(sched_update(&f, changed), ERR_INVALID);
+    CHECK_STR(f.c.err.text, "WorkflowId length exceeds limit.");
+    changed->action->start_workflow->workflow_id = core_text(&f.c, "wf");
+    changed->policies->overlap_policy = POLICY(TERMINATE_OTHER);
+    CHECK_INT(sched_update(&f, changed), ERR_INVALID);
+    changed->policies->overlap_policy = POLICY(SKIP);
+    changed->policies->keep_original_workflow_id = true;
+    CHECK_INT(sched_update(&f, changed), ERR_INVALID);
+    changed->policies->keep_original_workflow_id = false;
+    CHECK_INT(sched_update(&f, changed), 0);
+    sched_go(&f, "00:05");
+    CHECK_STR(sched_begun(&f), "00:05");
+}

@@ -96,6 +96,19 @@ TEST(two_triggers_of_one_second_are_two_runs) {
 
 /* backfills */
 
+TEST(two_triggers_of_one_second_are_two_runs_when_the_first_is_tried_again) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    CHECK_INT(sched_create(&f), 0);
+    f.refusal = (struct action_outcome){.error = "no room", .is_retryable = true};
+    f.refusals_left = 1;
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
+    CHECK_INT(sched_trigger(&f, POLICY(ALLOW_ALL)), 0);
+    sched_go(&f, "00:00:02");
+    CHECK_STR(f.run_count > 0 ? f.runs[0].workflow_id : "", "wf-2022-06-01T00:00:00Z-2");
+    CHECK_STR(f.run_count > 1 ? f.runs[1].workflow_id : "", "wf-2022-06-01T00:00:00Z");
+}
+
 TEST(vector_14_a_backfill) {
     cleanup(sched_done) struct sched f;
     sched_init(&f);
