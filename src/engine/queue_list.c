@@ -15,7 +15,8 @@
 enum stage { STAGE_QUEUES, STAGE_TYPES, STAGE_TIME, STAGE_DONE };
 
 struct listing {
-    struct space *space;
+    struct uuid namespace_id; /* which may be gone before the answers are here */
+    struct filter all; /* its runs */
     struct answer answer;
     enum stage stage;
     size_t at; /* the queue that is looked at */
@@ -75,10 +76,10 @@ static void add_visitors(struct op *op, const struct queue *q, Rondo__TaskQueueU
     }
 }
 
-static void add_polled(struct op *op, struct listing *l) {
+static void add_polled(struct op *op, const struct space *space, struct listing *l) {
     struct queue *q;
     for (size_t i = 0; (q = map_next(&op->e->queues, &i));) {
-        if (q->space != l->space || q->is_activity || q->is_sticky || q->base != q)
+        if (q->space != space || q->is_activity || q->is_sticky || q->base != q)
             continue;
         bool is_polled = queue_has_visitor(op->e, q);
         list_for(&q->versions, n) is_polled |=
@@ -128,23 +129,18 @@ static int ask(struct op *op, struct listing *l) {
     if (!q)
         return ERR_NO_MEMORY;
     struct arena *a = op->call->arena;
-    struct filter filter;
-    int rc = filter_parse(a, l->space->st, FILTER_WORKFLOWS, STR(""), &filter, &op->err);
-    if (rc < 0) {
-        page_read_free(q);
-        return rc;
-    }
+    const struct predicate *where = l->all.where;
     if (l->stage != STAGE_QUEUES) {
         struct value name = value_text(str_of(l->r->task_queues[l->at]->name));
-        filter.where = filter_and(a, filter.where, filter_test(a, PREDICATE_EQUAL, "TaskQueue", &name));
+        where = filter_and(a, where, filter_test(a, PREDICATE_EQUAL, "TaskQueue", &name));
     }
-    const struct predicate *where = predicate_copy(&q->arena, filter.where);
+    where = predicate_copy(&q->arena, where);
     if (!where) {
         page_read_free(q);
         return op_out_of_memory(op);
     }
     q->read = (struct read){.kind = l->stage == STAGE_TIME ? READ_VISIBILITY : READ_VISIBILITY_COUNT,
-                            .namespace_id = l->space->id,
+                            .namespace_id = l->namespace_id,
                             .where = where,
                             .limit = 1};
     if (l->stage != STAGE_TIME)
@@ -194,16 +190,17 @@ static void go_list(struct op *op) {
     if (rc == 0) {
         r->task_queues =
             arena_array(a, Rondo__TaskQueueUse *, ENGINE_LISTED_QUEUES + map_count(&op->e->queues));
-        *l = (struct listing){.space = space, .r = r, .stage = req->only_polled ? STAGE_DONE : STAGE_QUEUES};
+        *l = (struct listing){
+            .namespace_id = space->id, .r = r, .stage = req->only_polled ? STAGE_DONE : STAGE_QUEUES};
         op->extra = l;
-        if (!r->task_queues)
-            rc = op_out_of_memory(op);
+        rc = r->task_queues ? filter_parse(a, space->st, FILTER_WORKFLOWS, STR(""), &l->all, &op->err)
+                            : op_out_of_memory(op);
     }
     if (rc < 0) {
         op_fail(op);
         return;
     }
-    add_polled(op, l);
+    add_polled(op, space, l);
     op->wait_seq = group_last_change(op->e);
     op_continue_durable(op, go_read);
 }

@@ -20,7 +20,7 @@
 
 /* One call under way, in the call's arena. */
 struct listing {
-    const struct space *space;
+    struct uuid namespace_id; /* which may be gone before the answer is here */
     struct filter filter;
     enum filter_subject subject;
     bool is_count;
@@ -143,7 +143,7 @@ static int read_page(struct op *op, struct listing *l) {
         return op_out_of_memory(op);
     }
     q->read = (struct read){.kind = l->is_count ? READ_VISIBILITY_COUNT : READ_VISIBILITY,
-                            .namespace_id = l->space->id,
+                            .namespace_id = l->namespace_id,
                             .where = where,
                             .after = l->has_after ? &q->after : NULL,
                             .limit = l->size + 1,
@@ -221,36 +221,36 @@ static int read_token(struct op *op, const ProtobufCBinaryData *bytes, struct li
 }
 
 /* The listing without its filter. */
-static int prepare(struct op *op, const struct wanted *w, struct listing **ret) {
-    struct space *space;
+static int prepare(struct op *op, const struct wanted *w, struct space **ret_space, struct listing **ret) {
     struct listing *l = arena_new(op->call->arena, struct listing);
-    int rc = op_need_space(op, w->namespace, &space);
+    int rc = op_need_space(op, w->namespace, ret_space);
     if (rc < 0)
         return rc;
     if (!l)
         return op_out_of_memory(op);
     bool is_sized = w->page_size > 0 && w->page_size <= ENGINE_LIST_PAGE_RUNS;
-    l->space = space;
+    l->namespace_id = (*ret_space)->id;
     l->size = is_sized ? (size_t)w->page_size : ENGINE_LIST_PAGE_RUNS;
     l->empty = w->empty;
     op->extra = *ret = l;
     return w->token ? read_token(op, w->token, l) : 0;
 }
 
-static int parse_query(struct op *op, struct listing *l, const char *query) {
-    int rc = filter_parse(op->call->arena, l->space->st, l->subject, str_of(query), &l->filter, &op->err);
+static int parse_query(struct op *op, const struct space *space, struct listing *l, const char *query) {
+    int rc = filter_parse(op->call->arena, space->st, l->subject, str_of(query), &l->filter, &op->err);
     if (rc == 0 && l->filter.is_grouped && !l->is_count)
         rc = err_set(&op->err, ERR_INVALID, "invalid query: operation is not supported: 'GROUP BY' clause");
     return rc;
 }
 
 static void list_by_query(struct op *op, const struct wanted *w, const char *query) {
+    struct space *space;
     struct listing *l;
-    int rc = prepare(op, w, &l);
+    int rc = prepare(op, w, &space, &l);
     if (rc == 0)
         l->subject = w->subject;
     if (rc == 0)
-        rc = parse_query(op, l, query);
+        rc = parse_query(op, space, l, query);
     begin_read(op, rc);
 }
 
@@ -270,13 +270,14 @@ static void go_scan(struct op *op) {
 
 static void count_by_query(struct op *op, const struct wanted *w, const char *query) {
     struct arena *a = op->call->arena;
+    struct space *space;
     struct listing *l;
-    int rc = prepare(op, w, &l);
+    int rc = prepare(op, w, &space, &l);
     if (rc == 0) {
         l->subject = w->subject;
         l->is_count = true;
         l->count = arena_new(a, Ws__CountWorkflowExecutionsResponse);
-        rc = parse_query(op, l, query);
+        rc = parse_query(op, space, l, query);
     }
     if (rc == 0 && !l->count)
         rc = op_out_of_memory(op);
@@ -371,10 +372,11 @@ static int narrow_status(struct op *op, struct listing *l, const Filter__StatusF
 
 static void list_older(struct op *op, const struct wanted *w, const struct older *o) {
     struct arena *a = op->call->arena;
+    struct space *space;
     struct listing *l;
-    int rc = prepare(op, w, &l);
+    int rc = prepare(op, w, &space, &l);
     if (rc == 0)
-        rc = parse_query(op, l, o->is_open ? "CloseTime IS NULL" : "CloseTime IS NOT NULL");
+        rc = parse_query(op, space, l, o->is_open ? "CloseTime IS NULL" : "CloseTime IS NOT NULL");
     if (rc == 0)
         rc = narrow_times(op, l, o->started);
     if (rc == 0)

@@ -344,3 +344,63 @@ TEST(a_deprecated_namespace_finishes_what_it_has) {
     CHECK_INT(((const Ws__DescribeNamespaceResponse *)a.response)->namespace_info->state,
               NAMESPACE_STATE_DEPRECATED);
 }
+
+/* A manual rig that has the namespace, which is empty. */
+static void begin_with_space(struct rig *r) {
+    cleanup(ask_done) struct ask a = {0};
+    rig_init_manual(r);
+    struct arena *m = ask_begin(r, &a);
+    Ws__RegisterNamespaceRequest *req =
+        MAKE(m, Ws__RegisterNamespaceRequest, ws__register_namespace_request__init);
+    req->namespace_ = make_text(m, SPACE);
+    req->workflow_execution_retention_period = make_duration(m, 86400 * USEC_PER_SEC);
+    RIG_SEND(r, &a, register_namespace, req);
+    rig_settle(r);
+    CHECK_OK(&a);
+}
+
+/* Until nothing is left of it in memory, with `reads` questions that wait for their answers. */
+static void delete_while_asked(struct rig *r, struct ask *a, size_t reads) {
+    RIG_SEND(r, a, delete_namespace, ask_delete(r, a, SPACE));
+    rig_advance(r, 50 * USEC_PER_MS);
+    CHECK_INT(mem_store_pending_reads(r->store), reads + 1);
+    mem_store_answer(r->store, reads, 0); /* no run is in it */
+    rig_turn(r);
+}
+
+TEST(a_namespace_goes_while_a_list_of_it_waits) {
+    cleanup(ask_done) struct ask start = {0}, list = {0}, a = {0};
+    cleanup(rig_done) struct rig r;
+    begin_with_space(&r);
+    rig_start(&r, &start, "other");
+    rig_read(&r); /* its commit is under way, and whoever asks for a list waits for it */
+    struct arena *m = ask_begin(&r, &list);
+    Ws__ListWorkflowExecutionsRequest *req =
+        MAKE(m, Ws__ListWorkflowExecutionsRequest, ws__list_workflow_executions_request__init);
+    req->namespace_ = make_text(m, SPACE);
+    RIG_SEND(&r, &list, list_workflows, req);
+    CHECK(!list.is_done);
+    delete_while_asked(&r, &a, 0);
+    rig_settle(&r);
+    CHECK_OK(&a);
+    CHECK_OK(&list);
+}
+
+TEST(a_namespace_goes_while_its_task_queues_are_listed) {
+    cleanup(ask_done) struct ask poll = {0}, list = {0}, a = {0};
+    cleanup(rig_done) struct rig r;
+    begin_with_space(&r);
+    Ws__PollWorkflowTaskQueueRequest *req = ask_poll(&r, &poll, "polled");
+    req->namespace_ = make_text(ask_arena(&poll), SPACE);
+    RIG_SEND(&r, &poll, poll_workflow_task, req);
+    struct arena *m = ask_begin(&r, &list);
+    Rondo__ListTaskQueuesRequest *queues =
+        MAKE(m, Rondo__ListTaskQueuesRequest, rondo__list_task_queues_request__init);
+    queues->namespace_ = make_text(m, SPACE);
+    RIG_SEND(&r, &list, list_task_queues, queues);
+    CHECK(!list.is_done);
+    delete_while_asked(&r, &a, 1);
+    rig_settle(&r);
+    CHECK_OK(&a);
+    CHECK_OK(&list);
+}
