@@ -15,8 +15,8 @@
 #include "core/attributes.h"
 
 #define FILTER_BYTES_MAX (128 * 1024)
-#define FILTER_DEPTH_MAX 64
-#define FILTER_TESTS_MAX 256 /* AND and OR are as deep as there are tests; SQL has a limit for that */
+#define FILTER_DEPTH_MAX 32 /* SQLite's parser has room for about 60 brackets, and a bushy tree takes more */
+#define FILTER_TESTS_MAX 256
 #define FILTER_VALUES_MAX 4096
 
 struct filter {

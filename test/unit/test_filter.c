@@ -378,8 +378,8 @@ TEST(size_and_depth_are_limited) {
     check_repeated("Year = 1 AND ", FILTER_TESTS_MAX - 1, "Year = 1", "(and (and ");
     check_repeated("Year = 1 AND ", FILTER_TESTS_MAX, "Year = 1", "invalid query: more than 256 conditions");
     check_repeated("NOT ", FILTER_DEPTH_MAX, "Year = 1", "(not (not ");
-    check_repeated("NOT ", FILTER_DEPTH_MAX + 1, "Year = 1", "invalid query: nested deeper than 64 levels");
-    check_repeated("(", 100000, "Year = 1", "invalid query: nested deeper than 64 levels");
+    check_repeated("NOT ", FILTER_DEPTH_MAX + 1, "Year = 1", "invalid query: nested deeper than 32 levels");
+    check_repeated("(", 100000, "Year = 1", "invalid query: nested deeper than 32 levels");
     check_repeated(" ", FILTER_BYTES_MAX + 1, "", "invalid query: longer than 131072 bytes");
     struct buf query cleanup(buf_done);
     buf_init(&query, (size_t)1 << 20);

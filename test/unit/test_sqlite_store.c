@@ -175,6 +175,79 @@ TEST(sqlite_log_does_not_grow_without_end_beside_reads) {
     check_log_stays_short(true);
 }
 
+#define LISTS 6 /* twice as many as there are threads for them */
+#define LISTED 250
+#define LISTED_ROUNDS 400
+#define TESTS 200 /* that each of them has to fail */
+
+/* A count that is asked for again as soon as it is there. */
+struct restless {
+    struct read read;
+    struct store *store;
+    size_t answers;
+};
+
+static void restless_row(struct read *r unused_arg, const struct row *row) {
+    CHECK_INT(row->count, 0);
+}
+
+static void restless_done(struct read *r, int rc) {
+    struct restless *x = container_of(r, struct restless, read);
+    CHECK_INT(rc, 0);
+    x->answers++;
+    store_read(x->store, r);
+}
+
+static void restless_begin(struct restless *x, struct store *s, const struct predicate *where) {
+    *x = (struct restless){.store = s};
+    x->read = (struct read){.kind = READ_VISIBILITY_COUNT,
+                            .namespace_id = id(1),
+                            .where = where,
+                            .row = restless_row,
+                            .done = restless_done};
+    store_read(s, &x->read);
+}
+
+static void fill_lists(struct fixture *f, struct commit *c) {
+    for (int i = 0; i < LISTED; i++) {
+        struct write *w = add(c, WRITE_VISIBILITY);
+        w->run_id = id((uint8_t)i);
+        w->start_us = i;
+    }
+    fixture_commit(f, c);
+}
+
+/* Somebody reads an older state whenever the end of the log could be moved. What is committed is 160 MB, in a
+ * log that should start over after one. */
+TEST(sqlite_log_does_not_grow_without_end_beside_lists) {
+    static const struct predicate nowhere = {.kind = PREDICATE_PRESENT, .name = STR("Nowhere")};
+    struct predicate where[TESTS];
+    struct restless lists[LISTS];
+    struct fixture f;
+    struct commit c;
+    struct err e = {0};
+    struct stat st = {0};
+    char name[FIXTURE_PATH_MAX + 32];
+    fixture_prepare(&f, BACKEND_FILE);
+    (void)snprintf(name, sizeof name, "%s-wal", f.path);
+    struct sqlite_options o = {.path = f.path, .wake = fixture_wake, .wake_ctx = &f, .log_pages = 256};
+    CHECK_INT(sqlite_store_open(&o, &f.store, &e), 0);
+    commit_init(&c);
+    fill_lists(&f, &c);
+    for (size_t i = 0; i < TESTS; i++)
+        where[i] = (struct predicate){PREDICATE_OR, i ? &where[i - 1] : &nowhere, &nowhere, {0}, NULL, 0};
+    for (size_t i = 0; i < LISTS; i++)
+        restless_begin(&lists[i], f.store, &where[TESTS - 1]);
+    for (int round = 0; round < LISTED_ROUNDS; round++)
+        commit_much(&f, &c, round);
+    CHECK_INT(stat(name, &st), 0);
+    CHECK(st.st_size < (96 << 20)); /* 4 MiB, and what is committed while lists come to their end */
+    for (size_t i = 0; i < LISTS; i++)
+        CHECK(lists[i].answers > 0);
+    batch_done(&c.batch);
+    fixture_done(&f);
+}
+
 static void check_refused(struct fixture *f, const char *path, int code, const char *word) {
     struct err e = {0};
     CHECK_INT(fixture_try_open(f, path, &e), code);

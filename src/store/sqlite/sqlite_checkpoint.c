@@ -5,6 +5,10 @@
  * moved the very end of it with no commit in between. The writer does that itself, between two commits, once
  * the log is long and the thread has left it little to move: that is the only time that a commit waits.
  *
+ * A list reads one state for as long as it takes, and what came after that state cannot be moved all the way.
+ * With lists one after the other the end of the log would never come; so once it is far too long, no further
+ * one begins until those under way are over and the end was moved.
+ *
  * The fewer checkpoints, the more often a page was rewritten before it is moved once. But the log must be
  * read after a crash, and readers look through it.
  *
@@ -15,6 +19,8 @@
 #include <signal.h>
 
 #define LONG_PAGES 4096 /* a log of this length should start over; pages have 4 KiB */
+
+#define HELD_LENGTHS 4 /* as long as so many of these: lists are held up */
 
 /* Parts of that length. */
 #define MOVE_PART 2 /* added to the log: they are moved beside commits */
@@ -39,10 +45,39 @@ static void *checkpoint_main(void *ctx) {
         move(c, c->db);
         pthread_mutex_lock(&c->lock);
         c->is_asked = false;
+        if (!c->list_count && !c->is_writers_turn)
+            c->is_held = false; /* there was no commit to be followed by a move of the very end */
         pthread_cond_broadcast(&c->changed);
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;
+}
+
+/* the lists' side */
+
+void sqlite_checkpoint_enter(struct sqlite_checkpoint *c) {
+    pthread_mutex_lock(&c->lock);
+    while (c->is_held && !c->is_let_go)
+        pthread_cond_wait(&c->changed, &c->lock);
+    c->list_count++;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void sqlite_checkpoint_leave(struct sqlite_checkpoint *c) {
+    pthread_mutex_lock(&c->lock);
+    c->list_count--;
+    if (c->is_held && !c->list_count) { /* the writer may have nothing to commit */
+        c->is_asked = true;
+        pthread_cond_broadcast(&c->changed);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+void sqlite_checkpoint_let_go(struct sqlite_checkpoint *c) {
+    pthread_mutex_lock(&c->lock);
+    c->is_let_go = true;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
 }
 
 /* the writer's side */
@@ -69,9 +104,33 @@ static void wait_moved(struct sqlite_checkpoint *c) {
     pthread_mutex_unlock(&c->lock);
 }
 
+/* True: no list is under way, none begins, and nobody else moves the log. */
+static bool hold_lists(struct sqlite_checkpoint *c) {
+    pthread_mutex_lock(&c->lock);
+    c->is_held = c->is_writers_turn = true;
+    while (c->is_asked && !c->list_count)
+        pthread_cond_wait(&c->changed, &c->lock);
+    c->is_writers_turn = false;
+    bool is_alone = !c->list_count;
+    pthread_mutex_unlock(&c->lock);
+    return is_alone;
+}
+
+static void release_lists(struct sqlite_checkpoint *c) {
+    pthread_mutex_lock(&c->lock);
+    c->is_held = false;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void move_end(struct sqlite_checkpoint *c, sqlite3 *writer_db, int pages) {
+    move(c, writer_db);
+    c->asked_at = pages;
+}
+
 void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, int pages) {
     if (pages < c->pages) /* the log has started over */
-        c->asked_at = 0;
+        c->asked_at = c->held_at = 0;
     c->pages = pages;
     int rest = pages - c->asked_at;
     int long_pages = c->options->log_pages ? c->options->log_pages : LONG_PAGES;
@@ -79,11 +138,16 @@ void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, in
     bool is_overdue = rest >= long_pages; /* and perhaps the thread is still moving: it is waited for */
     if (is_overdue)
         wait_moved(c);
+    if (pages - c->held_at >= long_pages * HELD_LENGTHS && hold_lists(c)) {
+        move_end(c, writer_db, pages);
+        c->held_at = pages; /* should somebody else still read, lists need not wait for that */
+        release_lists(c);
+        return;
+    }
     if (rest < long_pages / REST_MIN_PART || is_moving(c))
         return;
     if (pages >= long_pages && (rest <= long_pages / REST_MAX_PART || is_overdue)) {
-        move(c, writer_db);
-        c->asked_at = pages;
+        move_end(c, writer_db, pages);
     } else if (rest >= long_pages / MOVE_PART || pages >= long_pages) {
         ask(c, pages);
     }

@@ -87,7 +87,8 @@ struct sqlite_checkpoint {
     const struct sqlite_options *options;
     const char *path;
     int pages; /* of the log, and */
-    int asked_at; /* how many there were when the last move began; both are the writer's */
+    int asked_at; /* how many there were when the last move began, */
+    int held_at; /* or lists were last held up for one; all three are the writer's */
     _Atomic bool is_log_long; /* its end is to be moved soon, and nobody should need an older state then */
     pthread_t thread;
     bool has_thread;
@@ -95,13 +96,21 @@ struct sqlite_checkpoint {
     pthread_cond_t changed;
     bool is_asked; /* until it is done */
     bool is_stopping;
+    size_t list_count; /* lists under way, each of which reads one state */
+    bool is_held; /* no further one begins, until the log was moved, */
+    bool is_writers_turn; /* by the writer, which waits for the thread */
+    bool is_let_go; /* for ever: the store is being closed */
 };
 
 int sqlite_checkpoint_start(struct sqlite_checkpoint *c, sqlite3 *db, const char *path,
                             const struct sqlite_options *o, struct err *reterr) must_check;
-void sqlite_checkpoint_stop(struct sqlite_checkpoint *c); /* after the writer */
+void sqlite_checkpoint_stop(struct sqlite_checkpoint *c); /* after the writer and the lists */
 /* On the writer's thread, between commits: its log has so many pages now. */
 void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, int pages);
+/* Around a list, on its thread. While the log is far too long, it waits to begin. */
+void sqlite_checkpoint_enter(struct sqlite_checkpoint *c);
+void sqlite_checkpoint_leave(struct sqlite_checkpoint *c);
+void sqlite_checkpoint_let_go(struct sqlite_checkpoint *c); /* nobody waits any more */
 
 /* the writer */
 
@@ -252,6 +261,7 @@ struct sqlite_lister_thread {
 
 struct sqlite_lister {
     const struct sqlite_options *options; /* NULL: it was not started */
+    struct sqlite_checkpoint *checkpoint; /* borrowed */
     const char *path;
     struct sqlite_lister_thread threads[SQLITE_LISTERS];
     size_t thread_count; /* 0: there are none, reads happen at once */
@@ -259,10 +269,11 @@ struct sqlite_lister {
     pthread_cond_t has_work;
     struct list waiting;
     struct list answered;
-    bool is_stopping;
+    _Atomic bool is_stopping; /* read without the lock, too */
 };
 
-int sqlite_lister_start(struct sqlite_lister *l, sqlite3 *const *dbs, size_t count, const char *path,
+int sqlite_lister_start(struct sqlite_lister *l, sqlite3 *const *dbs, size_t count,
+                        struct sqlite_checkpoint *checkpoint, const char *path,
                         const struct sqlite_options *o, struct err *reterr) must_check;
 /* Takes the read, unless there is no memory to do so. */
 int sqlite_lister_read(struct sqlite_lister *l, struct read *r) must_check;

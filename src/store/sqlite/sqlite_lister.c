@@ -21,6 +21,7 @@
 
 struct listed {
     struct list link;
+    const struct sqlite_lister *lister;
     struct read *read;
     struct buf rows; /* struct row, name, body; one behind the other */
     int rc;
@@ -38,7 +39,7 @@ static void keep_row(void *ctx, const struct row *row) {
 
 static int is_unwanted(void *ctx) {
     const struct listed *a = ctx;
-    return a->read->is_unwanted;
+    return a->read->is_unwanted || a->lister->is_stopping;
 }
 
 static void answer(struct sqlite_lister *l, sqlite3 *db, struct listed *a) {
@@ -70,7 +71,9 @@ static void *lister_main(void *ctx) {
     pthread_mutex_lock(&l->lock);
     for (struct listed *a; (a = next_question(l));) {
         pthread_mutex_unlock(&l->lock);
+        sqlite_checkpoint_enter(l->checkpoint);
         answer(l, t->db, a);
+        sqlite_checkpoint_leave(l->checkpoint);
         pthread_mutex_lock(&l->lock);
         list_append(&l->answered, &a->link);
         if (l->options->wake)
@@ -92,6 +95,7 @@ int sqlite_lister_read(struct sqlite_lister *l, struct read *r) {
     if (!a)
         return ERR_NO_MEMORY;
     buf_init(&a->rows, SIZE_MAX);
+    a->lister = l;
     a->read = r;
     pthread_mutex_lock(&l->lock);
     list_append(&l->waiting, &a->link);
@@ -141,9 +145,11 @@ static void drop_all(struct list *l) {
         listed_free(container_of(n, struct listed, link));
 }
 
-int sqlite_lister_start(struct sqlite_lister *l, sqlite3 *const *dbs, size_t count, const char *path,
+int sqlite_lister_start(struct sqlite_lister *l, sqlite3 *const *dbs, size_t count,
+                        struct sqlite_checkpoint *checkpoint, const char *path,
                         const struct sqlite_options *o, struct err *reterr) {
     sigset_t all, before;
+    l->checkpoint = checkpoint;
     l->path = path;
     l->options = o;
     list_init(&l->waiting);
@@ -176,6 +182,7 @@ void sqlite_lister_stop(struct sqlite_lister *l) {
         sqlite3_interrupt(l->threads[i].db);
     pthread_cond_broadcast(&l->has_work);
     pthread_mutex_unlock(&l->lock);
+    sqlite_checkpoint_let_go(l->checkpoint);
     for (size_t i = 0; i < l->thread_count; i++)
         pthread_join(l->threads[i].thread, NULL);
     drop_all(&l->waiting);

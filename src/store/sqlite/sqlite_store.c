@@ -120,9 +120,9 @@ static int connect_to(const struct sqlite_file *f, const char *vfs, int patience
 
 static void store_dispose(struct sqlite_store *s) {
     sqlite_writer_stop(&s->writer);
+    sqlite_lister_stop(&s->lister);
     sqlite_checkpoint_stop(&s->checkpoint);
     sqlite_reader_stop(&s->reader);
-    sqlite_lister_stop(&s->lister);
     for (size_t i = 0; i < SQLITE_LISTERS; i++)
         sqlite3_close(s->lister_dbs[i]);
     sqlite3_close(s->checkpoint_db);
@@ -141,9 +141,9 @@ static int start_lister(struct sqlite_store *s, struct err *reterr) {
     int rc = 0;
     for (size_t i = 0; i < SQLITE_LISTERS && rc == 0 && !f->is_memory; i++)
         rc = connect_to(f, NULL, WRITER_PATIENCE_MS, reader_pragmas, &s->lister_dbs[i], reterr);
-    return rc < 0 || f->is_memory
-               ? rc
-               : sqlite_lister_start(&s->lister, s->lister_dbs, SQLITE_LISTERS, f->path, &s->options, reterr);
+    return rc < 0 || f->is_memory ? rc
+                                  : sqlite_lister_start(&s->lister, s->lister_dbs, SQLITE_LISTERS,
+                                                        &s->checkpoint, f->path, &s->options, reterr);
 }
 
 static int start_checkpoints(struct sqlite_store *s, struct err *reterr) {

@@ -259,21 +259,63 @@ static const struct column *column_of_absence(const struct predicate *p) {
     return p->kind == PREDICATE_NOT && p->left->kind == PREDICATE_PRESENT ? find_column(p->left->name) : NULL;
 }
 
+/* SQLite's parser has room for a hundred words and expressions of which the end has not come yet. So a row of
+ * ANDs or of ORs has one pair of brackets, in whatever way it is nested; two NOTs are none; and what is
+ * deepest comes first, while nothing but brackets is open. */
+
+static bool is_joint(const struct predicate *p) {
+    return p->kind == PREDICATE_AND || p->kind == PREDICATE_OR;
+}
+
+static const struct predicate *without_double_not(const struct predicate *p) {
+    while (p->kind == PREDICATE_NOT && p->left->kind == PREDICATE_NOT)
+        p = p->left->left;
+    return p;
+}
+
+/* How many brackets are open in the middle of p, if it stands in a row of this kind. */
+static size_t depth_in(enum predicate_kind row, const struct predicate *p) {
+    p = without_double_not(p);
+    if (p->kind == PREDICATE_NOT)
+        return 1 + depth_in(p->left->kind, p->left);
+    if (!is_joint(p))
+        return 0;
+    size_t left = depth_in(p->kind, p->left), right = depth_in(p->kind, p->right);
+    return (p->kind != row) + MAX(left, right);
+}
+
+static void add_row(struct sql_text *q, const struct predicate *p);
+
+static void add_side(struct sql_text *q, enum predicate_kind row, const struct predicate *p) {
+    p = without_double_not(p);
+    if (p->kind == row)
+        add_row(q, p);
+    else
+        sql_add_predicate(q, p);
+}
+
+/* Without the brackets around it. */
+static void add_row(struct sql_text *q, const struct predicate *p) {
+    bool is_turned = depth_in(p->kind, p->right) > depth_in(p->kind, p->left);
+    add_side(q, p->kind, is_turned ? p->right : p->left);
+    sql_add(q, p->kind == PREDICATE_AND ? " AND " : " OR ");
+    add_side(q, p->kind, is_turned ? p->left : p->right);
+}
+
 void sql_add_predicate(struct sql_text *q, const struct predicate *p) {
+    p = without_double_not(p);
     const struct column *absent = column_of_absence(p);
+    const struct predicate *inner = p->kind == PREDICATE_NOT ? p->left : p;
     if (absent) {
         sql_add(q, absent->has_none); /* as the partial indexes have it */
-    } else if (p->kind == PREDICATE_NOT) {
-        sql_add(q, "NOT (");
-        sql_add_predicate(q, p->left);
-        sql_add(q, ")");
-    } else if (p->kind == PREDICATE_AND || p->kind == PREDICATE_OR) {
-        sql_add(q, "(");
-        sql_add_predicate(q, p->left);
-        sql_add(q, p->kind == PREDICATE_AND ? " AND " : " OR ");
-        sql_add_predicate(q, p->right);
-        sql_add(q, ")");
-    } else {
+    } else if (inner == p && !is_joint(p)) {
         add_test(q, p);
+    } else {
+        sql_add(q, inner == p ? "(" : "NOT (");
+        if (is_joint(inner))
+            add_row(q, inner);
+        else
+            add_test(q, inner);
+        sql_add(q, ")");
     }
 }
