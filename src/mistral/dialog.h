@@ -73,6 +73,7 @@ struct dialog {
     struct mono deadline; /* of questions that wait; CLOCK_NEVER: as long as the server does */
     bool is_asking;
     bool is_streaming; /* http1_begin was called */
+    bool is_head; /* of a stream, too, only the head is wanted */
     bool is_ended;
     dialog_step *next; /* for the answer */
     dialog_step *next_on_error; /* NULL: an error ends the dialog */

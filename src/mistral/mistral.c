@@ -172,6 +172,7 @@ bool mistral_request(struct mistral *m, const struct http1_request *q, struct ht
         refuse(resp, HTTP_UNAVAILABLE, "There is no memory for this now.");
         return true;
     }
+    x->is_head = str_is(q->method, "HEAD");
     read_request(x, q);
     dialog_run(x, begin);
     return true;

@@ -94,6 +94,10 @@ static void on_page(struct dialog *x) {
     }
     if (!x->is_streaming)
         dialog_stream(x, "text/event-stream");
+    if (x->is_head) {
+        dialog_close(x);
+        return;
+    }
     if (!x->out.len)
         buf_add_cstr(&x->out, ": nothing new\n\n"); /* and the peer is still there */
     dialog_send(x, on_sent);

@@ -4,11 +4,10 @@
  * A request is handed to `on_request` when its body is complete, when the body
  * passed body_bytes_max (is_oversize; the body holds what came so far), or
  * never, if the peer gave up first. From then on it waits for h2_respond(),
- * which may come at once or a minute later, after any number of parts (h2_respond_part). If the peer resets the stream or
- * the connection dies while a request waits, `on_cancel` runs; the request is
- * then dead and h2_respond() must not be called. If a response had been given
- * but could not be handed to the peer's socket completely, `on_lost` runs
- * instead, once. Exactly one of: response sent, on_cancel, on_lost.
+ * which may come at once or a minute later, after any number of parts (h2_respond_part). If the peer resets
+ * the stream or the connection dies while a request waits, `on_cancel` runs; the request is then dead and
+ * h2_respond() must not be called. If a response had been given but could not be handed to the peer's socket
+ * completely, `on_lost` runs instead, once. Exactly one of: response sent, on_cancel, on_lost.
  *
  * Limits (net/limits.def) protect the process; breaking one closes the
  * connection with GOAWAY ENHANCE_YOUR_CALM and is logged. */
@@ -72,9 +71,11 @@ void h2_server_free(struct h2_server *s); /* closes whatever is left */
 
 /* Takes what r points to, including the body of the response; r is gone after on_sent or on_lost. */
 void h2_respond(struct h2_request *r, struct h2_response *resp);
-/* A piece of a response that goes on: sent now; the request still waits for h2_respond(). Status and headers are those
- * of the first one, trailers those of h2_respond(). The body is moved and must not be empty. */
+/* A piece of a response that goes on: sent now; the request still waits for h2_respond(). Status and headers
+ * are those of the first one, trailers those of h2_respond(). The body is moved and must not be empty. */
 void h2_respond_part(struct h2_request *r, struct h2_response *part);
-/* Optional: the body is decoded and no longer needed; frees it, so that the peer may send more. */
-void h2_release_body(struct h2_request *r);
+/* Optional: the body is decoded and the answer may take long. Frees it, so that others need not wait for the
+ * answer before they may send theirs; they may be what it waits for. Its bytes are counted until the end,
+ * because what they unfolded to is still there. */
+void h2_park(struct h2_request *r);
 struct str h2_request_header(const struct h2_request *r, const char *name); /* {NULL,0} when absent */

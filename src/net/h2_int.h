@@ -108,6 +108,7 @@ struct h2_conn {
     int64_t read_us; /* last byte in */
     int64_t progress_us; /* last byte out, or when the first answer began to wait */
     int64_t headers_us; /* when the unfinished header block began; 0: none */
+    int32_t headers_id; /* the stream of the last header block */
     int64_t drain_us;
     int64_t linger_us; /* when our side was shut; 0: not yet */
     enum drain_step drain;

@@ -16,7 +16,6 @@
 #include <event2/listener.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -186,12 +185,11 @@ static int server_listen(struct h2_server *s, const char *address, struct err *r
 }
 
 static size_t connections_possible(void) {
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) < 0 ||
-        files.rlim_cur >= LIMIT_CONNECTIONS_MAX + LIMIT_DESCRIPTORS_RESERVED)
+    size_t files = socket_count_possible(),
+           reserved = LIMIT_DESCRIPTORS_RESERVED + LIMIT_HTTP_CONNECTIONS_MAX;
+    if (files >= LIMIT_CONNECTIONS_MAX + reserved)
         return LIMIT_CONNECTIONS_MAX;
-    return files.rlim_cur > 2 * LIMIT_DESCRIPTORS_RESERVED ? files.rlim_cur - LIMIT_DESCRIPTORS_RESERVED
-                                                           : files.rlim_cur / 2;
+    return files > 2 * reserved ? files - reserved : files / 2;
 }
 
 static int server_init(struct h2_server *s) {

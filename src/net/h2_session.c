@@ -45,6 +45,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     if (c->abuse)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     c->headers_us = c->read_us;
+    c->headers_id = frame->hd.stream_id;
     c->useful_bytes += FRAME_HEAD_BYTES + (int64_t)frame->hd.length;
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
@@ -154,6 +155,8 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
                            void *user) {
     struct h2_conn *c = user;
     struct h2_request_state *r = session_stream(session, stream_id);
+    if (stream_id == c->headers_id)
+        c->headers_us = 0; /* of a block with a mistake nghttp2 does not tell the end */
     if (!r)
         return 0;
     if (!r->is_response_whole && !bucket_take(&c->resets, 1, c->read_us))

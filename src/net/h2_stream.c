@@ -13,7 +13,8 @@
  * Bodies are bounded by window. Every stream may send STREAM_WINDOW_BYTES; more
  * is granted while the connection holds less than CONN_BODY_BYTES, and beyond
  * that to one favoured stream at a time, so that some request always gets
- * finished and its memory comes back. */
+ * finished and its memory comes back. One that is parked (h2_park) is favoured
+ * no longer: it may wait for what another one brings. */
 #include "net/h2_int.h"
 
 #include <stdio.h>
@@ -89,14 +90,11 @@ static void conn_feed_starved(struct h2_conn *c) {
         stream_ask_window(starved_of(list_pop(&c->starved)));
 }
 
-/* Memory first, then window for those who waited for it. */
-static void stream_release_body(struct h2_request_state *r) {
+/* No more of it will come: window for those who waited. */
+static void stream_end_body(struct h2_request_state *r) {
     struct h2_conn *c = r->req.conn;
     buf_done(&r->req.body);
     buf_init(&r->req.body, LIMIT_BODY_BYTES_MAX);
-    c->body_bytes -= r->body_held;
-    c->server->body_bytes -= r->body_held;
-    r->body_held = 0;
     list_remove(&r->starved_link);
     if (c->favoured == r)
         c->favoured = NULL;
@@ -104,8 +102,16 @@ static void stream_release_body(struct h2_request_state *r) {
         conn_feed_starved(c);
 }
 
-void h2_release_body(struct h2_request *req) {
-    stream_release_body(req->state);
+void h2_park(struct h2_request *req) {
+    stream_end_body(req->state);
+}
+
+static void stream_release_body(struct h2_request_state *r) {
+    struct h2_conn *c = r->req.conn;
+    c->body_bytes -= r->body_held;
+    c->server->body_bytes -= r->body_held;
+    r->body_held = 0;
+    stream_end_body(r);
 }
 
 static void stream_release_response(struct h2_request_state *r) {

@@ -13,13 +13,14 @@
  * descriptor is closed with our reference and not before: it would be used again
  * while the loop still watches it for what was there. At the
  * maximum the listener is switched off until a sweep has found room, and those
- * who are slow to ask are cut off.
+ * who are slow to ask are cut off. It also rests when descriptors run out.
  *
  * Malformed or oversize requests are answered by evhttp itself (400, 413). */
 #include "net/http1.h"
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 #include <event2/buffer.h>
@@ -32,12 +33,13 @@
 
 #include "base/list.h"
 #include "base/mem.h"
+#include "net/limits.h"
+#include "net/socket.h"
 
 #define HEADER_BYTES_MAX (16 << 10)
 #define BODY_BYTES_MAX (4 << 20)
 #define RESPONSE_BYTES_MAX (64u << 20)
 #define IO_TIMEOUT_S 15 /* for one read or write; also how long an idle connection is kept */
-#define CONNECTIONS_MAX 128 /* a page and its API calls, some probes; well below the usual 1024 files */
 #define SWEEP_US (100 * USEC_PER_MS)
 #define PATIENCE_US                                                                                          \
     (5 * USEC_PER_SEC) /* for a whole request, or the next one, while others wait for a place */
@@ -54,8 +56,9 @@ struct http1_server {
     struct evconnlistener *listener; /* owned by http */
     struct http1_handler handler;
     struct timer *sweep_timer; /* runs while there are connections, and while it drains */
-    struct place places[CONNECTIONS_MAX];
-    size_t place_count;
+    struct event *knock; /* begins the sweeps */
+    struct place places[LIMIT_HTTP_CONNECTIONS_MAX];
+    size_t place_count, place_max;
     uint16_t port;
     struct list waiting; /* http1_later.link */
     void (*on_idle)(void *ctx); /* while it drains */
@@ -111,10 +114,18 @@ void http1_response_init(struct http1_response *resp) {
     buf_init(&resp->body, RESPONSE_BYTES_MAX);
 }
 
+/* Of the body that GET would bring, HEAD gets the length. evhttp would send the body, without a length. */
+static int add_body(struct evhttp_request *req, const struct buf *body) {
+    char length[32];
+    if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
+        return evbuffer_add(evhttp_request_get_output_buffer(req), body->data, body->len);
+    (void)snprintf(length, sizeof(length), "%zu", body->len); /* always fits */
+    return evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Length", length);
+}
+
 static void send_response(struct evhttp_request *req, struct http1_response *resp) {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
-    struct evbuffer *out = evhttp_request_get_output_buffer(req);
-    if (!buf_ok(&resp->body) || evbuffer_add(out, resp->body.data, resp->body.len) < 0 ||
+    if (!buf_ok(&resp->body) || add_body(req, &resp->body) < 0 ||
         evhttp_add_header(headers, "Content-Type", resp->content_type) < 0 ||
         evhttp_add_header(headers, "X-Content-Type-Options", "nosniff") < 0 ||
         (resp->allow && evhttp_add_header(headers, "Allow", resp->allow) < 0)) {
@@ -341,13 +352,24 @@ static void on_sweep(void *ctx) {
         s->on_idle = NULL;
         on_idle(s->idle_ctx);
     }
-    bool is_full = s->place_count == CONNECTIONS_MAX;
+    bool is_full = s->place_count == s->place_max;
     if (is_full)
         evict(s);
     else
         evconnlistener_enable(s->listener);
-    if (s->place_count || s->on_idle)
+    if (s->place_count || s->on_idle || event_add(s->knock, NULL) < 0)
         timer_set(s->sweep_timer, SWEEP_US);
+}
+
+/* Somebody connects: a sweep follows, also when there is no descriptor for it. */
+static void on_knock(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
+    struct http1_server *s = ctx;
+    timer_set(s->sweep_timer, SWEEP_US);
+}
+
+/* Out of descriptors: rests until a sweep, instead of trying again at once. The context is evhttp's. */
+static void on_accept_error(struct evconnlistener *listener, void *ctx unused_arg) {
+    evconnlistener_disable(listener);
 }
 
 void http1_server_drain(struct http1_server *s, void (*on_idle)(void *ctx), void *ctx) {
@@ -362,12 +384,12 @@ static struct bufferevent *on_connection(struct event_base *base, void *ctx) {
     sweep(s);
     /* A full list: libevent had accepted one more before it saw that the listener is off. */
     struct bufferevent *connection =
-        s->place_count < CONNECTIONS_MAX ? bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE) : NULL;
+        s->place_count < s->place_max ? bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE) : NULL;
     if (!connection)
         return NULL;
     bufferevent_incref(connection);
     s->places[s->place_count++] = (struct place){connection, host_now().mono.us};
-    if (s->place_count == CONNECTIONS_MAX)
+    if (s->place_count == s->place_max)
         evconnlistener_disable(s->listener);
     timer_set(s->sweep_timer, SWEEP_US);
     return connection;
@@ -379,6 +401,11 @@ static int bind_listener(struct http1_server *s, const char *ip, uint16_t port, 
     if (!bound)
         return err_set(reterr, ERR_UNAVAILABLE, "cannot listen on %s port %u: %s", ip, port, strerror(errno));
     s->listener = evhttp_bound_socket_get_listener(bound);
+    evconnlistener_set_error_cb(s->listener, on_accept_error);
+    s->knock = event_new(evconnlistener_get_base(s->listener), evhttp_bound_socket_get_fd(bound), EV_READ,
+                         on_knock, s);
+    if (!s->knock || event_add(s->knock, NULL) < 0)
+        return err_std(reterr, ERR_NO_MEMORY);
     struct sockaddr_storage sa;
     socklen_t len = sizeof(sa);
     if (getsockname(evhttp_bound_socket_get_fd(bound), (struct sockaddr *)&sa, &len) < 0)
@@ -404,6 +431,7 @@ int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct
     if (!s)
         return err_std(reterr, ERR_NO_MEMORY);
     s->handler = *h;
+    s->place_max = MIN(LIMIT_HTTP_CONNECTIONS_MAX, MAX(socket_count_possible() / 4, 1u));
     list_init(&s->waiting);
     s->http = evhttp_new(loop_base(l));
     if (!s->http || timer_new(l, on_sweep, s, &s->sweep_timer) < 0) {
@@ -434,6 +462,8 @@ void http1_server_free(struct http1_server *s) {
         evhttp_connection_set_closecb(evhttp_request_get_connection(l->req), NULL, NULL);
         later_gone(l);
     }
+    if (s->knock)
+        event_free(s->knock);
     if (s->http)
         evhttp_free(s->http);
     sweep(s);

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/err.h"
@@ -36,6 +37,11 @@ void socket_tune(int fd) {
     socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, LIMIT_KEEPALIVE_IDLE_SEC);
     socket_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, LIMIT_KEEPALIVE_PROBE_SEC);
     socket_option(fd, IPPROTO_TCP, TCP_KEEPCNT, LIMIT_KEEPALIVE_PROBES);
+}
+
+size_t socket_count_possible(void) {
+    struct rlimit files;
+    return getrlimit(RLIMIT_NOFILE, &files) < 0 ? SIZE_MAX : files.rlim_cur;
 }
 
 int address_split(const char *address, char *host, size_t host_size, const char **ret_port) {

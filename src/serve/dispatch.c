@@ -182,8 +182,11 @@ static int prepare(struct request *q, ProtobufCMessage **ret, struct err *reterr
     if (rc < 0)
         return rc;
     rc = decode(q, ret, reterr);
-    /* Decoding copied what it needs; a parked call should not hold its bytes twice. */
-    buf_done(&q->h2->body);
+    /* Decoding copied what it needs; a parked call should not hold its bytes twice, nor hold up others. */
+    if (q->method->kind == METHOD_UNARY)
+        buf_done(&q->h2->body);
+    else
+        h2_park(q->h2);
     return rc;
 }
 

@@ -52,9 +52,10 @@ bool origin_preflight(const struct http1_request *q, struct http1_response *resp
     struct str asked = http1_header(q, "Access-Control-Request-Headers");
     if (!str_is(q->method, "OPTIONS") || !http1_header(q, "Access-Control-Request-Method").p)
         return false;
-    bool ok = http1_add_header(q, "Access-Control-Allow-Methods", STR("GET, HEAD, POST, PUT, DELETE")) &&
-              http1_add_header(q, "Access-Control-Max-Age", STR(PREFLIGHT_SECONDS)) &&
-              (!asked.p || http1_add_header(q, "Access-Control-Allow-Headers", asked));
+    bool ok =
+        http1_add_header(q, "Access-Control-Allow-Methods", STR("GET, HEAD, POST, PUT, PATCH, DELETE")) &&
+        http1_add_header(q, "Access-Control-Max-Age", STR(PREFLIGHT_SECONDS)) &&
+        (!asked.p || http1_add_header(q, "Access-Control-Allow-Headers", asked));
     if (ok)
         resp->status = HTTP_NO_CONTENT;
     return ok;

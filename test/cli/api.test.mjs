@@ -1,11 +1,12 @@
 // Temporal's HTTP API, request by request and without an SDK: paths, bodies, errors, waiting, who may call.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { json } from 'node:stream/consumers';
+import { json, text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runExamples } from './guide.mjs';
@@ -259,7 +260,7 @@ test('pages that were invited can call, in the way that browsers ask for', async
   const first = await call(server, 'OPTIONS', `${WORKFLOWS}/w`, undefined, { headers: asked });
   assert.equal(first.status, 204);
   assert.equal(allowed(first), page);
-  assert.match(first.headers.get('access-control-allow-methods'), /POST/);
+  for (const verb of ['POST', 'PATCH', 'DELETE']) assert.match(first.headers.get('access-control-allow-methods'), new RegExp(verb));
   assert.equal(first.headers.get('access-control-allow-headers'), 'content-type');
   const made = await call(server, 'POST', `${WORKFLOWS}/w`, START, { headers: { Origin: page } });
   assert.deepEqual([made.status, allowed(made), made.headers.get('vary')], [200, page, 'Origin']);
@@ -274,6 +275,51 @@ test('pages that were invited can call, in the way that browsers ask for', async
   const any = await serve(t, [...args, '--cors-origin', '*']);
   assert.equal(allowed(await call(any, 'GET', WORKFLOWS, undefined, { headers: { Origin: page } })), page);
   assert.equal(allowed(await call(any, 'GET', WORKFLOWS)), null);
+});
+
+// Byte by byte, because clients forgive a body where none belongs as long as they do not use the connection again.
+test('HEAD is answered like GET, without the body', async (t) => {
+  const server = await serve(t, args);
+  await ok(server, 'POST', `${WORKFLOWS}/w`, START);
+  for (const path of ['/healthz', '/metrics', '/nowhere', '/v1/workflows/schedules', `${WORKFLOWS}/w`]) {
+    const [host, port] = server.http.split(':');
+    const socket = connect(Number(port), host);
+    socket.write(`HEAD ${path} HTTP/1.1\r\nHost: ${server.http}\r\n\r\n`);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: ${server.http}\r\nConnection: close\r\n\r\n`);
+    const [head, got, body] = (await text(socket)).split('\r\n\r\n');
+    const status = /^HTTP\/1.1 \d+/;
+    const length = /\r\nContent-Length: (\d+)/;
+    assert.equal(status.exec(head)?.[0], status.exec(got)?.[0], path);
+    assert.equal(Number(length.exec(got)[1]), body.length, path);
+    if (path !== '/metrics') assert.equal(Number(length.exec(head)?.[1]), body.length, path); // which counts on
+  }
+});
+
+test('a server without descriptors waits for some, in silence', async (t) => {
+  const server = await serve(t, args);
+  const limit = (files) => execFileSync('prlimit', ['--pid', String(server.proc.pid), `--nofile=${files}:`]);
+  const [host, port] = server.http.split(':');
+  const ask = (peer, more = '') => peer.write(`GET /healthz HTTP/1.1\r\nHost: ${server.http}\r\n${more}\r\n`);
+  const first = connect(Number(port), host);
+  await once(first, 'connect');
+  const turn = async () => {
+    ask(first);
+    await once(first, 'data');
+  };
+  await turn();
+  limit(3);
+  const peers = Array.from({ length: 4 }, () => connect(Number(port), host));
+  await Promise.all(peers.map((peer) => once(peer, 'connect')));
+  for (let i = 0; i < 3; i++) await turn(); // in which it could not accept the others
+  limit(256);
+  const answers = peers.map((peer) => {
+    ask(peer, 'Connection: close\r\n');
+    return text(peer);
+  });
+  for (const answer of await Promise.all(answers)) assert.match(answer, /^HTTP\/1.1 200 /);
+  first.destroy();
+  assert.equal((await server.stop()).code, 0);
+  assert.doesNotMatch(server.stderr(), /accept\(\)/);
 });
 
 test('the examples of the guide do what it says', async (t) => {

@@ -20,8 +20,12 @@ function frame(message = Buffer.alloc(0), flag = 0) {
 // A length-delimited protobuf field.
 const field = (number, content) => {
   const bytes = Buffer.from(content);
-  assert.ok(bytes.length < 128);
-  return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
+  const length = [];
+  for (let rest = bytes.length; ; rest >>= 7) {
+    length.push(rest > 127 ? (rest & 127) | 128 : rest);
+    if (rest <= 127) break;
+  }
+  return Buffer.concat([Buffer.from([(number << 3) | 2, ...length]), bytes]);
 };
 
 async function start(t, args = []) {
@@ -216,6 +220,23 @@ test('a second signal does not wait for a client that takes nothing', async (t) 
   while (!server.stderr().includes('server_stopping')) await once(server.proc.stderr, 'data');
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
   assert.ok(process.hrtime.bigint() - begin < 8_000_000_000n, 'it waited for its grace period of 10 s');
+});
+
+// Queries wait for a worker, which may be on the same connection: what it has to say must get in.
+test('large calls that wait hold up no other', async (t) => {
+  const { session } = await start(t);
+  const named = (name) => field(1, name);
+  const input = (size) => field(1, field(2, Buffer.alloc(size)));
+  const begun = [field(1, 'default'), field(2, 'w'), field(3, named('W')), field(4, named('q')), field(10, 'r')];
+  assert.equal((await call(session, `/${workflowService}/StartWorkflowExecution`, {}, frame(Buffer.concat(begun)))).status, 0);
+  const query = [field(1, 'default'), field(2, named('w')), field(3, Buffer.concat([named('Q'), field(2, input(1_900_000))]))];
+  const waiting = Array.from({ length: 6 }, () =>
+    open(session, `/${workflowService}/QueryWorkflow`, {}, frame(Buffer.concat(query))).on('error', () => {}));
+  await Promise.all(waiting.map((stream) => once(stream, 'finish')));
+  const signal = [field(1, 'default'), field(2, named('w')), field(3, 'S'), field(4, input(100_000))];
+  const signalled = await call(session, `/${workflowService}/SignalWorkflowExecution`, {}, frame(Buffer.concat(signal)));
+  assert.equal(signalled.status, 0);
+  assert.ok(waiting.every((stream) => !stream.closed), 'a query did not wait');
 });
 
 test('health', async (t) => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { runExamples } from './guide.mjs';
 import { serve, temporaryDirectory } from './rondo.mjs';
@@ -124,6 +125,20 @@ test('streams leave room for others', async (t) => {
   }
   await terminate(server, 'e');
   for (const stream of streams) while (await stream.next());
+  assert.equal((await server.stop()).code, 0);
+});
+
+test('HEAD of a stream is answered at once, and the connection goes on', async (t) => {
+  const server = await serve(t, args);
+  await start(server, 'e');
+  const [host, port] = server.http.split(':');
+  const socket = connect(Number(port), host);
+  socket.write(`HEAD /v1/workflows/executions/e/stream HTTP/1.1\r\nHost: ${server.http}\r\n\r\n`);
+  socket.write(`GET /healthz HTTP/1.1\r\nHost: ${server.http}\r\nConnection: close\r\n\r\n`);
+  const [head, health, body] = (await text(socket)).split('\r\n\r\n');
+  assert.match(head, /^HTTP\/1.1 200 [^]*\r\nContent-Type: text\/event-stream/);
+  assert.match(health, /^HTTP\/1.1 200 /);
+  assert.deepEqual(JSON.parse(body), { status: 'ok' });
   assert.equal((await server.stop()).code, 0);
 });
 

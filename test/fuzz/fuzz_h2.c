@@ -75,7 +75,7 @@ static void on_request(void *ctx, struct h2_request *r) {
         ensure(r->headers[i].name.n > 0 && r->headers[i].name.p[0] != ':');
     switch (r->path.n ? r->path.p[r->path.n - 1] : 0) {
     case 'p':
-        h2_release_body(r);
+        h2_park(r);
         park(s, r);
         break;
     case 'q':

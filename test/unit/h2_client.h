@@ -28,7 +28,7 @@
 #define GUARD_FAULT_US (20 * USEC_PER_MS) /* --torture: what was refused memory may never happen */
 #define CLIENT_SPACE 65536
 
-enum rig_mode { MODE_ECHO, MODE_TRAILERS, MODE_PARK, MODE_PARK_RELEASED, MODE_LARGE, MODE_PARTS };
+enum rig_mode { MODE_ECHO, MODE_TRAILERS, MODE_PARK, MODE_PARK_EARLY, MODE_LARGE, MODE_PARTS };
 
 struct call {
     int32_t id;
@@ -142,8 +142,8 @@ static void rig_on_request(void *ctx, struct h2_request *r) {
         rig_answer_part(r, STR("two,"));
         rig->parked[rig->parked_count++] = r;
         break;
-    case MODE_PARK_RELEASED:
-        h2_release_body(r);
+    case MODE_PARK_EARLY:
+        h2_park(r);
         rig->parked[rig->parked_count++] = r;
         break;
     case MODE_PARK:

@@ -128,30 +128,50 @@ TEST(unfinished_headers_close_the_connection) {
     rig_stop(&rig);
 }
 
-static bool body_begun(struct rig *rig) {
-    return rig->server->body_bytes > 0;
+/* The second request has no path; nobody is told how its header block ended. */
+TEST(refused_headers_leave_the_connection_to_others) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_PARK)) {
+        struct call *parked = rig_call(&rig, "/poll", "12345", 5);
+        rig_run(&rig, requests_arrived);
+        struct call *refused = &rig.calls[rig.call_count++];
+        nghttp2_nv nv[] = {client_nv(":method", "POST"), client_nv(":scheme", "http")};
+        refused->id = nghttp2_submit_request(rig.session, NULL, nv, ARRAY_LEN(nv), NULL, refused);
+        rig_run(&rig, requests_arrived);
+        CHECK_INT(refused->code, NGHTTP2_PROTOCOL_ERROR);
+        sweep_after(&rig, LIMIT_HEADERS_US);
+        rig_answer_parked(&rig);
+        rig_run(&rig, calls_done);
+        CHECK_INT(parked->status, 200);
+        CHECK(!rig.has_goaway);
+    }
+    rig_stop(&rig);
+}
+
+#define PARKED_BYTES 5
+
+static bool second_body_begun(struct rig *rig) {
+    return rig->server->body_bytes > PARKED_BYTES;
 }
 
 TEST(paused_body_resets_its_stream_only) {
     struct rig rig;
     if (rig_start(&rig, MODE_PARK)) {
-        struct call *parked = rig_call(&rig, "/a", "12345", 5);
+        struct call *parked = rig_call(&rig, "/a", "12345", PARKED_BYTES);
         rig_run(&rig, requests_arrived);
-        if (rig.parked_count)
-            h2_release_body(rig.parked[0]);
         struct call *paused = rig_call(&rig, "/b", NULL, 0);
         rig_run(&rig, requests_arrived);
         CHECK_INT(rig.parked_count, 2);
 
         struct call *slow = rig_call_held(&rig, "/c", "12345", 5, 2);
-        rig_run(&rig, body_begun);
+        rig_run(&rig, second_body_begun);
         sweep_after(&rig, LIMIT_BODY_GAP_US / 2);
         CHECK(!slow->is_closed);
         sweep_after(&rig, LIMIT_BODY_GAP_US);
         rig_run(&rig, requests_arrived);
         CHECK(slow->is_closed);
         CHECK_INT(slow->code, NGHTTP2_CANCEL);
-        CHECK_INT(rig.server->body_bytes, 0);
+        CHECK_INT(rig.server->body_bytes, PARKED_BYTES);
         rig_answer_parked(&rig);
         rig_run(&rig, calls_done);
         CHECK_INT(parked->status, 200);
@@ -383,15 +403,18 @@ TEST(bodies_held_by_the_handler_hold_back_others_until_answered) {
     rig_stop(&rig);
 }
 
-TEST(released_bodies_hold_nothing_back) {
+TEST(parked_bodies_hold_nothing_back_and_count) {
     struct rig rig;
     static const uint8_t body[3 * MIB];
     enum { COUNT = 10 };
-    if (rig_start(&rig, MODE_PARK_RELEASED)) {
+    if (rig_start(&rig, MODE_PARK_EARLY)) {
         for (int i = 0; i < COUNT; i++)
             (void)rig_call(&rig, "/", body, sizeof(body));
         rig_run(&rig, requests_arrived);
         CHECK_INT(rig.parked_count, COUNT);
+        CHECK_INT(rig.server->body_bytes, COUNT * sizeof(body));
+        rig_answer_parked(&rig);
+        rig_run(&rig, outcomes_known);
         CHECK_INT(rig.server->body_bytes, 0);
     }
     rig_stop(&rig);
