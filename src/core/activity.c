@@ -122,7 +122,6 @@ static void admit(struct step *s, int64_t event_id, const History__ActivityTaskS
     pb_set_message(&a->retry_policy, ev->retry_policy, &s->failed);
     pb_set_message(&a->priority, ev->priority, &s->failed);
     pb_append_message(&s->st->n_activities, &s->st->activities, a, &s->failed);
-    step_effect(s, EFFECT_ACTIVITY_TASK, event_id);
 }
 
 void activity_restore(struct step *s, int64_t event_id,
@@ -173,7 +172,15 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
     ev.priority = in->priority;
     int64_t id = step_event(s, EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, &ev, NULL);
     admit(s, id, &ev, &t);
+    step_effect(s, EFFECT_ACTIVITY_TASK, id);
     return 0;
+}
+
+void activity_offer_all(struct step *s) {
+    const State__Execution *st = s->st;
+    for (size_t i = 0; i < st->n_activities; i++)
+        if (st->activities[i]->is_offered && !st->activities[i]->started_us)
+            step_effect(s, EFFECT_ACTIVITY_TASK, st->activities[i]->scheduled_event_id);
 }
 
 void activity_offer_at(struct step *s, State__Activity *a, int64_t at_us) {

@@ -14,9 +14,11 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
 int activity_request_cancel(struct step *s, int64_t completed_event_id, int64_t scheduled_event_id,
                             bool *ret_cancelled) must_check;
 
-/* For a rebuilt run: an activity that its history left pending, to be attempted anew. */
+/* For a rebuilt run: an activity that its history may leave pending, to be attempted anew. */
 void activity_restore(struct step *s, int64_t event_id,
                       const History__ActivityTaskScheduledEventAttributes *ev);
+/* Tells the queues of every activity that a worker could have. */
+void activity_offer_all(struct step *s);
 
 /* Hands it to a worker. ERR_NOT_FOUND when it is gone, taken, paused, or when this is not its last offer. */
 int activity_start(struct step *s, int64_t scheduled_event_id, int32_t stamp, const char *identity,

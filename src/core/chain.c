@@ -106,7 +106,7 @@ static int begin(struct step *s, const struct run_birth *birth,
     if (!n)
         return err_std(s->err, ERR_NO_MEMORY);
     int rc = run_start(n, birth, req);
-    if (n->failed)
+    if (step_failed(n))
         s->failed = true;
     pb_set_string(&s->st->new_run_id, birth->run_id, &s->failed);
     return rc;

@@ -1,6 +1,7 @@
 /* Pausing a run and letting it go on. */
 #include "core/pause.h"
 
+#include "core/activity.h"
 #include "core/merge.h"
 #include "core/run.h"
 #include "core/task.h"
@@ -137,9 +138,7 @@ static void offer_all(struct step *s) {
     State__Execution *st = s->st;
     if (st->task && !st->task->started_event_id)
         step_effect(s, EFFECT_WORKFLOW_TASK, st->task->scheduled_event_id);
-    for (size_t i = 0; i < st->n_activities; i++)
-        if (st->activities[i]->is_offered && !st->activities[i]->started_us)
-            step_effect(s, EFFECT_ACTIVITY_TASK, st->activities[i]->scheduled_event_id);
+    activity_offer_all(s);
 }
 
 int run_unpause(struct step *s, const Ws__UnpauseWorkflowExecutionRequest *req) {

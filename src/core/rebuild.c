@@ -416,11 +416,13 @@ int rebuild_apply(struct step *s, const History__HistoryEvent *ev) {
         }
     }
     s->st->next_event_id = ev->event_id + 1;
+    s->effect_count = 0; /* of what is long past */
     return rc;
 }
 
-void rebuild_rename(struct step *s, const struct rebuild_name *name) {
+void rebuild_finish(struct step *s, const struct rebuild_name *name) {
     pb_set_string(&s->st->run_id, name->run_id, &s->failed);
     pb_set_string(&s->st->start_request_id, name->request_id, &s->failed);
     pb_set_string(&s->st->origin_request_id, name->origin_request_id, &s->failed);
+    activity_offer_all(s);
 }

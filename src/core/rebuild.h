@@ -6,7 +6,8 @@
 
 #include "core/step.h"
 
-/* Applies the next event to s->st, which is a fresh message before the first one. Writes nothing. */
+/* Applies the next event to s->st, which is a fresh message before the first one. Writes nothing, and has no
+ * effects. */
 int rebuild_apply(struct step *s, const History__HistoryEvent *ev) must_check;
 
 /* Who the run is from now on. */
@@ -15,4 +16,5 @@ struct rebuild_name {
     const char *request_id;
     const char *origin_request_id;
 };
-void rebuild_rename(struct step *s, const struct rebuild_name *name);
+/* After the last event: what is pending then is offered. */
+void rebuild_finish(struct step *s, const struct rebuild_name *name);

@@ -44,7 +44,7 @@ struct notice {
 };
 
 #define STEP_NOTICES_MAX 4 /* of one step; more say nothing new */
-#define STEP_EFFECTS_MAX 4096 /* more than one completion can cause: pending limits are below it */
+#define STEP_EFFECTS_MAX (1 << 20) /* each has a command, an event or something pending behind it */
 
 struct update_offer;
 

@@ -516,8 +516,8 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
 int op_need_event(struct op *op, int64_t event_id, History__HistoryEvent **ret) must_check;
 /* An event as it was stored. ERR_NO_MEMORY, or ERR_DAMAGED when it is none. */
 int event_unpack(struct arena *a, struct str packed, History__HistoryEvent **ret) must_check;
-/* The first of packed events; NULL behind the last. */
-int op_next_event(struct op *op, struct str *rest, History__HistoryEvent **ret) must_check;
+/* The first of packed events, unpacked into the arena; NULL behind the last. */
+int op_next_event(struct op *op, struct arena *a, struct str *rest, History__HistoryEvent **ret) must_check;
 /* The events of a started task that are not in the history yet, packed; may be empty. */
 int virtual_events(struct op *op, struct str *ret, int64_t *ret_next) must_check;
 

@@ -209,13 +209,13 @@ int event_unpack(struct arena *a, struct str packed, History__HistoryEvent **ret
     return *ret && event_fits(*ret) ? 0 : ERR_DAMAGED;
 }
 
-int op_next_event(struct op *op, struct str *rest, History__HistoryEvent **ret) {
+int op_next_event(struct op *op, struct arena *a, struct str *rest, History__HistoryEvent **ret) {
     struct wire_field f;
     bool ok = true;
     *ret = NULL;
     if (!wire_next_field(rest, &f, &ok))
         return 0;
-    int rc = event_unpack(op->call->arena, f.content, ret);
+    int rc = event_unpack(a, f.content, ret);
     return rc < 0 ? err_std(&op->err, rc) : 0;
 }
 
@@ -225,7 +225,7 @@ int op_need_event(struct op *op, int64_t event_id, History__HistoryEvent **ret) 
     int64_t next;
     int rc = op_need_events(op, &want, &bytes, &next);
     if (rc == 0)
-        rc = op_next_event(op, &bytes, ret);
+        rc = op_next_event(op, op->call->arena, &bytes, ret);
     if (rc < 0)
         return rc;
     ensure_inv(I5, *ret && (*ret)->event_id == event_id);

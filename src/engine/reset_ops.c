@@ -87,10 +87,18 @@ static void start_task(struct step *s, const char *identity) {
     task_write_started(s);
 }
 
+/* One event at a time is unpacked: all of a long history would be too much for one request. */
+static int next_event(struct op *op, struct arena *one, struct str *rest, History__HistoryEvent **ret) {
+    arena_clear(one);
+    return op_next_event(op, one, rest, ret);
+}
+
 static int rebuild_until(struct op *op, struct step *s, struct str *rest, int64_t finish_event_id) {
+    cleanup(arena_done) struct arena one;
+    arena_init(&one, ENGINE_ERRAND_BYTES);
     while (s->st->next_event_id < finish_event_id) {
         History__HistoryEvent *ev;
-        int rc = op_next_event(op, rest, &ev);
+        int rc = next_event(op, &one, rest, &ev);
         if (rc == 0)
             rc = ev ? rebuild_apply(s, ev) : err_std(&op->err, ERR_DAMAGED);
         if (rc < 0)
@@ -115,9 +123,11 @@ static struct reapply_choice reapply_choice(const Ws__ResetWorkflowExecutionRequ
 }
 
 static int reapply_all(struct op *op, struct step *s, struct str rest, const struct reapply_choice *choice) {
+    cleanup(arena_done) struct arena one;
+    arena_init(&one, ENGINE_ERRAND_BYTES);
     for (;;) {
         History__HistoryEvent *ev;
-        int rc = op_next_event(op, &rest, &ev);
+        int rc = next_event(op, &one, &rest, &ev);
         if (rc < 0 || !ev)
             return rc;
         rc = reapply_event(s, ev, choice);
@@ -186,7 +196,7 @@ static int reapply_orphans(struct op *op, struct step *s, const struct reset *r,
             continue;
         struct str at = events_slice(r->base.events, 1, c->initiated_event_id, c->initiated_event_id + 1);
         History__HistoryEvent *initiated;
-        int rc = op_next_event(op, &at, &initiated);
+        int rc = op_next_event(op, op->call->arena, &at, &initiated);
         if (rc < 0)
             return rc;
         if (!initiated || initiated->event_type != EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED)
@@ -209,7 +219,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     int rc = rebuild_until(op, s, &rest, req->workflow_task_finish_event_id);
     if (rc < 0)
         return rc;
-    rebuild_rename(s, &(struct rebuild_name){run_id, op->request_id, base->origin_request_id});
+    rebuild_finish(s, &(struct rebuild_name){run_id, op->request_id, base->origin_request_id});
     pb_set_message(&s->st->scheduled_by, base->scheduled_by, &s->failed); /* no event tells it */
     s->st->history_bytes = (int64_t)(r->base.events.n - rest.n);
     start_task(s, req->identity);
@@ -225,7 +235,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     reapply_answers(s, base);
     reapply_letters(s, base);
     task_schedule(s);
-    return 0;
+    return step_failed(s) ? op_out_of_memory(op) : 0;
 }
 
 /* Keeping it */

@@ -55,6 +55,30 @@ static int apply_lines(struct core *f, const struct line *lines, size_t count) {
     return 0;
 }
 
+/* What has ended wants no worker; what has not is offered once, at the end. */
+TEST(rebuild_offers_what_is_pending) {
+    static const struct line lines[] = {
+        {STARTED, NULL},
+        {EVENT("ACTIVITY_TASK_SCHEDULED", "activityTaskScheduled",
+               "'activityId':'a','activityType':{'name':'A'},'taskQueue':{'name':'q'}"),
+         "1 0 0/0 0 0"},
+        {EVENT("ACTIVITY_TASK_SCHEDULED", "activityTaskScheduled",
+               "'activityId':'b','activityType':{'name':'A'},'taskQueue':{'name':'q'}"),
+         "2 0 0/0 0 0"},
+        {EVENT("ACTIVITY_TASK_TIMED_OUT", "activityTaskTimedOut", "'scheduledEventId':'2'"), "1 0 0/0 0 0"},
+        {EVENT("WORKFLOW_EXECUTION_OPTIONS_UPDATED", "workflowExecutionOptionsUpdated",
+               "'versioningOverride':{'autoUpgrade':true}"),
+         NULL}, /* while a run lives its activities are offered anew then */
+    };
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    REQUIRE(apply_lines(&f, lines, ARRAY_LEN(lines)) == 0);
+    CHECK_INT(f.s.effect_count, 0);
+    CHECK_INT(STEP_VOID(&f, rebuild_finish(&f.s, &(struct rebuild_name){"copy", "request", "origin"})), 0);
+    CHECK_STR(core_effects(&f), "ACTIVITY@3");
+    CHECK(f.st && streq(f.st->run_id, "copy") && streq(f.st->origin_request_id, "origin"));
+}
+
 TEST(rebuild_of_everything_that_ends) {
     static const struct line lines[] = {
         {STARTED, NULL},

@@ -50,8 +50,8 @@ static void start_parent(struct rig *r, struct uuid_text *ret_run_id) {
     memcpy(ret_run_id->s, resp->run_id, sizeof ret_run_id->s);
 }
 
-static void send_reset(struct rig *r, struct ask *a, const char *run_id, const char *request_id,
-                       int64_t finish_event_id) {
+static Ws__ResetWorkflowExecutionRequest *ask_reset(struct rig *r, struct ask *a, const char *run_id,
+                                                    const char *request_id, int64_t finish_event_id) {
     struct arena *m = ask_begin(r, a);
     Ws__ResetWorkflowExecutionRequest *req =
         MAKE(m, Ws__ResetWorkflowExecutionRequest, ws__reset_workflow_execution_request__init);
@@ -60,6 +60,12 @@ static void send_reset(struct rig *r, struct ask *a, const char *run_id, const c
     req->reason = make_text(m, "again");
     req->workflow_task_finish_event_id = finish_event_id;
     req->request_id = make_text(m, request_id);
+    return req;
+}
+
+static void send_reset(struct rig *r, struct ask *a, const char *run_id, const char *request_id,
+                       int64_t finish_event_id) {
+    Ws__ResetWorkflowExecutionRequest *req = ask_reset(r, a, run_id, request_id, finish_event_id);
     RIG_SEND(r, a, reset_workflow, req);
 }
 
@@ -511,4 +517,100 @@ TEST(reset_again_finds_the_child_of_the_first_copy) {
                          UNTIL_ORPHAN "TASK_STARTED@7 TASK_FAILED@8 TASK_SCHEDULED@9 "
                                       "CHILD_WORKFLOW_EXECUTION_STARTED@10 "
                                       "CHILD_WORKFLOW_EXECUTION_COMPLETED@11");
+}
+
+/* Memory */
+
+/* A request has so many bytes for what it unfolds to (net/limits.def). */
+#define REQUEST_BYTES (16u << 20)
+
+static void complete_with(struct rig *r, Command__Command **commands, size_t count) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    rig_poll(r, &p, "queue");
+    REQUIRE(p.is_done && ask_token(&p).n);
+    Ws__RespondWorkflowTaskCompletedRequest *req = ask_completion(r, &a, &p);
+    req->commands = commands;
+    req->n_commands = count;
+    req->force_create_new_workflow_task = true;
+    RIG_SEND(r, &a, complete_workflow_task, req);
+    CHECK_OK(&a);
+}
+
+TEST(reset_of_a_long_history_fits_a_request) {
+    enum { MARKERS = 40000 };
+    struct uuid_text base;
+    cleanup(arena_done) struct arena m;
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    arena_init(&m, 1 << 20);
+    rig_init(&r);
+    start_parent(&r, &base);
+    Command__Command *marker = make_marker(&m, 1);
+    Command__Command **commands = arena_array(&m, Command__Command *, MARKERS);
+    REQUIRE(marker && commands);
+    for (size_t i = 0; i < MARKERS; i++)
+        commands[i] = marker;
+    complete_with(&r, commands, MARKERS);
+    work(&r, "queue", NULL);
+    Ws__ResetWorkflowExecutionRequest *req = ask_reset(&r, &a, base.s, "reset", MARKERS + 7);
+    ask_arena(&a)->budget = REQUEST_BYTES;
+    RIG_SEND(&r, &a, reset_workflow, req);
+    CHECK_OK(&a);
+}
+
+static Command__Command *make_cancel_activity(struct arena *m, int64_t scheduled_event_id) {
+    Command__RequestCancelActivityTaskCommandAttributes *in =
+        MAKE(m, Command__RequestCancelActivityTaskCommandAttributes,
+             command__request_cancel_activity_task_command_attributes__init);
+    Command__Command *cmd = MAKE(m, Command__Command, command__command__init);
+    in->scheduled_event_id = scheduled_event_id;
+    cmd->command_type = COMMAND_TYPE_REQUEST_CANCEL_ACTIVITY_TASK;
+    cmd->attributes_case = COMMAND__COMMAND__ATTRIBUTES_REQUEST_CANCEL_ACTIVITY_TASK_COMMAND_ATTRIBUTES;
+    cmd->request_cancel_activity_task_command_attributes = in;
+    return cmd;
+}
+
+/* Never more than one of them at a time. */
+TEST(reset_of_a_run_that_had_thousands_of_activities) {
+    enum { ACTIVITIES = 5000, EVENTS_OF_EACH = 3 };
+    struct uuid_text base;
+    cleanup(arena_done) struct arena m;
+    cleanup(rig_done) struct rig r;
+    arena_init(&m, 16 << 20);
+    rig_init(&r);
+    start_parent(&r, &base);
+    Command__Command **commands = arena_array(&m, Command__Command *, 2 * (size_t)ACTIVITIES);
+    Command__Command *activity = make_activity(&m, "a");
+    REQUIRE(commands && activity);
+    for (size_t i = 0; i < ACTIVITIES; i++) {
+        commands[2 * i] = activity;
+        commands[2 * i + 1] = make_cancel_activity(&m, 5 + EVENTS_OF_EACH * (int64_t)i);
+    }
+    complete_with(&r, commands, 2 * (size_t)ACTIVITIES);
+    work(&r, "queue", NULL);
+    reset(&r, base.s, 7 + EVENTS_OF_EACH * ACTIVITIES);
+}
+
+/* With any less it is refused, and has changed nothing. */
+TEST(reset_ends_cleanly_however_little_memory_there_is) {
+    enum { STEP_BYTES = 16, ROOM_MAX = 1 << 20 };
+    struct uuid_text base;
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    start_parent(&r, &base);
+    work(&r, "queue", one_child);
+    work(&r, "queue", make_complete);
+    size_t room = 0, refused = 0;
+    for (bool is_done = false; !is_done && room < ROOM_MAX; room += STEP_BYTES) {
+        cleanup(ask_done) struct ask a = {0};
+        Ws__ResetWorkflowExecutionRequest *req = ask_reset(&r, &a, base.s, "reset", 9);
+        ask_arena(&a)->budget = ask_arena(&a)->used + room;
+        RIG_SEND(&r, &a, reset_workflow, req);
+        is_done = a.err.code == 0;
+        refused += a.err.code == ERR_NO_MEMORY;
+        CHECK(a.is_done && (is_done || a.err.code == ERR_NO_MEMORY));
+    }
+    CHECK(refused > 0 && room < ROOM_MAX);
+    check_history(&r, UNTIL_CHILD "CHILD_WORKFLOW_EXECUTION_STARTED@6 TASK_SCHEDULED@7 TASK_STARTED@8 "
+                                  "TASK_FAILED@9 TASK_SCHEDULED@10");
 }
