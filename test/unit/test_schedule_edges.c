@@ -251,27 +251,6 @@ TEST(a_refresh_makes_up_for_what_could_not_be_read) {
     CHECK_STR(sched_ledger(&f), "00:05 STARTED/COMPLETED");
 }
 
-/* Many starts that are tried again later: nothing can be done until then. */
-TEST(a_flood_of_starts_that_are_tried_again_waits) {
-    cleanup(sched_done) struct sched f;
-    sched_init(&f);
-    f.closes_at_once = true;
-    sched_every(&f, f.schedule, "1s");
-    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
-    CHECK_INT(sched_create(&f), 0);
-    f.refusal = (struct action_outcome){.error = "no room", .is_retryable = true};
-    f.refusals_left = LIMIT_SCHEDULE_STARTING;
-    sched_jump(&f, "00:10");
-    CHECK_INT(sched_tick(&f), 0);
-    for (int i = 0; i < 10 && f.c.st && run_due_us(f.c.st) <= f.c.now_us; i++)
-        CHECK_INT(sched_tick(&f), 0);
-    REQUIRE(f.c.st);
-    CHECK_INT(run_due_us(f.c.st), f.c.now_us + USEC_PER_SEC);
-    sched_go(&f, "00:10:02");
-    CHECK_INT(f.run_count, 602);
-    CHECK_INT(sched_state(&f)->action_count, 602);
-}
-
 /* One row for a time that an update excludes before its jitter is over. */
 TEST(an_update_excludes_a_time_that_was_about_to_be_done) {
     cleanup(sched_done) struct sched f;
@@ -290,23 +269,6 @@ TEST(an_update_excludes_a_time_that_was_about_to_be_done) {
     sched_go(&f, "02:10");
     CHECK_STR(sched_begun(&f), "02:00@02:02:39.204");
     CHECK_STR(sched_ledger(&f), "01:00 EXCLUDED, 02:00 STARTED/COMPLETED");
-}
-
-/* Everything that was due has its row when it is deleted, also what waits behind letters. */
-TEST(a_deletion_in_a_flood_leaves_no_time_without_a_row) {
-    cleanup(sched_done) struct sched f;
-    int64_t rows = 0;
-    sched_init(&f);
-    f.holds_letters = true;
-    sched_every(&f, f.schedule, "1s");
-    f.schedule->policies->overlap_policy = POLICY(ALLOW_ALL);
-    CHECK_INT(sched_create(&f), 0);
-    sched_jump(&f, "00:20");
-    CHECK_INT(sched_tick(&f), 0);
-    CHECK_INT(SCHED(&f, schedule_end(&f.c.s, STATUS(TERMINATED))), 0);
-    for (size_t i = 0; i < f.ledger_count; i++)
-        rows += f.ledger[i] && f.ledger[i]->fate == LEDGER_FATE_ENDED ? f.ledger[i]->count : 0;
-    CHECK_INT(rows, f.c.is_out_of_memory ? rows : 1200);
 }
 
 static const struct zone *zone_now(void *ctx, unused_arg struct str name) {
