@@ -172,9 +172,11 @@ const struct run_model *family_last_of_chain(const struct run_model *run) {
     }
 }
 
+/* Or may have: of one that was deleted before its end was read nobody knows. */
 static bool chain_heard_cancel(const struct run_model *first) {
     for (const struct run_model *run = first; run; run = run->after)
-        if (run->cancel_recorded || run->close_type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
+        if (run->cancel_recorded || run->close_type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED ||
+            (run->is_deleted && !run->close_type))
             return true;
     return false;
 }
