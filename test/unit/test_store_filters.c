@@ -121,6 +121,28 @@ TEST(filters_of_many_tests) {
     close_all(stores);
 }
 
+static void add_values(struct buf *q, const char *name, size_t count) {
+    buf_printf(q, "%s IN ('a', 'Rome'", name);
+    for (size_t i = 2; i < count; i++)
+        buf_printf(q, ", 'v%zu'", i);
+    buf_add_cstr(q, ")");
+}
+
+/* Those of one name are where runs are looked for, each by itself, and must be few enough for that. */
+TEST(filters_of_many_values) {
+    struct fixture stores[BACKEND_COUNT];
+    open_all(stores);
+    for (size_t led = 1; led <= 64; led += 21) {
+        struct buf query cleanup(buf_done);
+        buf_init(&query, FILTER_BYTES_MAX);
+        add_values(&query, "WorkflowType", led);
+        buf_add_cstr(&query, " AND ");
+        add_values(&query, "City", FILTER_VALUES_MAX - 64);
+        check_alike(stores, &query);
+    }
+    close_all(stores);
+}
+
 /* Every level is `before`, what is deeper, `after`; a # in them is a test. */
 struct level {
     const char *before, *after;

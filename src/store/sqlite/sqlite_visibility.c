@@ -26,6 +26,7 @@
 #define EFFORT_MAX 32768 /* and no more */
 #define SWEEP_SHARE 8 /* what of a page must have been found by then for the order to be worth keeping to */
 #define COUNT_EFFORT 500 /* a count wants no rows */
+#define PARAMS_MAX 16384 /* of one statement, about; SQLite takes 32,766 unless it was built to take more */
 
 /* A question being answered. */
 struct asking {
@@ -344,13 +345,23 @@ static bool is_scattered(const struct asking *a) {
     return a->tries && lead->count && !lead->ranges[0].test && needs_rows(a->r->where);
 }
 
+static size_t param_count(const struct predicate *p) {
+    return p ? 1 + p->count + param_count(p->left) + param_count(p->right) : 0;
+}
+
+/* Whether the filter can be repeated for each range of the lead. */
+static bool can_lead(const struct asking *a) {
+    size_t ranges = a->seeks.lead.count;
+    return ranges == 1 || (ranges && ranges * param_count(a->r->where) <= PARAMS_MAX);
+}
+
 /* All that is left, however long it takes. Scattered rows of which next to none pass are read as they lie in
  * the table, several times as fast, and then sorted. */
 static int read_rest(struct asking *a) {
     struct sql_text q cleanup(sql_done);
     bool is_swept = is_scattered(a) && a->row_count < a->r->limit / SWEEP_SHARE;
     sql_init(&q);
-    if (a->seeks.lead.count && !is_swept) {
+    if (can_lead(a) && !is_swept) {
         add_rows(&q, a);
         return run(a, &q);
     }
