@@ -156,16 +156,24 @@ struct look {
     bool is_history;
 };
 
+/* Of what a client said to be JSON, that is known only when it has been read. */
+static bool is_string(struct str data, struct str *ret_token) {
+    struct json_reader r;
+    reader_init(&r, data);
+    return utf8_valid(data) && reader_kind(&r) == JSON_STRING && reader_skip(&r, ret_token) == 0 &&
+           reader_end(&r) == 0;
+}
+
 static void write_search_keys(struct dialog *x, const Common__SearchAttributes *all) {
     struct json_writer *w = &x->w;
     writer_key(w, STR("search_keys"));
     writer_open(w, '{');
     for (size_t i = 0; all && i < all->n_indexed_fields; i++) {
         const Common__Payload *p = all->indexed_fields[i]->value;
-        struct str data = str_bytes(p->data.data, p->data.len);
+        struct str data = str_bytes(p->data.data, p->data.len), token;
         writer_key(w, str_of(all->indexed_fields[i]->key));
-        if (data.n && data.p[0] == '"')
-            writer_token(w, data);
+        if (is_string(data, &token))
+            writer_token(w, token);
         else
             writer_string(w, data);
     }

@@ -103,22 +103,23 @@ static void request_reply(struct call *c, const ProtobufCMessage *m, struct str 
 
 static const struct call_ops request_ops = {request_reply, request_fail};
 
-void dispatch_send(struct call *c, const ProtobufCMessage *m) {
+bool dispatch_send(struct call *c, const ProtobufCMessage *m) {
     struct request *q = container_of(c, struct request, call);
     ensure(c->ops == &request_ops && !q->is_ended && m->descriptor == q->method->response);
     struct buf body;
     struct err e;
-    if (reply_pack(m, (struct str){NULL, 0}, false, &body, &e) < 0)
+    if (reply_pack(m, (struct str){NULL, 0}, false, &body, &e) < 0) {
         request_fail(c, &e);
-    else
-        reply_part(q->h2, &body);
+        return false;
+    }
+    reply_part(q->h2, &body);
+    return true;
 }
 
 void dispatch_watch(struct dispatch *d, struct call *c, void (*tell)(struct call *c)) {
     struct request *q = container_of(c, struct request, call);
     q->tell = tell;
-    if (!q->is_ended)
-        list_append(&d->watches, &q->watch);
+    list_append(&d->watches, &q->watch);
 }
 
 void dispatch_drain(struct dispatch *d) {

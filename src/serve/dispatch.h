@@ -29,8 +29,9 @@ void dispatch_done(struct dispatch *d);
 
 struct h2_handler dispatch_handler(struct dispatch *d);
 
-/* For methods with more than one answer: sends one. The call goes on, until call_fail(). */
-void dispatch_send(struct call *c, const ProtobufCMessage *m);
+/* For methods with more than one answer: sends one. The call goes on, until call_fail(). False when there was
+ * no memory for it; then the call has failed. */
+bool dispatch_send(struct call *c, const ProtobufCMessage *m) must_check;
 /* Lets `tell` end this call when the server begins to stop. */
 void dispatch_watch(struct dispatch *d, struct call *c, void (*tell)(struct call *c));
 void dispatch_drain(struct dispatch *d);

@@ -3,7 +3,8 @@
  * An answer is HEADERS, DATA, trailers. An error is one HEADERS frame that
  * holds the status (gRPC's "trailers only"); its text and typed detail come
  * from wire/status. If memory is short the detail and then the text are left
- * out: a status always goes out. */
+ * out: a status always goes out. A detail is also left out when clients would
+ * not take that much. */
 #include "serve/reply.h"
 
 #include <stdio.h>
@@ -15,7 +16,9 @@
 #define REPLY_BYTES_MAX (128u << 20) /* what SDKs accept at most */
 #define GZIP_WORTH_BYTES (8u << 10) /* below, compressing costs more time than sending */
 #define STATUS_BUDGET (64u << 10)
-#define STATUS_DETAILS_MAX (12u << 10) /* clients limit a header list to 16 KiB */
+#define HEADER_LIST_BYTES_MAX (16u << 10) /* clients refuse the whole answer beyond it */
+#define HEADER_FIELD_COST 32 /* RFC 9113, 6.5.2: what a field counts besides its bytes */
+#define STATUS_FIELD_COST (sizeof(":status200") - 1 + HEADER_FIELD_COST)
 
 static const struct h2_header grpc_type = {{"content-type", 12}, {"application/grpc", 16}};
 static const struct h2_header gzip_encoding = {{"grpc-encoding", 13}, {"gzip", 4}};
@@ -62,6 +65,19 @@ static void add_header(struct h2_header *headers, size_t *count, const char *nam
         headers[(*count)++] = (struct h2_header){str_of(name), str_of(value)};
 }
 
+static size_t listed_bytes(const struct h2_header *headers, size_t count) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += headers[i].name.n + headers[i].value.n + HEADER_FIELD_COST;
+    return bytes;
+}
+
+static bool fits_client(const struct h2_response *resp) {
+    size_t bytes = STATUS_FIELD_COST + listed_bytes(resp->headers, resp->header_count) +
+                   listed_bytes(resp->trailers, resp->trailer_count);
+    return bytes <= HEADER_LIST_BYTES_MAX;
+}
+
 void reply_error(struct h2_request *r, const struct err *e) {
     struct arena a;
     arena_init(&a, STATUS_BUDGET);
@@ -71,8 +87,9 @@ void reply_error(struct h2_request *r, const struct err *e) {
     size_t count = 0;
     add_header(trailers, &count, "grpc-status", code);
     add_header(trailers, &count, "grpc-message", grpc_message_encode(&a, e->text));
+    size_t bare_count = count;
     struct str details = status_details(&a, e);
-    if (details.n && details.n <= STATUS_DETAILS_MAX)
+    if (details.n)
         add_header(trailers, &count, "grpc-status-details-bin", grpc_bin_encode(&a, details));
     const struct h2_header headers[] = {grpc_type, accepted_encodings};
     struct h2_response resp = {
@@ -83,6 +100,8 @@ void reply_error(struct h2_request *r, const struct err *e) {
         .trailers = trailers,
         .trailer_count = count,
     };
+    if (!fits_client(&resp))
+        resp.trailer_count = bare_count;
     buf_init(&resp.body, 0);
     h2_respond(r, &resp);
     arena_done(&a);

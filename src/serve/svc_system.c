@@ -112,14 +112,15 @@ static void end_watch(struct call *c) {
 static void tell_watch(struct call *c) {
     Health__HealthCheckResponse r = HEALTH__HEALTH_CHECK_RESPONSE__INIT;
     r.status = HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
-    dispatch_send(c, &r.base);
-    end_watch(c);
+    if (dispatch_send(c, &r.base))
+        end_watch(c);
 }
 
 /* A service that is not known is said to be so, and stays it. */
 void method_health_watch(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
     Health__HealthCheckResponse r = health(d, req);
-    dispatch_send(c, &r.base);
+    if (!dispatch_send(c, &r.base))
+        return;
     if (d->is_draining)
         end_watch(c);
     else

@@ -239,6 +239,36 @@ test('large calls that wait hold up no other', async (t) => {
   assert.ok(waiting.every((stream) => !stream.closed), 'a query did not wait');
 });
 
+// What counts for the list: names, values, and 32 bytes for each. Many clients take no answer with more than 16 KiB.
+test('the detail of an error is sent if clients take it', async (t) => {
+  const { session } = await start(t);
+  const ask = (method, ...fields) => call(session, `/${workflowService}/${method}`, {}, frame(Buffer.concat(fields)));
+  const [namespace, named] = [field(1, 'default'), (name) => field(1, name)];
+  const token = async () => {
+    const { body } = await ask('PollWorkflowTaskQueue', namespace, field(2, named('q')));
+    assert.equal(body[5], (1 << 3) | 2);
+    assert.ok(body[6] < 128);
+    return field(1, body.subarray(7, 7 + body[6]));
+  };
+  await ask('StartWorkflowExecution', namespace, field(2, 'w'), field(3, named('W')), field(4, named('q')), field(10, 'r'));
+  assert.equal((await ask('RespondWorkflowTaskCompleted', await token(), field(9, 'default'))).status, 0);
+  const failedQuery = async (size) => {
+    const query = ask('QueryWorkflow', namespace, field(2, named('w')), field(3, named('Q')));
+    const failure = field(7, Buffer.concat([named('no'), field(3, 'x'.repeat(size))]));
+    const answer = [await token(), Buffer.from([(2 << 3) | 0, 2]), field(4, 'no'), field(6, 'default'), failure];
+    assert.equal((await ask('RespondQueryTaskCompleted', ...answer)).status, 0);
+    const { status, headers } = await query;
+    assert.equal(status, 3);
+    const fields = Object.entries(headers).filter(([, value]) => typeof value !== 'object');
+    const bytes = fields.reduce((sum, [name, value]) => sum + name.length + String(value).length + 32, 0);
+    assert.ok(bytes <= 16384, `${size}: ${bytes}`);
+    return headers['grpc-status-details-bin'] !== undefined;
+  };
+  const sent = [];
+  for (const size of [10, 9_000, 11_900, 12_000, 12_100, 12_150, 12_200, 20_000, 100_000]) sent.push(await failedQuery(size));
+  assert.deepEqual([sent.slice(0, 2), sent.slice(-3)], [[true, true], [false, false, false]]);
+});
+
 test('health', async (t) => {
   const { session } = await start(t);
   const check = (service) => call(session, '/grpc.health.v1.Health/Check', {}, frame(service ? field(1, service) : undefined));

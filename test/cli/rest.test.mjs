@@ -142,6 +142,24 @@ test('HEAD of a stream is answered at once, and the connection goes on', async (
   assert.equal((await server.stop()).code, 0);
 });
 
+// Only its quotes were looked at when it was set.
+test('a search attribute that is no JSON is shown as text', async (t) => {
+  const server = await serve(t, ['server', 'start-dev', '--port', '0', '--http-port', '0', '--search-attribute', 'City=Keyword']);
+  for (const [i, data] of ['"Rome"', '"a","b":"c"', '"\\x"', '"\n"', ' "Oslo" '].entries()) {
+    const metadata = { encoding: btoa('json/plain'), type: btoa('Keyword') };
+    const body = {
+      workflowType: { name: 'w' },
+      taskQueue: { name: 'q' },
+      searchAttributes: { indexedFields: { City: { metadata, data: btoa(data) } } },
+    };
+    const url = `http://${server.http}/api/v1/namespaces/default/workflows/e${i}`;
+    assert.equal((await fetch(url, { method: 'POST', body: JSON.stringify(body) })).status, 200);
+    const seen = await fetch(`http://${server.http}/v1/workflows/executions/e${i}?include_search_keys=true`);
+    const keys = (await seen.json()).search_keys;
+    assert.deepEqual(keys, { City: { 0: 'Rome', 4: 'Oslo' }[i] ?? data });
+  }
+});
+
 test('a body of many small parts is refused, and costs little', async (t) => {
   const server = await serve(t, args);
   const send = async (part, count) => {
