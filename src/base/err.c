@@ -48,27 +48,15 @@ static void err_reset(struct err *e, int code) {
     e->operation_count = 0;
 }
 
-/* Ends text before a character of which the cut left only a part. */
-static void drop_partial_char(char *text, size_t len) {
-    size_t start = len;
-    while (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
-        start--;
-    if (start > 0)
-        start--;
-    if (utf8_char_len(str_bytes(text + start, len - start)) != len - start)
-        text[start] = '\0';
-}
-
 int err_set(struct err *e, int code, const char *fmt, ...) {
     if (!e)
         return code;
     err_reset(e, code);
     va_list args;
     va_start(args, fmt);
-    int len = vsnprintf(e->text, sizeof(e->text), fmt, args);
+    (void)vsnprintf(e->text, sizeof(e->text), fmt, args); /* what is too long is cut */
     va_end(args);
-    if (len >= (int)sizeof(e->text))
-        drop_partial_char(e->text, sizeof(e->text) - 1);
+    utf8_mend(e->text); /* of what was cut here, or by a precision such as "%.64s" */
     return code;
 }
 

@@ -80,3 +80,14 @@ bool utf8_valid(struct str s) {
     }
     return true;
 }
+
+void utf8_mend(char *text) {
+    char *to = text;
+    for (struct str rest = str_of(text); rest.n;) {
+        size_t len = utf8_char_len(rest);
+        memmove(to, rest.p, len);
+        to += len;
+        rest = str_bytes(rest.p + MAX(len, 1), rest.n - MAX(len, 1));
+    }
+    *to = '\0';
+}

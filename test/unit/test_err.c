@@ -92,6 +92,12 @@ TEST(err_text_is_cut_at_a_character) {
     }
 }
 
+TEST(err_argument_is_cut_at_a_character) {
+    struct err e;
+    CHECK_INT(err_set(&e, ERR_INVALID, "\"%.4s\" and \"%.2s\"", "abc\xC3\xA9", "\xE2\x82\xAC"), ERR_INVALID);
+    CHECK_STR(e.text, "\"abc\" and \"\"");
+}
+
 TEST(err_text_that_just_fits_is_whole) {
     char text[ERR_TEXT_MAX];
     struct err e;
