@@ -375,6 +375,24 @@ TEST(command_upserts_search_attributes) {
     CHECK_STR(f.st->search_attributes->indexed_fields[1]->key, "TemporalChangeVersion");
 }
 
+/* What the server wrote beside them is not theirs. */
+TEST(command_upsert_beside_a_long_build_id) {
+    cleanup(core_done) struct core f;
+    Common__WorkerVersionStamp stamp = COMMON__WORKER_VERSION_STAMP__INIT;
+    char build_id[3001];
+    memset(build_id, 'b', sizeof build_id - 1);
+    build_id[sizeof build_id - 1] = '\0';
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    stamp.build_id = build_id;
+    f.completion.worker_version_stamp = &stamp;
+    command_add(&f, "{'commandType':'COMMAND_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES',"
+                    "'upsertWorkflowSearchAttributesCommandAttributes':{'searchAttributes':"
+                    "{'indexedFields':{'TemporalChangeVersion':['v']}}}}");
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(f.err.text, "");
+}
+
 TEST(command_modifies_the_memo) {
     cleanup(core_done) struct core f;
     core_init(&f);
