@@ -86,7 +86,7 @@ static int fail_run_with(struct core *f, const char *start, int64_t lived_us,
         return ERR_NO_MEMORY;
     core_advance(f, lived_us);
     Command__FailWorkflowExecutionCommandAttributes *fail = core_add_fail(f);
-    if (!fail)
+    if (!fail || !fail->failure)
         return ERR_NO_MEMORY;
     fail->failure->application_failure_info->next_retry_delay = delay;
     return core_complete(f);
