@@ -12,12 +12,18 @@ struct str {
 
 #define STR(literal) ((struct str){(literal), sizeof(literal) - 1})
 
-static inline struct str str_of(const char *cstr) { return (struct str){cstr, cstr ? strlen(cstr) : 0}; }
-static inline struct str str_bytes(const void *p, size_t n) { return (struct str){p, n}; }
+static inline struct str str_of(const char *cstr) {
+    return (struct str){cstr, cstr ? strlen(cstr) : 0};
+}
+static inline struct str str_bytes(const void *p, size_t n) {
+    return (struct str){p, n};
+}
 static inline bool str_eq(struct str a, struct str b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
-static inline bool str_is(struct str a, const char *cstr) { return str_eq(a, str_of(cstr)); }
+static inline bool str_is(struct str a, const char *cstr) {
+    return str_eq(a, str_of(cstr));
+}
 static inline bool str_starts(struct str a, struct str prefix) {
     return a.n >= prefix.n && (prefix.n == 0 || memcmp(a.p, prefix.p, prefix.n) == 0);
 }
@@ -26,7 +32,9 @@ static inline bool str_starts(struct str a, struct str prefix) {
 static inline bool streq(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
-static inline bool strempty(const char *s) { return !s || !*s; }
+static inline bool strempty(const char *s) {
+    return !s || !*s;
+}
 
 /* The decimal number that s is, wholly; ERR_INVALID otherwise or on overflow. */
 int str_to_i64(struct str s, int64_t *ret) must_check;
@@ -35,5 +43,6 @@ int str_to_i64(struct str s, int64_t *ret) must_check;
 bool utf8_valid(struct str s);
 /* Bytes of the well-formed character that s begins with; 0 when it does not begin with one. */
 size_t utf8_char_len(struct str s);
-/* Takes out, in place, what is not part of a whole character, as cutting a text by bytes leaves it. */
+/* Leaves out the bytes that belong to no character, as a cut or a stranger left them: clients refuse a whole
+ * answer for one of them. */
 void utf8_mend(char *text);

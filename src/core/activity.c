@@ -138,10 +138,10 @@ void activity_restore(struct step *s, int64_t event_id,
 int activity_schedule(struct step *s, int64_t completed_event_id, const Command__Command *cmd) {
     const Command__ScheduleActivityTaskCommandAttributes *in = cmd->schedule_activity_task_command_attributes;
     struct activity_timeouts t = {
-        pb_duration_us(in->schedule_to_close_timeout),
-        pb_duration_us(in->schedule_to_start_timeout),
-        pb_duration_us(in->start_to_close_timeout),
-        pb_duration_us(in->heartbeat_timeout),
+        pb_wait_us(in->schedule_to_close_timeout),
+        pb_wait_us(in->schedule_to_start_timeout),
+        pb_wait_us(in->start_to_close_timeout),
+        pb_wait_us(in->heartbeat_timeout),
     };
     int rc = validate(s, in);
     if (rc < 0)
@@ -363,7 +363,7 @@ static void begin_retry(struct step *s, State__Activity *a, Failure__Failure *f,
     a->attempt = activity_attempt(a) + 1;
     a->started_us = 0;
     a->last_complete_us = s->now.us;
-    pb_set_message(&a->last_failure, f, &s->failed);
+    pb_set_message(&a->last_failure, failure_between_attempts(s, f), &s->failed);
     activity_end_reset(s, a);
     if (a->is_paused)
         a->is_offered = false;

@@ -139,7 +139,7 @@ static int merge_timeout(int64_t *into, const Google__Protobuf__Duration *in, bo
         return 0;
     if (!pb_duration_valid(in))
         return err_set(err, ERR_INVALID, "A timeout of ActivityOptions is negative or malformed.");
-    *into = pb_duration_us(in);
+    *into = pb_wait_us(in);
     return 0;
 }
 

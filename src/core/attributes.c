@@ -6,16 +6,16 @@
 #include "base/mem.h"
 #include "core/merge.h"
 
-enum { SYSTEM, SETTABLE };
+enum { SYSTEM, SETTABLE, SHARED };
 
 static const struct attribute_built_in built_ins[] = {
-#define ATTRIBUTE(name, type, who) {#name, INDEXED_VALUE_TYPE_##type, who},
+#define ATTRIBUTE(name, type, who) {#name, INDEXED_VALUE_TYPE_##type, (who) != SYSTEM, (who) != SETTABLE},
 #include "core/attributes.def"
 #undef ATTRIBUTE
 };
 
 static const struct attribute_built_in of_schedules[] = {
-#define SCHEDULE_ATTRIBUTE(name, type) {#name, INDEXED_VALUE_TYPE_##type, SYSTEM},
+#define SCHEDULE_ATTRIBUTE(name, type) {#name, INDEXED_VALUE_TYPE_##type, false, true},
 #include "core/schedule_attributes.def"
 #undef SCHEDULE_ATTRIBUTE
 };
@@ -149,17 +149,22 @@ int attributes_validate(const State__Namespace *ns, const Common__SearchAttribut
     return 0;
 }
 
-int attributes_check_size(const struct core_limits *limits, const Common__SearchAttributes *a,
-                          struct err *err) {
+static bool is_written_here(const char *name) {
+    const struct attribute_built_in *b = find_built_in(name);
+    return b && b->is_written;
+}
+
+static int check_size(const struct core_limits *limits, const Common__SearchAttributes *a, bool is_total,
+                      struct err *err) {
     int64_t keys_max = limit_of(limits, SETTABLE_ATTRIBUTES);
     int64_t value_max = limit_of(limits, SETTABLE_ATTRIBUTE_BYTES);
     int64_t total_max = limit_of(limits, SETTABLE_ATTRIBUTES_BYTES);
-    int64_t total = 0;
-    if (a && (int64_t)a->n_indexed_fields > keys_max)
-        return err_set(err, ERR_INVALID, "number of search attributes %zu exceeds limit %lld",
-                       a->n_indexed_fields, (long long)keys_max);
+    int64_t total = 0, keys = 0;
     for (size_t i = 0; a && i < a->n_indexed_fields; i++) {
         const Common__SearchAttributes__IndexedFieldsEntry *f = a->indexed_fields[i];
+        if (is_total && is_written_here(f->key))
+            continue;
+        keys++;
         int64_t bytes = f->value ? (int64_t)f->value->data.len : 0;
         if (bytes > value_max)
             return err_set(err, ERR_INVALID,
@@ -167,10 +172,23 @@ int attributes_check_size(const struct core_limits *limits, const Common__Search
                            (long long)bytes, (long long)value_max);
         total += (int64_t)strlen(f->key) + bytes;
     }
+    if (keys > keys_max)
+        return err_set(err, ERR_INVALID, "number of search attributes %lld exceeds limit %lld",
+                       (long long)keys, (long long)keys_max);
     if (total > total_max)
         return err_set(err, ERR_INVALID, "total size of search attributes %lld exceeds size limit %lld",
                        (long long)total, (long long)total_max);
     return 0;
+}
+
+int attributes_check_size(const struct core_limits *limits, const Common__SearchAttributes *a,
+                          struct err *err) {
+    return check_size(limits, a, false, err);
+}
+
+int attributes_check_total(const struct core_limits *limits, const Common__SearchAttributes *a,
+                           struct err *err) {
+    return check_size(limits, a, true, err);
 }
 
 /* Types for readers */

@@ -21,11 +21,15 @@ int attributes_validate(const State__Namespace *ns, const Common__SearchAttribut
 /* Their number and sizes. NULL attributes are small. */
 int attributes_check_size(const struct core_limits *limits, const Common__SearchAttributes *a,
                           struct err *err) must_check;
+/* The same for those that a run has: what the server wrote there by itself does not count. */
+int attributes_check_total(const struct core_limits *limits, const Common__SearchAttributes *a,
+                           struct err *err) must_check;
 
 struct attribute_built_in {
     const char *name;
     E__IndexedValueType type;
-    bool is_settable;
+    bool is_settable; /* by clients */
+    bool is_written; /* by the server */
 };
 /* The i-th of attributes.def; NULL past the end. */
 const struct attribute_built_in *attribute_built_in_at(size_t i);

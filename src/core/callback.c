@@ -103,7 +103,7 @@ static void add(struct step *s, const Common__Callback *callback, int64_t regist
 
 int callback_attach(struct step *s, Common__Callback *const *all, size_t count, const char *request_id) {
     int64_t max = step_limit(s, SETTABLE_CALLBACKS);
-    if ((int64_t)(s->st->n_callbacks + count) > max)
+    if (count && (int64_t)(s->st->n_callbacks + count) > max)
         return err_set(
             s->err, ERR_INVALID,
             "cannot attach more than %lld callbacks to a workflow (%zu callbacks already attached)",
@@ -170,7 +170,12 @@ static int64_t wait_us(int32_t attempt) {
 static void note_failure(struct step *s, State__Callback *c, const char *text, bool is_final) {
     Failure__ApplicationFailureInfo info = FAILURE__APPLICATION_FAILURE_INFO__INIT;
     Failure__Failure f = FAILURE__FAILURE__INIT;
-    f.message = (char *)(uintptr_t)text;
+    f.message = arena_strdup(s->arena, text); /* a stranger's words */
+    if (!f.message) {
+        s->failed = true;
+        return;
+    }
+    utf8_mend(f.message);
     f.failure_info_case = FAILURE__FAILURE__FAILURE_INFO_APPLICATION_FAILURE_INFO;
     f.application_failure_info = &info;
     info.non_retryable = is_final;

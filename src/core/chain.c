@@ -198,15 +198,15 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     type.name = has_type ? in->workflow_type->name : st->workflow_type;
     queue.name = has_queue ? in->task_queue->name : st->task_queue;
     queue.kind = TASK_QUEUE_KIND_NORMAL;
-    int64_t backoff_us = continue_backoff(s, pb_duration_us(in->backoff_start_interval));
+    int64_t backoff_us = continue_backoff(s, pb_wait_us(in->backoff_start_interval));
     Google__Protobuf__Duration backoff = pb_duration(backoff_us);
     Google__Protobuf__Duration execution = pb_duration(st->execution_timeout_us);
     Google__Protobuf__Duration run = pb_duration(st->run_timeout_us);
     Google__Protobuf__Duration task = pb_duration(st->task_timeout_us);
     if (pb_duration_us(in->workflow_run_timeout) > 0)
-        run = *in->workflow_run_timeout;
+        run = pb_duration(pb_wait_us(in->workflow_run_timeout));
     if (pb_duration_us(in->workflow_task_timeout) > 0)
-        task = *in->workflow_task_timeout;
+        task = pb_duration(pb_wait_us(in->workflow_task_timeout));
 
     History__WorkflowExecutionContinuedAsNewEventAttributes a =
         HISTORY__WORKFLOW_EXECUTION_CONTINUED_AS_NEW_EVENT_ATTRIBUTES__INIT;

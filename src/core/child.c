@@ -82,6 +82,7 @@ static int64_t write_initiated(struct step *s, int64_t completed_event_id, const
     Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
     queue.name = in->task_queue && !strempty(in->task_queue->name) ? in->task_queue->name : s->st->task_queue;
     queue.kind = TASK_QUEUE_KIND_NORMAL;
+    Google__Protobuf__Duration longest[3];
     History__StartChildWorkflowExecutionInitiatedEventAttributes a =
         HISTORY__START_CHILD_WORKFLOW_EXECUTION_INITIATED_EVENT_ATTRIBUTES__INIT;
     a.namespace_ = (char *)(uintptr_t)s->ctx.namespace_name;
@@ -90,15 +91,15 @@ static int64_t write_initiated(struct step *s, int64_t completed_event_id, const
     a.workflow_type = in->workflow_type;
     a.task_queue = &queue;
     a.input = in->input;
-    a.workflow_execution_timeout = in->workflow_execution_timeout;
-    a.workflow_run_timeout = in->workflow_run_timeout;
-    a.workflow_task_timeout = in->workflow_task_timeout;
+    a.workflow_execution_timeout = pb_wait(in->workflow_execution_timeout, &longest[0]);
+    a.workflow_run_timeout = pb_wait(in->workflow_run_timeout, &longest[1]);
+    a.workflow_task_timeout = pb_wait(in->workflow_task_timeout, &longest[2]);
     a.parent_close_policy = policy;
     a.control = in->control;
     a.workflow_task_completed_event_id = completed_event_id;
     a.workflow_id_reuse_policy = in->workflow_id_reuse_policy ? in->workflow_id_reuse_policy
                                                               : WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE;
-    a.retry_policy = in->retry_policy;
+    a.retry_policy = in->retry_policy ? retry_normalised(s, in->retry_policy) : NULL;
     a.cron_schedule = in->cron_schedule;
     a.header = in->header;
     a.memo = in->memo;

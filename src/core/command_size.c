@@ -66,7 +66,9 @@ static int check_upsert(struct step *s, const Command__UpsertWorkflowSearchAttri
     int rc = check_blob(s, bad, in->search_attributes, "UpsertWorkflowSearchAttributesCommandAttributes");
     if (rc == 0)
         rc = check_attributes(s, bad, in->search_attributes);
-    return rc == 0 ? check_attributes(s, bad, s->st->search_attributes) : rc;
+    if (rc == 0 && attributes_check_total(s->limits, s->st->search_attributes, s->err) < 0)
+        return refuse(s, bad);
+    return rc;
 }
 
 static int check_properties(struct step *s, const Command__ModifyWorkflowPropertiesCommandAttributes *in) {

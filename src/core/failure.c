@@ -91,12 +91,26 @@ Failure__Failure *failure_cut(struct step *s, const Failure__Failure *in, size_t
     return s->failed ? NULL : f;
 }
 
-Failure__Failure *failure_too_large(struct step *s, const Failure__Failure *in) {
-    Failure__Failure *cause = failure_cut(s, in, (size_t)step_limit(s, SETTABLE_BLOB_BYTES) / MESSAGE_SHARE);
-    Failure__Failure *f = failure_final(s, "Failure exceeds size limit.");
+static Failure__Failure *stand_in(struct step *s, const Failure__Failure *in, enum settable limit) {
+    Failure__Failure *cause = failure_cut(s, in, (size_t)step_limit(s, limit) / MESSAGE_SHARE);
+    Failure__Failure *f = failure_server(s, "Failure exceeds size limit.");
     if (f)
         f->cause = cause;
     return s->failed ? NULL : f;
+}
+
+Failure__Failure *failure_too_large(struct step *s, const Failure__Failure *in) {
+    Failure__Failure *f = stand_in(s, in, SETTABLE_BLOB_BYTES);
+    if (f)
+        f->server_failure_info->non_retryable = 1;
+    return f;
+}
+
+Failure__Failure *failure_between_attempts(struct step *s, Failure__Failure *in) {
+    int64_t bytes = (int64_t)protobuf_c_message_get_packed_size(&in->base);
+    return bytes <= step_limit(s, SETTABLE_ACTIVITY_FAILURE_BYTES)
+               ? in
+               : stand_in(s, in, SETTABLE_ACTIVITY_FAILURE_BYTES);
 }
 
 Failure__Failure *failure_timeout(struct step *s, const char *message, E__TimeoutType type,

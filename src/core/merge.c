@@ -2,6 +2,9 @@
  * same shape (key, value), so one routine serves both. */
 #include "core/merge.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/mem.h"
 #include "core/attributes.h"
 
@@ -22,32 +25,68 @@ struct entry { /* the common shape of the generated map entries */
     Common__Payload *value;
 };
 
-static void merge_entry(struct step *s, size_t *n, void *array, const struct entry *in) {
-    struct entry ***entries = array;
-    for (size_t i = 0; i < *n; i++) {
-        if (streq((*entries)[i]->key, in->key)) {
-            pb_remove_message(n, *entries, i);
-            break;
-        }
+struct item {
+    const char *key;
+    size_t place; /* among those that were there, followed by the new ones */
+};
+
+static int by_key(const void *a, const void *b) {
+    const struct item *x = a, *y = b;
+    int order = strcmp(x->key, y->key);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+/* Of each key the last entry holds. By sorting, because a client may send tens of thousands. */
+static bool *find_those_that_hold(struct step *s, struct entry *const *have, size_t n,
+                                  struct entry *const *in, size_t in_count) {
+    size_t total = n + in_count;
+    struct item *items = arena_array(s->arena, struct item, total);
+    bool *holds = arena_array(s->arena, bool, total);
+    if (!items || !holds) {
+        s->failed = true;
+        return NULL;
     }
-    if (!merge_is_null(in->value))
-        pb_append_message(n, array, pb_clone(&in->base, &s->failed), &s->failed);
+    for (size_t i = 0; i < total; i++)
+        items[i] = (struct item){i < n ? have[i]->key : in[i - n]->key, i};
+    qsort(items, total, sizeof(*items), by_key);
+    for (size_t i = 0; i < total; i++)
+        holds[items[i].place] = i + 1 == total || !streq(items[i].key, items[i + 1].key);
+    return holds;
+}
+
+static void merge_entries(struct step *s, size_t *n, void *array, void *in_array, size_t in_count) {
+    struct entry ***have = array;
+    struct entry *const *in = in_array;
+    const size_t had = *n;
+    const bool *holds = in_count ? find_those_that_hold(s, *have, had, in, in_count) : NULL;
+    if (!holds)
+        return;
+    *n = 0;
+    for (size_t i = 0; i < had; i++) {
+        if (holds[i])
+            (*have)[(*n)++] = (*have)[i];
+        else
+            pb_free((*have)[i]);
+    }
+    for (size_t i = 0; i < in_count; i++)
+        if (holds[had + i] && !merge_is_null(in[i]->value))
+            pb_append_message(n, array, pb_clone(&in[i]->base, &s->failed), &s->failed);
 }
 
 void merge_memo(struct step *s, const Common__Memo *in) {
     if (!s->st->memo)
         s->st->memo = pb_new(&common__memo__descriptor, &s->failed);
-    for (size_t i = 0; s->st->memo && i < in->n_fields; i++)
-        merge_entry(s, &s->st->memo->n_fields, &s->st->memo->fields, (const struct entry *)in->fields[i]);
+    if (s->st->memo)
+        merge_entries(s, &s->st->memo->n_fields, &s->st->memo->fields, in->fields, in->n_fields);
 }
 
 void merge_search_attributes(struct step *s, const Common__SearchAttributes *in) {
     if (!s->st->search_attributes)
         s->st->search_attributes = pb_new(&common__search_attributes__descriptor, &s->failed);
     Common__SearchAttributes *have = s->st->search_attributes;
-    for (size_t i = 0; have && i < in->n_indexed_fields; i++)
-        merge_entry(s, &have->n_indexed_fields, &have->indexed_fields,
-                    (const struct entry *)in->indexed_fields[i]);
+    if (have)
+        merge_entries(s, &have->n_indexed_fields, &have->indexed_fields, in->indexed_fields,
+                      in->n_indexed_fields);
     attributes_add_types(s, have);
 }
 

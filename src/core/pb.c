@@ -177,6 +177,17 @@ int64_t pb_duration_us(const Google__Protobuf__Duration *d) {
     return usec_add(us, d->nanos / NSEC_PER_USEC);
 }
 
+int64_t pb_wait_us(const Google__Protobuf__Duration *d) {
+    return MIN(pb_duration_us(d), PB_WAIT_US_MAX);
+}
+
+Google__Protobuf__Duration *pb_wait(Google__Protobuf__Duration *d, Google__Protobuf__Duration *room) {
+    if (pb_duration_us(d) <= PB_WAIT_US_MAX)
+        return d;
+    *room = pb_duration(PB_WAIT_US_MAX);
+    return room;
+}
+
 bool pb_duration_valid(const Google__Protobuf__Duration *d) {
     return !d || (d->seconds >= 0 && d->nanos >= 0 && d->nanos < 1000000000);
 }

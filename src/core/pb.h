@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "core/limits.h"
 
 void pb_set_string(char **field, const char *value, bool *failed);
 void pb_set_bytes(ProtobufCBinaryData *field, struct str value, bool *failed);
@@ -38,6 +39,11 @@ struct str pb_bytes(const ProtobufCBinaryData *d);
 
 /* Microseconds; what is finer is cut, what does not fit is capped. NULL is 0. */
 int64_t pb_duration_us(const Google__Protobuf__Duration *d);
+#define PB_WAIT_US_MAX (LIMIT_DURATION_DAYS * INT64_C(86400) * USEC_PER_SEC)
+/* How long something waits: a century at most, since clients and JSON cannot tell of much longer. */
+int64_t pb_wait_us(const Google__Protobuf__Duration *d);
+/* The same as a message: d itself, or room with a century; NULL for NULL. */
+Google__Protobuf__Duration *pb_wait(Google__Protobuf__Duration *d, Google__Protobuf__Duration *room);
 bool pb_duration_valid(const Google__Protobuf__Duration *d); /* NULL is valid; negative is not */
 Google__Protobuf__Duration pb_duration(int64_t us);
 Google__Protobuf__Timestamp pb_timestamp(int64_t us);

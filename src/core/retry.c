@@ -6,14 +6,14 @@
 
 struct retry_plan retry_plan(const Common__RetryPolicy *p) {
     struct retry_plan r = {.initial_us = LIMIT_RETRY_INITIAL_MS * USEC_PER_MS, .coefficient = 2.0};
-    if (p && p->initial_interval && pb_duration_us(p->initial_interval) > 0)
-        r.initial_us = pb_duration_us(p->initial_interval);
+    if (p && pb_wait_us(p->initial_interval) > 0)
+        r.initial_us = pb_wait_us(p->initial_interval);
     if (p && p->backoff_coefficient >= 1.0)
         r.coefficient = p->backoff_coefficient;
-    if (p && pb_duration_us(p->maximum_interval) > 0)
-        r.maximum_us = pb_duration_us(p->maximum_interval);
-    else if (__builtin_mul_overflow(r.initial_us, LIMIT_RETRY_MAX_FACTOR, &r.maximum_us))
-        r.maximum_us = CLOCK_NEVER;
+    if (p && pb_wait_us(p->maximum_interval) > 0)
+        r.maximum_us = pb_wait_us(p->maximum_interval);
+    else
+        r.maximum_us = MIN(r.initial_us * LIMIT_RETRY_MAX_FACTOR, PB_WAIT_US_MAX);
     if (p)
         r.maximum_attempts = p->maximum_attempts;
     return r;
@@ -70,10 +70,10 @@ int64_t retry_backoff_us(const struct retry_plan *p, int32_t attempt) {
 }
 
 int64_t retry_delay_us(const struct retry_plan *p, int32_t attempt, const Failure__Failure *f) {
-    if (f->failure_info_case == FAILURE__FAILURE__FAILURE_INFO_APPLICATION_FAILURE_INFO &&
-        f->application_failure_info->next_retry_delay)
-        return pb_duration_us(f->application_failure_info->next_retry_delay);
-    return retry_backoff_us(p, attempt);
+    const Google__Protobuf__Duration *own = NULL;
+    if (f->failure_info_case == FAILURE__FAILURE__FAILURE_INFO_APPLICATION_FAILURE_INFO)
+        own = f->application_failure_info->next_retry_delay;
+    return own && pb_duration_valid(own) ? pb_wait_us(own) : retry_backoff_us(p, attempt);
 }
 
 static bool type_is_listed(const Common__RetryPolicy *p, const char *type) {

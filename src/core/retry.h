@@ -23,7 +23,7 @@ Common__RetryPolicy *retry_normalised(struct step *s, const Common__RetryPolicy 
 /* The back-off after `attempt` (1 is the first), capped by the maximum. */
 int64_t retry_backoff_us(const struct retry_plan *p, int32_t attempt);
 
-/* The same, unless the failure itself names a delay. */
+/* The same, unless the failure itself names a delay that there can be. */
 int64_t retry_delay_us(const struct retry_plan *p, int32_t attempt, const Failure__Failure *f);
 
 /* Whether this failure may be retried at all, by its kind and the policy's list of types. */

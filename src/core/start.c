@@ -88,14 +88,9 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
 
 /* the birth */
 
-static int64_t cap_duration(int64_t us) {
-    const int64_t century = LIMIT_DURATION_DAYS * INT64_C(86400) * USEC_PER_SEC;
-    return MIN(us, century);
-}
-
 static void set_timeouts(State__Execution *st, const Ws__StartWorkflowExecutionRequest *r) {
-    int64_t execution = cap_duration(pb_duration_us(r->workflow_execution_timeout));
-    int64_t run = cap_duration(pb_duration_us(r->workflow_run_timeout));
+    int64_t execution = pb_wait_us(r->workflow_execution_timeout);
+    int64_t run = pb_wait_us(r->workflow_run_timeout);
     int64_t task = pb_duration_us(r->workflow_task_timeout);
     if (execution && (!run || run > execution))
         run = execution;
@@ -228,8 +223,7 @@ void run_set_origin(struct step *s, const struct run_birth *birth,
 }
 
 int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWorkflowExecutionRequest *req) {
-    int64_t delay_us =
-        birth->backoff_us ? birth->backoff_us : cap_duration(pb_duration_us(req->workflow_start_delay));
+    int64_t delay_us = birth->backoff_us ? birth->backoff_us : pb_wait_us(req->workflow_start_delay);
     if (!delay_us && !strempty(req->cron_schedule) && !birth->continued_run_id)
         delay_us = MAX(cron_backoff_us(req->cron_schedule, s->ctx.zones, s->now.us, s->now.us), 0);
     run_set_origin(s, birth, req, delay_us);

@@ -163,8 +163,8 @@ int64_t step_event(struct step *s, E__EventType type, void *attributes, const st
     return write_event(s, &ev);
 }
 
-static History__HistoryEvent *unpack_buffered(struct step *s, size_t i) {
-    ProtobufCAllocator alloc = wire_arena_allocator(s->arena);
+static History__HistoryEvent *unpack_buffered(struct step *s, size_t i, struct arena *arena) {
+    ProtobufCAllocator alloc = wire_arena_allocator(arena);
     const ProtobufCBinaryData *d = &s->st->buffered[i];
     History__HistoryEvent *ev = history__history_event__unpack(&alloc, d->len, d->data);
     if (!ev)
@@ -245,7 +245,7 @@ bool step_flush_buffered(struct step *s) {
     struct started_id *ids = arena_array(s->arena, struct started_id, count);
     size_t id_count = 0;
     for (size_t i = 0; events && i < count; i++)
-        events[i] = unpack_buffered(s, i);
+        events[i] = unpack_buffered(s, i, s->arena);
     if (!events || !ids || s->failed) {
         s->failed = true;
         return true;
@@ -269,9 +269,17 @@ bool step_flush_buffered(struct step *s) {
     return true;
 }
 
+/* One after the other, because a completion may look through them once for each of its commands. */
+static History__HistoryEvent *look_at_buffered(struct step *s, size_t i, struct arena *one) {
+    arena_clear(one);
+    return unpack_buffered(s, i, one);
+}
+
 bool step_drop_buffered_timer(struct step *s, const char *timer_id, int64_t *ret_started_event_id) {
+    cleanup(arena_done) struct arena one;
+    arena_init(&one, STEP_EVENT_BYTES_MAX);
     for (size_t i = 0; i < s->st->n_buffered; i++) {
-        History__HistoryEvent *ev = unpack_buffered(s, i);
+        History__HistoryEvent *ev = look_at_buffered(s, i, &one);
         if (!ev)
             return false;
         if (ev->event_type != EVENT_TYPE_TIMER_FIRED ||
@@ -286,8 +294,10 @@ bool step_drop_buffered_timer(struct step *s, const char *timer_id, int64_t *ret
 }
 
 bool step_has_buffered_finish(struct step *s, int64_t scheduled_event_id) {
+    cleanup(arena_done) struct arena one;
+    arena_init(&one, STEP_EVENT_BYTES_MAX);
     for (size_t i = 0; i < s->st->n_buffered; i++) {
-        History__HistoryEvent *ev = unpack_buffered(s, i);
+        History__HistoryEvent *ev = look_at_buffered(s, i, &one);
         int64_t scheduled = 0;
         if (ev && finish_started_field(ev, &scheduled) && scheduled == scheduled_event_id)
             return true;

@@ -17,6 +17,11 @@ static size_t timer_index(const State__Execution *st, const char *timer_id) {
     return i;
 }
 
+/* Less than we count in is a wait all the same. */
+static bool is_wait(const Google__Protobuf__Duration *d) {
+    return d && pb_duration_valid(d) && (d->seconds || d->nanos);
+}
+
 int timer_start(struct step *s, int64_t completed_event_id, const Command__StartTimerCommandAttributes *in) {
     State__Execution *st = s->st;
     if (strempty(in->timer_id))
@@ -25,7 +30,7 @@ int timer_start(struct step *s, int64_t completed_event_id, const Command__Start
     if (strlen(in->timer_id) > LIMIT_ID_BYTES)
         return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
                       "TimerId on StartTimerCommand exceeds length limit.");
-    if (!pb_duration_valid(in->start_to_fire_timeout) || pb_duration_us(in->start_to_fire_timeout) <= 0)
+    if (!is_wait(in->start_to_fire_timeout))
         return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
                       "A valid StartToFireTimeout is not set on StartTimerCommand.");
     if (timer_index(st, in->timer_id) < st->n_timers)
@@ -35,7 +40,8 @@ int timer_start(struct step *s, int64_t completed_event_id, const Command__Start
         return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES, "Too many pending timers.");
     History__TimerStartedEventAttributes a = HISTORY__TIMER_STARTED_EVENT_ATTRIBUTES__INIT;
     a.timer_id = in->timer_id;
-    a.start_to_fire_timeout = in->start_to_fire_timeout;
+    Google__Protobuf__Duration longest;
+    a.start_to_fire_timeout = pb_wait(in->start_to_fire_timeout, &longest);
     a.workflow_task_completed_event_id = completed_event_id;
     int64_t id = step_event(s, EVENT_TYPE_TIMER_STARTED, &a, NULL);
     State__Timer *t = pb_new(&state__timer__descriptor, &s->failed);
@@ -43,7 +49,7 @@ int timer_start(struct step *s, int64_t completed_event_id, const Command__Start
         return 0;
     pb_set_string(&t->timer_id, in->timer_id, &s->failed);
     t->started_event_id = id;
-    t->fire_us = usec_add(s->now.us, pb_duration_us(in->start_to_fire_timeout));
+    t->fire_us = usec_add(s->now.us, pb_wait_us(in->start_to_fire_timeout));
     pb_append_message(&st->n_timers, &st->timers, t, &s->failed);
     return 0;
 }

@@ -107,7 +107,7 @@ static int step_unpause(struct step *s, const struct control *ctl, const void *r
     const Ws__UnpauseActivityRequest *req = r;
     struct activity_unpause u = {.resets_attempts = req->reset_attempts,
                                  .resets_heartbeat = req->reset_heartbeat,
-                                 .jitter_us = pb_duration_us(ctl->jitter)};
+                                 .jitter_us = pb_wait_us(ctl->jitter)};
     return activity_unpause(s, &ctl->choice, &u);
 }
 
@@ -139,7 +139,7 @@ static int step_reset(struct step *s, const struct control *ctl, const void *r) 
     struct activity_reset reset = {.resets_heartbeat = req->reset_heartbeat,
                                    .keeps_paused = req->keep_paused,
                                    .restores_options = req->restore_original_options,
-                                   .jitter_us = pb_duration_us(ctl->jitter)};
+                                   .jitter_us = pb_wait_us(ctl->jitter)};
     return activity_reset(s, &ctl->choice, &reset);
 }
 

@@ -183,6 +183,24 @@ TEST(attributes_that_are_too_much) {
     CHECK_INT(attributes_check_size(NULL, NULL, NULL), 0);
 }
 
+/* A run must not end for what the server itself has written there. */
+TEST(attributes_of_a_run_are_counted_without_those_of_the_server) {
+    cleanup(arena_done) struct arena a;
+    struct core_limits limits = {0};
+    arena_init(&a, BUDGET);
+    Common__SearchAttributes *attributes =
+        attributes_of(&a, "{'indexedFields':{'Keyword':'four','BuildIds':['long enough'],'TemporalPauseInfo':"
+                          "['long enough'],'TemporalWorkerDeployment':'long enough'}}");
+    REQUIRE(attributes);
+    limits.values[SETTABLE_ATTRIBUTES] = 1;
+    limits.values[SETTABLE_ATTRIBUTE_BYTES] = 6;
+    limits.values[SETTABLE_ATTRIBUTES_BYTES] = 13;
+    CHECK_INT(attributes_check_total(&limits, attributes, NULL), 0);
+    CHECK_INT(attributes_check_size(&limits, attributes, NULL), ERR_INVALID);
+    limits.values[SETTABLE_ATTRIBUTE_BYTES] = 5;
+    CHECK_INT(attributes_check_total(&limits, attributes, NULL), ERR_INVALID);
+}
+
 TEST(attribute_tables) {
     size_t n = 0;
     while (attribute_built_in_at(n))

@@ -135,6 +135,21 @@ TEST(callback_is_tried_again_ever_more_slowly) {
     CHECK_INT(f.st->callbacks[0]->state, CALLBACK_STATE_SUCCEEDED);
 }
 
+/* The answer of a stranger's server is shown to clients, which insist on UTF-8. */
+TEST(callback_answer_in_another_encoding) {
+    cleanup(core_done) struct core f;
+    struct nexus n;
+    core_init(&f);
+    CHECK_INT(start_with_callback(&f, &n), 0);
+    CHECK_INT(core_terminate(&f), 0);
+    CHECK_INT(STEP_VOID(&f, callback_report(&f.s, 0, CALLBACK_LATER,
+                                            "\xDC"
+                                            "berlastet")),
+              0);
+    REQUIRE(f.st && f.st->n_callbacks == 1 && f.st->callbacks[0]->last_failure);
+    CHECK_STR(f.st->callbacks[0]->last_failure->message, "berlastet");
+}
+
 TEST(callback_answers) {
     static const struct {
         int status;
@@ -163,6 +178,19 @@ TEST(callbacks_move_on_with_the_chain) {
     CHECK_INT(f.st->callbacks[0]->state, CALLBACK_STATE_STANDBY);
     REQUIRE(!step_failed(&f.s));
     CHECK_STR(f.s.next->st->callbacks[0]->callback->nexus->url, "http://a/b");
+}
+
+/* When fewer are allowed than it has, a run goes on all the same: the limit is for new ones. */
+TEST(callback_limit_that_is_lowered_does_not_end_a_chain) {
+    cleanup(core_done) struct core f;
+    struct nexus n;
+    core_init(&f);
+    CHECK_INT(start_with_callback(&f, &n), 0);
+    Common__Callback *two[] = {&n.callback, &n.callback};
+    CHECK_INT(STEP(&f, callback_attach(&f.s, two, 2, "more")), 0);
+    f.limits.values[SETTABLE_CALLBACKS] = 2;
+    CHECK_INT(STEP(&f, callback_attach(&f.s, NULL, 0, "")), 0);
+    CHECK_INT(STEP(&f, callback_attach(&f.s, two, 1, "more")), ERR_INVALID);
 }
 
 static const char *header(const struct callback_request *q, const char *name) {

@@ -62,11 +62,16 @@ TEST(continue_takes_over_what_is_not_said) {
                  "'workflowTaskTimeout':'3s','backoffStartInterval':'9s','cronSchedule':'5 5 * * *',"
                  "'retryPolicy':{'maximumAttempts':3},'initiator':2"),
         "Other", "there", 7 * USEC_PER_SEC, 3 * USEC_PER_SEC, 9 * USEC_PER_SEC, "5 5 * * *");
+    check_next(CONTINUE("'workflowRunTimeout':'315576000000s','workflowTaskTimeout':'315576000000s',"
+                        "'backoffStartInterval':'315576000000s'"),
+               "Type", "queue", PB_WAIT_US_MAX, LIMIT_MAX_TASK_TIMEOUT_MS * USEC_PER_MS, PB_WAIT_US_MAX,
+               "0 0 * * *");
 }
 
 /* retries and schedules of a run */
 
-static int fail_run(struct core *f, const char *start, int64_t lived_us) {
+static int fail_run_with(struct core *f, const char *start, int64_t lived_us,
+                         Google__Protobuf__Duration *delay) {
     Ws__StartWorkflowExecutionRequest *req =
         message_of(&f->arena, &ws__start_workflow_execution_request__descriptor, start);
     if (!req)
@@ -80,8 +85,15 @@ static int fail_run(struct core *f, const char *start, int64_t lived_us) {
     if (!f->ctx.origin)
         return ERR_NO_MEMORY;
     core_advance(f, lived_us);
-    core_add_fail(f);
+    Command__FailWorkflowExecutionCommandAttributes *fail = core_add_fail(f);
+    if (!fail || !fail->failure)
+        return ERR_NO_MEMORY;
+    fail->failure->application_failure_info->next_retry_delay = delay;
     return core_complete(f);
+}
+
+static int fail_run(struct core *f, const char *start, int64_t lived_us) {
+    return fail_run_with(f, start, lived_us, NULL);
 }
 
 #define START "'workflowId':'w','workflowType':{'name':'T'},'taskQueue':{'name':'q'}"
@@ -116,6 +128,24 @@ TEST(chain_goes_on_after_a_failure) {
         CHECK_INT(a->retry_state, cases[i].state);
         CHECK_INT(!strempty(a->new_execution_run_id), cases[i].goes_on);
         CHECK_INT(f.s.next != NULL, cases[i].goes_on);
+    }
+}
+
+/* The failure may name the wait; one that there cannot be is as none. */
+TEST(chain_waits_as_the_failure_says) {
+    static const struct {
+        int64_t seconds;
+        int64_t wait_us;
+    } cases[] = {{30, 30 * USEC_PER_SEC}, {-30, USEC_PER_SEC}, {INT64_MAX, PB_WAIT_US_MAX}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(core_done) struct core f;
+        core_init(&f);
+        Google__Protobuf__Duration *delay = core_duration(&f, 0);
+        REQUIRE(delay);
+        delay->seconds = cases[i].seconds;
+        CHECK_INT(fail_run_with(&f, "{" START ",'retryPolicy':{}}", 0, delay), 0);
+        REQUIRE(f.s.next && f.s.next->st);
+        CHECK_INT(f.s.next->st->first_task_due_us - f.now_us, cases[i].wait_us);
     }
 }
 

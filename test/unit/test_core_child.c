@@ -146,6 +146,24 @@ TEST(child_goes_to_a_queue) {
     }
 }
 
+/* What its first event says can be told to every client. */
+TEST(child_waits_for_a_century_at_most) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(command_run(&f, START(CHILD ",'workflowExecutionTimeout':'315576000000s',"
+                                          "'workflowRunTimeout':'9s',"
+                                          "'retryPolicy':{'initialInterval':'315576000000s'}")),
+              0);
+    const History__StartChildWorkflowExecutionInitiatedEventAttributes *a =
+        core_attributes(&f, 5, EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED);
+    REQUIRE(a && a->retry_policy);
+    CHECK_INT(pb_duration_us(a->workflow_execution_timeout), PB_WAIT_US_MAX);
+    CHECK_INT(pb_duration_us(a->workflow_run_timeout), 9 * USEC_PER_SEC);
+    CHECK(!a->workflow_task_timeout);
+    CHECK_INT(pb_duration_us(a->retry_policy->initial_interval), PB_WAIT_US_MAX);
+    CHECK_INT(pb_duration_us(a->retry_policy->maximum_interval), PB_WAIT_US_MAX);
+}
+
 /* What is told again, or too late, changes nothing. */
 TEST(child_answers_that_come_again) {
     Common__WorkflowExecution ex = COMMON__WORKFLOW_EXECUTION__INIT;

@@ -375,6 +375,43 @@ TEST(command_upserts_search_attributes) {
     CHECK_STR(f.st->search_attributes->indexed_fields[1]->key, "TemporalChangeVersion");
 }
 
+#define UPSERT(name)                                                                                         \
+    "{'commandType':'COMMAND_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES',"                                       \
+    "'upsertWorkflowSearchAttributesCommandAttributes':{'searchAttributes':"                                 \
+    "{'indexedFields':{'" name "':['v']}}}}"
+
+/* One after the other they add up. */
+TEST(command_upserts_are_too_many_together) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    f.limits.values[SETTABLE_ATTRIBUTES] = 1;
+    CHECK_INT(core_begin_run(&f), 0);
+    command_add(&f, UPSERT("TemporalChangeVersion"));
+    f.completion.force_create_new_workflow_task = true;
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_INT(core_pick(&f), 0);
+    command_add(&f, UPSERT("BinaryChecksums"));
+    CHECK_INT(core_complete(&f), ERR_INVALID);
+    CHECK_STR(f.err.text, "number of search attributes 2 exceeds limit 1");
+    CHECK(f.s.is_task_failure_final);
+}
+
+/* What the server wrote beside them is not theirs. */
+TEST(command_upsert_beside_a_long_build_id) {
+    cleanup(core_done) struct core f;
+    Common__WorkerVersionStamp stamp = COMMON__WORKER_VERSION_STAMP__INIT;
+    char build_id[3001];
+    memset(build_id, 'b', sizeof build_id - 1);
+    build_id[sizeof build_id - 1] = '\0';
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    stamp.build_id = build_id;
+    f.completion.worker_version_stamp = &stamp;
+    command_add(&f, UPSERT("TemporalChangeVersion"));
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(f.err.text, "");
+}
+
 TEST(command_modifies_the_memo) {
     cleanup(core_done) struct core f;
     core_init(&f);

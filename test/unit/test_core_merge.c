@@ -83,6 +83,17 @@ TEST(merge_takes_many_keys_at_once) {
     CHECK_INT(STEP_VOID(&f, merge_memo(&f.s, &memo)), 0);
     CHECK_SLICE(memo_value(&f, "new"), STR("1"));
     CHECK_SLICE(memo_value(&f, "old"), STR("absent"));
+    /* The last one of a key holds. */
+    drop.key = add.key;
+    CHECK_INT(STEP_VOID(&f, merge_memo(&f.s, &memo)), 0);
+    CHECK_SLICE(memo_value(&f, "new"), STR("absent"));
+    entries[0] = &drop;
+    entries[1] = &add;
+    CHECK_INT(STEP_VOID(&f, merge_memo(&f.s, &memo)), 0);
+    CHECK_SLICE(memo_value(&f, "new"), STR("1"));
+    memo.n_fields = 0;
+    CHECK_INT(STEP_VOID(&f, merge_memo(&f.s, &memo)), 0);
+    CHECK(f.st && f.st->memo && f.st->memo->n_fields == 1);
 }
 
 TEST(merge_of_search_attributes_is_the_same) {

@@ -196,6 +196,28 @@ TEST(retry_delay_of_the_failure_overrides_the_policy) {
     CHECK_INT(a->scheduled_us - f.now_us, 30 * SEC);
 }
 
+/* Many of them would make the run too large. */
+TEST(retry_remembers_the_beginning_of_a_large_failure) {
+    enum { BYTES = 10000 };
+    cleanup(core_done) struct core f;
+    struct plan p = PLAN;
+    char text[BYTES + 1];
+    memset(text, 'x', BYTES);
+    text[BYTES] = '\0';
+    core_init(&f);
+    CHECK_INT(begin_started(&f, &p), 0);
+    Failure__Failure *failure = core_failure(&f, "Bad");
+    REQUIRE(failure);
+    failure->message = core_text(&f, text);
+    CHECK_INT(core_activity_fail(&f, 5, failure), 0);
+    const State__Activity *a = core_activity(&f, 5);
+    REQUIRE(a && a->last_failure && a->last_failure->cause);
+    CHECK_STR(a->last_failure->message, "Failure exceeds size limit.");
+    CHECK(!a->last_failure->server_failure_info->non_retryable);
+    CHECK_STR(a->last_failure->cause->application_failure_info->type, "Bad");
+    CHECK_INT(strlen(a->last_failure->cause->message), LIMIT_ACTIVITY_FAILURE_BYTES / 2);
+}
+
 TEST(retry_delay_of_zero_offers_it_at_once) {
     cleanup(core_done) struct core f;
     struct plan p = PLAN;

@@ -50,6 +50,31 @@ TEST(step_drops_the_right_timer) {
               "TASK_STARTED@9 TASK_COMPLETED@10 TIMER_CANCELED@11 TIMER_FIRED@12 TASK_SCHEDULED@13");
 }
 
+/* The more it cancels the more often the server looks through what has come meanwhile. */
+TEST(step_looks_for_many_timers_among_large_events) {
+    enum { TIMERS = 10, LARGE_BYTES = 100 << 10 };
+    char text[LARGE_BYTES + 1];
+    cleanup(core_done) struct core f;
+    char id[] = "0";
+    memset(text, 'x', LARGE_BYTES);
+    text[LARGE_BYTES] = '\0';
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    for (*id = '0'; *id < '0' + TIMERS; (*id)++)
+        core_add_timer(&f, id, USEC_PER_SEC);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_INT(core_signal(&f, "go"), 0);
+    CHECK_INT(core_pick(&f), 0);
+    CHECK_INT(core_signal(&f, text), 0);
+    core_advance(&f, USEC_PER_SEC);
+    CHECK_INT(core_tick(&f), 0);
+    for (*id = '0'; *id < '0' + TIMERS; (*id)++)
+        core_add_cancel_timer(&f, id);
+    f.arena.budget = f.arena.used + 3 * (size_t)LARGE_BYTES; /* to write it down takes one */
+    CHECK_INT(core_complete(&f), 0);
+    CHECK(f.st && f.st->n_buffered == 0);
+}
+
 /* Both have ended while the worker is busy, which cannot know it. */
 TEST(step_knows_which_activity_has_ended) {
     cleanup(core_done) struct core f;

@@ -282,6 +282,29 @@ TEST(size_of_a_memo_at_the_start) {
     CHECK_FAILS(&a, ERR_INVALID, "Blob data size exceeds limit.");
 }
 
+/* As many as fit: what compared each with all others would not come to an end. */
+TEST(size_of_a_memo_with_very_many_fields) {
+    enum { FIELDS = 30000 };
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    Ws__StartWorkflowExecutionRequest *start = ask_start(&r, &a, "wf");
+    struct arena *m = ask_arena(&a);
+    start->memo = memo(m);
+    Common__Payload *value = make_payloads(m, "1")->payloads[0];
+    start->memo->fields = arena_array(m, Common__Memo__FieldsEntry *, FIELDS);
+    REQUIRE(start->memo->fields);
+    for (size_t i = 0; i < FIELDS; i++) {
+        Common__Memo__FieldsEntry *f = MAKE(m, Common__Memo__FieldsEntry, common__memo__fields_entry__init);
+        f->key = arena_printf(m, "%zu", i);
+        f->value = value;
+        start->memo->fields[i] = f;
+    }
+    start->memo->n_fields = FIELDS;
+    RIG_SEND(&r, &a, start_workflow, start);
+    CHECK_OK(&a);
+}
+
 /* What came in meanwhile is not lost, and a task that is tried again is left to its timeout. */
 TEST(size_is_judged_on_the_first_attempt) {
     cleanup(ask_done) struct ask a = {0}, task = {0};

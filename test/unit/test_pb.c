@@ -110,6 +110,20 @@ TEST(pb_tree_that_was_unpacked_can_be_changed) {
     pb_free(copy);
 }
 
+TEST(pb_waits) {
+    Google__Protobuf__Duration room, second = pb_duration(USEC_PER_SEC),
+                                     century = pb_duration(PB_WAIT_US_MAX),
+                                     longer = pb_duration(PB_WAIT_US_MAX + 1);
+    CHECK(!pb_wait(NULL, &room));
+    CHECK(pb_wait(&second, &room) == &second);
+    CHECK(pb_wait(&century, &room) == &century);
+    REQUIRE(pb_wait(&longer, &room) == &room);
+    CHECK_INT(pb_duration_us(&room), PB_WAIT_US_MAX);
+    CHECK_INT(pb_wait_us(NULL), 0);
+    CHECK_INT(pb_wait_us(&second), USEC_PER_SEC);
+    CHECK_INT(pb_wait_us(&longer), PB_WAIT_US_MAX);
+}
+
 TEST(pb_durations) {
     static const struct {
         int64_t seconds;

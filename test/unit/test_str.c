@@ -119,6 +119,19 @@ TEST(utf8_well_formed_and_not) {
         test_check_int(utf8_valid(cases[i].text), cases[i].valid, __FILE__, cases[i].line, "valid");
 }
 
+TEST(utf8_without_what_is_no_character) {
+    static const struct {
+        const char *text, *mended;
+    } cases[] = {{"", ""},     {"abc", "abc"},       {"\xC3\xA9", "\xC3\xA9"},    {"a\xC3", "a"},
+                 {"\xFF", ""}, {"a\xE2\x82z", "az"}, {"\xA9\xC3\xA9", "\xC3\xA9"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[16];
+        memcpy(text, cases[i].text, strlen(cases[i].text) + 1);
+        utf8_mend(text);
+        CHECK_STR(text, cases[i].mended);
+    }
+}
+
 TEST(utf8_length_of_the_first_character) {
     CHECK_INT(utf8_char_len(STR("")), 0);
     CHECK_INT(utf8_char_len(STR("ab")), 1);
