@@ -211,6 +211,30 @@ TEST(times_that_have_moved_are_not_waited_for) {
     CHECK_STR(sched_begun(&f), "1d 03:00 2d 03:00");
 }
 
+/* The same, and behind the end of the spec. */
+TEST(times_that_have_moved_behind_the_end_do_not_come) {
+    cleanup(sched_done) struct sched f;
+    sched_init(&f);
+    f.closes_at_once = true;
+    f.schedule->spec->n_cron_string = 0;
+    sched_cron(&f, f.schedule, "0 2 * * *");
+    Google__Protobuf__Timestamp end = pb_timestamp(sched_us("1d 02:30"));
+    f.schedule->spec->end_time = &end;
+    CHECK_INT(sched_create(&f), 0);
+    sched_go(&f, "02:00");
+    CHECK_STR(sched_begun(&f), "02:00");
+    REQUIRE(f.c.st);
+    CHECK_INT(schedule_next_us(f.c.st), sched_us("1d 02:00"));
+    f.c.st->schedule->schedule->spec->structured_calendar[0]->hour[0]->start = 3;
+    sched_jump(&f, "03:00"); /* today's was done */
+    f.c.st->schedule->high_water_us = sched_us("03:00");
+    sched_jump(&f, "1d 02:00");
+    CHECK_INT(sched_tick(&f), 0);
+    CHECK_STR(sched_begun(&f), "");
+    CHECK_INT(f.c.st ? schedule_next_us(f.c.st) : 0, 0);
+    CHECK_STR(sched_future(&f), "");
+}
+
 /* A spec whose zone is gone is found out by whoever looks first, and nobody asks again at once. */
 TEST(a_backfill_of_what_cannot_be_read_waits) {
     cleanup(sched_done) struct sched f;
