@@ -99,16 +99,22 @@ TEST(a_run_that_cannot_be_decoded_ends_the_server) {
     CHECK_INT(a.err.code, ERR_UNAVAILABLE);
 }
 
-static void read_damaged_history(struct str bytes) {
+/* A server on a file with a closed run, five events long, whose history is this. */
+static void begin_on_history(struct rig *r, struct str bytes) {
     char run_id[64];
     cleanup(ask_done) struct ask a = {0}, p = {0};
+    rig_init(r);
+    start(r, run_id);
+    rig_poll(r, &p, "queue");
+    rig_finish(r, &a, &p);
+    replace_history(r, run_id, bytes);
+    rig_restart(r);
+}
+
+static void read_damaged_history(struct str bytes) {
+    cleanup(ask_done) struct ask a = {0};
     cleanup(rig_done) struct rig r;
-    rig_init(&r);
-    start(&r, run_id);
-    rig_poll(&r, &p, "queue");
-    rig_finish(&r, &a, &p);
-    replace_history(&r, run_id, bytes);
-    rig_restart(&r);
+    begin_on_history(&r, bytes);
     rig_history(&r, &a, "wf");
     CHECK(!a.is_done); /* in no case the part that could be read */
     CHECK_INT(r.fatal_count, 1);
@@ -126,17 +132,10 @@ TEST(events_that_are_fewer_than_their_row_says_end_the_server) {
 
 /* Five events that have their ids and types, and nothing of what these need. */
 TEST(a_reset_over_events_without_attributes_is_refused) {
-    char run_id[64];
-    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(ask_done) struct ask a = {0};
     cleanup(rig_done) struct rig r;
-    rig_init(&r);
-    start(&r, run_id);
-    rig_poll(&r, &p, "queue");
-    rig_finish(&r, &a, &p);
-    replace_history(&r, run_id,
-                    STR("\x0a\x04\x08\x01\x18\x01\x0a\x04\x08\x02\x18\x05\x0a\x04\x08\x03\x18\x06"
-                        "\x0a\x04\x08\x04\x18\x07\x0a\x04\x08\x05\x18\x02"));
-    rig_restart(&r);
+    begin_on_history(&r, STR("\x0a\x04\x08\x01\x18\x01\x0a\x04\x08\x02\x18\x05\x0a\x04\x08\x03\x18\x06"
+                             "\x0a\x04\x08\x04\x18\x07\x0a\x04\x08\x05\x18\x02"));
     struct arena *m = ask_begin(&r, &a);
     Ws__ResetWorkflowExecutionRequest *req =
         MAKE(m, Ws__ResetWorkflowExecutionRequest, ws__reset_workflow_execution_request__init);
