@@ -17,7 +17,7 @@ NPM_DONE := test/sdk/node_modules/.package-lock.json
 PEERS    := test/bench/peers
 PEERS_NODE := NODE_OLDEST=22 tools/node.sh
 
-.PHONY: all run test test-tsan unit mutants bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
+.PHONY: all run test test-tsan test-process unit mutants bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -30,11 +30,13 @@ run: ## install what is missing, build, start the server on ./rondo.db (ARGS="--
 test: ## install what is missing, build with ASan and UBSan, run every test
 	@tools/deps.sh build test
 	@tools/node.sh --install
+	@$(MAKE) --no-print-directory all
 	@$(MAKE) --no-print-directory $(NPM_DONE) $(TEST_BUILD)/build.ninja
 	@ninja -C $(TEST_BUILD)
 	@tools/run_tests.sh $(TEST_BUILD) $(ARGS)
 
-# Not what has one thread (sim but for a few seeds), runs no code of ours (tidy, contract), or looks at memory (torture).
+# Not what has one thread (sim but for a few seeds), runs no code of ours (tidy, contract), looks at memory (torture), or
+# runs the release binary (process).
 test-tsan: ## the same tests with ThreadSanitizer, where any report ends the process (ARGS="--suite sdk")
 	@tools/deps.sh build test
 	@tools/node.sh --install
@@ -42,7 +44,13 @@ test-tsan: ## the same tests with ThreadSanitizer, where any report ends the pro
 	@ninja -C $(TSAN_BUILD)
 	@$(TSAN_BUILD)/sim --seeds 1..6 --jobs 2
 	@TSAN_OPTIONS="halt_on_error=1 second_deadlock_stack=1" tools/run_tests.sh $(TSAN_BUILD) --timeout-multiplier 4 \
-		--no-suite sim --no-suite tidy --no-suite contract --no-suite torture $(ARGS)
+		--no-suite sim --no-suite tidy --no-suite contract --no-suite torture --no-suite process $(ARGS)
+
+test-process: ## the long form of the process suite, against the release binary: hours (ARGS="'process kills'" for one file)
+	@tools/deps.sh build test
+	@tools/node.sh --install
+	@$(MAKE) --no-print-directory all $(NPM_DONE) $(TEST_BUILD)/build.ninja
+	@PROCESS_LONG=1 tools/run_tests.sh $(TEST_BUILD) --suite process --timeout-multiplier 0 $(ARGS)
 
 unit: $(TEST_BUILD)/build.ninja ## only the unit tests (ARGS=arena for one)
 	@ninja -C $(TEST_BUILD)

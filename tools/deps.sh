@@ -29,8 +29,10 @@ test  clang                  second compiler; fuzzing
 test  curl                   runs the examples of docs/http.md
 test  protobuf-compiler      reads proto/ for the contract check
 test  python3-protobuf       Google's JSON mapping, to compare ours with
+test  faketime               clocks that are set while the server runs
 test  jq                     runs the examples of the command line
 test  libclang-rt-14-dev     libFuzzer and the sanitizers for clang
+test  sqlite3                reads data files beside the server
 test  tmux                   a terminal for what only a terminal shows
 test  nodejs                 runs the SDK, unless Node 20 or newer is there
 test  npm                    installs the SDK, unless there already

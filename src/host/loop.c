@@ -167,7 +167,9 @@ struct event_base *loop_base(struct loop *l) {
     return l->base;
 }
 
+/* What is already due when the loop begins must not wait for a first event: there may never be one. */
 int loop_run(struct loop *l) {
+    hook_call(&l->on_turn);
     while (!l->is_stopping) {
         if (event_base_loop(l->base, EVLOOP_ONCE) < 0)
             return ERR_INTERNAL;

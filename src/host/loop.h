@@ -27,7 +27,7 @@ int loop_on_stop_signal(struct loop *l, void (*fn)(void *ctx), void *ctx) must_c
 /* fn runs on the loop thread soon after any thread called loop_wake(); many wakes may give one call. */
 int loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx) must_check;
 void loop_wake(void *loop);
-/* fn runs at the end of every loop turn, after all I/O events of that turn. */
+/* fn runs when loop_run begins, and at the end of every loop turn, after all I/O events of that turn. */
 void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx);
 
 /* A timer is owned by the caller; timer_set replaces an earlier setting. */

@@ -69,12 +69,14 @@ export class Server {
     directories.push(this.directory);
     this.dataFile = options.dataFile ?? path.join(this.directory, 'rondo.db');
     this.dynamicConfig = options.dynamicConfig;
+    this.flags = options.flags ?? []; // more of the command line
+    this.env = options.env ?? {}; // more of the environment
     this.log = '';
     this.child = undefined;
   }
 
   static async start(options = {}) {
-    const server = new Server(options);
+    const server = new this(options);
     server.grpcPort = options.grpcPort ?? (await freePort());
     server.httpPort = await freePort();
     await server.launch();
@@ -102,16 +104,17 @@ export class Server {
         '--http',
         `127.0.0.1:${this.httpPort}`,
         ...logs,
+        ...this.flags,
       ];
     const settings = this.dynamicConfig.flatMap((pair) => ['--dynamic-config-value', pair]);
     const ports = ['--port', String(this.grpcPort), '--http-port', String(this.httpPort)];
     const flags = ['--ip', '127.0.0.1', ...ports, '--db-filename', this.dataFile];
-    return ['server', 'start-dev', ...flags, ...settings, ...logs];
+    return ['server', 'start-dev', ...flags, ...settings, ...logs, ...this.flags];
   }
 
   // Starts the process without waiting for it to be ready; `exited` resolves to { code, signal }.
   spawn() {
-    const child = spawn(BINARY, this.args(), { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(BINARY, this.args(), { env: { ...process.env, ...this.env }, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8');
       stream.on('data', (text) => (this.log = (this.log + text).slice(-LOG_BYTES)));
