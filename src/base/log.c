@@ -184,8 +184,11 @@ static void put_json_field(struct line *l, const struct log_field *f) {
 }
 
 static void put_head(struct line *l, const struct log_row *row, struct wall at, enum log_format format) {
-    static const char *const names[] = {
-        [LOG_DEBUG] = "DEBUG", [LOG_INFO] = "INFO", [LOG_WARN] = "WARN", [LOG_ERROR] = "ERROR"};
+    static const char *const names[] = {[LOG_DEBUG] = "DEBUG",
+                                        [LOG_INFO] = "INFO",
+                                        [LOG_WARN] = "WARN",
+                                        [LOG_ERROR] = "ERROR",
+                                        [LOG_ASKED] = "INFO"};
     if (format == LOG_TEXT) {
         put_time(l, at);
         put_format(l, " %-5s ", names[row->level]);
@@ -233,7 +236,7 @@ void log_init(struct log *l, int fd, enum log_level level, enum log_format forma
 
 void log_write(struct log *l, enum log_event event, const struct log_field *fields, size_t count) {
     const struct log_row *row = &log_rows[event];
-    if (!l || row->level < l->level)
+    if (!l || (int)row->level < l->level)
         return;
     int saved_errno = errno;
     struct line line;

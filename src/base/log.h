@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 
-enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_SILENT };
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ASKED, LOG_SILENT };
 enum log_format { LOG_TEXT, LOG_JSON };
 
 enum log_event {
@@ -27,7 +27,7 @@ struct log_field {
 
 struct log {
     int fd;
-    enum log_level level;
+    _Atomic int level; /* enum log_level; may be changed while threads log */
     enum log_format format;
     struct wall (*clock)(void); /* where a line's time comes from */
 };

@@ -17,7 +17,9 @@ void counters_group(struct engine_counters *c, const struct group *g) {
     size_t bytes = 0;
     for (const struct write *w = g->batch.first; w; w = w->next)
         bytes += w->body.n;
-    histogram_add(&c->commit_us, g->e->now.mono.us - g->handed_over_us);
+    c->last_commit_us = g->e->now.mono.us - g->handed_over_us;
+    c->last_commit_runs = g->run_count;
+    histogram_add(&c->commit_us, c->last_commit_us);
     histogram_add(&c->commit_runs, (int64_t)g->run_count);
     histogram_add(&c->commit_bytes, (int64_t)bytes);
 }
@@ -44,5 +46,29 @@ void engine_counters(const struct engine *e, struct engine_counters *ret) {
         ret->waiting_tasks[q->is_activity] += q->task_count;
         ret->parked_polls[q->is_activity] += list_length(&q->pollers);
         ret->queues[q->is_activity]++;
+    }
+}
+
+void engine_look(const struct engine *e, struct now now, struct engine_state *ret) {
+    const struct heap_node *due = heap_top(&e->due);
+    *ret = (struct engine_state){
+        .is_ready = e->is_ready,
+        .recovered_runs = recovery_runs(e),
+        .parked_calls = e->deadlines.count,
+        .queries = map_count(&e->queries),
+        .lists = list_length(&e->page_reads),
+        .callbacks = list_length(&e->sends),
+        .due_runs = e->due.count,
+        .next_due_us = due ? MAX(due->key - now.wall.us, 0) : CLOCK_NEVER,
+        .last_commit_us = e->counters.last_commit_us,
+        .last_commit_runs = e->counters.last_commit_runs,
+    };
+    if (e->open) {
+        ret->open_runs = e->open->run_count;
+        ret->open_bytes = e->open->bytes;
+    }
+    if (e->flight) {
+        ret->flight_runs = e->flight->run_count;
+        ret->flight_bytes = e->flight->bytes;
     }
 }

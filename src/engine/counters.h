@@ -1,6 +1,7 @@
 /* What the engine counts for those who watch it. Nobody decides anything by it. */
 #pragma once
 
+#include "base/clock.h"
 #include "base/histogram.h"
 
 struct engine;
@@ -11,6 +12,8 @@ struct engine_counters {
     /* Since the engine was made. */
     struct histogram commit_us; /* from handing a group to the store to the news that it is durable */
     struct histogram commit_runs;
+    int64_t last_commit_us; /* of the last group */
+    size_t last_commit_runs;
     struct histogram commit_bytes;
     struct histogram lateness_us; /* of actions that schedules started by themselves */
     uint64_t fates[COUNTED_FATES]; /* times of schedules, by what they came to */
@@ -23,6 +26,27 @@ struct engine_counters {
     size_t bodies; /* runs with their state in memory */
     size_t stubs; /* runs of which only the key and the deadline are */
 };
+
+void counters_init(struct engine_counters *c); /* nothing was counted */
+
+/* What it is doing at this moment. */
+struct engine_state {
+    bool is_ready; /* it has recovered */
+    int64_t recovered_runs; /* while it has not: open runs that were read so far */
+    size_t parked_calls; /* polls, queries and waits, each with a time limit */
+    size_t queries;
+    size_t lists; /* reads of the store that have not been answered */
+    size_t callbacks; /* on their way */
+    size_t due_runs; /* runs with a deadline, */
+    int64_t next_due_us; /* and how long until the first one; CLOCK_NEVER: there is none */
+    size_t open_runs, open_bytes; /* the group that is being filled */
+    size_t flight_runs, flight_bytes; /* the group that is with the store */
+    int64_t last_commit_us; /* how long the last group took */
+    size_t last_commit_runs;
+};
+
+/* For an operator who asks: walks over lists. */
+void engine_look(const struct engine *e, struct now now, struct engine_state *ret);
 
 /* Walks over the queues: for a scrape, not for each request. */
 void engine_counters(const struct engine *e, struct engine_counters *ret);

@@ -77,10 +77,22 @@ static void expire_list(struct list *l) {
     }
 }
 
+/* What the engine asks for itself is left alone: no caller waits for it. */
+static void drain_lists(struct engine *e) {
+    list_for_safe(&e->page_reads, n) {
+        struct op *op = container_of(n, struct page_read, link)->op;
+        if (!op || op_is_errand(op))
+            continue;
+        (void)err_std(&op->err, ERR_UNAVAILABLE);
+        op_fail_now(op);
+    }
+}
+
 void engine_drain(struct engine *e) {
     struct queue *q;
     struct run *run;
     e->is_draining = true;
+    drain_lists(e);
     for (size_t i = 0; (q = map_next(&e->queues, &i));)
         expire_list(&q->pollers);
     for (size_t i = 0; (run = map_next(&e->runs, &i));) {
@@ -88,6 +100,7 @@ void engine_drain(struct engine *e) {
         if (run->body) {
             expire_list(&run->body->readers);
             expire_list(&run->body->update_waiters);
+            queries_drain(run);
         }
         run_unpin(e, run);
     }

@@ -46,12 +46,15 @@ struct engine_config {
     /* Sends a callback and ends it with engine_callback_sent(), now or later. NULL: none is ever sent. */
     void (*send_callback)(void *ctx, struct callback_send *send);
     void *callback_ctx;
+    /* Whether to give up the start: asked now and then while it recovers. NULL: never. */
+    bool (*should_stop)(void *ctx);
+    void *stop_ctx;
     void (*on_fatal)(void *ctx, const char *text); /* the store answered a read with an error */
     void *fatal_ctx;
 };
 
 /* Reads what the store holds and rebuilds queues and timers. `ready` runs when calls may come
- * (maybe before this returns). */
+ * (maybe before this returns), or with ERR_CANCELLED when should_stop() ended it. */
 int engine_new(const struct engine_config *cfg, struct now now,
                void (*ready)(void *ctx, int rc, const struct err *e), void *ctx,
                struct engine **ret) must_check;
@@ -77,7 +80,8 @@ void engine_task_lost(struct engine *e, struct str task_token);
 /* What came of a callback: the status of the HTTP answer, or 0 and a text that says why there was none. Not
  * to be called after engine_free(). */
 void engine_callback_sent(struct callback_send *send, int http_status, const char *text);
-/* Parked polls are answered empty, new ones too: the server is stopping. */
+/* The server is stopping. Parked polls and waits for events are answered empty; queries, lists and waits for
+ * updates fail with UNAVAILABLE, so that clients ask again elsewhere. New ones end likewise. */
 void engine_drain(struct engine *e);
 
 /* One function for each RPC that changes or reads executions; req lives in the call's arena. */

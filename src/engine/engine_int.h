@@ -332,6 +332,7 @@ int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us);
 void op_finish(struct op *op); /* unlinks it from everything; the call is ended by the caller of this */
 int op_out_of_memory(struct op *op);
 /* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
+bool op_is_errand(const struct op *op);
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
 
 /* ERR_BUSY while more waits to be written than one commit should hold; for calls that come from outside. */
@@ -359,7 +360,6 @@ void callbacks_free(struct engine *e); /* those under way */
 
 /* counters */
 
-void counters_init(struct engine_counters *c);
 void counters_group(struct engine_counters *c, const struct group *g); /* it is durable */
 void counters_ledger(struct engine_counters *c, const struct ledger_row *row);
 
@@ -700,6 +700,7 @@ bool has_messages(const State__Execution *st);
 
 int recovery_begin(struct engine *e) must_check;
 void recovery_free(struct engine *e);
+int64_t recovery_runs(const struct engine *e); /* read so far; 0 when it has ended */
 
 /* workers */
 
@@ -723,6 +724,7 @@ struct query {
 };
 
 void queries_settle(struct engine *e, struct run *run); /* nothing pending: ask directly */
+void queries_drain(struct run *run); /* all of them fail with UNAVAILABLE */
 void queries_detach(struct run *run); /* the task is gone: wait for the next */
 void queries_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp);
 void queries_answer(struct engine *e, struct run *run, const Ws__RespondWorkflowTaskCompletedRequest *req);

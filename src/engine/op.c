@@ -258,6 +258,10 @@ static void errand_fail(struct call *c, const struct err *e unused_arg) {
 
 static const struct call_ops errand_ops = {errand_reply, errand_fail};
 
+bool op_is_errand(const struct op *op) {
+    return op->call->ops == &errand_ops;
+}
+
 int op_need_room(struct op *op) {
     return group_is_full(op->e) ? err_std(&op->err, ERR_BUSY) : 0;
 }

@@ -46,6 +46,15 @@ static void query_expire(struct op *op) {
     op_fail(op);
 }
 
+void queries_drain(struct run *run) {
+    list_for_safe(&run->body->queries, n) {
+        struct op *op = container_of(n, struct query, link)->op;
+        query_drop(op);
+        (void)err_std(&op->err, ERR_UNAVAILABLE);
+        op_fail(op);
+    }
+}
+
 static void query_reply(struct query *q, Common__Payloads *result) {
     struct op *op = q->op;
     Ws__QueryWorkflowResponse *resp = arena_new(op->call->arena, Ws__QueryWorkflowResponse);
@@ -336,6 +345,8 @@ static void go_query(struct op *op) {
         reply_rejected(op);
         return;
     }
+    if (rc == 0 && op->e->is_draining)
+        rc = err_std(&op->err, ERR_UNAVAILABLE);
     if (rc == 0)
         rc = query_check(op);
     if (rc == 0)

@@ -38,6 +38,10 @@ static void on_done(struct read *r, int rc) {
 
 int op_ask(struct op *op, struct page_read *pr, struct answer *ret,
            void (*row)(struct op *op, const struct row *row)) {
+    if (op->e->is_draining && !op_is_errand(op)) { /* it could take longer than the rest of this process */
+        page_read_free(pr);
+        return err_std(&op->err, ERR_UNAVAILABLE);
+    }
     op->page_read = pr;
     pr->op = op;
     pr->answer = ret;

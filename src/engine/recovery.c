@@ -9,6 +9,8 @@
 #include "engine/engine_int.h"
 #include "engine/schedule.h"
 
+#define MESSAGES_BETWEEN_LOOKS 256 /* at whether the start is given up */
+
 struct restored { /* what is read of a run; the rest is loaded when it is needed */
     struct run_key key;
     int64_t due_us;
@@ -48,7 +50,20 @@ static void recovery_end(struct engine *e, int rc, const char *text) {
     e->on_ready(e->ready_ctx, rc, &err);
 }
 
+int64_t recovery_runs(const struct engine *e) {
+    return e->recovery ? e->recovery->open_runs : 0;
+}
+
+static bool is_given_up(const struct engine *e) {
+    return e->cfg.should_stop && e->cfg.should_stop(e->cfg.stop_ctx);
+}
+
 /* letters and callbacks */
+
+static void end_message(struct engine *e) {
+    if (--e->recovery->errands == 0)
+        recovery_end(e, e->recovery->rc, "The start was given up.");
+}
 
 static void go_messages(struct op *op) {
     const struct run_key *key = op->req;
@@ -61,8 +76,7 @@ static void go_messages(struct op *op) {
     if (rc == 0)
         offer_messages(e, op->run);
     op_reply(op, NULL, (struct str){NULL, 0});
-    if (--e->recovery->errands == 0)
-        recovery_end(e, 0, "");
+    end_message(e);
 }
 
 static void begin_messages(struct engine *e) {
@@ -70,12 +84,13 @@ static void begin_messages(struct engine *e) {
     const struct run_key *all = (const struct run_key *)(const void *)rec->senders.data;
     size_t n = rec->senders.len / sizeof(*all);
     rec->errands = 1; /* so that it ends only after the last was begun */
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && rec->rc == 0; i++) {
         rec->errands++;
         errand_start(e, go_messages, &all[i], sizeof(all[i]));
+        if (i % MESSAGES_BETWEEN_LOOKS == 0 && is_given_up(e))
+            rec->rc = ERR_CANCELLED;
     }
-    if (--rec->errands == 0)
-        recovery_end(e, 0, "");
+    end_message(e);
 }
 
 /* pages of open runs */
@@ -197,9 +212,12 @@ static void read_page(struct engine *e) {
         e->recovery->wants_page = true;
         return;
     }
-    do
-        read_one_page(e, e->recovery);
-    while (e->recovery && e->recovery->wants_page);
+    do {
+        if (is_given_up(e))
+            recovery_end(e, ERR_CANCELLED, "The start was given up.");
+        else
+            read_one_page(e, e->recovery);
+    } while (e->recovery && e->recovery->wants_page);
 }
 
 /* what everything belongs to */

@@ -36,9 +36,6 @@ struct hook {
 struct loop {
     struct event_base *base;
     struct event *wake_event;
-    struct event *term_event;
-    struct event *int_event;
-    struct hook on_stop_signal;
     struct hook on_wake;
     struct hook on_turn;
     int wake_fd;
@@ -85,11 +82,6 @@ static void loop_wake_cb(evutil_socket_t fd, short unused_arg what, void *ctx) {
     /* Nothing to read means that an earlier call already took this wake. */
     if (read(fd, &count, sizeof(count)) == sizeof(count))
         hook_call(&l->on_wake);
-}
-
-static void loop_signal_cb(evutil_socket_t unused_arg signum, short unused_arg what, void *ctx) {
-    struct loop *l = ctx;
-    hook_call(&l->on_stop_signal);
 }
 
 static void timer_cb(evutil_socket_t unused_arg fd, short unused_arg what, void *ctx) {
@@ -154,8 +146,6 @@ void loop_free(struct loop *l) {
     if (!l)
         return;
     event_drop(l->wake_event);
-    event_drop(l->term_event);
-    event_drop(l->int_event);
     if (l->base)
         event_base_free(l->base);
     if (l->wake_fd >= 0)
@@ -181,26 +171,6 @@ int loop_run(struct loop *l) {
 
 void loop_stop(struct loop *l) {
     l->is_stopping = true;
-}
-
-static int signal_watch(struct loop *l, int signum, struct event **ret) {
-    struct event *e = evsignal_new(l->base, signum, loop_signal_cb, l);
-    if (!e)
-        return ERR_NO_MEMORY;
-    if (event_add(e, NULL) < 0) {
-        event_free(e);
-        return ERR_UNAVAILABLE;
-    }
-    *ret = e;
-    return 0;
-}
-
-int loop_on_stop_signal(struct loop *l, void (*fn)(void *ctx), void *ctx) {
-    l->on_stop_signal = (struct hook){fn, ctx};
-    int rc = l->term_event ? 0 : signal_watch(l, SIGTERM, &l->term_event);
-    if (rc == 0 && !l->int_event)
-        rc = signal_watch(l, SIGINT, &l->int_event);
-    return rc;
 }
 
 int loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx) {

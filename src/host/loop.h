@@ -22,8 +22,6 @@ struct event_base *loop_base(struct loop *l); /* for net */
 int loop_run(struct loop *l) must_check;      /* until loop_stop */
 void loop_stop(struct loop *l);
 
-/* SIGTERM and SIGINT call fn on the loop thread. */
-int loop_on_stop_signal(struct loop *l, void (*fn)(void *ctx), void *ctx) must_check;
 /* fn runs on the loop thread soon after any thread called loop_wake(); many wakes may give one call. */
 int loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx) must_check;
 void loop_wake(void *loop);

@@ -203,7 +203,7 @@ int command_start_dev(const struct opt_args *a) {
         .search_attributes = attributes,
         .retention_us = DEV_RETENTION_US,
         .resident_runs_max = DEV_RESIDENT_RUNS,
-        .stops_on_signals = true,
+        .minds_signals = true,
         .log = &log,
     };
     cfg.limits.allows_callbacks = true;

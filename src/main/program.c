@@ -45,7 +45,7 @@ static const struct opt root_flags[] = {
 };
 
 static const struct opt server_settings[] = {
-#define SETTING(id, name_, letter_, type_, arg_, standard_, env_, choices_, min_, max_, help_)               \
+#define SETTING(id, name_, letter_, type_, arg_, standard_, env_, choices_, min_, max_, help_, ...)          \
     [SETTING_##id] = {name_, letter_, OPT_##type_, arg_, standard_, env_, choices_, min_, max_, help_},
 #include "main/settings.def"
 #undef SETTING
@@ -104,8 +104,11 @@ static const struct opt_command commands[] = {
                       ROWS(root_flags), ROWS(root_examples)},
     [COMMAND_SERVER] =
         {"server", "Run the server",
-         "Runs the server until it gets SIGTERM or SIGINT. It then finishes the calls under way, for "
-         "10 seconds at most; a second signal stops it at once. What was acknowledged is on disk.",
+         "Runs the server until it gets SIGTERM or SIGINT. It then ends what waits, finishes the calls under "
+         "way, for 10 seconds at most, and exits with 0; a second signal ends it without waiting. What was "
+         "acknowledged is on disk. SIGHUP rereads the file of --settings, SIGUSR1 logs what the server is "
+         "doing. Exit codes: 0 stopped as asked, 1 it could not start or the store failed, 2 a setting is "
+         "wrong.",
          ROWS(server_settings), ROWS(server_examples)},
     [COMMAND_START_DEV] =
         {"server start-dev", "Run a server for development",

@@ -110,9 +110,14 @@ static void print_start_error(const struct err *e, const struct server_flags *fl
         print_error("%s", e->text);
 }
 
-static int open_sqlite(const struct server_config *cfg, void (*wake)(void *ctx), void *wake_ctx,
-                       struct store **ret, struct err *reterr) {
-    struct sqlite_options o = {.path = cfg->data, .wake = wake, .wake_ctx = wake_ctx, .log = cfg->log};
+static int open_sqlite(const struct server_config *cfg, const struct server_hooks *hooks, struct store **ret,
+                       struct err *reterr) {
+    struct sqlite_options o = {.path = cfg->data,
+                               .wake = hooks->wake,
+                               .wake_ctx = hooks->ctx,
+                               .should_stop = hooks->should_stop,
+                               .stop_ctx = hooks->ctx,
+                               .log = cfg->log};
     return sqlite_store_open(&o, ret, reterr);
 }
 
@@ -126,7 +131,10 @@ int serve_until_stopped(const struct server_config *cfg, const struct server_fla
                         enum output output) {
     struct server *s;
     struct err e = {0};
-    if (server_new(cfg, &s, &e) < 0) {
+    int rc = server_new(cfg, &s, &e);
+    if (rc == ERR_CANCELLED)
+        return EXIT_DONE; /* the log says that it was stopped while it started */
+    if (rc < 0) {
         print_start_error(&e, flags);
         return EXIT_FAILED;
     }
@@ -134,7 +142,7 @@ int serve_until_stopped(const struct server_config *cfg, const struct server_fla
         log_emit(cfg->log, LOG_plaintext_remote,
                  log_str("text", "reachable from other machines, without encryption or authentication"));
     print_banner(s, cfg, output);
-    int rc = server_run(s);
+    rc = server_run(s);
     server_free(s);
     if (rc < 0)
         print_error("stopped: %s", err_text(rc));

@@ -3,6 +3,7 @@
  * Settings that do not fit are usage errors: addresses that are none, a store
  * that is not supported, a listener beyond this machine without being told. */
 #include "main/run.h"
+#include "main/settings_file.h"
 #include "serve/origin.h"
 
 #define ORIGINS_MAX 32
@@ -39,7 +40,9 @@ static int origins_of(const struct opt_args *a, const char *ret[ORIGINS_MAX + 1]
     return 0;
 }
 
-int command_server(const struct opt_args *a) {
+int command_server(const struct opt_args *given) {
+    struct settings_file settings;
+    struct opt_args all = *given, *a = &all;
     const char *namespaces[NAMESPACES_MAX + 2];
     const char *origins[ORIGINS_MAX + 1];
     struct log log;
@@ -50,9 +53,16 @@ int command_server(const struct opt_args *a) {
         .cors_origins = origins,
         .retention_us = opt_int(a, SETTING_RETENTION) * USEC_PER_HOUR,
         .resident_runs_max = (size_t)opt_int(a, SETTING_RESIDENT_RUNS),
-        .stops_on_signals = true,
+        .minds_signals = true,
+        .reread = settings_file_reread,
+        .reread_ctx = &settings,
         .log = &log,
     };
+    settings_file_init(&settings, given, &log);
+    if (settings_file_read(&settings, &e) < 0)
+        return usage_error("settings", &e);
+    all.file = settings_file_text;
+    all.file_ctx = &settings;
     cfg.limits.allows_callbacks = opt_flag(a, SETTING_ALLOW_CALLBACKS);
     store_choose(&cfg, opt_text(a, SETTING_DATA));
     log_open(&log, opt_text(a, SETTING_LOG_LEVEL), opt_text(a, SETTING_LOG_FORMAT));

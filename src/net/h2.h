@@ -65,7 +65,18 @@ struct h2_response {
 int h2_server_new(struct loop *l, const char *address, const struct h2_handler *h, struct log *log,
                   struct h2_server **ret, struct err *reterr) must_check;
 uint16_t h2_server_port(const struct h2_server *s);
-/* GOAWAY on every connection, no new ones; on_idle runs once all requests have been answered. */
+
+/* What it is doing at this moment, for an operator who asks: walks over the connections. */
+struct h2_state {
+    size_t connections;
+    size_t requests; /* streams, of which */
+    size_t receiving; /* these are not complete, */
+    size_t responding; /* and of these a part of the answer has not been sent */
+    size_t body_bytes, response_bytes;
+};
+void h2_server_look(const struct h2_server *s, struct h2_state *ret);
+/* GOAWAY on every connection, no new ones; requests that are not complete are refused; on_idle runs once all
+ * others have been answered. */
 void h2_server_drain(struct h2_server *s, void (*on_idle)(void *ctx), void *ctx);
 void h2_server_free(struct h2_server *s); /* closes whatever is left */
 

@@ -248,11 +248,16 @@ void conn_sweep(struct h2_conn *c, int64_t now_us) {
 }
 
 /* First a notice that promises nothing, so that requests on their way are still taken, and a ping;
- * when the ping comes back, nothing can be on its way any more and the final GOAWAY is true. */
+ * when the ping comes back, nothing can be on its way any more and the final GOAWAY is true. A request of
+ * which a part is missing then is refused. A peer that has not said what it speaks is told nothing. */
 void conn_begin_drain(struct h2_conn *c) {
     const uint8_t mark[8] = {'d', 'r', 'a', 'i', 'n'};
     if (c->is_over || c->drain != DRAIN_NONE)
         return;
+    if (!c->is_greeted) {
+        conn_free(c);
+        return;
+    }
     c->drain = DRAIN_NOTICED;
     c->drain_us = host_now().mono.us;
     if (nghttp2_submit_shutdown_notice(c->session) != 0 ||

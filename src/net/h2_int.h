@@ -155,7 +155,7 @@ int conn_new(struct h2_server *s, int fd, const char *peer,
 void conn_free(struct h2_conn *c); /* whatever is unanswered is cancelled or lost */
 void conn_flush(struct h2_conn *c); /* may free c */
 void conn_sweep(struct h2_conn *c, int64_t now_us); /* may free c */
-void conn_begin_drain(struct h2_conn *c);
+void conn_begin_drain(struct h2_conn *c); /* may free c */
 void conn_evict(struct h2_conn *c); /* says goodbye and frees it, without waiting for the peer */
 
 /* h2_session.c */
@@ -173,6 +173,8 @@ void stream_response_whole(struct h2_request_state *r);
 void stream_closed(struct h2_request_state *r);
 void stream_reset(struct h2_request_state *r, uint32_t code);
 
+/* Resets the requests of which a part is missing, so that their peer sends them elsewhere: nothing has happened. */
+void conn_refuse_unfinished(struct h2_conn *c);
 void conn_dispatch(struct h2_conn *c); /* ready requests to the handler */
 void conn_mark_whole(struct h2_conn *c); /* after a pull: what became whole ends at c->pulled */
 void conn_settle(struct h2_conn *c); /* tells the handler what was sent, cancelled, lost */

@@ -230,6 +230,17 @@ int h2_server_new(struct loop *l, const char *address, const struct h2_handler *
     return 0;
 }
 
+void h2_server_look(const struct h2_server *s, struct h2_state *ret) {
+    *ret = (struct h2_state){.connections = s->conn_count, .body_bytes = s->body_bytes};
+    list_for(&s->conns, n) {
+        const struct h2_conn *c = conn_of(n);
+        ret->requests += c->request_count;
+        ret->responding += c->responding_count;
+        ret->response_bytes += c->response_bytes;
+        list_for(&c->receiving, m) ret->receiving++;
+    }
+}
+
 uint16_t h2_server_port(const struct h2_server *s) {
     return s->port;
 }
@@ -245,7 +256,7 @@ void h2_server_drain(struct h2_server *s, void (*on_idle)(void *ctx), void *ctx)
     s->on_idle = on_idle;
     s->on_idle_ctx = ctx;
     server_stop_listening(s);
-    list_for(&s->conns, n) {
+    list_for_safe(&s->conns, n) {
         conn_begin_drain(conn_of(n));
     }
     event_active(&s->flush_event, EV_TIMEOUT, 0);

@@ -232,6 +232,7 @@ int session_new(struct h2_conn *c) {
 void session_finish_drain(struct h2_conn *c) {
     int32_t last = nghttp2_session_get_last_proc_stream_id(c->session);
     c->drain = DRAIN_FINAL;
+    conn_refuse_unfinished(c);
     if (nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0) != 0)
         c->is_broken = true;
     server_mark_dirty(c->server, c);

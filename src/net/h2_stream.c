@@ -236,6 +236,14 @@ void stream_reset(struct h2_request_state *r, uint32_t code) {
     server_mark_dirty(c->server, c);
 }
 
+void conn_refuse_unfinished(struct h2_conn *c) {
+    list_for(&c->receiving, n) {
+        struct h2_request_state *r = request_of(n);
+        if (!r->is_refused)
+            stream_reset(r, NGHTTP2_REFUSED_STREAM);
+    }
+}
+
 void conn_dispatch(struct h2_conn *c) {
     struct h2_server *s = c->server;
     while (!list_empty(&c->ready) && !c->is_over && !c->abuse &&

@@ -454,6 +454,16 @@ uint16_t http1_server_port(const struct http1_server *s) {
     return s->port;
 }
 
+size_t http1_server_connections(const struct http1_server *s) {
+    return s->place_count;
+}
+
+size_t http1_server_waiting(const struct http1_server *s) {
+    size_t count = 0;
+    list_for(&s->waiting, n) count++;
+    return count;
+}
+
 void http1_server_free(struct http1_server *s) {
     if (!s)
         return;

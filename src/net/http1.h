@@ -64,6 +64,8 @@ void http1_break(struct http1_later *l);
 int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct http1_handler *h,
                      struct http1_server **ret, struct err *reterr) must_check;
 uint16_t http1_server_port(const struct http1_server *s);
+size_t http1_server_connections(const struct http1_server *s);
+size_t http1_server_waiting(const struct http1_server *s); /* requests that will be answered later */
 /* Goes on answering; on_idle runs once, when no request waits and all that was answered has been sent. */
 void http1_server_drain(struct http1_server *s, void (*on_idle)(void *ctx), void *ctx);
 void http1_server_free(struct http1_server *s); /* closes all connections; NULL is fine */

@@ -4,8 +4,9 @@
  * listeners, so that the first request finds everything in place. Run: each
  * turn of the loop ends with the engine's clock moved on and its batch handed
  * to the store, so all requests of a turn share one sync. Stop: no new
- * connections, parked polls answered, calls finished or failed, then the store
- * is closed, which waits for its last commit.
+ * connections, parked calls answered, calls finished or failed, then the store
+ * is closed, which waits for its last commit. A stop that is asked for during
+ * the start ends that.
  *
  * A failure to start undoes what was done, in the opposite order. If the store
  * fails under way the loop ends and server_run() returns the error. */
@@ -17,6 +18,7 @@
 #include "base/mem.h"
 #include "engine/engine.h"
 #include "host/loop.h"
+#include "host/signals.h"
 #include "host/zoneinfo.h"
 #include "net/h2.h"
 #include "net/http1.h"
@@ -24,12 +26,16 @@
 #include "serve/callbacks.h"
 #include "serve/dispatch.h"
 #include "serve/http.h"
+#include "serve/report.h"
 
 struct server {
     struct zoneinfo *zoneinfo;
     struct cal_zones zones;
     struct log *log;
     struct loop *loop;
+    struct signals *signals; /* NULL: another one has the process */
+    void (*reread)(void *ctx);
+    void *reread_ctx;
     struct store *store;
     struct engine *engine;
     struct timer *wake;
@@ -45,6 +51,7 @@ struct server {
     bool is_ready; /* the engine takes calls */
     bool is_listening;
     bool is_draining;
+    bool is_stopped_early; /* a stop was asked for before it listened */
     int draining_listeners; /* that still have something to send */
     int rc; /* 0, or what went wrong below */
     struct err start_error;
@@ -98,12 +105,57 @@ static void drain(struct server *s) {
     engine_drain(s->engine);
 }
 
-static void on_stop_signal(void *ctx) {
-    struct server *s = ctx;
+static void stop(struct server *s) {
+    s->is_stopped_early |= !s->is_listening;
     if (s->is_draining || !s->is_listening)
         on_drained(s);
     else
         drain(s);
+}
+
+static void report(const struct server *s) {
+    struct report_subject subject = {
+        .phase = s->is_draining    ? "stopping"
+                 : s->is_listening ? "serving"
+                                   : "starting",
+        .begin = s->http.begin,
+        .now = host_now(),
+        .engine = s->engine,
+        .h2 = s->h2_server,
+        .http = s->http_server,
+    };
+    report_emit(&subject, s->log);
+}
+
+static void on_signal(void *ctx, enum signal_wish wish) {
+    struct server *s = ctx;
+    switch (wish) {
+    case SIGNAL_STOP:
+        stop(s);
+        break;
+    case SIGNAL_REREAD:
+        if (s->reread)
+            s->reread(s->reread_ctx);
+        else
+            stop(s);
+        break;
+    case SIGNAL_REPORT:
+        report(s);
+        break;
+    }
+}
+
+/* For long work before the loop runs. */
+static bool should_stop(void *ctx) {
+    struct server *s = ctx;
+    if (s->signals)
+        signals_look(s->signals);
+    return s->is_stopped_early;
+}
+
+static void wake_loop(void *ctx) {
+    struct server *s = ctx;
+    loop_wake(s->loop);
 }
 
 void server_stop(struct server *s) {
@@ -120,7 +172,7 @@ static void on_wake(void *ctx) {
     if (s->store)
         store_collect(s->store);
     for (int asked = atomic_exchange(&s->stop_requests, 0); asked > 0 && s->is_listening; asked--)
-        on_stop_signal(s);
+        stop(s);
 }
 
 static void on_fatal(void *ctx, const char *text) {
@@ -153,7 +205,9 @@ static int open_loop(struct server *s, const struct server_config *cfg) {
     if ((rc = loop_on_wake(s->loop, on_wake, s)) < 0)
         return rc;
     loop_on_turn(s->loop, on_turn, s);
-    return cfg->stops_on_signals ? loop_on_stop_signal(s->loop, on_stop_signal, s) : 0;
+    s->reread = cfg->reread;
+    s->reread_ctx = cfg->reread_ctx;
+    return cfg->minds_signals ? signals_new(s->loop, on_signal, s, &s->signals) : 0;
 }
 
 /* Which part of the configuration is to blame, for the one who tells the user. */
@@ -191,6 +245,8 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
         .zones = &s->zones,
         .send_callback = callbacks_send,
         .callback_ctx = &s->callbacks,
+        .should_stop = should_stop,
+        .stop_ctx = s,
         .on_fatal = on_fatal,
         .fatal_ctx = s,
     };
@@ -239,8 +295,8 @@ static int start(struct server *s, const struct server_config *cfg, struct err *
     int rc = open_loop(s, cfg);
     if (rc < 0)
         return err_std(reterr, rc);
-    if ((rc = cfg->open_store(cfg, loop_wake, s->loop, &s->store, reterr)) < 0 ||
-        (rc = open_engine(s, cfg, reterr)) < 0)
+    struct server_hooks hooks = {wake_loop, should_stop, s};
+    if ((rc = cfg->open_store(cfg, &hooks, &s->store, reterr)) < 0 || (rc = open_engine(s, cfg, reterr)) < 0)
         return blame(reterr, "data", rc);
     if ((rc = open_grpc(s, cfg, reterr)) < 0)
         return blame(reterr, "grpc", rc);
@@ -313,9 +369,12 @@ void server_free(struct server *s) {
     dispatch_done(&s->dispatch);
     timer_free(s->wake);
     timer_free(s->grace);
+    signals_free(s->signals);
     loop_free(s->loop);
     if (s->is_listening)
         log_emit(s->log, LOG_server_stopped);
+    else if (s->is_stopped_early)
+        log_emit(s->log, LOG_server_stopped, log_str("phase", "starting"));
     mem_free(s);
 }
 

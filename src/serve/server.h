@@ -16,12 +16,19 @@
 struct server;
 struct store;
 
+/* What the server lends to its store. */
+struct server_hooks {
+    void (*wake)(void *ctx); /* may be called from any thread */
+    bool (*should_stop)(void *ctx); /* while it opens: whether to give up, with ERR_CANCELLED */
+    void *ctx;
+};
+
 struct server_config {
     const char *data; /* a file name, or ":memory:" */
     const char *store_name; /* "sqlite", "memory": what clients are told */
-    /* Opens the store that `data` names; wake(wake_ctx) may be called from any thread. */
-    int (*open_store)(const struct server_config *cfg, void (*wake)(void *ctx), void *wake_ctx,
-                      struct store **ret, struct err *reterr);
+    /* Opens the store that `data` names. */
+    int (*open_store)(const struct server_config *cfg, const struct server_hooks *hooks, struct store **ret,
+                      struct err *reterr);
     struct address grpc;
     struct address http;
     bool has_http;
@@ -32,12 +39,15 @@ struct server_config {
     size_t resident_runs_max;
     struct core_limits limits; /* what the operator set */
     int64_t long_poll_us; /* 0: the engine's default */
-    bool stops_on_signals; /* SIGTERM and SIGINT; for the one server that owns the process */
+    bool minds_signals; /* for the one server that owns the process; see host/signals.h */
+    void (*reread)(void *ctx); /* what SIGHUP does; NULL: the same as SIGTERM */
+    void *reread_ctx;
     struct log *log; /* outlives the server */
 };
 
 /* Opens the store, recovers, listens. ERR_STORE_*, ERR_UNAVAILABLE when an address cannot be had;
- * then reterr->subject is the part that failed: "data", "grpc" or "http". */
+ * then reterr->subject is the part that failed: "data", "grpc" or "http". ERR_CANCELLED when a signal asked
+ * for a stop meanwhile; that is no failure. */
 int server_new(const struct server_config *cfg, struct server **ret, struct err *reterr) must_check;
 void server_free(struct server *s);
 
@@ -48,8 +58,9 @@ struct address server_http_address(const struct server *s);
 /* Serves until it was stopped and everything acknowledged is on disk. 0, or ERR_* when the store
  * failed underneath. */
 int server_run(struct server *s) must_check;
-/* Asks for a stop from any thread: GOAWAY, parked polls answered empty, calls under way finished
- * within SERVER_GRACE_US, everything flushed. Asking again while it drains stops at once. */
+/* Asks for a stop from any thread: GOAWAY, parked polls answered empty, other waits failed with UNAVAILABLE,
+ * half-sent requests refused, calls under way finished within SERVER_GRACE_US, everything flushed. Asking
+ * again while it drains stops without waiting for them. */
 void server_stop(struct server *s);
 
 #define SERVER_GRACE_US (10 * USEC_PER_SEC)

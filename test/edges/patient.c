@@ -37,7 +37,7 @@ static noreturn_fn void serve(struct chart *chart, const char *file, unsigned lo
                                 .retention_us = 24 * USEC_PER_HOUR,
                                 .resident_runs_max = RESIDENT_RUNS,
                                 .long_poll_us = LONG_POLL_US,
-                                .stops_on_signals = true,
+                                .minds_signals = true,
                                 .log = &log};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* only in case that the test ends early */
     store_choose(&cfg, file);

@@ -15,7 +15,7 @@
 #define TEXT_BYTES_MAX ((size_t)1 << 20)
 
 static const struct opt server_settings[] = {
-#define SETTING(id, name_, letter_, type_, arg_, standard_, env_, choices_, min_, max_, help_)               \
+#define SETTING(id, name_, letter_, type_, arg_, standard_, env_, choices_, min_, max_, help_, ...)          \
     [SETTING_##id] = {name_, letter_, OPT_##type_, arg_, standard_, env_, choices_, min_, max_, help_},
 #include "main/settings.def"
 #undef SETTING

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "host/signals.h"
 
 struct probe {
     struct loop *loop;
@@ -15,6 +16,7 @@ struct probe {
     int turns;
     int wakes;
     int signals;
+    enum signal_wish last_wish;
     char order[8];
     size_t order_len;
     int64_t fired_us;
@@ -158,22 +160,51 @@ TEST(wake_from_another_thread) {
     loop_free(p.loop);
 }
 
-static void count_signal(void *ctx) {
+static void count_signal(void *ctx, enum signal_wish wish) {
     struct probe *p = ctx;
     p->signals++;
+    p->last_wish = wish;
     loop_stop(p->loop);
 }
 
-TEST(stop_signals_arrive_on_the_loop) {
+static const struct {
+    int number;
+    enum signal_wish wish;
+} signal_cases[] = {
+    {SIGTERM, SIGNAL_STOP},   {SIGINT, SIGNAL_STOP},  {SIGHUP, SIGNAL_REREAD},
+    {SIGUSR1, SIGNAL_REPORT}, {SIGTERM, SIGNAL_STOP},
+};
+
+TEST(signals_arrive_on_the_loop) {
     struct probe p = {0};
-    if (CHECK_INT(loop_new(&p.loop), 0) && CHECK_INT(loop_on_stop_signal(p.loop, count_signal, &p), 0)) {
-        const int signals[] = {SIGTERM, SIGINT, SIGTERM};
-        for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
-            CHECK_INT(raise(signals[i]), 0);
+    struct signals *s = NULL;
+    if (CHECK_INT(loop_new(&p.loop), 0) && CHECK_INT(signals_new(p.loop, count_signal, &p, &s), 0)) {
+        for (size_t i = 0; i < ARRAY_LEN(signal_cases); i++) {
+            CHECK_INT(raise(signal_cases[i].number), 0);
             CHECK_INT(loop_run(p.loop), 0);
             CHECK_INT(p.signals, i + 1);
+            CHECK_INT(p.last_wish, signal_cases[i].wish);
+        }
+        CHECK_INT(raise(SIGUSR2), 0); /* ignored: otherwise it would end us here */
+    }
+    signals_free(s);
+    loop_free(p.loop);
+}
+
+TEST(signals_are_found_without_the_loop) {
+    struct probe p = {0};
+    struct signals *s = NULL;
+    if (CHECK_INT(loop_new(&p.loop), 0) && CHECK_INT(signals_new(p.loop, count_signal, &p, &s), 0)) {
+        signals_look(s);
+        CHECK_INT(p.signals, 0);
+        for (size_t i = 0; i < ARRAY_LEN(signal_cases); i++) {
+            CHECK_INT(raise(signal_cases[i].number), 0);
+            signals_look(s);
+            CHECK_INT(p.signals, i + 1);
+            CHECK_INT(p.last_wish, signal_cases[i].wish);
         }
     }
+    signals_free(s);
     loop_free(p.loop);
 }
 

@@ -42,8 +42,9 @@ void sqlite_file_close(struct sqlite_file *f); /* after the connections */
 /* the schema */
 
 /* Refuses what is not ours or newer than we are, before anything is written; then
- * switches to WAL and migrates forward. */
-int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, struct err *reterr) must_check;
+ * switches to WAL and migrates forward, unless o->should_stop() ends it. */
+int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, const struct sqlite_options *o,
+                          struct err *reterr) must_check;
 
 /* new rows */
 

@@ -10,6 +10,7 @@
 
 #define APPLICATION_ID 0x526f6e64 /* "Rond" */
 #define PRAGMA_MAX 64
+#define PROGRESS_STEPS 100000 /* of SQLite's machine between two looks at whether to give up */
 
 struct migration {
     int version;
@@ -279,7 +280,23 @@ static int schema_migrate(sqlite3 *db, const char *path, int64_t version, struct
     return rc;
 }
 
-int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, struct err *reterr) {
+/* A migration of a large file takes minutes. */
+static int is_given_up(void *ctx) {
+    const struct sqlite_options *o = ctx;
+    return o->should_stop(o->stop_ctx);
+}
+
+static int schema_migrate_patiently(sqlite3 *db, const char *path, int64_t version,
+                                    const struct sqlite_options *o, struct err *reterr) {
+    if (o->should_stop)
+        sqlite3_progress_handler(db, PROGRESS_STEPS, is_given_up, (void *)(uintptr_t)o);
+    int rc = schema_migrate(db, path, version, reterr);
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    return rc;
+}
+
+int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, const struct sqlite_options *o,
+                          struct err *reterr) {
     ensure(migrations[ARRAY_LEN(migrations) - 1].version == STORE_SCHEMA_VERSION);
     int64_t version = 0;
     int rc = schema_identify(db, f->path, &version, reterr);
@@ -288,6 +305,6 @@ int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, struct err *
     if (rc == 0)
         rc = schema_use_log(db, f, reterr);
     if (rc == 0 && version < STORE_SCHEMA_VERSION)
-        rc = schema_migrate(db, f->path, version, reterr);
+        rc = schema_migrate_patiently(db, f->path, version, o, reterr);
     return rc;
 }

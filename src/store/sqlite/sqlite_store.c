@@ -72,6 +72,8 @@ int sqlite_error(sqlite3 *db, const char *path, struct err *reterr) {
                        sqlite3_errmsg(db));
     case SQLITE_FULL:
         return err_set(reterr, ERR_STORE_IO, "The disk of %s is full. Make room, then start again.", path);
+    case SQLITE_INTERRUPT:
+        return err_std(reterr, ERR_CANCELLED);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return err_set(reterr, ERR_STORE_LOCKED, "%s is locked by another program. Close that one first.",
@@ -160,7 +162,7 @@ static int store_connect(struct sqlite_store *s, struct err *reterr) {
         return err_std(reterr, rc);
     rc = connect_to(f, s->wal.name, WRITER_PATIENCE_MS, writer_pragmas, &s->writer_db, reterr);
     if (rc == 0)
-        rc = sqlite_schema_prepare(s->writer_db, f, reterr);
+        rc = sqlite_schema_prepare(s->writer_db, f, &s->options, reterr);
     if (rc < 0)
         return rc;
     if (f->is_memory)

@@ -12,9 +12,13 @@ struct sqlite_options {
      * does not return. NULL: log and abort. */
     void (*fatal)(void *ctx, const char *text);
     void *fatal_ctx;
+    /* Whether to give up: asked now and then, on the loop thread, while the file is opened. NULL: never. */
+    bool (*should_stop)(void *ctx);
+    void *stop_ctx;
     int log_pages; /* how long the log gets before it starts over, in pages of 4 KiB; 0: 4096. A test has less
                     * patience */
 };
 
-/* Opens or creates; migrates forward. ERR_STORE_* with a text that says what to do. */
+/* Opens or creates; migrates forward. ERR_STORE_* with a text that says what to do. ERR_CANCELLED when it was
+ * given up: the file is as it was. */
 int sqlite_store_open(const struct sqlite_options *o, struct store **ret, struct err *reterr) must_check;
