@@ -5,6 +5,7 @@ TSAN_BUILD := build-tsan
 FUZZ_BUILD := build-fuzz
 FAST_BUILD := build-fuzz-fast
 COVER_BUILD := build-coverage
+TINY_BUILD := build-tiny
 ARGS       ?=
 TARGET     ?= guard
 SECONDS    ?= 60
@@ -17,7 +18,7 @@ NPM_DONE := test/sdk/node_modules/.package-lock.json
 PEERS    := test/bench/peers
 PEERS_NODE := NODE_OLDEST=22 tools/node.sh
 
-.PHONY: all run test test-tsan test-process unit mutants bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
+.PHONY: all run test test-tsan test-process tiny unit mutants bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -31,6 +32,7 @@ test: ## install what is missing, build with ASan and UBSan, run every test
 	@tools/deps.sh build test
 	@tools/node.sh --install
 	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory tiny
 	@$(MAKE) --no-print-directory $(NPM_DONE) $(TEST_BUILD)/build.ninja
 	@ninja -C $(TEST_BUILD)
 	@tools/run_tests.sh $(TEST_BUILD) $(ARGS)
@@ -49,8 +51,11 @@ test-tsan: ## the same tests with ThreadSanitizer, where any report ends the pro
 test-process: ## the long form of the process suite, against the release binary: hours (ARGS="'process kills'" for one file)
 	@tools/deps.sh build test
 	@tools/node.sh --install
-	@$(MAKE) --no-print-directory all $(NPM_DONE) $(TEST_BUILD)/build.ninja
+	@$(MAKE) --no-print-directory all tiny $(NPM_DONE) $(TEST_BUILD)/build.ninja
 	@PROCESS_LONG=1 tools/run_tests.sh $(TEST_BUILD) --suite process --timeout-multiplier 0 $(ARGS)
+
+tiny: $(TINY_BUILD)/build.ninja ## build build-tiny/rondo, whose limits are small, for the tests that reach them
+	@ninja -C $(TINY_BUILD) rondo
 
 unit: $(TEST_BUILD)/build.ninja ## only the unit tests (ARGS=arena for one)
 	@ninja -C $(TEST_BUILD)
@@ -100,7 +105,7 @@ deps: ## install the packages for building and testing
 	@tools/deps.sh build test
 
 clean: ## remove build output (not node_modules, not your data)
-	rm -rf $(BUILD) $(TEST_BUILD) $(TSAN_BUILD) $(FUZZ_BUILD) $(FAST_BUILD) $(COVER_BUILD)
+	rm -rf $(BUILD) $(TEST_BUILD) $(TSAN_BUILD) $(FUZZ_BUILD) $(FAST_BUILD) $(COVER_BUILD) $(TINY_BUILD)
 
 help: ## this text
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 20
@@ -112,6 +117,10 @@ $(BUILD)/build.ninja:
 $(TEST_BUILD)/build.ninja:
 	@tools/deps.sh --check build
 	meson setup $(TEST_BUILD) --buildtype=debug --optimization=1 $(SANITIZE)
+
+$(TINY_BUILD)/build.ninja:
+	@tools/deps.sh --check build
+	meson setup $(TINY_BUILD) --buildtype=debug --optimization=1 -Ddev=false -Dlimits=tiny
 
 $(TSAN_BUILD)/build.ninja:
 	@tools/deps.sh --check build

@@ -1,10 +1,11 @@
 /* The numbers of limits.def as constants, and those of them that an operator may set. */
 #pragma once
 
+#include "base/limit.h"
 #include "base/str.h"
 
 enum {
-#define LIMIT(name, value, why) LIMIT_##name = (value),
+#define LIMIT(name, value, why) LIMIT_##name = LIMIT_NUMBER(core, name, value),
 #define SETTABLE(name, value, key, why) LIMIT_##name = (value),
 #include "core/limits.def"
 #undef LIMIT

@@ -90,7 +90,9 @@ static void go_start(struct op *op) {
         rc = err_set(&op->err, ERR_FULL, "Max concurrent batch operations is reached");
         op->err.cause = RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT;
     } else if (rc == ERR_NOT_FOUND) {
-        rc = give_birth(op, space);
+        rc = op_need_birth(op, space, NULL);
+        if (rc == 0)
+            rc = give_birth(op, space);
     }
     if (rc < 0)
         op_fail_durable(op);

@@ -88,6 +88,9 @@ int deployment_edit_begin(struct op *op, struct space *space, const char *name, 
     if (!d && !may_create)
         return err_set(&op->err, ERR_NOT_FOUND,
                        "no Worker Deployment found with name '%.200s'; does it have pollers?", name);
+    if (!d && map_count(&op->e->deployments) >= ENGINE_DEPLOYMENTS)
+        return err_set(&op->err, ERR_FULL, "the server has its maximum of %d worker deployments",
+                       ENGINE_DEPLOYMENTS);
     if (!d && space->deployment_count >= LIMIT_DEPLOYMENTS) {
         int rc = err_set(&op->err, ERR_FULL, "the namespace has its maximum of %d worker deployments",
                          LIMIT_DEPLOYMENTS);

@@ -26,6 +26,7 @@ void engine_advance(struct engine *e, struct now now) {
     fire_deadlines(e);
     ticks_advance(e);
     queues_advance(e);
+    queues_sweep(e);
     retention_sweep(e);
     spaces_reap(e);
     drainage_sweep(e);
@@ -44,6 +45,8 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
         wait = MIN(wait, MAX(deadline->key - now.mono.us, 0));
     if (queues_next_pass_us(e) != CLOCK_NEVER)
         wait = MIN(wait, MAX(queues_next_pass_us(e) - now.mono.us, 0));
+    if (queues_next_sweep_us(e) != CLOCK_NEVER)
+        wait = MIN(wait, MAX(queues_next_sweep_us(e) - now.mono.us, 0));
     if (e->next_drainage_us != CLOCK_NEVER)
         wait = MIN(wait, MAX(e->next_drainage_us - now.mono.us, 0));
     if (!e->is_sweeping)
@@ -108,6 +111,21 @@ void engine_drain(struct engine *e) {
 
 /* start */
 
+/* What is committed, and what follows from it, has no maximum here: it could not be refused any more, and a
+ * data file with more than that could not be opened. Calls are refused before they add to it (NAMESPACES,
+ * DEPLOYMENTS, RUNS, QUEUES, PARKED of limits.def). */
+static void init_facts(struct engine *e) {
+    map_init(&e->spaces, SIZE_MAX, rng_u64(&e->rng));
+    map_init(&e->deployments, SIZE_MAX, rng_u64(&e->rng));
+    map_init(&e->runs, SIZE_MAX, rng_u64(&e->rng));
+    map_init(&e->currents, SIZE_MAX, rng_u64(&e->rng));
+    map_init(&e->queues, SIZE_MAX, rng_u64(&e->rng));
+    list_init(&e->used_queues);
+    heap_init(&e->due, SIZE_MAX);
+    heap_init(&e->deadlines, SIZE_MAX);
+    heap_init(&e->passes, SIZE_MAX);
+}
+
 int engine_new(const struct engine_config *cfg, struct now now,
                void (*ready)(void *ctx, int rc, const struct err *e), void *ctx, struct engine **ret) {
     struct engine *e = mem_zalloc(sizeof(*e));
@@ -130,17 +148,10 @@ int engine_new(const struct engine_config *cfg, struct now now,
     e->routes_seq = 1; /* above what a new queue remembers */
     list_init(&e->sends);
     rng_init(&e->rng, cfg->seed);
-    map_init(&e->spaces, ENGINE_NAMESPACES, rng_u64(&e->rng));
-    map_init(&e->deployments, ENGINE_DEPLOYMENTS, rng_u64(&e->rng));
-    map_init(&e->runs, ENGINE_RUNS, rng_u64(&e->rng));
-    map_init(&e->currents, ENGINE_RUNS, rng_u64(&e->rng));
-    map_init(&e->queues, ENGINE_QUEUES, rng_u64(&e->rng));
+    init_facts(e);
     map_init(&e->queries, ENGINE_PARKED, rng_u64(&e->rng));
     map_init(&e->workers, ENGINE_WORKERS, rng_u64(&e->rng));
     list_init(&e->heard);
-    heap_init(&e->due, ENGINE_RUNS);
-    heap_init(&e->deadlines, ENGINE_PARKED + ENGINE_RUNS); /* the engine's own work is about its runs */
-    heap_init(&e->passes, ENGINE_QUEUES);
     buf_init(&e->image, ENGINE_IMAGE_BYTES);
     arena_init(&e->scratch, SIZE_MAX);
     list_init(&e->recent);

@@ -185,7 +185,7 @@ struct op {
 
     /* For the few kinds that need more. */
     struct task *task; /* a poll: what it was matched with */
-    struct queue *queue; /* a poll: where it waits */
+    struct queue *queue; /* a poll: where it waits (op_enter_queue) */
     struct query *query;
     char *request_id;
     const History__WorkflowExecutionStartedEventAttributes
@@ -250,6 +250,7 @@ struct engine {
     struct map runs; /* by run_key */
     struct map currents; /* by namespace id and workflow id */
     struct map queues;
+    struct list used_queues; /* struct queue, all of them, longest unused first */
     struct map queries; /* by id: queries that a worker has */
     struct map workers; /* by namespace id and instance key */
     struct list heard; /* struct worker, longest silent first */
@@ -581,6 +582,9 @@ struct queue {
     struct lane lanes[QUEUE_PRIORITIES]; /* by priority */
     struct backlog *backlog; /* tasks behind those of the lanes, in the store; NULL: none */
     struct list pollers; /* op.link */
+    size_t poll_count; /* polls of it that have not ended, parked or not */
+    struct list used; /* in engine.used_queues */
+    int64_t used_us; /* monotonic; when it last got a poll or a task, or was swept past */
     size_t task_count; /* of the lanes and the backlog */
     bool is_shut; /* its worker said goodbye: what comes from the backlog goes elsewhere */
     int64_t last_poll_us; /* monotonic; INT64_MIN: never, or shut down */
@@ -601,6 +605,7 @@ struct visitor {
     double rate;
 };
 
+/* Makes it when it is not there, however many there are: for what is committed. NULL: no memory. */
 struct queue *queue_get(struct engine *e, struct space *space, bool is_activity, const char *name);
 struct queue *queue_find(struct engine *e, struct space *space, bool is_activity, const char *name);
 /* The queue beside it for workers of this version; that one itself when there is none. */
@@ -609,6 +614,20 @@ struct queue *queue_find_version(struct engine *e, const struct queue *base, str
 Taskqueue__TaskQueueStats *queue_stats(const struct op *op, const struct queue *q); /* NULL q: empty */
 void queue_say_goodbye(struct queue *q, const char *identity); /* this worker polls no more */
 bool queue_has_visitor(const struct engine *e, const struct queue *q); /* in the last minutes */
+
+/* how many there are (queue_sweep.c) */
+
+/* Finds it, or makes it for what a client begins. NULL, with op->err, when the server has enough of them. */
+struct queue *op_need_queue(struct op *op, struct space *space, bool is_activity, const char *name);
+/* Whether a client may begin another run, with its tasks in this queue; NULL: it has none. */
+int op_need_birth(struct op *op, struct space *space, const char *queue) must_check;
+/* Whether the commands may name the queues that they name. op->run is the workflow. */
+int op_need_command_queues(struct op *op, const Ws__RespondWorkflowTaskCompletedRequest *req) must_check;
+void queue_use(struct engine *e, struct queue *q); /* keeps it for some minutes */
+void op_enter_queue(struct op *op, struct queue *q); /* op->queue; it stays until op_leave_queue() */
+void op_leave_queue(struct op *op);
+void queues_sweep(struct engine *e); /* forgets some of those that hold nothing */
+int64_t queues_next_sweep_us(const struct engine *e); /* monotonic */
 
 /* polls (scaling.c) */
 

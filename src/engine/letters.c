@@ -248,7 +248,8 @@ static int deliver_child(struct op *op, struct space *space) {
                               .birth = {.parent = &parent,
                                         .root_workflow_id = d->root_workflow_id,
                                         .root_run_id = d->root_run_id,
-                                        .is_held = true}};
+                                        .is_held = true},
+                              .is_own = true};
     if (!req.versioning_override) /* what the parent says for this child comes first */
         versioning_inherit(&plan.birth, &req, &d->legacy);
     if (verdict != START_SAME && !is_override_served(op, space, a)) {
@@ -505,7 +506,8 @@ static int deliver_action(struct op *op, struct space *space) {
     struct start_plan plan = {.req = d->order.request,
                               .birth = {.last_completion_result = d->order.last_completion_result,
                                         .continued_failure = d->order.continued_failure,
-                                        .scheduled_by = d->order.scheduled_by}};
+                                        .scheduled_by = d->order.scheduled_by},
+                              .is_own = true};
     op->request_id = d->letter->request_id;
     int rc = op_judge_start(op, space, plan.req, &verdict);
     if (rc == ERR_WAIT)

@@ -1,8 +1,10 @@
 /* The numbers of limits.def as constants. */
 #pragma once
 
+#include "base/limit.h"
+
 enum {
-#define LIMIT(name, value, why) ENGINE_##name = (value),
+#define LIMIT(name, value, why) ENGINE_##name = LIMIT_NUMBER(engine, name, value),
 #include "engine/limits.def"
 #undef LIMIT
 };

@@ -63,6 +63,7 @@ void op_finish(struct op *op) {
     op_hold(op, NULL);
     buf_done(&op->page);
     task_free(take(&op->task));
+    op_leave_queue(op);
     if (op->page_read) {
         op->page_read->op = NULL;
         op->page_read->read.is_unwanted = true;

@@ -333,14 +333,19 @@ static void poll_wait(struct op *op) {
 static int poll_enter(struct op *op, const struct poll *p, struct space *space, const char *name,
                       bool is_activity) {
     bool is_versioned = !p->is_sticky && !version_is_none(p->version);
+    struct queue *q = op_need_queue(op, space, is_activity, name);
+    if (!q)
+        return op->err.code;
     int rc = is_versioned ? op_register_worker(op, space, p->version, name, is_activity) : 0;
     if (rc < 0)
         return rc;
-    struct queue *base = queue_get(op->e, space, is_activity, name);
-    op->queue = base && is_versioned ? queue_get_version(op->e, base, p->version) : base;
-    if (op->queue)
-        op->queue->is_sticky = p->is_sticky;
-    return op->queue ? 0 : op_out_of_memory(op);
+    if (is_versioned)
+        q = queue_get_version(op->e, q, p->version);
+    if (!q)
+        return op_out_of_memory(op);
+    op_enter_queue(op, q);
+    q->is_sticky = p->is_sticky;
+    return 0;
 }
 
 static void poll_begin(struct op *op, const char *namespace_name, const Taskqueue__TaskQueue *tq,

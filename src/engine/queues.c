@@ -106,6 +106,7 @@ void queue_free(struct queue *q) {
             task_free(lane_take(q, &q->lanes[p], q->lanes[p].tasks.next));
     backlog_drop(q);
     limits_free(q);
+    list_remove(&q->used);
     for (size_t i = 0; i < q->visitor_count; i++)
         mem_free(q->visitors[i].identity);
     mem_free(q->visitors);
@@ -168,6 +169,7 @@ static struct queue *queue_get_key(struct engine *e, struct space *space, bool i
         return NULL;
     }
     limits_apply(e, q);
+    queue_use(e, q);
     return q;
 }
 
@@ -322,6 +324,7 @@ int64_t queues_next_pass_us(const struct engine *e) {
 void queue_add(struct engine *e, struct queue *q, struct task *t) {
     int lane = lane_of(t);
     t->added_us = q->last_add_us = e->now.mono.us;
+    queue_use(e, q);
     q->task_count++;
     /* A query has someone who waits for it in memory. */
     if (t->kind != TASK_QUERY && (q->lanes[lane].count >= e->queue_tasks_max || backlog_count(q, lane)))
@@ -378,6 +381,7 @@ static struct visitor *visitor_of(struct queue *q, const char *identity) {
 void queue_visit(struct engine *e, struct queue *q, const char *identity, double rate) {
     struct visitor *v = visitor_of(q, identity);
     q->last_poll_us = e->now.mono.us;
+    queue_use(e, q);
     q->is_shut = false;
     q->rate = rate; /* the last word counts */
     if (!v)

@@ -84,6 +84,8 @@ int op_create_schedule(struct op *op, struct space *space, const Ws__CreateSched
     struct engine *e = op->e;
     const char *previous;
     int rc = op_last_schedule_run(op, space, req->schedule_id, &previous);
+    if (rc == 0)
+        rc = op_need_birth(op, space, NULL);
     if (rc < 0)
         return rc;
     struct uuid_text run_id = uuid_format(uuid_timed(&e->rng, e->now.wall));

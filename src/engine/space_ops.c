@@ -217,6 +217,9 @@ static void go_register(struct op *op) {
         rc = validate_retention(req->workflow_execution_retention_period, &op->err);
     if (rc == 0 && (space_find(op->e, req->namespace_) || streq(req->namespace_, SPACE_SYSTEM)))
         rc = err_std(&op->err, ERR_NAMESPACE_EXISTS);
+    if (rc == 0 && map_count(&op->e->spaces) >= ENGINE_NAMESPACES)
+        rc = err_set(&op->err, ERR_PRECONDITION, "The server has its maximum of %d namespaces.",
+                     ENGINE_NAMESPACES);
     if (rc == 0)
         rc = create(op, req);
     if (rc < 0) {

@@ -43,7 +43,8 @@ int space_write(struct engine *e, struct space *s) {
     struct buf packed;
     if (!g)
         return ERR_NO_MEMORY;
-    buf_init(&packed, ENGINE_IMAGE_BYTES);
+    /* A removal cannot be refused, and its marks add some bytes. */
+    buf_init(&packed, s->st->is_being_removed ? ENGINE_IMAGE_BYTES * 2 : ENGINE_IMAGE_BYTES);
     wire_encode(&packed, &s->st->base);
     char *name = arena_strdup(&g->batch.arena, s->st->name);
     void *body = buf_ok(&packed) ? arena_dup(&g->batch.arena, packed.data, packed.len) : NULL;

@@ -7,6 +7,7 @@ struct start_plan {
     const Ws__StartWorkflowExecutionRequest *req;
     struct run_birth birth; /* ids are filled in */
     bool ends_current; /* op->run is terminated in the same commit */
+    bool is_own; /* it follows from what is committed: no limit of the server stands in its way */
 };
 
 /* Whether the namespace and the limits allow it, whoever asks. */

@@ -183,8 +183,9 @@ int op_judge_start(struct op *op, struct space *space, const Ws__StartWorkflowEx
 int op_start_by_verdict(struct op *op, struct space *space, const struct start_plan *plan,
                         enum start_verdict verdict) {
     struct start_plan with = *plan;
+    int rc = plan->is_own ? 0 : op_need_birth(op, space, plan->req->task_queue->name);
     with.ends_current = verdict == START_TERMINATE_FIRST;
-    return op_birth(op, space, &with);
+    return rc == 0 ? op_birth(op, space, &with) : rc;
 }
 
 int op_need_request_id(struct op *op, const char *given) {

@@ -146,6 +146,8 @@ static void go_complete(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)
+        rc = op_need_command_queues(op, req);
+    if (rc == 0)
         rc = complete_step(op, token, &done);
     if (rc < 0) {
         op_fail_durable(op);

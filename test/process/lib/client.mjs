@@ -9,9 +9,12 @@ export const { temporal } = require('@temporalio/proto');
 
 export const NAMESPACE = 'default';
 
-// The service of one connection; withClient closes it. Calls are not retried, so that refusals are seen.
+// A connection that the caller closes. Calls are not retried, so that refusals are seen.
+export const openConnection = (server) => Connection.connect({ address: server.address, interceptors: [] });
+
+// The service of one connection; withClient closes it.
 export async function withClient(server, fn) {
-  const connection = await Connection.connect({ address: server.address, interceptors: [] });
+  const connection = await openConnection(server);
   try {
     return await fn(connection.workflowService, connection);
   } finally {

@@ -120,6 +120,14 @@ export async function until(condition, limitMs, what) {
   }
 }
 
+// One sample of /metrics, by its name with labels.
+export async function readMetric(server, name) {
+  const text = await (await fetch(`${server.httpAddress}/metrics`)).text();
+  const line = text.split('\n').find((l) => l.startsWith(`${name} `));
+  if (!line) throw new Error(`/metrics has no ${name}`);
+  return Number(line.slice(name.length + 1));
+}
+
 // A directory's worth of processes: each test closes what it opened, also when it fails.
 export async function withProcess(options, fn) {
   const server = await RondoProcess.startSilently(options);

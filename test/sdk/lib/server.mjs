@@ -68,6 +68,7 @@ export class Server {
     this.directory = mkdtempSync(path.join(os.tmpdir(), 'rondo-sdk-'));
     directories.push(this.directory);
     this.dataFile = options.dataFile ?? path.join(this.directory, 'rondo.db');
+    this.binary = options.binary ?? BINARY;
     this.dynamicConfig = options.dynamicConfig;
     this.flags = options.flags ?? []; // more of the command line
     this.env = options.env ?? {}; // more of the environment
@@ -114,7 +115,7 @@ export class Server {
 
   // Starts the process without waiting for it to be ready; `exited` resolves to { code, signal }.
   spawn() {
-    const child = spawn(BINARY, this.args(), { env: { ...process.env, ...this.env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(this.binary, this.args(), { env: { ...process.env, ...this.env }, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8');
       stream.on('data', (text) => (this.log = (this.log + text).slice(-LOG_BYTES)));
@@ -143,9 +144,9 @@ export class Server {
   }
 
   async epitaph() {
-    if (this.running) return `${BINARY} is not ready after ${READY_MS} ms\n${this.log}`;
+    if (this.running) return `${this.binary} is not ready after ${READY_MS} ms\n${this.log}`;
     const { code, signal } = await this.exited;
-    return `${BINARY} ended (code ${code}, signal ${signal}) before it was ready\n${this.log}`;
+    return `${this.binary} ended (code ${code}, signal ${signal}) before it was ready\n${this.log}`;
   }
 
   // SIGTERM; resolves to the exit code. A server that does not stop is killed, which is an error.
