@@ -65,6 +65,8 @@ struct h2_response {
 int h2_server_new(struct loop *l, const char *address, const struct h2_handler *h, struct log *log,
                   struct h2_server **ret, struct err *reterr) must_check;
 uint16_t h2_server_port(const struct h2_server *s);
+/* Whether requests have arrived that the handler has not been given yet, because the loop turn had no time. */
+bool h2_server_has_pending(const struct h2_server *s);
 /* GOAWAY on every connection, no new ones; on_idle runs once all requests have been answered. */
 void h2_server_drain(struct h2_server *s, void (*on_idle)(void *ctx), void *ctx);
 void h2_server_free(struct h2_server *s); /* closes whatever is left */
