@@ -290,13 +290,20 @@ static bool has_rule(const struct cal *c, int64_t local_s) {
 
 static bool has_exclude(const struct cal *c, int64_t local_s, size_t *ret_index) {
     struct rule_moment at = rule_moment(local_s);
-    for (uint32_t i = 0; i < c->exclude_count; i++) {
+    bool is_excluded = false;
+    for (uint32_t i = 0; i < c->united_count && !is_excluded; i++)
+        is_excluded = rule_matches(&c->united[i], &at);
+    for (uint32_t i = 0; is_excluded && ret_index && i < c->exclude_count; i++) {
         if (rule_matches(&c->excludes[i], &at)) {
             *ret_index = i;
-            return true;
+            break;
         }
     }
-    return false;
+    return is_excluded;
+}
+
+uint64_t cal_judge_work(const struct cal *c) {
+    return (uint64_t)c->rule_count + c->tick_count + c->united_count + 1;
 }
 
 enum cal_verdict cal_judge(const struct cal *c, int64_t utc_s, size_t *ret_index) {

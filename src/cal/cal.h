@@ -185,11 +185,12 @@ enum cal_answer cal_next_counted(const struct cal *c, struct str seed, int64_t a
 enum cal_verdict {
     CAL_IS_TIME,
     CAL_NOT_ASKED, /* no calendar and no interval matches */
-    CAL_EXCLUDED, /* ret_index: which exclusion */
+    CAL_EXCLUDED, /* ret_index, unless NULL: which exclusion */
     CAL_REPEATED, /* the other of two instants of that local time counts */
     CAL_BEFORE_START,
     CAL_AFTER_END,
 };
 enum cal_verdict cal_judge(const struct cal *c, int64_t utc_s, size_t *ret_index);
+uint64_t cal_judge_work(const struct cal *c); /* about, without an index */
 
 const struct zone *cal_zone(const struct cal *c); /* NULL for UTC */

@@ -169,11 +169,15 @@ struct event_base *loop_base(struct loop *l) {
     return l->base;
 }
 
+void loop_begin_turn(struct loop *l) {
+    l->turn_us = 0;
+}
+
 /* What is already due when the loop begins must not wait for a first event: there may never be one. */
 int loop_run(struct loop *l) {
     hook_call(&l->on_turn);
     while (!l->is_stopping) {
-        l->turn_us = 0;
+        loop_begin_turn(l);
         if (event_base_loop(l->base, EVLOOP_ONCE) < 0)
             return ERR_INTERNAL;
         hook_call(&l->on_turn);

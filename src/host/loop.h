@@ -34,6 +34,7 @@ void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx);
 /* False when the callbacks of this turn have taken LOOP_TURN_US. Work that can wait then waits for the next
  * turn. The clock of a turn begins with the first question; its answer is true. */
 bool loop_has_time(struct loop *l);
+void loop_begin_turn(struct loop *l); /* for those who turn the event base themselves */
 
 /* A timer is owned by the caller; timer_set replaces an earlier setting. */
 int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **ret) must_check;

@@ -133,7 +133,7 @@ struct h2_server {
     size_t conn_max;
     struct list dirty;
     struct list turns; /* connections with requests that are ready, the next one first */
-    struct timer *turn_timer; /* set when the time of a loop turn was not enough for all of them */
+    struct event turn_event; /* in the next loop turn, when the time of this one was not enough for all */
     struct event flush_event; /* activated by the first dirty connection of a turn */
     struct timer *sweep_timer;
     bool is_sweeping;

@@ -48,8 +48,9 @@ static void server_take_turns(struct h2_server *s) {
         if (conn_can_dispatch(c))
             list_append(&s->turns, &c->turn_link);
     }
+    const struct timeval at_once = {0};
     if (!list_empty(&s->turns))
-        timer_set(s->turn_timer, 0);
+        ensure(event_add(&s->turn_event, &at_once) == 0); /* they would wait for ever */
 }
 
 bool h2_server_has_pending(const struct h2_server *s) {
@@ -80,11 +81,6 @@ static void server_on_flush(evutil_socket_t unused_arg fd, short unused_arg what
         void (*on_idle)(void *) = take(&s->on_idle);
         on_idle(s->on_idle_ctx); /* last: it may free the server */
     }
-}
-
-static void server_on_turn(void *ctx) {
-    struct h2_server *s = ctx;
-    event_active(&s->flush_event, EV_TIMEOUT, 0);
 }
 
 static void server_arm_sweep(struct h2_server *s) {
@@ -232,8 +228,6 @@ static int server_init(struct h2_server *s) {
     if (!s->read_space || !s->write_space)
         return ERR_NO_MEMORY;
     int rc = timer_new(s->loop, server_on_sweep, s, &s->sweep_timer);
-    if (rc == 0)
-        rc = timer_new(s->loop, server_on_turn, s, &s->turn_timer);
     if (rc < 0)
         return rc;
     return session_shared_new(&s->callbacks, &s->option);
@@ -251,6 +245,8 @@ int h2_server_new(struct loop *l, const char *address, const struct h2_handler *
     list_init(&s->dirty);
     list_init(&s->turns);
     int rc = event_assign(&s->flush_event, loop_base(l), -1, 0, server_on_flush, s);
+    if (rc == 0)
+        rc = event_assign(&s->turn_event, loop_base(l), -1, 0, server_on_flush, s);
     ensure(rc == 0); /* fails only for contradictory flags */
     rc = server_init(s);
     if (rc < 0)
@@ -294,8 +290,8 @@ void h2_server_free(struct h2_server *s) {
     while (!list_empty(&s->conns))
         conn_free(conn_of(s->conns.next));
     event_del(&s->flush_event);
+    event_del(&s->turn_event);
     timer_free(s->sweep_timer);
-    timer_free(s->turn_timer);
     if (s->callbacks) {
         nghttp2_session_callbacks_del(s->callbacks);
         nghttp2_option_del(s->option);
