@@ -4,7 +4,7 @@
  * time, and gaps and folds need no special cases: a local time in a gap lies in no span, one in a fold in
  * two. Moved times (zone_missing) are one more span, the gap itself with the offset from before; repeated
  * times are found by asking whether a neighbouring span has the same local time. Exclusions skip ahead over
- * all that they cover, so even a spec that excludes everything comes to an end; CAL_REJECTIONS_MAX bounds the
+ * all that they cover, so even a spec that excludes everything comes to an end; CAL_WORK_MAX bounds the
  * rest. */
 #include "cal/cal.h"
 
@@ -20,7 +20,7 @@
 struct search {
     const struct cal *cal;
     bool has_excludes;
-    uint32_t rejected;
+    uint64_t work; /* done so far, see CAL_WORK_MAX */
     int64_t end_s; /* nothing from here on counts */
 };
 
@@ -28,27 +28,40 @@ struct search {
  * local_s itself. */
 static int64_t skip_excluded(struct search *s, const struct rule_times *times, int64_t local_s,
                              int64_t end_s) {
-    for (uint32_t i = 0; s->has_excludes && i < s->cal->exclude_count; i++) {
-        const struct rule *rule = &s->cal->excludes[i];
-        if (rule_matches(rule, local_s)) {
-            s->rejected++;
-            return rule_run_end(rule, times, local_s, end_s);
+    const struct cal *c = s->cal;
+    if (!s->has_excludes || c->united_count == 0)
+        return local_s;
+    struct rule_moment at = rule_moment(local_s);
+    for (uint32_t i = 0; i < c->united_count; i++) {
+        if (rule_matches(&c->united[i], &at)) {
+            s->work += i + 1;
+            return rule_run_end(&c->united[i], times, local_s, end_s);
         }
     }
+    s->work += c->united_count;
     return local_s;
 }
 
 static bool is_given_up(const struct search *s) {
-    return s->has_excludes && s->rejected >= s->cal->rejections_max;
+    return s->work >= s->cal->work_max;
+}
+
+/* The first match of any calendar in [from_s, end_s), or end_s. */
+static int64_t first_match(struct search *s, int64_t from_s, int64_t end_s) {
+    const struct cal *c = s->cal;
+    uint64_t months = 0;
+    int64_t best_s = end_s;
+    for (uint32_t i = 0; i < c->rule_count; i++)
+        best_s = MIN(best_s, rule_next(&c->rules[i], from_s, best_s, &months));
+    s->work += c->rule_count + months * CAL_MONTH_WORK;
+    return best_s;
 }
 
 /* The first time of the calendars in [from_s, end_s) of UTC when the clock shows UTC + offset. */
 static int64_t next_in_offset(struct search *s, int32_t offset_s, int64_t from_s, int64_t end_s) {
     int64_t local_end_s = end_s + offset_s;
     for (int64_t at_s = from_s + offset_s; at_s < local_end_s && !is_given_up(s);) {
-        int64_t best_s = local_end_s;
-        for (uint32_t i = 0; i < s->cal->rule_count; i++)
-            best_s = MIN(best_s, rule_next(&s->cal->rules[i], at_s, best_s));
+        int64_t best_s = first_match(s, at_s, local_end_s);
         if (best_s >= local_end_s)
             return NONE;
         at_s = skip_excluded(s, &s->cal->rule_times, best_s, local_end_s);
@@ -110,11 +123,8 @@ static int64_t gap_before(const struct zone *z, const struct zone_span *span, in
 }
 
 /* Nothing comes before this, whatever the clock does: the next local match, less the largest offset. */
-static int64_t skip_spans(const struct cal *c, int64_t from_s, int64_t end_s) {
-    int64_t best_s = end_s + OFFSET_MAX_S;
-    for (uint32_t i = 0; i < c->rule_count; i++)
-        best_s = MIN(best_s, rule_next(&c->rules[i], from_s - OFFSET_MAX_S, best_s));
-    return MAX(from_s, best_s - OFFSET_MAX_S);
+static int64_t skip_spans(struct search *s, int64_t from_s, int64_t end_s) {
+    return MAX(from_s, first_match(s, from_s - OFFSET_MAX_S, end_s + OFFSET_MAX_S) - OFFSET_MAX_S);
 }
 
 static int64_t next_of_calendars(struct search *s, int64_t from_s, int64_t end_s) {
@@ -136,7 +146,7 @@ static int64_t next_of_calendars(struct search *s, int64_t from_s, int64_t end_s
         }
         if (best_s != NONE)
             return best_s;
-        from_s = span_end_s < end_s ? skip_spans(c, span_end_s, end_s) : end_s;
+        from_s = span_end_s < end_s ? skip_spans(s, span_end_s, end_s) : end_s;
     }
     return NONE;
 }
@@ -177,6 +187,7 @@ static int64_t next_of_instants(struct search *s, int64_t from_s, int64_t end_s)
         int64_t at_s = next_single(c, from_s);
         for (uint32_t i = 0; i < c->tick_count; i++)
             at_s = MIN(at_s, next_tick(&c->ticks[i], from_s));
+        s->work += c->tick_count + 1;
         if (at_s >= end_s)
             return NONE;
         if (!s->has_excludes || c->exclude_count == 0)
@@ -217,16 +228,23 @@ static int64_t search_next(struct search *s, int64_t from_s) {
                                                    : next_of_both(s, from_s, s->end_s);
 }
 
-int64_t cal_search_raw(const struct cal *c, int64_t from_s) {
+static int64_t search_raw(const struct cal *c, int64_t from_s, uint64_t *work) {
     struct search s = {.cal = c, .end_s = RULE_END_S};
-    return search_next(&s, from_s);
+    int64_t at_s = search_next(&s, from_s);
+    *work += s.work;
+    return at_s;
+}
+
+int64_t cal_search_raw(const struct cal *c, int64_t from_s) {
+    uint64_t work = 0;
+    return search_raw(c, from_s, &work);
 }
 
 /* The jitter ends before the next time would come, whether or not that one is excluded. */
-static int64_t jitter_of(const struct cal *c, struct str seed, int64_t nominal_s) {
+static int64_t jitter_of(const struct cal *c, struct str seed, int64_t nominal_s, uint64_t *work) {
     if (c->jitter_us == 0)
         return 0;
-    int64_t next_s = cal_search_raw(c, nominal_s + 1);
+    int64_t next_s = search_raw(c, nominal_s + 1, work);
     int64_t max_us = next_s == NONE ? c->jitter_us : MIN(c->jitter_us, (next_s - nominal_s) * USEC_PER_SEC);
     return jitter_us(nominal_s, seed, max_us);
 }
@@ -235,15 +253,22 @@ static int64_t end_of(const struct cal *c) {
     return MIN(RULE_END_S, civil_div(c->end_us, USEC_PER_SEC) + 1);
 }
 
-enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret) {
+enum cal_answer cal_next_counted(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret,
+                                 uint64_t *work) {
     struct search s = {.cal = c, .has_excludes = true, .end_s = end_of(c)};
     int64_t at_s = search_next(&s, MAX(civil_div(after_us, USEC_PER_SEC) + 1, c->start_s));
+    *work += s.work;
     if (is_given_up(&s)) /* something earlier may be there */
         return CAL_LIMIT;
     if (at_s == NONE)
         return CAL_NONE;
-    *ret = (struct cal_time){at_s, at_s * USEC_PER_SEC + jitter_of(c, seed, at_s)};
+    *ret = (struct cal_time){at_s, at_s * USEC_PER_SEC + jitter_of(c, seed, at_s, work)};
     return CAL_FOUND;
+}
+
+enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret) {
+    uint64_t work = 0;
+    return cal_next_counted(c, seed, after_us, ret, &work);
 }
 
 static bool is_instant(const struct cal *c, int64_t utc_s) {
@@ -256,20 +281,29 @@ static bool is_instant(const struct cal *c, int64_t utc_s) {
 }
 
 static bool has_rule(const struct cal *c, int64_t local_s) {
+    struct rule_moment at = rule_moment(local_s);
     for (uint32_t i = 0; i < c->rule_count; i++)
-        if (rule_matches(&c->rules[i], local_s))
+        if (rule_matches(&c->rules[i], &at))
             return true;
     return false;
 }
 
 static bool has_exclude(const struct cal *c, int64_t local_s, size_t *ret_index) {
-    for (uint32_t i = 0; i < c->exclude_count; i++) {
-        if (rule_matches(&c->excludes[i], local_s)) {
+    struct rule_moment at = rule_moment(local_s);
+    bool is_excluded = false;
+    for (uint32_t i = 0; i < c->united_count && !is_excluded; i++)
+        is_excluded = rule_matches(&c->united[i], &at);
+    for (uint32_t i = 0; is_excluded && ret_index && i < c->exclude_count; i++) {
+        if (rule_matches(&c->excludes[i], &at)) {
             *ret_index = i;
-            return true;
+            break;
         }
     }
-    return false;
+    return is_excluded;
+}
+
+uint64_t cal_judge_work(const struct cal *c) {
+    return (uint64_t)c->rule_count + c->tick_count + c->united_count + 1;
 }
 
 enum cal_verdict cal_judge(const struct cal *c, int64_t utc_s, size_t *ret_index) {

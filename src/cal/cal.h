@@ -40,7 +40,10 @@ enum cal_field {
 #define CAL_TEXT_BYTES_MAX 4096 /* of one string; an RRULE can be long */
 #define CAL_RANGES_MAX 1000 /* of one field */
 #define CAL_ENTRIES_MAX 10000 /* calendars, exclusions, intervals of one spec, each */
-#define CAL_REJECTIONS_MAX 200000 /* candidates that exclusions may refuse in one search */
+/* Work is counted in rules that are asked about a second; to look at a month for a rule counts as so many.
+ * One of them takes some nanoseconds. */
+#define CAL_MONTH_WORK 8
+#define CAL_WORK_MAX 4000000 /* of one search */
 
 /* Values first, first + step, ... up to last. step 0 means 1, last < first means first. */
 struct cal_range {
@@ -161,7 +164,7 @@ size_t cal_bytes(const struct cal *c); /* of memory, without a zone that it shar
 enum cal_answer {
     CAL_FOUND,
     CAL_NONE, /* nothing follows, up to the end of 2100 */
-    CAL_LIMIT, /* exclusions refused CAL_REJECTIONS_MAX candidates: the search was given up */
+    CAL_LIMIT, /* CAL_WORK_MAX was not enough: the search was given up */
 };
 
 struct cal_time {
@@ -174,15 +177,20 @@ struct cal_time {
 enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us,
                          struct cal_time *ret) must_check;
 
+/* The same, and adds its work to *work. */
+enum cal_answer cal_next_counted(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret,
+                                 uint64_t *work) must_check;
+
 /* Why a second is, or is not, a nominal time. */
 enum cal_verdict {
     CAL_IS_TIME,
     CAL_NOT_ASKED, /* no calendar and no interval matches */
-    CAL_EXCLUDED, /* ret_index: which exclusion */
+    CAL_EXCLUDED, /* ret_index, unless NULL: which exclusion */
     CAL_REPEATED, /* the other of two instants of that local time counts */
     CAL_BEFORE_START,
     CAL_AFTER_END,
 };
 enum cal_verdict cal_judge(const struct cal *c, int64_t utc_s, size_t *ret_index);
+uint64_t cal_judge_work(const struct cal *c); /* about, without an index */
 
 const struct zone *cal_zone(const struct cal *c); /* NULL for UTC */

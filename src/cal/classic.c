@@ -145,6 +145,7 @@ int classic_new(struct str text, const struct cal_zones *zones, struct classic *
     }
     c->cal.rules = &c->rule;
     c->cal.rule_count = 1;
+    c->cal.work_max = CAL_WORK_MAX;
     *ret = take(&c);
     return 0;
 }

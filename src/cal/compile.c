@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cal/field.h"
 #include "cal/text.h"
+#include "cal/unite.h"
 
 #define TICK_FIRST_S INT64_C(-100000000000)
 
@@ -20,6 +21,7 @@ struct builder {
     const struct cal_spec *spec;
     struct str zone_name;
     struct arena arena;
+    uint64_t months; /* that were looked at for the counts of recurrences */
     struct err *reterr;
 };
 
@@ -138,7 +140,7 @@ static int build_recur(struct builder *b, bool is_exclude, const struct recur *g
         r.has_start = true;
         r.start = (struct civil_stamp){.local_s = start_s, .has_time = true, .has_offset = true};
     }
-    int e = recur_compile(&r, b->cal->zone, &rules, &count, b->reterr);
+    int e = recur_compile(&r, b->cal->zone, &b->months, &rules, &count, b->reterr);
     if (e < 0)
         return e;
     while (e == 0 && moved < count)
@@ -250,6 +252,17 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static int unite_all(struct cal *c) {
+    c->rule_count = rules_unite(c->rules, c->rule_count);
+    if (c->exclude_count == 0)
+        return 0;
+    c->united = mem_dup(c->excludes, c->exclude_count * sizeof(*c->united));
+    if (!c->united)
+        return ERR_NO_MEMORY;
+    c->united_count = rules_unite(c->united, c->exclude_count);
+    return 0;
+}
+
 #define CARRIED_BUDGET ((size_t)1 << 20)
 
 int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal **ret, struct err *reterr) {
@@ -260,7 +273,7 @@ int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal 
     c->start_s = s->start_us == CAL_NO_START ? 0 : MAX(civil_div(s->start_us, USEC_PER_SEC), TICK_FIRST_S);
     c->end_us = s->end_us;
     c->jitter_us = MAX(s->jitter_us, 0);
-    c->rejections_max = CAL_REJECTIONS_MAX;
+    c->work_max = CAL_WORK_MAX;
     arena_init(&b.arena, CARRIED_BUDGET);
     int e = find_zone(&b, zones);
     if (e == 0)
@@ -270,6 +283,8 @@ int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal 
     if (e == 0)
         e = build_intervals(&b);
     arena_done(&b.arena);
+    if (e == 0 && unite_all(c) < 0)
+        e = err_std(reterr, ERR_NO_MEMORY);
     if (e < 0)
         return e;
     c->rule_times = times_of(c->rules, c->rule_count);
@@ -287,6 +302,7 @@ struct cal *cal_free(struct cal *c) {
             rule_done(&c->excludes[i]);
         mem_free(c->rules);
         mem_free(c->excludes);
+        mem_free(c->united);
         mem_free(c->ticks);
         mem_free(c->times);
         (void)zone_free(c->own_zone); /* always NULL */
@@ -309,6 +325,7 @@ static size_t rules_bytes(const struct rule *rules, uint32_t count) {
 }
 
 size_t cal_bytes(const struct cal *c) {
-    return sizeof(*c) + rules_bytes(c->rules, c->rule_count) + rules_bytes(c->excludes, c->exclude_count) +
-           c->tick_count * sizeof(*c->ticks) + c->time_count * sizeof(*c->times);
+    return sizeof(*c) + c->united_count * sizeof(*c->united) + rules_bytes(c->rules, c->rule_count) +
+           rules_bytes(c->excludes, c->exclude_count) + c->tick_count * sizeof(*c->ticks) +
+           c->time_count * sizeof(*c->times);
 }

@@ -12,15 +12,17 @@ struct cal_ticks {
 struct cal {
     const struct zone *zone;
     struct zone *own_zone; /* from zone_data */
-    struct rule *rules, *excludes;
+    struct rule *rules; /* united: fewer than the spec has, see unite.h */
+    struct rule *excludes; /* as the spec has them */
+    struct rule *united; /* the same, united, for the search; these own nothing */
     struct rule_times rule_times; /* of all rules; those of exclusions are not among them */
     struct cal_ticks *ticks;
     int64_t *times; /* single instants, ascending */
-    uint32_t rule_count, exclude_count, tick_count, time_count;
+    uint32_t rule_count, exclude_count, united_count, tick_count, time_count;
     int64_t start_s; /* first second that counts */
     int64_t end_us;
     int64_t jitter_us;
-    uint32_t rejections_max; /* CAL_REJECTIONS_MAX */
+    uint64_t work_max; /* CAL_WORK_MAX */
     enum zone_missing missing;
     enum zone_repeated repeated;
 };

@@ -172,24 +172,28 @@ static int fill_rules(const struct recur *r, const struct zone *z, struct rules 
     return 0;
 }
 
-static int64_t rules_next(const struct rules *rules, int64_t from_s) {
+static int64_t rules_next(const struct rules *rules, int64_t from_s, uint64_t *months) {
     int64_t best_s = RULE_NONE;
     for (size_t i = 0; i < rules->n; i++)
-        best_s = MIN(best_s, rule_next(&rules->v[i], from_s, best_s));
+        best_s = MIN(best_s, rule_next(&rules->v[i], from_s, best_s, months));
     return best_s;
 }
 
 /* Ends the rules at their count-th occurrence. */
-static void apply_count(const struct recur *r, struct rules *rules) {
+static int apply_count(const struct recur *r, struct rules *rules, uint64_t *months, struct err *reterr) {
     int64_t at_s = INT64_MIN / 2;
     for (int64_t i = 0; i < r->count && rules->n > 0; i++) {
-        int64_t next_s = rules_next(rules, at_s + 1);
+        int64_t next_s = rules_next(rules, at_s + 1, months);
+        if (*months > RECUR_MONTHS_MAX)
+            return err_set(reterr, ERR_INVALID,
+                           "the recurrences of the spec count too many occurrences: use UNTIL, not COUNT");
         if (next_s == RULE_NONE)
-            return;
+            return 0;
         at_s = next_s;
     }
     for (size_t i = 0; i < rules->n && r->count > 0; i++)
         rules->v[i].more->not_after_s = at_s;
+    return 0;
 }
 
 static int compare_holes(const void *a, const void *b) {
@@ -226,22 +230,23 @@ static void rules_done(struct rules *rules) {
     *rules = (struct rules){0};
 }
 
-int recur_compile(const struct recur *r, const struct zone *z, struct rule **ret, size_t *ret_count,
-                  struct err *reterr) {
+int recur_compile(const struct recur *r, const struct zone *z, uint64_t *months, struct rule **ret,
+                  size_t *ret_count, struct err *reterr) {
     struct rules rules = {0};
     int e = 0;
     if (r->has_freq && !r->has_start)
         return err_set(reterr, ERR_INVALID,
                        "a recurrence needs a first date: give DTSTART, or a start time of the spec");
-    if (r->has_freq)
-        e = fill_rules(r, z, &rules);
+    if (r->has_freq && (e = fill_rules(r, z, &rules)) < 0)
+        (void)err_std(reterr, e);
     if (e == 0)
-        apply_count(r, &rules);
+        e = apply_count(r, &rules, months, reterr);
     for (size_t i = 0; i < rules.n && e == 0; i++)
-        e = fill_holes(r, z, rules.v[i].more);
+        if ((e = fill_holes(r, z, rules.v[i].more)) < 0)
+            (void)err_std(reterr, e);
     if (e < 0) {
         rules_done(&rules);
-        return err_std(reterr, e);
+        return e;
     }
     *ret = rules.v;
     *ret_count = rules.n;

@@ -19,6 +19,7 @@ enum recur_freq {
 };
 
 #define RECUR_COUNT_MAX 20000 /* walked through once for each compilation */
+#define RECUR_MONTHS_MAX 500000 /* looked at in these walks, for all recurrences of a spec together */
 #define RECUR_EVERY_MAX 100000000
 #define RECUR_POSITIONS_MAX 16
 #define RECUR_DATES_MAX 1000
@@ -56,10 +57,11 @@ struct recur {
 int recur_parse(struct arena *a, struct complaint *c, struct str text, struct recur *ret) must_check;
 
 /* The rules that it stands for in that zone, with its count, end and exceptions worked in. The caller owns
- * the rules: rule_done for each, mem_free for the array. */
+ * the rules: rule_done for each, mem_free for the array. *months grows by the months that were looked at for
+ * the count; ERR_INVALID past RECUR_MONTHS_MAX. */
 struct zone;
-int recur_compile(const struct recur *r, const struct zone *z, struct rule **ret, size_t *ret_count,
-                  struct err *reterr) must_check;
+int recur_compile(const struct recur *r, const struct zone *z, uint64_t *months, struct rule **ret,
+                  size_t *ret_count, struct err *reterr) must_check;
 
 /* Times with an offset as local ones, others as they are. */
 int64_t recur_local(const struct zone *z, const struct civil_stamp *stamp);

@@ -122,7 +122,7 @@ static int64_t next_in_month(const struct rule *r, uint32_t days, int64_t before
     return RULE_NONE;
 }
 
-static int64_t search(const struct rule *r, int64_t from_s, int64_t end_s) {
+static int64_t search(const struct rule *r, int64_t from_s, int64_t end_s, uint64_t *months) {
     int64_t day = civil_day_of(from_s);
     int tod = (int)(from_s - day * CIVIL_DAY_S);
     struct civil_date date = civil_date_of(day);
@@ -135,6 +135,7 @@ static int64_t search(const struct rule *r, int64_t from_s, int64_t end_s) {
     do {
         if ((before_first + date.day) * CIVIL_DAY_S >= end_s)
             return RULE_NONE;
+        *months += 1;
         uint32_t days = month_days(r, date.year, date.month, before_first + 1) >> date.day << date.day;
         int64_t at_s = next_in_month(r, days, before_first, date.day, tod);
         if (at_s != RULE_NONE)
@@ -162,7 +163,7 @@ static const struct rule_hole *hole_at(const struct rule *r, int64_t local_s) {
     return NULL;
 }
 
-int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s) {
+int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s, uint64_t *months) {
     end_s = MIN(end_s, RULE_END_S);
     if (r->more) {
         from_s = MAX(from_s, r->more->not_before_s);
@@ -171,7 +172,7 @@ int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s) {
     if (r->first_tod < 0 || from_s >= end_s)
         return RULE_NONE;
     for (;;) {
-        int64_t at_s = search(r, from_s, end_s);
+        int64_t at_s = search(r, from_s, end_s, months);
         const struct rule_hole *hole = at_s != RULE_NONE ? hole_at(r, at_s) : NULL;
         if (!hole)
             return at_s;
@@ -181,18 +182,23 @@ int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s) {
     }
 }
 
-bool rule_matches(const struct rule *r, int64_t local_s) {
+struct rule_moment rule_moment(int64_t local_s) {
     int64_t day = civil_day_of(local_s);
-    int tod = (int)(local_s - day * CIVIL_DAY_S);
+    struct civil_date date = civil_date_of(day);
+    return (struct rule_moment){local_s, day - date.day + 1, date, (int)(local_s - day * CIVIL_DAY_S)};
+}
+
+bool rule_matches(const struct rule *r, const struct rule_moment *at) {
+    int64_t local_s = at->local_s;
+    int tod = at->tod;
     if (r->first_tod < 0 || !(r->seconds >> tod % 60 & 1) || !(r->minutes >> tod / 60 % 60 & 1) ||
-        !(r->hours >> tod / 3600 & 1))
+        !(r->hours >> tod / 3600 & 1) || !(r->months >> at->date.month & 1))
         return false;
     if (r->more && (local_s < r->more->not_before_s || local_s > r->more->not_after_s))
         return false;
     if ((has_stride(r) && stride_next(r->more, local_s) != local_s) || hole_at(r, local_s))
         return false;
-    struct civil_date date = civil_date_of(day);
-    return rule_month_days(r, date.year, date.month) >> date.day & 1;
+    return month_days(r, at->date.year, at->date.month, at->first) >> at->date.day & 1;
 }
 
 /* The first unset bit above `at`; behind the last value of a field no bit is set. */

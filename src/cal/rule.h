@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "cal/civil.h"
 
 #define RULE_YEAR_MIN 2000 /* of a list of years; a rule without one matches every year up to the last */
 #define RULE_YEAR_MAX 2100
@@ -80,9 +81,19 @@ extern const struct rule_times rule_any_time;
 void rule_seal(struct rule *r);
 void rule_done(struct rule *r);
 
-/* Matches in [from_s, end_s): the first one, or RULE_NONE. Never looks past RULE_END_S. */
-int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s);
-bool rule_matches(const struct rule *r, int64_t local_s);
+/* Matches in [from_s, end_s): the first one, or RULE_NONE. Never looks past RULE_END_S. Adds the months it
+ * looked at to *months. */
+int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s, uint64_t *months);
+
+/* A local second with its date, which many rules are asked about. */
+struct rule_moment {
+    int64_t local_s;
+    int64_t first; /* day of its month */
+    struct civil_date date;
+    int tod;
+};
+struct rule_moment rule_moment(int64_t local_s);
+bool rule_matches(const struct rule *r, const struct rule_moment *at);
 /* For a second that matches: a later one, with all before it that has one of these times matching too. At
  * most end_s. */
 int64_t rule_run_end(const struct rule *r, const struct rule_times *times, int64_t local_s, int64_t end_s);

@@ -43,9 +43,9 @@ static size_t share(const State__Backfill *b, size_t room, size_t left) {
 
 /* At most `room` of its times. */
 static void fill(struct step *s, const struct times *t, State__Backfill *b, size_t room) {
-    for (; room && !is_generated(b) && !s->failed; room--) {
+    for (uint64_t work = 0; room && work < LIMIT_SCHEDULE_WORK && !is_generated(b) && !s->failed; room--) {
         struct cal_time at;
-        if (cal_next(t->real, t->seed, b->high_water_us, &at) != CAL_FOUND ||
+        if (cal_next_counted(t->real, t->seed, b->high_water_us, &at, &work) != CAL_FOUND ||
             at.nominal_s * USEC_PER_SEC > b->end_us) {
             b->high_water_us = b->end_us;
             return;

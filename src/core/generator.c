@@ -17,6 +17,7 @@ struct walk {
     struct start_count count;
     size_t candidates; /* that became starts */
     size_t steps;
+    uint64_t work; /* of its searches */
     bool is_all_excluded; /* by what held until now */
     const char
         *end_reason; /* the schedule ends: nothing is begun any more, for this reason; NULL: it goes on */
@@ -138,13 +139,17 @@ static bool walk(struct walk *w) {
     State__Schedule *sch = s->st->schedule;
     for (size_t passed = 0; !s->failed; passed++) {
         struct cal_time at;
-        if (cal_next(times_all(w->times), w->times->seed, sch->high_water_us, &at) != CAL_FOUND ||
+        if (passed && w->work >= w->steps * LIMIT_SCHEDULE_WORK)
+            return false;
+        if (cal_next_counted(times_all(w->times), w->times->seed, sch->high_water_us, &at, &w->work) !=
+                CAL_FOUND ||
             at.actual_us > s->now.us)
             return true;
         if (w->candidates >= w->steps * LIMIT_SCHEDULE_CANDIDATES ||
             passed >= w->steps * LIMIT_SCHEDULE_WALK || must_wait(w))
             return false;
         consider(w, at);
+        w->work += times_judge_work(w->times);
     }
     return true;
 }
@@ -182,10 +187,11 @@ static void look_ahead(struct step *s, const struct times *t) {
     forget_past(sch);
     if (!is_future_known(sch, t))
         sch->n_future_us = 0;
-    while (sch->n_future_us < LIMIT_SCHEDULE_FUTURE && !s->failed) {
+    for (uint64_t work = 0;
+         sch->n_future_us < LIMIT_SCHEDULE_FUTURE && work < LIMIT_SCHEDULE_WORK && !s->failed;) {
         struct cal_time at;
         int64_t after_us = sch->n_future_us ? sch->future_us[sch->n_future_us - 1] : sch->high_water_us;
-        if (cal_next(t->real, t->seed, after_us, &at) != CAL_FOUND)
+        if (cal_next_counted(t->real, t->seed, after_us, &at, &work) != CAL_FOUND)
             return;
         add_future(s, at.actual_us);
     }

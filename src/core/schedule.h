@@ -141,6 +141,7 @@ Rondo__BackfillInfo *schedule_backfill_info(const State__Schedule *sch, const St
 Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, size_t state_bytes,
                                                  struct arena *arena);
 ProtobufCBinaryData schedule_token(const State__Execution *st, struct arena *arena);
+/* *ret is NULL at first. ERR_WAIT: it holds the times so far, and is to be handed in again for the rest. */
 int schedule_matching_times(const State__Execution *st, const State__Namespace *space,
                             const struct cal_zones *zones, const Ws__ListScheduleMatchingTimesRequest *req,
                             struct arena *arena, Ws__ListScheduleMatchingTimesResponse **ret,

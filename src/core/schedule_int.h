@@ -29,6 +29,7 @@ static inline const struct cal *times_all(const struct times *t) {
 /* Why it is excluded; NULL when it is not. */
 const char *times_exclusion(const struct times *t, int64_t nominal_s);
 /* The last time with lo_us < nominal <= hi_us; false when there is none. */
+uint64_t times_judge_work(const struct times *t); /* of times_exclusion, as cal.h counts it */
 bool times_last(const struct times *t, int64_t lo_us, int64_t hi_us, struct cal_time *ret);
 
 int spec_canonise(struct arena *arena, struct str seed, const struct cal_zones *zones,

@@ -276,12 +276,15 @@ int times_new(const State__Execution *st, const State__Namespace *space, const s
 }
 
 const char *times_exclusion(const struct times *t, int64_t nominal_s) {
-    size_t index = 0;
-    if (!t->raw || cal_judge(t->real, nominal_s, &index) != CAL_EXCLUDED)
+    if (!t->raw || cal_judge(t->real, nominal_s, NULL) != CAL_EXCLUDED)
         return NULL;
-    if (!t->unholy || cal_judge(t->unholy, nominal_s, &index) == CAL_EXCLUDED)
+    if (!t->unholy || cal_judge(t->unholy, nominal_s, NULL) == CAL_EXCLUDED)
         return "the spec excludes it";
     return t->holiday_reason;
+}
+
+uint64_t times_judge_work(const struct times *t) {
+    return t->raw ? cal_judge_work(t->real) + (t->unholy ? cal_judge_work(t->unholy) : 0) : 1;
 }
 
 bool times_last(const struct times *t, int64_t lo_us, int64_t hi_us, struct cal_time *ret) {

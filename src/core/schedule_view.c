@@ -247,6 +247,14 @@ Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, siz
 
 /* questions about times */
 
+static Ws__ListScheduleMatchingTimesResponse *matching_new(struct arena *arena) {
+    Ws__ListScheduleMatchingTimesResponse *r =
+        pb_arena_new(&ws__list_schedule_matching_times_response__descriptor, arena);
+    if (r)
+        r->start_time = arena_array(arena, Google__Protobuf__Timestamp *, LIMIT_SCHEDULE_MATCHING);
+    return r && r->start_time ? r : NULL;
+}
+
 int schedule_matching_times(const State__Execution *st, const State__Namespace *space,
                             const struct cal_zones *zones, const Ws__ListScheduleMatchingTimesRequest *req,
                             struct arena *arena, Ws__ListScheduleMatchingTimesResponse **ret,
@@ -258,13 +266,17 @@ int schedule_matching_times(const State__Execution *st, const State__Namespace *
     int rc = times_new(st, space, zones, arena, &times, err);
     if (rc < 0)
         return rc;
-    Ws__ListScheduleMatchingTimesResponse *r =
-        pb_arena_new(&ws__list_schedule_matching_times_response__descriptor, arena);
-    if (!r || !(r->start_time = arena_array(arena, Google__Protobuf__Timestamp *, LIMIT_SCHEDULE_MATCHING)))
+    Ws__ListScheduleMatchingTimesResponse *r = *ret ? *ret : matching_new(arena);
+    if (!r)
         return err_std(err, ERR_NO_MEMORY);
-    int64_t after_us = pb_timestamp_us(req->start_time), end_us = pb_timestamp_us(req->end_time);
-    while (r->n_start_time < LIMIT_SCHEDULE_MATCHING) {
-        enum cal_answer answer = cal_next(times.real, times.seed, after_us, &at);
+    *ret = r;
+    const Google__Protobuf__Timestamp *after =
+        r->n_start_time ? r->start_time[r->n_start_time - 1] : req->start_time;
+    int64_t after_us = pb_timestamp_us(after), end_us = pb_timestamp_us(req->end_time);
+    for (uint64_t work = 0; r->n_start_time < LIMIT_SCHEDULE_MATCHING;) {
+        if (work >= LIMIT_SCHEDULE_WORK)
+            return arena_failed(arena) ? err_std(err, ERR_NO_MEMORY) : ERR_WAIT;
+        enum cal_answer answer = cal_next_counted(times.real, times.seed, after_us, &at, &work);
         if (answer == CAL_LIMIT)
             return err_set(err, ERR_INVALID, "too many times of this schedule are excluded");
         if (answer == CAL_NONE || at.actual_us > end_us)
@@ -272,7 +284,6 @@ int schedule_matching_times(const State__Execution *st, const State__Namespace *
         r->start_time[r->n_start_time++] = pb_arena_timestamp(at.actual_us, arena);
         after_us = at.actual_us;
     }
-    *ret = r;
     return arena_failed(arena) ? err_std(err, ERR_NO_MEMORY) : 0;
 }
 

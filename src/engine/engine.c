@@ -19,11 +19,20 @@ void engine_tell_time(struct engine *e, struct now now) {
     e->now = now;
 }
 
+static void go_on_with_one(struct engine *e) {
+    struct list *n = list_pop(&e->slices);
+    if (!n)
+        return;
+    struct op *op = container_of(n, struct op, link);
+    op->go(op);
+}
+
 void engine_advance(struct engine *e, struct now now) {
     engine_tell_time(e, now);
     if (!e->is_ready)
         return;
     fire_deadlines(e);
+    go_on_with_one(e);
     ticks_advance(e);
     queues_advance(e);
     queues_sweep(e);
@@ -37,6 +46,8 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
     int64_t wait = CLOCK_NEVER;
     if (!e->is_ready)
         return CLOCK_NEVER; /* the store's answers wake it; what is due then waits for the last of them */
+    if (!list_empty(&e->slices))
+        return 0;
     if (!group_is_full(e) && ticks_wait(e))
         wait = 0;
     else if (due && !group_is_full(e))
@@ -158,6 +169,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     list_init(&e->errands);
     list_init(&e->page_reads);
     list_init(&e->retries);
+    list_init(&e->slices);
     list_init(&e->backlogs);
     list_init(&e->hungry);
     e->soon_end = &e->soon;
@@ -230,6 +242,7 @@ static void fail_calls(struct engine *e) {
         fail_list(&q->pollers);
     fail_page_reads(e);
     fail_list(&e->retries);
+    fail_list(&e->slices);
     fail_group(e->flight);
     fail_group(e->open);
     for (size_t i = 0; (c = map_next(&e->currents, &i));)

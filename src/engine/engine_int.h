@@ -279,6 +279,7 @@ struct engine {
     struct pending_effect **soon_end;
     struct list page_reads;
     struct list retries; /* ops that try again later */
+    struct list slices; /* ops with more work than one turn should do; the first goes on in the next turn */
     struct recovery *recovery; /* while starting (recovery.c) */
     bool is_sweeping; /* retention.c */
     bool sweep_is_behind;
@@ -328,6 +329,8 @@ int op_wait_until(struct op *op, int64_t until_us) must_check;
 /* Goes on with `again` after this time. It is for work of the engine's own, which nobody would ask for again:
  * there is always room for it, and without memory for it the process ends. */
 void op_retry(struct op *op, int64_t us, void (*again)(struct op *op));
+/* Calls op->go again in a later turn. Each turn goes on with one such op. */
+void op_go_on_later(struct op *op);
 /* min(the caller's deadline - margin, now + most), by the monotonic clock */
 int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us);
 void op_finish(struct op *op); /* unlinks it from everything; the call is ended by the caller of this */

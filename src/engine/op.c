@@ -185,6 +185,11 @@ void op_retry(struct op *op, int64_t us, void (*again)(struct op *op)) {
     ensure(heap_add(&op->e->deadlines, &op->deadline, usec_add(op->e->now.mono.us, us)) == 0);
 }
 
+void op_go_on_later(struct op *op) {
+    op_unpark(op);
+    list_append(&op->e->slices, &op->link);
+}
+
 void op_unpark(struct op *op) {
     list_remove(&op->link);
     heap_remove(&op->e->deadlines, &op->deadline);

@@ -180,15 +180,22 @@ static void go_describe(struct op *op) {
     end_change(op, rc, r ? &r->base : NULL);
 }
 
+/* Many searches: some in each turn. */
 static void go_matching_times(struct op *op) {
     const Ws__ListScheduleMatchingTimesRequest *req = op->req;
-    Ws__ListScheduleMatchingTimesResponse *r = NULL;
+    Ws__ListScheduleMatchingTimesResponse *r = op->extra;
     struct space *space;
     int rc = find(op, req->namespace_, req->schedule_id, &space);
+    if (rc == ERR_WAIT)
+        return;
     if (rc == 0)
         rc = schedule_matching_times(op->run->body->st, space->st, op->e->cfg.zones, req, op->call->arena, &r,
                                      &op->err);
-    end_change(op, rc, r ? &r->base : NULL);
+    op->extra = r;
+    if (rc == ERR_WAIT)
+        op_go_on_later(op);
+    else
+        end_change(op, rc, r ? &r->base : NULL);
 }
 
 /* Changes */

@@ -39,6 +39,7 @@ struct loop {
     struct hook on_wake;
     struct hook on_turn;
     int wake_fd;
+    int64_t turn_us; /* when the work of this turn began; 0: it has not */
     bool is_stopping;
 };
 
@@ -79,6 +80,7 @@ static void hook_call(const struct hook *h) {
 static void loop_wake_cb(evutil_socket_t fd, short unused_arg what, void *ctx) {
     struct loop *l = ctx;
     uint64_t count;
+    (void)loop_has_time(l); /* what the wake brings counts, too */
     /* Nothing to read means that an earlier call already took this wake. */
     if (read(fd, &count, sizeof(count)) == sizeof(count))
         hook_call(&l->on_wake);
@@ -157,16 +159,28 @@ struct event_base *loop_base(struct loop *l) {
     return l->base;
 }
 
+void loop_begin_turn(struct loop *l) {
+    l->turn_us = 0;
+}
+
 /* What is already due when the loop begins must not wait for a first event: there may never be one. */
 int loop_run(struct loop *l) {
     hook_call(&l->on_turn);
     while (!l->is_stopping) {
+        loop_begin_turn(l);
         if (event_base_loop(l->base, EVLOOP_ONCE) < 0)
             return ERR_INTERNAL;
         hook_call(&l->on_turn);
     }
     l->is_stopping = false;
     return 0;
+}
+
+bool loop_has_time(struct loop *l) {
+    int64_t now_us = clock_read_us(CLOCK_MONOTONIC);
+    if (!l->turn_us)
+        l->turn_us = now_us;
+    return now_us - l->turn_us < LOOP_TURN_US;
 }
 
 void loop_stop(struct loop *l) {

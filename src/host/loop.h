@@ -7,6 +7,8 @@
 #include "base/base.h"
 #include "base/clock.h"
 
+#define LOOP_TURN_US (5 * USEC_PER_MS) /* after that much work, the loop looks for other input */
+
 struct event_base;
 struct loop;
 struct timer;
@@ -27,6 +29,10 @@ int loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx) must_check;
 void loop_wake(void *loop);
 /* fn runs when loop_run begins, and at the end of every loop turn, after all I/O events of that turn. */
 void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx);
+/* False when the callbacks of this turn have taken LOOP_TURN_US. Work that can wait then waits for the next
+ * turn. The clock of a turn begins with the first question; its answer is true. */
+bool loop_has_time(struct loop *l);
+void loop_begin_turn(struct loop *l); /* for those who turn the event base themselves */
 
 /* A timer is owned by the caller; timer_set replaces an earlier setting. */
 int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **ret) must_check;

@@ -146,7 +146,7 @@ void conn_flush(struct h2_conn *c) {
         return;
     }
     conn_settle(c);
-    conn_dispatch(c);
+    server_queue_turn(c->server, c);
     if (conn_is_done(c))
         conn_linger(c);
 }
@@ -182,6 +182,8 @@ static void conn_on_readable(evutil_socket_t fd, short unused_arg what, void *ct
     struct h2_conn *c = ctx;
     struct h2_server *s = c->server;
     bool is_eof;
+    if (list_linked(&c->turn_link) || !loop_has_time(s->loop))
+        return; /* still readable in the next turn */
     ssize_t n = socket_read(fd, s->read_space, LIMIT_READ_BYTES, &is_eof);
     if (n < 0 || is_eof) {
         conn_free(c);
@@ -197,7 +199,7 @@ static void conn_on_readable(evutil_socket_t fd, short unused_arg what, void *ct
     }
     conn_count_ignored(c, n);
     conn_settle(c);
-    conn_dispatch(c);
+    server_queue_turn(s, c);
     server_mark_dirty(s, c);
 }
 

@@ -5,6 +5,10 @@
  *   h2_session.c  nghttp2's callbacks, and what a peer may not do
  *   h2_stream.c   one request: body, dispatch, response, outcome
  *
+ * Requests are handed on one at a time, each connection in its turn, as long as the loop turn has time. So a
+ * connection with many requests, or with slow ones, delays another one by about one request. A connection
+ * that waits for its turn is not read; the kernel holds its input, and then its peer.
+ *
  * Three rules keep lifetimes simple. Handlers are called from conn_settle() and
  * conn_dispatch() only, never inside nghttp2 and never inside h2_respond().
  * Bytes leave in conn_flush() only, which runs at the end of a loop turn for
@@ -74,6 +78,7 @@ struct h2_conn {
     struct h2_server *server;
     struct list link; /* in server->conns */
     struct list dirty_link; /* in server->dirty while something waits to be sent */
+    struct list turn_link; /* in server->turns while requests wait to be given to the handler */
     int fd;
     nghttp2_session *session;
     struct event read_event;
@@ -127,6 +132,8 @@ struct h2_server {
     size_t conn_count;
     size_t conn_max;
     struct list dirty;
+    struct list turns; /* connections with requests that are ready, the next one first */
+    struct event turn_event; /* in the next loop turn, when the time of this one was not enough for all */
     struct event flush_event; /* activated by the first dirty connection of a turn */
     struct timer *sweep_timer;
     bool is_sweeping;
@@ -144,6 +151,7 @@ struct h2_server {
 
 /* h2_server.c */
 void server_mark_dirty(struct h2_server *s, struct h2_conn *c);
+void server_queue_turn(struct h2_server *s, struct h2_conn *c); /* if it has a request for the handler */
 void server_log_peer(struct h2_server *s, enum log_event event, const char *peer, const char *cause);
 void server_forget(struct h2_server *s, struct h2_conn *c); /* c is about to be freed */
 /* Applies the time limits as of now; the timer calls it, tests call it with a later now. */
@@ -175,7 +183,8 @@ void stream_reset(struct h2_request_state *r, uint32_t code);
 
 /* Resets the requests of which a part is missing, so that their peer sends them elsewhere: nothing has happened. */
 void conn_refuse_unfinished(struct h2_conn *c);
-void conn_dispatch(struct h2_conn *c); /* ready requests to the handler */
+bool conn_can_dispatch(const struct h2_conn *c);
+void conn_dispatch(struct h2_conn *c); /* one ready request to the handler */
 void conn_mark_whole(struct h2_conn *c); /* after a pull: what became whole ends at c->pulled */
 void conn_settle(struct h2_conn *c); /* tells the handler what was sent, cancelled, lost */
 void conn_end_requests(struct h2_conn *c); /* the connection is over: settles everything */

@@ -31,6 +31,32 @@ void server_mark_dirty(struct h2_server *s, struct h2_conn *c) {
     list_append(&s->dirty, &c->dirty_link);
 }
 
+void server_queue_turn(struct h2_server *s, struct h2_conn *c) {
+    if (list_linked(&c->turn_link) || !conn_can_dispatch(c))
+        return;
+    if (list_empty(&s->turns))
+        event_active(&s->flush_event, EV_TIMEOUT, 0);
+    list_append(&s->turns, &c->turn_link);
+}
+
+/* One request of each connection in turn, until the time of this loop turn is used up. */
+static void server_take_turns(struct h2_server *s) {
+    for (struct list *n; loop_has_time(s->loop) && (n = list_pop(&s->turns));) {
+        struct h2_conn *c = container_of(n, struct h2_conn, turn_link);
+        if (conn_can_dispatch(c))
+            conn_dispatch(c);
+        if (conn_can_dispatch(c))
+            list_append(&s->turns, &c->turn_link);
+    }
+    const struct timeval at_once = {0};
+    if (!list_empty(&s->turns))
+        ensure(event_add(&s->turn_event, &at_once) == 0); /* they would wait for ever */
+}
+
+bool h2_server_has_pending(const struct h2_server *s) {
+    return !list_empty(&s->turns);
+}
+
 void server_log_peer(struct h2_server *s, enum log_event event, const char *peer, const char *cause) {
     if (bucket_take(&s->abuse_logs, 1, host_now().mono.us))
         log_emit(s->log, event, log_str("peer", peer), log_str("limit", cause));
@@ -39,6 +65,7 @@ void server_log_peer(struct h2_server *s, enum log_event event, const char *peer
 void server_forget(struct h2_server *s, struct h2_conn *c) {
     list_remove(&c->link);
     list_remove(&c->dirty_link);
+    list_remove(&c->turn_link);
     s->conn_count--;
     if (s->is_draining && s->conn_count == 0)
         event_active(&s->flush_event, EV_TIMEOUT, 0);
@@ -47,6 +74,7 @@ void server_forget(struct h2_server *s, struct h2_conn *c) {
 static void server_on_flush(evutil_socket_t unused_arg fd, short unused_arg what, void *ctx) {
     struct h2_server *s = ctx;
     struct list *n;
+    server_take_turns(s);
     while ((n = list_pop(&s->dirty)))
         conn_flush(container_of(n, struct h2_conn, dirty_link));
     if (s->is_draining && s->conn_count == 0 && s->on_idle) {
@@ -215,7 +243,10 @@ int h2_server_new(struct loop *l, const char *address, const struct h2_handler *
     s->log = log;
     list_init(&s->conns);
     list_init(&s->dirty);
+    list_init(&s->turns);
     int rc = event_assign(&s->flush_event, loop_base(l), -1, 0, server_on_flush, s);
+    if (rc == 0)
+        rc = event_assign(&s->turn_event, loop_base(l), -1, 0, server_on_flush, s);
     ensure(rc == 0); /* fails only for contradictory flags */
     rc = server_init(s);
     if (rc < 0)
@@ -270,6 +301,7 @@ void h2_server_free(struct h2_server *s) {
     while (!list_empty(&s->conns))
         conn_free(conn_of(s->conns.next));
     event_del(&s->flush_event);
+    event_del(&s->turn_event);
     timer_free(s->sweep_timer);
     if (s->callbacks) {
         nghttp2_session_callbacks_del(s->callbacks);

@@ -244,17 +244,19 @@ void conn_refuse_unfinished(struct h2_conn *c) {
     }
 }
 
+bool conn_can_dispatch(const struct h2_conn *c) {
+    return !list_empty(&c->ready) && !c->is_over && !c->abuse &&
+           c->response_bytes < LIMIT_RESPONSE_BYTES_HELD;
+}
+
 void conn_dispatch(struct h2_conn *c) {
     struct h2_server *s = c->server;
-    while (!list_empty(&c->ready) && !c->is_over && !c->abuse &&
-           c->response_bytes < LIMIT_RESPONSE_BYTES_HELD) {
-        struct h2_request_state *r = request_of(list_pop(&c->ready));
-        list_append(&c->open, &r->link);
-        stream_set_phase(r, REQUEST_WAITING);
-        r->is_dispatched = true;
-        bucket_refund(&c->glitches, LIMIT_GLITCH_REFUND_REQUEST);
-        s->handler.on_request(s->handler.ctx, &r->req);
-    }
+    struct h2_request_state *r = request_of(list_pop(&c->ready));
+    list_append(&c->open, &r->link);
+    stream_set_phase(r, REQUEST_WAITING);
+    r->is_dispatched = true;
+    bucket_refund(&c->glitches, LIMIT_GLITCH_REFUND_REQUEST);
+    s->handler.on_request(s->handler.ctx, &r->req);
 }
 
 struct str h2_request_header(const struct h2_request *req, const char *name) {

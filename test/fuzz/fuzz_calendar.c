@@ -19,7 +19,7 @@
 #define JITTER_US INT64_C(1600000)
 #define ENDLESS 15
 #define PATIENT 0xff
-#define REJECTIONS_MAX 2000
+#define WORK_MAX 50000
 
 struct input {
     const uint8_t *p, *end;
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ensure(cal_spec_finish(&s, &e) == 0);
     ensure(cal_new(&s, NULL, &c, &e) == 0);
     if (first != PATIENT)
-        c->rejections_max = REJECTIONS_MAX;
+        c->work_max = WORK_MAX;
     for (int i = 0; i < TIMES && cal_next(c, STR("seed"), after_us, &t) == CAL_FOUND; i++) {
         ensure(t.actual_us > after_us && t.nominal_s * 1000000 <= s.end_us);
         ensure(cal_judge(c, t.nominal_s, &index) == CAL_IS_TIME);

@@ -132,6 +132,7 @@ static struct h2_conn *connect_peer(struct stage *s, int fds[2]) {
 }
 
 static void turn(struct stage *s) {
+    loop_begin_turn(s->loop);
     ensure(event_base_loop(loop_base(s->loop), EVLOOP_NONBLOCK) >= 0);
 }
 

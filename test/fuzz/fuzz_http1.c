@@ -98,6 +98,7 @@ static size_t converse(const struct world *w, int fd, const uint8_t *data, size_
             if (sent == size)
                 (void)shutdown(fd, SHUT_WR); /* the peer may be gone already */
         }
+        loop_begin_turn(w->loop);
         ensure(event_base_loop(loop_base(w->loop), EVLOOP_NONBLOCK) >= 0);
         ssize_t n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
         if (n == 0)

@@ -23,6 +23,7 @@
 #define PROBE_S 900
 #define SEGMENTS_MAX 64
 #define CALENDARS_MAX 3
+#define EXCLUDES_MAX 20
 #define MATCHES_MAX 300
 #define LAST_S (RULES_END_S - 2 * MARGIN_S)
 #define RULES_END_S INT64_C(4133980800) /* 2101 */
@@ -45,7 +46,7 @@ struct model {
 struct oracle {
     struct rng rng;
     const char *zone;
-    struct model calendars[CALENDARS_MAX], excludes[CALENDARS_MAX];
+    struct model calendars[CALENDARS_MAX], excludes[EXCLUDES_MAX];
     size_t calendar_count, exclude_count;
     int64_t interval_s, phase_s; /* 0: no interval */
     enum zone_missing missing;
@@ -53,7 +54,7 @@ struct oracle {
     struct segment segments[SEGMENTS_MAX];
     size_t segment_count;
     int64_t begin_s, end_s;
-    char spec[9000];
+    char spec[32000];
 };
 
 static const struct {
@@ -314,7 +315,7 @@ static void make_case(struct oracle *o, const char *zone, uint64_t seed) {
     rng_init(&o->rng, seed);
     o->zone = zone;
     o->calendar_count = (size_t)pick(o, 0, CALENDARS_MAX);
-    o->exclude_count = (size_t)(pick(o, 0, 1) ? pick(o, 0, CALENDARS_MAX) : 0);
+    o->exclude_count = (size_t)(pick(o, 0, 1) ? pick(o, 0, pick(o, 0, 3) ? CALENDARS_MAX : EXCLUDES_MAX) : 0);
     for (size_t i = 0; i < o->calendar_count; i++)
         make_model(o, &o->calendars[i]);
     for (size_t i = 0; i < o->exclude_count; i++)

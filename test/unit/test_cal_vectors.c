@@ -169,11 +169,15 @@ TEST(what_is_all_excluded_comes_to_an_end) {
         CASE("cal hour=9 | cron @every 1h | not hour=9", "2022-03-23T08:00", "2022-03-23 10:00 11:00"),
         CASE("cal hour=9 | cron @every 1h/5s | not hour=9", "2022-03-23T08:30",
              "2022-03-23 09:00:05 10:00:05"),
-        /* Nobody can refuse that much, but nothing behind the end is looked at. */
+        /* Exclusions that differ in one field are one exclusion. */
         CASE("cal sec=* min=* hour=* | not sec=0-58/2 min=* hour=* | not sec=1-59/2 min=* hour=*",
+             "2022-03-23T11:00", "none"),
+        /* These have strides and stay apart. Nothing behind the end is looked at. */
+        CASE("cal sec=* min=* hour=* | notcron DTSTART:20200101T000000 RRULE:FREQ=SECONDLY;INTERVAL=2 | "
+             "notcron DTSTART:20200101T000001 RRULE:FREQ=SECONDLY;INTERVAL=2",
              "2022-03-23T11:00", "limit"),
-        CASE("cal sec=* min=* hour=* | not sec=0-58/2 min=* hour=* | not sec=1-59/2 min=* hour=* | end "
-             "2022-03-24T00:00",
+        CASE("cal sec=* min=* hour=* | notcron DTSTART:20200101T000000 RRULE:FREQ=SECONDLY;INTERVAL=2 | "
+             "notcron DTSTART:20200101T000001 RRULE:FREQ=SECONDLY;INTERVAL=2 | end 2022-03-24T00:00",
              "2022-03-23T11:00", "none"),
     };
     CHECK_CASES(cases);

@@ -577,14 +577,12 @@ TEST(matching_times_of_a_hopeless_spec_are_refused) {
     Ws__ListScheduleMatchingTimesResponse *r = NULL;
     Google__Protobuf__Timestamp start = pb_timestamp(sched_us("00:00")),
                                 end = pb_timestamp(sched_us("9d 00:00"));
-    Schedule__CalendarSpec even = SCHEDULE__CALENDAR_SPEC__INIT, odd = even, *excludes[] = {&even, &odd};
+    const char *excludes[] = {"DTSTART:20200101T000000 RRULE:FREQ=SECONDLY;INTERVAL=2",
+                              "DTSTART:20200101T000001 RRULE:FREQ=SECONDLY;INTERVAL=2"};
     sched_init(&f);
-    even.second = core_text(&f.c, "*/2");
-    odd.second = core_text(&f.c, "1/2");
-    even.minute = odd.minute = even.hour = odd.hour = core_text(&f.c, "*");
     sched_cron(&f, f.schedule, "* * * * * * *");
-    f.schedule->spec->exclude_calendar = excludes;
-    f.schedule->spec->n_exclude_calendar = 2;
+    for (size_t i = 0; i < ARRAY_LEN(excludes); i++)
+        CHECK_INT(schedule_exclude_cron(&f.c.arena, f.schedule->spec, excludes[i], &f.c.err), 0);
     CHECK_INT(sched_create(&f), 0);
     req.start_time = &start;
     req.end_time = &end;
