@@ -164,6 +164,10 @@ void op_fail_durable(struct op *op) {
 void op_park(struct op *op, struct list *where, int64_t until_us, void (*expire)(struct op *op)) {
     op_unpark(op);
     op->expire = expire;
+    if (op->e->is_draining) { /* nothing would wake it: those that waited have been told already */
+        expire(op);
+        return;
+    }
     list_append(where, &op->link);
     if (op_wait_until(op, until_us) < 0) {
         if (op->drop)
