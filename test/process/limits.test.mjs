@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { NAMESPACE, openConnection, seconds, startRequest, uniqueId } from './lib/client.mjs';
 import { TINY_BINARY, definitions, limit, tiny } from './lib/limits.mjs';
-import { BINARY, RondoProcess } from './lib/process.mjs';
+import { BINARY, RondoProcess, inParallel } from './lib/process.mjs';
 import { takeTask } from './lib/tasks.mjs';
 import { cases as coreCases } from './limits/core.mjs';
 import { cases as engineCases } from './limits/engine.mjs';
@@ -120,10 +120,8 @@ describe('a data file with more than the limits', { timeout: 120_000 }, () => {
     let service = connection.workflowService;
     const queues = Array.from({ length: limit('engine.QUEUES') + 5 }, () => uniqueId('queue'));
     try {
-      for (const name of queues) {
-        const late = { workflowRunTimeout: seconds(86400) }; // a deadline, so that it counts as a run in memory
-        await service.startWorkflowExecution(startRequest({ taskQueue: { name }, ...late }));
-      }
+      const late = { workflowRunTimeout: seconds(86400) }; // a deadline, so that it counts as a run in memory
+      await inParallel(queues.length, (i) => service.startWorkflowExecution(startRequest({ taskQueue: { name: queues[i] }, ...late })));
       for (let i = 0; i < limit('engine.NAMESPACES') + 2; i++) {
         const namespace = uniqueId('namespace');
         await service.registerNamespace({ namespace, workflowExecutionRetentionPeriod: seconds(86400) });
@@ -136,7 +134,7 @@ describe('a data file with more than the limits', { timeout: 120_000 }, () => {
       await server.launchSilently();
       connection = await openConnection(server);
       service = connection.workflowService;
-      for (const queue of queues) assert.ok((await takeTask(service, queue)).taskToken.length, queue);
+      await inParallel(queues.length, async (i) => assert.ok((await takeTask(service, queues[i])).taskToken.length, queues[i]), 20);
     } finally {
       await connection.close();
       await server.kill();

@@ -40,6 +40,9 @@ export const tiny = new Map(
 
 const byName = new Map(definitions.map((d) => [`${d.layer}.${d.name}`, d]));
 
+// The number that holds in the release build.
+export const realLimit = (name) => byName.get(name).value;
+
 // The number that holds in the build with tiny limits.
 export function limit(name) {
   if (!byName.has(name)) throw new Error(`no limits.def has ${name}`);

@@ -19,6 +19,12 @@ const READY_MS = 60_000;
 const TICKS_PER_SECOND = 100; // USER_HZ, which Linux fixes at 100 for programs
 
 export class RondoProcess extends Server {
+  // readyMs: for a data file whose recovery takes long.
+  constructor(options) {
+    super(options);
+    this.readyMs = options.readyMs ?? READY_MS;
+  }
+
   // Starts the server on free ports and opens no connection to it.
   static async startSilently(options = {}) {
     const server = new this(options);
@@ -31,7 +37,7 @@ export class RondoProcess extends Server {
   async launchSilently() {
     const readyBefore = this.countLog('server_ready');
     this.spawn();
-    await until(() => this.countLog('server_ready') > readyBefore || !this.running, READY_MS, 'the server to be ready');
+    await until(() => this.countLog('server_ready') > readyBefore || !this.running, this.readyMs, 'the server to be ready');
     if (!this.running) throw new Error(await this.epitaph());
   }
 
@@ -126,6 +132,15 @@ export async function readMetric(server, name) {
   const line = text.split('\n').find((l) => l.startsWith(`${name} `));
   if (!line) throw new Error(`/metrics has no ${name}`);
   return Number(line.slice(name.length + 1));
+}
+
+// fn(0) ... fn(count - 1), so many at a time.
+export async function inParallel(count, fn, atOnce = 200) {
+  let next = 0;
+  const work = async () => {
+    while (next < count) await fn(next++);
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
 }
 
 // A directory's worth of processes: each test closes what it opened, also when it fails.

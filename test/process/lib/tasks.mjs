@@ -35,6 +35,11 @@ export const scheduleActivity = (queue, fields = {}) => ({
   },
 });
 
+export const completeWorkflow = {
+  commandType: CommandType.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION,
+  completeWorkflowExecutionCommandAttributes: {},
+};
+
 export const startTimer = (fields = {}) => ({
   commandType: CommandType.COMMAND_TYPE_START_TIMER,
   startTimerCommandAttributes: { timerId: uniqueId('timer'), startToFireTimeout: { seconds: 3600 }, ...fields },

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { NAMESPACE, scheduleRequest, seconds, startRequest, temporal, uniqueId } from '../lib/client.mjs';
-import { readMetric, until } from '../lib/process.mjs';
-import { completeTask, pollRequest, scheduleActivity, takeTask } from '../lib/tasks.mjs';
+import { inParallel, readMetric, until } from '../lib/process.mjs';
+import { completeTask, completeWorkflow, pollRequest, scheduleActivity, takeTask } from '../lib/tasks.mjs';
 import { FAILED_PRECONDITION, INVALID_ARGUMENT, RESOURCE_EXHAUSTED, eventTypes, refused, startOn, times } from './check.mjs';
 
 const { TaskQueueType } = temporal.api.enums.v1;
@@ -44,7 +44,7 @@ const startEventually = (service, queue) =>
 export const cases = {
   'engine.QUEUES': async ({ service, restart, max }) => {
     const queues = names('queue', max);
-    for (const queue of queues) await startOn(service, queue);
+    await inParallel(max, (i) => startOn(service, queues[i]));
     await refused(startOn(service, uniqueId('queue')), RESOURCE_EXHAUSTED, /task queues/);
     await refused(service.signalWithStartWorkflowExecution({ ...startRequest({ taskQueue: { name: uniqueId('queue') } }), signalName: 'go' }), RESOURCE_EXHAUSTED);
     await refused(service.pollWorkflowTaskQueue(pollRequest(uniqueId('queue'))), RESOURCE_EXHAUSTED);
@@ -54,15 +54,20 @@ export const cases = {
     await startOn(service, queues[1]); // a queue that is there takes more
     service = await restart();
     await refused(startOn(service, uniqueId('queue')), RESOURCE_EXHAUSTED);
-    for (const queue of queues) {
-      const { taskToken } = await takeTask(service, queue);
-      assert.ok(taskToken.length, `the task of ${queue} is there after a restart`);
-    }
+    await inParallel(
+      max,
+      async (i) => {
+        const task = await takeTask(service, queues[i]);
+        assert.ok(task.taskToken.length, `the task of ${queues[i]} is there after a restart`);
+        await completeTask(service, task, [completeWorkflow]);
+      },
+      20,
+    );
     await startEventually(service, uniqueId('queue')); // the empty ones make room
   },
   'engine.RUNS': async ({ service, restart, max }) => {
     const late = { workflowRunTimeout: seconds(86400) };
-    await times(max, () => startOn(service, 'quiet', late));
+    await inParallel(max, () => startOn(service, 'quiet', late));
     await refused(startOn(service, 'quiet', late), RESOURCE_EXHAUSTED, /deadline/);
     await refused(service.createSchedule(scheduleRequest(uniqueId('schedule'), 3600)), RESOURCE_EXHAUSTED);
     const task = await takeTask(service, 'quiet'); // what is there goes on
