@@ -11,7 +11,7 @@
 #include "core/task.h"
 #include "core/timer.h"
 
-enum due_kind { DUE_NOTHING, DUE_FIRST_TASK, DUE_RUN, DUE_TASK, DUE_ACTIVITY, DUE_TIMER, DUE_CALLBACK };
+enum due_kind { DUE_NOTHING, DUE_FIRST_TASK, DUE_RUN, DUE_TASK, DUE_ACTIVITY, DUE_CALLBACK };
 
 struct due {
     int64_t at_us;
@@ -24,6 +24,7 @@ static void consider(struct due *d, int64_t at_us, enum due_kind kind, size_t in
         *d = (struct due){at_us, kind, index};
 }
 
+/* All but timers. */
 static struct due first_due(const State__Execution *st) {
     struct due d = {CLOCK_NEVER, DUE_NOTHING, 0};
     if (!run_is_open(st)) {
@@ -43,8 +44,6 @@ static struct due first_due(const State__Execution *st) {
     consider(&d, task_due_us(st), DUE_TASK, 0);
     for (size_t i = 0; i < st->n_activities; i++)
         consider(&d, activity_due_us(st->activities[i]), DUE_ACTIVITY, i);
-    for (size_t i = 0; i < st->n_timers; i++)
-        consider(&d, st->timers[i]->fire_us, DUE_TIMER, i);
     return d;
 }
 
@@ -53,7 +52,10 @@ int64_t run_due_us(const State__Execution *st) {
         return run_is_open(st) ? schedule_due_us(st) : CLOCK_NEVER;
     if (st->batch)
         return CLOCK_NEVER; /* the engine goes on with it as long as it is open */
-    return first_due(st).at_us;
+    int64_t at_us = first_due(st).at_us;
+    for (size_t i = 0; run_is_open(st) && i < st->n_timers; i++)
+        at_us = MIN(at_us, st->timers[i]->fire_us);
+    return at_us;
 }
 
 static int time_out_run(struct step *s) {
@@ -90,9 +92,6 @@ static int do_due(struct step *s, const struct due *d) {
         return 0;
     case DUE_ACTIVITY:
         return activity_tick(s, s->st->activities[d->index]);
-    case DUE_TIMER:
-        timer_fire(s, d->index);
-        return 0;
     case DUE_CALLBACK:
         callback_retry(s, d->index);
         return 0;
@@ -105,10 +104,18 @@ static int do_due(struct step *s, const struct due *d) {
 int run_tick(struct step *s) {
     if (s->st->schedule)
         return schedule_tick(s);
-    for (struct due d = first_due(s->st); d.at_us <= s->now.us && !s->failed; d = first_due(s->st)) {
-        int rc = do_due(s, &d);
-        if (rc < 0)
-            return rc;
+    struct due_timers timers;
+    int rc = timers_take_due(s, &timers);
+    for (size_t i = 0; rc == 0 && i < LIMIT_DUE_PER_STEP && !s->failed; i++) {
+        struct due d = first_due(s->st);
+        bool has_timer = run_is_open(s->st) && timers.at < timers.count;
+        if (has_timer && timers.v[timers.at]->fire_us < d.at_us)
+            timer_fire(s, timers.v[timers.at++]);
+        else if (d.at_us <= s->now.us)
+            rc = do_due(s, &d);
+        else
+            break;
     }
-    return 0;
+    timers_drop_fired(s->st);
+    return rc;
 }

@@ -11,6 +11,7 @@
 #include "core/pause.h"
 #include "core/run.h"
 #include "core/signal_ids.h"
+#include "core/timer.h"
 #include "core/update.h"
 #include "core/versioning.h"
 
@@ -202,13 +203,7 @@ static int apply_timer_started(struct step *s, const History__HistoryEvent *ev) 
 }
 
 static int forget_timer(struct step *s, int64_t started_event_id) {
-    State__Execution *st = s->st;
-    for (size_t i = 0; i < st->n_timers; i++) {
-        if (st->timers[i]->started_event_id == started_event_id) {
-            pb_remove_message(&st->n_timers, st->timers, i);
-            break;
-        }
-    }
+    (void)timer_forget(s->st, started_event_id); /* a history may tell of one that is gone */
     return 0;
 }
 

@@ -61,6 +61,7 @@ void step_init(struct step *s, State__Execution *st, struct wall now, struct rng
 
 void step_done(struct step *s) {
     buf_done(&s->events);
+    map_done(&s->timers);
     if (s->next) {
         pb_free(s->next->st); /* unless the engine took it */
         step_done(s->next);

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "base/rng.h"
 #include "command.pb-c.h"
 #include "core/limits.h"
@@ -106,6 +107,8 @@ struct step {
     int64_t ledger_low_id, ledger_high_id; /* of its rows */
     int64_t ledger_first_id; /* rows before this one are removed; 0: none */
     int64_t ledger_before_us; /* and those that were considered before; 0: none */
+    struct map timers; /* by their ids, once timer.c has looked for many */
+    unsigned timer_looks;
     bool failed; /* memory ran out somewhere */
     bool is_sure; /* the caller's: it changes nothing when it is refused (engine_int.h) */
 

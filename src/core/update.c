@@ -117,6 +117,8 @@ static int accept(struct step *s, const Protocol__Message *m) {
         return refuse(s, m, "An update can be accepted only once.");
     else if (!request)
         return refuse(s, m, "The accepted update is not known.");
+    if (!u && (int64_t)s->st->n_updates >= 2 * step_limit(s, SETTABLE_UPDATES))
+        return refuse(s, m, "The run has too many updates.");
     if (!u && !(u = add(s, m->protocol_instance_id)))
         return err_std(s->err, ERR_NO_MEMORY);
     History__WorkflowExecutionUpdateAcceptedEventAttributes a =
@@ -208,6 +210,8 @@ static int apply(struct step *s, const Protocol__Message *m) {
 /* in their order */
 
 int update_inbox_init(struct step *s, struct update_inbox *in, Protocol__Message **messages, size_t count) {
+    if ((int64_t)count > MAX(LIMIT_MESSAGES, 4 * step_limit(s, SETTABLE_UPDATES_IN_FLIGHT)))
+        return refuse(s, messages[0], "The completion has too many messages.");
     *in = (struct update_inbox){messages, count, arena_array(s->arena, bool, count)};
     return count && !in->is_applied ? err_std(s->err, ERR_NO_MEMORY) : 0;
 }

@@ -2,8 +2,8 @@
  *
  * Happy path: find the method, read the deadline, unframe, decode into the
  * request's arena, call the handler. The handler ends the call, at once or a
- * minute later; the answer is packed, framed, perhaps compressed, and given to
- * net together with its trailers.
+ * minute later; the answer is packed, framed, compressed if the client can read
+ * that and the loop turn has time, and given to net together with its trailers.
  *
  * What fails before the handler, and every call that the engine fails, is one
  * HEADERS frame with a status (reply.c). A peer that goes away cancels the
@@ -92,7 +92,9 @@ static void request_reply(struct call *c, const ProtobufCMessage *m, struct str 
     ensure(m->descriptor == q->method->response);
     struct buf body;
     struct err e;
-    if (reply_pack(m, tail, q->accepts_gzip, &body, &e) < 0) {
+    /* Many answers may become ready at once; the first of them are compressed. */
+    bool is_gzip = q->accepts_gzip && loop_has_time(q->dispatch->loop);
+    if (reply_pack(m, tail, is_gzip, &body, &e) < 0) {
         request_fail(c, &e);
         return;
     }

@@ -15,6 +15,7 @@ struct engine;
 struct dispatch {
     struct engine *engine; /* not owned; NULL once it is gone: then nothing is called any more */
     struct log *log;
+    struct loop *loop; /* not owned */
     struct methods methods;
     const char *store_name; /* "sqlite", "memory": what GetClusterInfo says */
     bool is_draining;

@@ -15,6 +15,7 @@
 
 #define REPLY_BYTES_MAX (128u << 20) /* what SDKs accept at most */
 #define GZIP_WORTH_BYTES (8u << 10) /* below, compressing costs more time than sending */
+#define GZIP_BYTES_MAX (4u << 20) /* more takes longer than a turn of the loop should */
 #define STATUS_BUDGET (64u << 10)
 #define HEADER_LIST_BYTES_MAX (16u << 10) /* clients refuse the whole answer beyond it */
 #define HEADER_FIELD_COST 32 /* RFC 9113, 6.5.2: what a field counts besides its bytes */
@@ -31,7 +32,8 @@ int reply_pack(const ProtobufCMessage *m, struct str tail, bool accepts_gzip, st
     size_t begin = grpc_frame_begin(&body);
     wire_encode(&body, m);
     buf_add_str(&body, tail);
-    int rc = grpc_frame_end(&body, begin, accepts_gzip && body.len > GZIP_WORTH_BYTES);
+    int rc = grpc_frame_end(&body, begin,
+                            accepts_gzip && body.len > GZIP_WORTH_BYTES && body.len <= GZIP_BYTES_MAX);
     if (rc < 0 || !buf_ok(&body)) {
         buf_done(&body);
         return err_std(reterr, ERR_NO_MEMORY);

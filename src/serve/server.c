@@ -261,6 +261,7 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
     if (rc < 0)
         return err_set(reterr, rc, "%s", s->start_error.code ? s->start_error.text : err_text(rc));
     s->dispatch.engine = s->engine;
+    s->dispatch.loop = s->loop;
     rc = recover(s);
     if (rc < 0)
         return err_set(reterr, rc, "%s", s->start_error.code ? s->start_error.text : err_text(rc));

@@ -23,6 +23,7 @@
 #define ZLIB_MEM_LEVEL 8 /* zlib's default */
 #define INFLATE_STEP_MIN 1024u /* first guess at the inflated size; doubles from there */
 #define GZIP_WORTH_BYTES 256 /* below this a gzip header eats the gain */
+#define GZIP_SAMPLE_BYTES (64u << 10) /* of a larger message, that must become an eighth smaller */
 #define ENCODING_SHOWN_MAX 64 /* of a client's word in an error text */
 
 int grpc_timeout_parse(struct str value, int64_t *ret_us) {
@@ -200,14 +201,21 @@ size_t grpc_frame_begin(struct buf *b) {
  * The compressed size, or 0. */
 static size_t deflate_into(uint8_t *out, size_t room, struct str plain) {
     z_stream z = {.zalloc = zlib_alloc, .zfree = zlib_free};
+    size_t sample = MIN(plain.n, (size_t)GZIP_SAMPLE_BYTES);
 
     if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, ZLIB_GZIP, ZLIB_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
         return 0;
     z.next_in = (const Bytef *)plain.p;
-    z.avail_in = (unsigned)plain.n;
+    z.avail_in = (unsigned)sample;
     z.next_out = out;
     z.avail_out = (unsigned)room;
-    int zr = deflate(&z, Z_FINISH);
+    int zr = deflate(&z, sample < plain.n ? Z_BLOCK : Z_FINISH);
+    /* What cannot be compressed takes zlib ten times as long as what can. */
+    bool is_worth = sample == plain.n || (zr == Z_OK && z.total_out < sample - sample / 8);
+    if (is_worth && sample < plain.n) {
+        z.avail_in = (unsigned)(plain.n - sample);
+        zr = deflate(&z, Z_FINISH);
+    }
     (void)deflateEnd(&z); /* reports an unfinished stream, which zr already does */
     return zr == Z_STREAM_END ? room - z.avail_out : 0;
 }

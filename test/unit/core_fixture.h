@@ -18,7 +18,7 @@
 #include "core/task.h"
 #include "harness.h"
 
-#define CORE_COMMANDS_MAX 16
+#define CORE_COMMANDS_MAX 64
 #define CORE_T0 (INT64_C(1700000000) * USEC_PER_SEC)
 
 struct core {

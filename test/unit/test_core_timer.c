@@ -157,3 +157,38 @@ TEST(timer_started_and_cancelled_in_one_answer) {
     CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_COMPLETED@4 TIMER_STARTED@5 TIMER_CANCELED@6");
     CHECK(f.st && f.st->n_timers == 0);
 }
+
+/* More commands about timers than a walk over the state for each would allow: they find what they should. */
+TEST(timers_of_many_commands_are_found_by_their_ids) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    for (int i = 0; i < 20; i++)
+        core_add_timer(&f, arena_printf(&f.arena, "t%d", i), (20 - i) * SEC);
+    for (int i = 1; i < 20; i += 2)
+        core_add_cancel_timer(&f, arena_printf(&f.arena, "t%d", i));
+    core_add_timer(&f, "t1", 30 * SEC); /* free again */
+    CHECK_INT(core_complete(&f), 0);
+    REQUIRE(f.st);
+    CHECK_INT(f.st->n_timers, 11);
+    CHECK_INT(run_due_us(f.st), CORE_T0 + 2 * SEC); /* t18 */
+    core_advance(&f, 60 * SEC);
+    (void)core_new(&f);
+    CHECK_INT(core_tick(&f), 0);
+    REQUIRE(f.st);
+    CHECK_INT(f.st->n_timers, 0);
+    const History__TimerFiredEventAttributes *first = core_attributes(&f, 36, EVENT_TYPE_TIMER_FIRED);
+    REQUIRE(first);
+    CHECK_STR(first->timer_id, "t18"); /* by their deadlines, not by their events */
+}
+
+TEST(timer_that_runs_is_refused_a_second_time_behind_many) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    for (int i = 0; i < 20; i++)
+        core_add_timer(&f, arena_printf(&f.arena, "t%d", i), SEC);
+    core_add_timer(&f, "t3", SEC);
+    CHECK_INT(core_complete(&f), ERR_INVALID);
+    CHECK_STR(f.err.text, "A timer with this TimerId is already running.");
+}
