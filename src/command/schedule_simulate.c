@@ -245,7 +245,9 @@ static int add_entry(struct command *c, struct rows *rows, const Rondo__LedgerEn
     fate_name((int)e->fate, true, name);
     const char *cells[] = {
         time_text(c, e->nominal_time),
-        e->count > 1 ? arena_printf(&c->page, "%s x%" PRId64, name, e->count) : arena_strdup(&c->page, name),
+        e->count > 1 ? arena_printf(&c->page, "%s x%" PRId64 " until %s", name, e->count,
+                                    time_text(c, e->last_nominal_time))
+                     : arena_strdup(&c->page, name),
         time_text(c, e->start_time),
         time_text(c, e->close_time),
         e->lateness ? length_text(c, pb_duration_us(e->lateness)) : "",

@@ -26,6 +26,8 @@ struct walk {
 void generator_reset(State__Schedule *sch) {
     sch->n_future_us = 0;
     sch->generate_us = 1;
+    start_number_before(sch, INT64_MAX);
+    ledger_close_tail(sch);
 }
 
 static bool is_paused_at(const State__Schedule *sch, int64_t actual_us) {

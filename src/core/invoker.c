@@ -12,13 +12,14 @@ static bool is_paused(const State__Schedule *sch) {
 static void drop_void(struct step *s) {
     State__Schedule *sch = s->st->schedule;
     bool paused = is_paused(sch), exhausted = schedule_is_exhausted(sch);
-    for (size_t i = sch->n_starts; (paused || exhausted) && i-- > 0;) {
+    size_t i = 0;
+    while ((paused || exhausted) && i < sch->n_starts && !s->failed) {
         State__Start *start = sch->starts[i];
-        if (start->is_manual || !start_is_waiting(start))
-            continue;
-        if (paused)
+        if (start->is_manual || !start_is_waiting(start) || (!paused && start_is_retrying(start)))
+            i++;
+        else if (paused)
             start_drop(s, start, LEDGER_FATE_PAUSED, "the schedule was paused while it waited");
-        else if (!start_is_retrying(start))
+        else
             start_drop(s, start, LEDGER_FATE_EXHAUSTED, "no remaining actions");
     }
 }
@@ -81,6 +82,7 @@ static void begin(struct step *s, State__Start *start, struct start_count *count
         count->live++;
     } else {
         start->phase = PHASE_PENDING; /* its turn comes when answers are back */
+        ledger_number(sch, start);
     }
 }
 

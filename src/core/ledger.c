@@ -1,14 +1,27 @@
-/* The ledger: one row for every time that was considered, with what became of it.
+/* The ledger: what became of every time that was considered.
  *
  * Rows leave the step as packed bytes (step.h). The row of a start is written again, under its old id,
- * whenever its fate changes; everything that it says stands in the start. Times to which nothing happened
- * share a row when they come in numbers. Nobody decides anything by the ledger. */
+ * whenever its fate changes; everything that it says stands in the start. Consecutive times of the spec that
+ * came to nothing for the same reason share a row: its first time, its last time, and a count. The state
+ * keeps that row (ledger_tail) as long as the next time may join it: until a time has another fate, or the
+ * schedule changes. A row gets its id when it is first written, or when its start goes out as a letter, so
+ * ids count rows. No decision depends on the ledger. */
 #include "core/schedule_int.h"
+#include "wire/guard.h"
 
 #define DAY_US (INT64_C(86400) * USEC_PER_SEC)
 
-int64_t ledger_next_id(State__Schedule *sch) {
-    return ++sch->next_ledger_id;
+void ledger_close_tail(State__Schedule *sch) {
+    bool failed = false;
+    pb_set_bytes(&sch->ledger_tail, (struct str){0}, &failed); /* frees, and cannot fail */
+}
+
+void ledger_number(State__Schedule *sch, State__Start *start) {
+    if (start->ledger_id)
+        return;
+    start->ledger_id = ++sch->next_ledger_id;
+    if (!start->is_manual)
+        ledger_close_tail(sch);
 }
 
 /* Most rows of a step are new, and their ids only go up or only go down: those are not looked for. */
@@ -85,7 +98,8 @@ static void note_start(struct ledger_row *row, const State__Start *start, struct
         row->lateness_us = start->start_us - start->actual_us;
 }
 
-void ledger_start(struct step *s, const State__Start *start, Rondo__LedgerFate fate, const char *reason) {
+void ledger_start(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason) {
+    ledger_number(s->st->schedule, start);
     Google__Protobuf__Timestamp nominal = pb_timestamp(start->nominal_s * USEC_PER_SEC),
                                 scheduled = pb_timestamp(start->actual_us),
                                 considered = pb_timestamp(start->considered_us),
@@ -112,33 +126,71 @@ void ledger_start(struct step *s, const State__Start *start, Rondo__LedgerFate f
     e.close_time = start->close_us ? &closed : NULL;
     e.count = 1;
     struct ledger_row *row = put(s, start->nominal_s, &e);
+    if (row)
+        row->is_open = fate == LEDGER_FATE_WAITING || (fate == LEDGER_FATE_STARTED && !start->close_us);
     if (row && start->start_us)
         note_start(row, start, s->now);
 }
 
-static void write_idle(struct step *s, const struct ledger_idle *idle, struct cal_time at, int64_t count) {
-    Google__Protobuf__Timestamp nominal = pb_timestamp(at.nominal_s * USEC_PER_SEC),
-                                scheduled = pb_timestamp(at.actual_us), considered = pb_timestamp(s->now.us),
+/* times that share a row */
+
+/* The row that these times may join. NULL when there is none, or without memory. */
+static Rondo__LedgerEntry *find_tail(struct step *s, const struct ledger_idle *idle) {
+    const State__Schedule *sch = s->st->schedule;
+    ProtobufCMessage *m;
+    if (!sch->ledger_tail.len)
+        return NULL;
+    if (wire_decode(&rondo__ledger_entry__descriptor, pb_bytes(&sch->ledger_tail), s->arena, &m, NULL) < 0) {
+        s->failed = true;
+        return NULL;
+    }
+    Rondo__LedgerEntry *e = (Rondo__LedgerEntry *)m;
+    bool is_same = e->fate == idle->fate && streq(e->reason, idle->reason) &&
+                   e->overlap_policy == schedule_policy(sch) && e->id >= sch->first_ledger_id;
+    return is_same ? e : NULL;
+}
+
+static void write_tail(struct step *s, const Rondo__LedgerEntry *e, int64_t new_times) {
+    const struct ledger_row *old = find_row(s, e->id);
+    int64_t counted = old ? old->new_times : 0;
+    struct ledger_row *row = put(s, e->nominal_time->seconds, e);
+    if (!row)
+        return;
+    row->new_times = counted + new_times;
+    pb_set_bytes(&s->st->schedule->ledger_tail, row->bytes, &s->failed);
+}
+
+static void write_idle(struct step *s, const struct ledger_idle *idle) {
+    Google__Protobuf__Timestamp nominal = pb_timestamp(idle->first.nominal_s * USEC_PER_SEC),
+                                scheduled = pb_timestamp(idle->first.actual_us),
+                                considered = pb_timestamp(s->now.us),
                                 last = pb_timestamp(idle->last_nominal_s * USEC_PER_SEC);
-    Rondo__LedgerEntry e = RONDO__LEDGER_ENTRY__INIT;
-    e.id = ledger_next_id(s->st->schedule);
-    e.nominal_time = &nominal;
-    e.scheduled_time = &scheduled;
-    e.fate = idle->fate;
-    e.reason = (char *)(uintptr_t)idle->reason;
-    e.origin = LEDGER_ORIGIN_SPEC;
-    e.overlap_policy = schedule_policy(s->st->schedule);
-    e.considered_time = &considered;
-    e.count = count;
-    e.last_nominal_time = count > 1 ? &last : NULL;
-    (void)put(s, at.nominal_s, &e); /* without memory the step has failed */
+    char no_id[] = "";
+    Rondo__LedgerEntry fresh = RONDO__LEDGER_ENTRY__INIT, *e = find_tail(s, idle);
+    if (e) {
+        e->workflow_id = no_id; /* each time would have had its own */
+    } else {
+        e = &fresh;
+        e->id = ++s->st->schedule->next_ledger_id;
+        e->nominal_time = &nominal;
+        e->scheduled_time = &scheduled;
+        e->fate = idle->fate;
+        e->reason = (char *)(uintptr_t)idle->reason;
+        e->origin = LEDGER_ORIGIN_SPEC;
+        e->overlap_policy = schedule_policy(s->st->schedule);
+        e->considered_time = &considered;
+        e->workflow_id = (char *)(uintptr_t)(idle->workflow_id ? idle->workflow_id : "");
+    }
+    e->count += idle->count;
+    e->last_nominal_time = e->count > 1 ? &last : NULL;
+    write_tail(s, e, idle->count);
 }
 
 void ledger_idle_flush(struct step *s, struct ledger_idle *idle) {
-    if (idle->count > LIMIT_LEDGER_FEW)
-        write_idle(s, idle, idle->few[0], idle->count);
-    for (int64_t i = 0; i < idle->count && idle->count <= LIMIT_LEDGER_FEW; i++)
-        write_idle(s, idle, idle->few[i], 1);
+    if (idle->count && !s->failed) {
+        start_number_before(s->st->schedule, INT64_MAX);
+        write_idle(s, idle);
+    }
     idle->count = 0;
 }
 
@@ -148,13 +200,44 @@ void ledger_idle_add(struct step *s, struct ledger_idle *idle, Rondo__LedgerFate
         ledger_idle_flush(s, idle);
     idle->fate = fate;
     idle->reason = reason;
-    if (idle->count < LIMIT_LEDGER_FEW)
-        idle->few[idle->count] = at;
+    if (!idle->count)
+        idle->first = at;
     idle->last_nominal_s = at.nominal_s;
     idle->count++;
 }
 
-/* By count whenever some have gathered, by age once a day. */
+void ledger_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason) {
+    if (start->ledger_id || start->overlap_policy != (int32_t)schedule_policy(s->st->schedule)) {
+        ledger_start(s, start, fate, reason);
+        return;
+    }
+    struct ledger_idle idle = {.fate = fate,
+                               .reason = reason,
+                               .count = 1,
+                               .first = {.nominal_s = start->nominal_s, .actual_us = start->actual_us},
+                               .last_nominal_s = start->nominal_s,
+                               .workflow_id = start->workflow_id};
+    start_number_before(s->st->schedule, start->id);
+    write_idle(s, &idle);
+}
+
+/* A row that is about to be removed takes no more times. */
+static void close_old_tail(struct step *s) {
+    State__Schedule *sch = s->st->schedule;
+    ProtobufCMessage *m;
+    if (!sch->ledger_tail.len)
+        return;
+    if (wire_decode(&rondo__ledger_entry__descriptor, pb_bytes(&sch->ledger_tail), s->arena, &m, NULL) < 0) {
+        s->failed = true;
+        return;
+    }
+    const Rondo__LedgerEntry *e = (const Rondo__LedgerEntry *)m;
+    const Google__Protobuf__Timestamp *last = e->last_nominal_time ? e->last_nominal_time : e->nominal_time;
+    if (pb_timestamp_us(last) < s->ledger_before_us)
+        ledger_close_tail(sch);
+}
+
+/* By count whenever some have gathered, by age once a day. Rows of open actions stay (store.h). */
 void ledger_sweep(struct step *s) {
     State__Schedule *sch = s->st->schedule;
     int64_t first = sch->next_ledger_id - step_limit(s, SETTABLE_LEDGER_ROWS) + 1;
@@ -162,8 +245,10 @@ void ledger_sweep(struct step *s) {
         s->ledger_first_id = sch->first_ledger_id = first;
     if (!s->ledger_count || s->now.us - sch->ledger_swept_us < DAY_US)
         return;
-    if (sch->ledger_swept_us)
+    if (sch->ledger_swept_us) {
         s->ledger_before_us =
             s->now.us - MIN(step_limit(s, SETTABLE_LEDGER_DAYS), LIMIT_DURATION_DAYS) * DAY_US;
+        close_old_tail(s);
+    }
     sch->ledger_swept_us = s->now.us;
 }

@@ -417,6 +417,7 @@ int64_t schedule_due_us(const State__Execution *st) {
  * been started although the answer is not here yet. */
 static void end_starts(struct step *s, const char *reason) {
     State__Schedule *sch = s->st->schedule;
+    start_number_before(sch, INT64_MAX);
     for (size_t i = sch->n_starts; i-- > 0;) {
         State__Start *start = sch->starts[i];
         if (start_is_waiting(start))

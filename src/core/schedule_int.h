@@ -87,6 +87,8 @@ struct start_wish {
 State__Start *start_add(struct step *s, const struct start_wish *wish);
 State__Start *start_find(const State__Schedule *sch, int64_t id);
 void start_forget(State__Schedule *sch, const State__Start *start);
+/* The starts with smaller ids get the ids of their rows, so that those keep the order of the times. */
+void start_number_before(State__Schedule *sch, int64_t id);
 /* Its fate is sealed: the row is written, and it is gone. */
 void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason);
 /* The letter goes out. */
@@ -104,20 +106,26 @@ int action_id_validate(const char *format, const char *id, const char *schedule_
 
 /* the ledger (ledger.c) */
 
-/* Times in a row to which nothing happens, gathered so that many of them share a row. */
+/* Consecutive times of the spec that come to nothing for one reason: they join one row. */
 struct ledger_idle {
     Rondo__LedgerFate fate;
     const char *reason; /* lives until the flush */
     int64_t count;
-    struct cal_time few[LIMIT_LEDGER_FEW];
+    struct cal_time first;
     int64_t last_nominal_s;
+    const char *workflow_id; /* that the first would have had; NULL: none is known */
 };
 void ledger_idle_add(struct step *s, struct ledger_idle *idle, Rondo__LedgerFate fate, const char *reason,
                      struct cal_time at);
 void ledger_idle_flush(struct step *s, struct ledger_idle *idle);
-int64_t ledger_next_id(State__Schedule *sch);
+/* The id of the start's row, if it has none yet. */
+void ledger_number(State__Schedule *sch, State__Start *start);
 /* The row of a start, written or written over. */
-void ledger_start(struct step *s, const State__Start *start, Rondo__LedgerFate fate, const char *reason);
+void ledger_start(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason);
+/* The start comes to nothing. One that has no row yet may join the row of the times before it. */
+void ledger_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason);
+/* The times to come get a row of their own. */
+void ledger_close_tail(State__Schedule *sch);
 void ledger_sweep(struct step *s);
 
 /* the parts */

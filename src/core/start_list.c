@@ -39,6 +39,14 @@ State__Start *start_find(const State__Schedule *sch, int64_t id) {
     return i < sch->n_starts && sch->starts[i]->id == id ? sch->starts[i] : NULL;
 }
 
+void start_number_before(State__Schedule *sch, int64_t id) {
+    size_t end = place_of(sch, id), first = end;
+    while (first > 0 && (sch->starts[first - 1]->is_manual || !sch->starts[first - 1]->ledger_id))
+        first--;
+    for (size_t i = first; i < end; i++)
+        ledger_number(sch, sch->starts[i]);
+}
+
 static void set_workflow_id(struct step *s, State__Start *start) {
     char *id = action_id(s->st->schedule, start->nominal_s, s->arena);
     if (id)
@@ -60,7 +68,8 @@ State__Start *start_add(struct step *s, const struct start_wish *wish) {
     start->is_manual = wish->is_manual;
     start->backfill_id = wish->backfill_id;
     start->considered_us = s->now.us;
-    start->ledger_id = ledger_next_id(sch);
+    if (start->is_manual)
+        ledger_number(sch, start);
     set_workflow_id(s, start);
     pb_append_message(&sch->n_starts, &sch->starts, start, &s->failed);
     return s->failed ? NULL : start;
@@ -73,7 +82,7 @@ void start_forget(State__Schedule *sch, const State__Start *start) {
 }
 
 void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason) {
-    ledger_start(s, start, fate, reason);
+    ledger_drop(s, start, fate, reason);
     start_forget(s->st->schedule, start);
 }
 
@@ -101,6 +110,7 @@ void start_launch(struct step *s, State__Start *start) {
     State__Schedule *sch = s->st->schedule;
     Schedule__ScheduleState *state = sch->schedule->state;
     ensure(start_is_waiting(start));
+    ledger_number(sch, start);
     if (!start->attempt) {
         set_workflow_id(s, start); /* the action may have changed while it waited */
         part_from_others(s, start);

@@ -83,6 +83,7 @@ struct ledger_row {
     struct str bytes; /* Rondo__LedgerEntry, packed; in the arena */
     int64_t last_nominal_s; /* of several in one row; 0: there is one */
     int64_t new_times; /* that came to this fate by this step; 0: the row said so before */
+    bool is_open; /* the action waits or runs: the row is kept until it ends */
     int64_t lateness_us; /* of an action of the spec that started by this step, or CLOCK_NEVER */
 };
 

@@ -98,7 +98,8 @@ static int keep_ledger(struct engine *e, const struct run *run, const struct ste
         if (!w || (!bytes && row->bytes.n))
             return ERR_NO_MEMORY;
         int64_t last_s = row->last_nominal_s ? row->last_nominal_s : row->nominal_s;
-        w->ledger = (struct ledger_columns){row->id, row->nominal_s, last_s, s->now.us, row->fate};
+        int64_t at_us = row->is_open ? LEDGER_OPEN : s->now.us;
+        w->ledger = (struct ledger_columns){row->id, row->nominal_s, last_s, at_us, row->fate};
         w->body = str_bytes(bytes, row->bytes.n);
         e->open->bytes += row->bytes.n;
         counters_ledger(&e->counters, row);

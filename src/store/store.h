@@ -42,18 +42,21 @@ enum write_kind {
     WRITE_DEPLOYMENT_GONE,
     WRITE_HISTORY, /* append one run of events; first_event_id must be new in this run */
     WRITE_LEDGER,  /* insert or replace one row of a schedule's ledger */
-    WRITE_LEDGER_GONE, /* remove a schedule's rows with ids below ledger.id, and those written before ledger.at_us */
+    WRITE_LEDGER_GONE, /* remove a schedule's rows with ids below ledger.id, and those written before ledger.at_us;
+                        * rows with LEDGER_OPEN stay */
     WRITE_BACKLOG, /* insert or replace one task that waits in a lane */
     WRITE_BACKLOG_GONE, /* remove those of a lane with numbers from backlog.number, below backlog_end */
     WRITE_BACKLOG_EMPTY, /* remove all, of every namespace */
 };
+
+#define LEDGER_OPEN INT64_MAX /* at_us of a row whose action waits or runs */
 
 /* What is looked up of a row of a schedule's ledger. Its key is the schedule's run and the id. */
 struct ledger_columns {
     int64_t id;
     int64_t nominal_s;      /* the time, or the first of several, */
     int64_t last_nominal_s; /* and the last of them */
-    int64_t at_us;          /* when it was written */
+    int64_t at_us;          /* when it was written, or LEDGER_OPEN */
     int32_t fate;           /* 0 to 31 */
 };
 

@@ -94,11 +94,13 @@ static bool is_time(const struct ledger_model *l, const struct row_model *r) {
 
 /* one row */
 
-/* A fate that is decided stays what it is. */
+/* A fate that is decided stays what it is. Later times may join a row of times that came to nothing. */
 static void check_fate_kept(struct world *w, const struct ledger_model *l, int64_t id,
                             const struct row_model *old, const struct row_model *new) {
-    bool is_same =
-        old->nominal_s == new->nominal_s && old->last_s == new->last_s && old->origin == new->origin;
+    bool has_grown = old->fate == new->fate && !new->run_id[0] &&
+                     new->origin == LEDGER_ORIGIN_SPEC &&new->last_s > old->last_s &&new->count > old->count;
+    bool is_same = old->nominal_s == new->nominal_s && old->origin == new->origin &&
+                   ((old->last_s == new->last_s && old->count == new->count) || has_grown);
     bool may_change = old->fate == LEDGER_FATE_WAITING;
     if (!is_same || (!may_change && old->fate != new->fate) ||
         (old->run_id[0] && !streq(old->run_id, new->run_id)))
@@ -176,6 +178,21 @@ static void see_row(struct world *w, struct ledger_model *l, const Rondo__Ledger
     *row = now;
 }
 
+/* The times that share a row are all excluded, or none of them is. */
+static void check_exclusion_within(struct world *w, const struct ledger_model *l, int64_t id,
+                                   const struct holiday_era *h) {
+    const struct row_model *r = &l->rows[id - 1];
+    const struct spec_model *spec = &sure_era(l, r)->spec;
+    const struct holidays_model none = {0};
+    if (r->count == 1 || (!h && spec->holidays))
+        return;
+    int64_t real = spec_count_real(spec, h ? &h->holidays : &none, r->nominal_s, r->last_s);
+    if (real != (r->fate == LEDGER_FATE_EXCLUDED ? 0 : r->count))
+        world_fail(w, "exclusion",
+                   "%s row %" PRId64 " of %" PRId64 " times has fate %d, %" PRId64 " are not excluded",
+                   l->schedule_id, id, r->count, r->fate, real);
+}
+
 /* A time is excluded if the spec says so, or a holiday calendar that it names, and not otherwise. */
 static void check_exclusion(struct world *w, const struct ledger_model *l, int64_t id) {
     const struct row_model *r = &l->rows[id - 1];
@@ -189,6 +206,7 @@ static void check_exclusion(struct world *w, const struct ledger_model *l, int64
     if (is_known && (is_out || is_holiday) != (r->fate == LEDGER_FATE_EXCLUDED))
         world_fail(w, "exclusion", "%s row %" PRId64 " of %" PRId64 " has fate %d, excluded=%d holiday=%d",
                    l->schedule_id, id, r->nominal_s, r->fate, is_out, is_holiday);
+    check_exclusion_within(w, l, id, h);
 }
 
 /* A schedule that nobody has paused acts; one whose pause has ended does, too. */
@@ -296,9 +314,10 @@ static void check_policies(struct world *w, const struct ledger_model *l) {
         triggers += r->is_known && r->origin == LEDGER_ORIGIN_TRIGGER;
         bool is_automatic = r->is_known && r->origin == LEDGER_ORIGIN_SPEC;
         taken += is_automatic && (r->fate == LEDGER_FATE_STARTED || r->fate == LEDGER_FATE_START_FAILED);
-        if (is_automatic && is_paused && r->considered_us > l->pause_acked_us &&
-            r->fate != LEDGER_FATE_PAUSED && r->fate != LEDGER_FATE_EXHAUSTED &&
-            r->fate != LEDGER_FATE_EXCLUDED)
+        /* The last time of a row was not considered before it came. */
+        int64_t considered_us = MAX(r->considered_us, r->count > 1 ? r->last_s * USEC_PER_SEC : 0);
+        if (is_automatic && is_paused && considered_us > l->pause_acked_us && r->fate != LEDGER_FATE_PAUSED &&
+            r->fate != LEDGER_FATE_EXHAUSTED && r->fate != LEDGER_FATE_EXCLUDED)
             world_fail(w, "pause_kept", "%s row %zu has fate %d, the schedule is paused", l->schedule_id,
                        i + 1, r->fate);
     }
@@ -358,7 +377,8 @@ bool ledger_has_holes(const struct ledger_model *l) {
 uint64_t ledger_digest(const struct ledger_model *l) {
     uint64_t digest = l->row_count;
     for (size_t i = 0; i < l->row_count; i++)
-        digest = digest * UINT64_C(31) + (uint64_t)l->rows[i].fate;
+        digest =
+            (digest * UINT64_C(31) + (uint64_t)l->rows[i].fate) * UINT64_C(31) + (uint64_t)l->rows[i].count;
     return digest;
 }
 
@@ -370,7 +390,7 @@ static void check_counters(struct world *w, const struct ledger_model *l,
     for (size_t i = 0; i < l->row_count; i++) {
         const struct row_model *r = &l->rows[i];
         started += r->fate == LEDGER_FATE_STARTED;
-        skipped += r->fate == LEDGER_FATE_OVERLAP_SKIPPED;
+        skipped += r->fate == LEDGER_FATE_OVERLAP_SKIPPED ? r->count : 0;
         failed += r->fate == LEDGER_FATE_START_FAILED;
         missed += r->fate == LEDGER_FATE_CATCHUP_MISSED ? r->count : 0;
     }

@@ -446,7 +446,8 @@ const char *sched_ledger(struct sched *f) {
             continue;
         buf_printf(&b, "%s%s", b.len ? ", " : "", sched_time(f, e->nominal_time->seconds * USEC_PER_SEC));
         if (e->count > 1)
-            buf_printf(&b, "x%" PRId64, e->count);
+            buf_printf(&b, "..%s x%" PRId64, sched_time(f, e->last_nominal_time->seconds * USEC_PER_SEC),
+                       e->count);
         buf_printf(&b, " %s", fate_name(e->fate));
         if (e->fate == LEDGER_FATE_STARTED)
             buf_printf(&b, "/%s", status_name(e->status));

@@ -53,9 +53,7 @@ TEST(vector_13_what_is_too_late_is_missed) {
     CHECK_STR(sched_begun(&f), "-1d 23:17@00:00 00:17");
     CHECK_STR(counters(&f), "2 begun, 5 missed, 0 skipped, 0 dropped");
     CHECK_STR(sched_ledger(&f),
-              "-1d 18:17 CATCHUP_MISSED, -1d 19:17 CATCHUP_MISSED, -1d 20:17 CATCHUP_MISSED, "
-              "-1d 21:17 CATCHUP_MISSED, -1d 22:17 CATCHUP_MISSED, -1d 23:17 STARTED/COMPLETED, "
-              "00:17 STARTED/COMPLETED");
+              "-1d 18:17..-1d 22:17 x5 CATCHUP_MISSED, -1d 23:17 STARTED/COMPLETED, 00:17 STARTED/COMPLETED");
 }
 
 static int64_t catchup_of(int64_t window_s) {
@@ -367,9 +365,9 @@ TEST(vector_91_paused_times_are_not_made_up_for) {
     CHECK_INT(sched_unpause(&f, "now"), 0);
     sched_go(&f, "00:28");
     CHECK_STR(sched_begun(&f), "00:03 00:06 00:27");
-    CHECK_STR(sched_ledger(&f),
-              "00:03 STARTED/COMPLETED, 00:06 STARTED/COMPLETED, 00:09 PAUSED, 00:12 PAUSED, 00:15 PAUSED, "
-              "00:18 PAUSED, 00:21 PAUSED, 00:24 PAUSED, 00:27 STARTED/COMPLETED");
+    CHECK_STR(
+        sched_ledger(&f),
+        "00:03 STARTED/COMPLETED, 00:06 STARTED/COMPLETED, 00:09..00:24 x6 PAUSED, 00:27 STARTED/COMPLETED");
 }
 
 TEST(what_was_due_but_not_begun_is_paused_too) {
@@ -389,7 +387,7 @@ TEST(many_paused_times_share_a_row) {
     CHECK_INT(sched_create(&f), 0);
     sched_jump(&f, "01:02");
     sched_go(&f, "01:02");
-    CHECK_STR(sched_ledger(&f), "00:05x12 PAUSED");
+    CHECK_STR(sched_ledger(&f), "00:05..01:00 x12 PAUSED");
     const Rondo__LedgerEntry *e = f.ledger_count ? f.ledger[0] : NULL;
     CHECK(e && e->last_nominal_time && e->last_nominal_time->seconds == sched_us("01:00") / USEC_PER_SEC);
 }
@@ -420,7 +418,7 @@ TEST(a_pause_can_have_an_end) {
     int64_t token = sched_state(&f)->conflict_token;
     sched_go(&f, "00:17");
     CHECK_STR(sched_begun(&f), "00:15");
-    CHECK_STR(sched_ledger(&f), "00:05 PAUSED, 00:10 PAUSED, 00:15 STARTED/COMPLETED");
+    CHECK_STR(sched_ledger(&f), "00:05..00:10 x2 PAUSED, 00:15 STARTED/COMPLETED");
     shown = f.c.st ? schedule_shown(f.c.st, &f.c.arena) : NULL;
     CHECK(shown && !shown->state->paused && !shown->extras->pause_until);
     CHECK(sched_state(&f)->conflict_token > token);
@@ -488,9 +486,7 @@ TEST(leftovers_of_a_limit_are_exhausted) {
     sched_jump(&f, "00:21");
     sched_go(&f, "00:40");
     CHECK_STR(sched_begun(&f), "00:05@00:21 00:10@00:21");
-    CHECK_STR(sched_ledger(&f),
-              "00:05 STARTED/RUNNING, 00:10 STARTED/RUNNING, 00:15 EXHAUSTED, 00:20 EXHAUSTED, "
-              "00:25 EXHAUSTED");
+    CHECK_STR(sched_ledger(&f), "00:05 STARTED/RUNNING, 00:10 STARTED/RUNNING, 00:15..00:25 x3 EXHAUSTED");
 }
 
 TEST(a_new_limit_goes_on) {
@@ -507,8 +503,7 @@ TEST(a_new_limit_goes_on) {
     CHECK_INT(sched_update(&f, changed), 0);
     sched_go(&f, "00:40");
     CHECK_STR(sched_begun(&f), "00:20");
-    CHECK_STR(sched_ledger(&f), "00:05 EXHAUSTED, 00:10 EXHAUSTED, 00:15 EXHAUSTED, 00:20 STARTED/COMPLETED, "
-                                "00:25 EXHAUSTED");
+    CHECK_STR(sched_ledger(&f), "00:05..00:15 x3 EXHAUSTED, 00:20 STARTED/COMPLETED, 00:25 EXHAUSTED");
 }
 
 /* The first of them is written at its time, the others once a day, and all before anything changes. */
@@ -521,15 +516,14 @@ TEST(what_passes_an_exhausted_schedule_by_has_rows) {
     sched_go(&f, "23:30");
     CHECK_STR(sched_ledger(&f), "01:00 EXHAUSTED");
     sched_go(&f, "1d 05:30");
-    CHECK_STR(sched_ledger(&f), "01:00 EXHAUSTED, 02:00x24 EXHAUSTED");
+    CHECK_STR(sched_ledger(&f), "01:00..1d 01:00 x25 EXHAUSTED");
     CHECK_INT(sched_trigger(&f, POLICY(UNSPECIFIED)), 0);
     Schedule__Schedule *changed = sched_new(&f);
     sched_every(&f, changed, "1h");
     CHECK_INT(sched_update(&f, changed), 0);
     sched_go(&f, "1d 06:00");
     CHECK_STR(sched_ledger(&f),
-              "01:00 EXHAUSTED, 02:00x24 EXHAUSTED, 1d 05:30 STARTED/RUNNING, 1d 02:00 EXHAUSTED, 1d 03:00 "
-              "EXHAUSTED, 1d 04:00 EXHAUSTED, 1d 05:00 EXHAUSTED, 1d 06:00 OVERLAP_SKIPPED");
+              "01:00..1d 05:00 x29 EXHAUSTED, 1d 05:30 STARTED/RUNNING, 1d 06:00 OVERLAP_SKIPPED");
 }
 
 TEST(what_was_exhausted_has_rows_when_it_ends) {
@@ -541,7 +535,7 @@ TEST(what_was_exhausted_has_rows_when_it_ends) {
     CHECK_INT(sched_create(&f), 0);
     sched_go(&f, "1d 00:00");
     CHECK(f.c.st && !run_is_open(f.c.st));
-    CHECK_STR(sched_ledger(&f), "06:00 EXHAUSTED, 12:00 EXHAUSTED, 18:00 EXHAUSTED");
+    CHECK_STR(sched_ledger(&f), "06:00..18:00 x3 EXHAUSTED");
 }
 
 /* the end */
@@ -623,8 +617,7 @@ TEST(excluded_times_have_rows_too) {
     CHECK_STR(sched_future(&f), "00:30 03:00 03:30 04:00 04:30 05:00 05:30 06:00 06:30 07:00");
     sched_go(&f, "03:10");
     CHECK_STR(sched_begun(&f), "00:30 03:00");
-    CHECK_STR(sched_ledger(&f), "00:30 STARTED/COMPLETED, 01:00 EXCLUDED, 01:30 EXCLUDED, 02:00 EXCLUDED, "
-                                "02:30 EXCLUDED, 03:00 STARTED/COMPLETED");
+    CHECK_STR(sched_ledger(&f), "00:30 STARTED/COMPLETED, 01:00..02:30 x4 EXCLUDED, 03:00 STARTED/COMPLETED");
 }
 
 /* the rest of its life */

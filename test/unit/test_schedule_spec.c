@@ -218,8 +218,8 @@ TEST(holidays_are_whole_days) {
               "06:00 18:00 1d 06:00 1d 18:00 3d 06:00 3d 18:00 5d 06:00 5d 18:00 6d 06:00 6d 18:00");
     sched_go(&f, "3d 07:00");
     CHECK_STR(sched_ledger(&f),
-              "06:00 STARTED/COMPLETED, 18:00 STARTED/COMPLETED, 1d 06:00 STARTED/COMPLETED, "
-              "1d 18:00 STARTED/COMPLETED, 2d 06:00 EXCLUDED, 2d 18:00 EXCLUDED, 3d 06:00 STARTED/COMPLETED");
+              "06:00 STARTED/COMPLETED, 18:00 STARTED/COMPLETED, 1d 06:00 STARTED/COMPLETED, 1d 18:00 "
+              "STARTED/COMPLETED, 2d 06:00..2d 18:00 x2 EXCLUDED, 3d 06:00 STARTED/COMPLETED");
     const Rondo__LedgerEntry *e = f.ledger_count > 4 ? f.ledger[4] : NULL;
     CHECK_STR(e ? e->reason : "", "a holiday calendar excludes it: \"de\"");
     Schedule__Schedule *s = f.c.st ? schedule_shown(f.c.st, &f.c.arena) : NULL;

@@ -414,6 +414,12 @@ static void ledger_change_body(struct kase *k) {
     add(k, WRITE_LEDGER_GONE, id(1), id(9))->ledger = (struct ledger_columns){.id = 4, .at_us = 4};
     commit(k);
     check_ledger(k, 9, LEDGER_ALL, 10, 0, "10");
+    add_ledger(k, 9, (struct ledger_columns){1, 11, 11, LEDGER_OPEN, 2});
+    commit(k);
+    add(k, WRITE_LEDGER_GONE, id(1), id(9))->ledger =
+        (struct ledger_columns){.id = 20, .at_us = LEDGER_OPEN - 1};
+    commit(k);
+    check_ledger(k, 9, LEDGER_ALL, 10, 0, "1");
     add(k, WRITE_EXECUTION_GONE, id(1), id(9));
     commit(k);
     check_ledger(k, 9, LEDGER_ALL, 10, 0, "");

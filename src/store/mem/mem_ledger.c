@@ -30,7 +30,7 @@ void mem_ledger_trim(struct mem_disk *d, const struct write *w) {
         const struct ledger_columns *l = &d->ledger.rows[end]->row.ledger;
         bool is_below = w->ledger.id && l->id < w->ledger.id;
         bool is_before = w->ledger.at_us && l->at_us < w->ledger.at_us;
-        if (is_below || is_before)
+        if (l->at_us != LEDGER_OPEN && (is_below || is_before))
             mem_table_remove(&d->ledger, end, 1);
     }
 }

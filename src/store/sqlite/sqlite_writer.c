@@ -73,7 +73,9 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
         " ON CONFLICT (namespace_id, run_id, id) DO UPDATE SET nominal_s = ?4, last_nominal_s = ?5,"
         " at_us = ?6, fate = ?7, body = ?8",
     [WRITER_LEDGER_GONE] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2",
-    [WRITER_LEDGER_BELOW] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND id < ?3",
+    /* 9223372036854775807 is LEDGER_OPEN. */
+    [WRITER_LEDGER_BELOW] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND id < ?3"
+                            " AND at_us <> 9223372036854775807",
     [WRITER_LEDGER_BEFORE] = "DELETE FROM ledger WHERE namespace_id = ?1 AND run_id = ?2 AND at_us < ?3",
     [WRITER_BACKLOG] = "INSERT INTO backlog (namespace_id, lane, number, body) VALUES (?1, ?2, ?3, ?4)"
                        " ON CONFLICT (namespace_id, lane, number) DO UPDATE SET body = ?4",
