@@ -47,6 +47,7 @@ void server_forget(struct h2_server *s, struct h2_conn *c) {
 static void server_on_flush(evutil_socket_t unused_arg fd, short unused_arg what, void *ctx) {
     struct h2_server *s = ctx;
     struct list *n;
+    budget_enforce(s->budget);
     while ((n = list_pop(&s->dirty)))
         conn_flush(container_of(n, struct h2_conn, dirty_link));
     if (s->is_draining && s->conn_count == 0 && s->on_idle) {
@@ -77,7 +78,8 @@ static void server_on_sweep(void *ctx) {
     struct h2_server *s = ctx;
     s->is_sweeping = false;
     server_sweep(s, host_now().mono.us);
-    if (s->conn_count || s->accept_again_us)
+    budget_enforce(s->budget);
+    if (budget_trim(s->budget) || s->conn_count || s->accept_again_us)
         server_arm_sweep(s);
 }
 
@@ -213,6 +215,8 @@ int h2_server_new(struct loop *l, const char *address, const struct h2_handler *
     s->loop = l;
     s->handler = *h;
     s->log = log;
+    budget_init(&s->own_budget);
+    s->budget = &s->own_budget;
     list_init(&s->conns);
     list_init(&s->dirty);
     int rc = event_assign(&s->flush_event, loop_base(l), -1, 0, server_on_flush, s);
@@ -228,6 +232,11 @@ int h2_server_new(struct loop *l, const char *address, const struct h2_handler *
     }
     *ret = s;
     return 0;
+}
+
+void h2_server_share(struct h2_server *s, struct budget *b) {
+    ensure(list_empty(&s->conns));
+    s->budget = b;
 }
 
 uint16_t h2_server_port(const struct h2_server *s) {
