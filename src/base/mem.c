@@ -5,6 +5,7 @@
  * means failure. */
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,4 +56,14 @@ void mem_freep(void *pp) {
     void *p;
     memcpy(&p, pp, sizeof(p));
     free(p);
+}
+
+/* Of mimalloc, where the program is linked with it. */
+extern void mi_collect(bool is_forced) __attribute__((weak));
+
+void mem_trim(void) {
+    if (mi_collect)
+        mi_collect(true);
+    else
+        (void)malloc_trim(0); /* whether there was something to give back does not matter */
 }

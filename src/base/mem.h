@@ -13,3 +13,4 @@ void *mem_dup(const void *p, size_t size) must_check;
 char *mem_strdup(const char *s) must_check;
 void mem_free(void *p);
 void mem_freep(void *pp); /* for cleanup() */
+void mem_trim(void); /* gives memory that is free back to the system; takes milliseconds */

@@ -260,7 +260,7 @@ static void sent(void *ctx) {
 void dialog_stream(struct dialog *x, const char *content_type) {
     x->is_streaming = true;
     x->m->stream_count++;
-    http1_begin(x->later, content_type, sent);
+    http1_begin(x->later, content_type, STR(":\n\n"), sent);
 }
 
 void dialog_send(struct dialog *x, dialog_step *on_sent) {

@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "host/loop.h"
 
+struct budget;
 struct h2_server;
 struct h2_conn;
 
@@ -35,7 +36,7 @@ struct h2_request {
     struct arena arena; /* holds the headers; the handler may allocate here too; freed with the request */
     struct str method; /* ":method" */
     struct str path; /* ":path" */
-    struct h2_header *headers; /* without pseudo headers */
+    struct h2_header *headers; /* those that the handler reads, without pseudo headers */
     size_t header_count;
     struct buf body;
     bool is_oversize;
@@ -50,6 +51,8 @@ struct h2_handler {
     void (*on_lost)(void *ctx, struct h2_request *r); /* the response never left; drop r */
     void (*on_sent)(void *ctx, struct h2_request *r); /* the response is with the kernel; drop r */
     void *ctx;
+    /* The names of the headers that it reads, ended by NULL. Others are not kept. NULL keeps all. */
+    const char *const *headers;
 };
 
 struct h2_response {
@@ -64,6 +67,8 @@ struct h2_response {
 /* Listens on "host:port" (port 0 picks one). ERR_UNAVAILABLE with a text when it cannot. */
 int h2_server_new(struct loop *l, const char *address, const struct h2_handler *h, struct log *log,
                   struct h2_server **ret, struct err *reterr) must_check;
+/* Counts what peers hold in b instead of an account of its own. Before the first connection. */
+void h2_server_share(struct h2_server *s, struct budget *b);
 uint16_t h2_server_port(const struct h2_server *s);
 
 /* What it is doing at this moment, for an operator who asks: walks over the connections. */
@@ -88,7 +93,7 @@ void h2_respond(struct h2_request *r, struct h2_response *resp);
  * are those of the first one, trailers those of h2_respond(). The body is moved and must not be empty. */
 void h2_respond_part(struct h2_request *r, struct h2_response *part);
 /* Optional: the body is decoded and the answer may take long. Frees it, so that others need not wait for the
- * answer before they may send theirs; they may be what it waits for. Its bytes are counted until the end,
- * because what they unfolded to is still there. */
+ * answer before they may send theirs; they may be what it waits for. Its bytes count for the connection's window
+ * until the end, because what they unfolded to is still there. */
 void h2_park(struct h2_request *r);
 struct str h2_request_header(const struct h2_request *r, const char *name); /* {NULL,0} when absent */

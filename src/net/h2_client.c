@@ -147,7 +147,7 @@ static struct h2_exchange *exchange_new(struct h2_client *c, struct h2_question 
     x->on_end = q->on_end;
     x->ctx = q->ctx;
     arena_init(&x->arena, LIMIT_HEADER_LIST_BYTES_BOMB);
-    buf_init(&x->body, LIMIT_RESPONSE_BYTES_MAX);
+    buf_init(&x->body, LIMIT_CLIENT_RESPONSE_BYTES_MAX);
     /* Cannot fail for a timer of a base that exists. */
     (void)event_assign(&x->deadline, loop_base(c->loop), -1, 0, client_expire, x);
     return x;

@@ -27,6 +27,7 @@ void conn_free(struct h2_conn *c) {
     close(c->fd);
     nghttp2_session_del(c->session);
     buf_done(&c->pending);
+    holder_leave(&c->holder);
     log_emit(s->log, LOG_connection_closed, log_str("peer", c->peer),
              log_int("bytes_out", (int64_t)c->written));
     server_forget(s, c);
@@ -275,6 +276,17 @@ void conn_evict(struct h2_conn *c) {
     conn_free(c);
 }
 
+/* It holds the most of all, and all hold too much. */
+static void conn_give_back(struct holder *h) {
+    struct h2_conn *c = container_of(h, struct h2_conn, holder);
+    if (c->is_over) {
+        conn_free(c);
+        return;
+    }
+    c->abuse = "peer_bytes";
+    conn_fail(c, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
 static int conn_watch(struct h2_conn *c) {
     struct event_base *base = loop_base(c->server->loop);
     if (event_assign(&c->read_event, base, c->fd, EV_READ | EV_PERSIST, conn_on_readable, c) < 0 ||
@@ -315,6 +327,7 @@ int conn_new(struct h2_server *s, int fd, const char *peer, struct h2_conn **ret
         mem_free(c);
         return rc;
     }
+    holder_join(&c->holder, s->budget, LIMIT_CONNECTION_COST, conn_give_back);
     socket_tune(fd);
     *ret = c;
     return 0;

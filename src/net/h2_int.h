@@ -23,6 +23,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "net/bucket.h"
+#include "net/budget.h"
 #include "net/h2.h"
 #include "net/limits.h"
 #include "net/socket.h"
@@ -58,7 +59,8 @@ struct h2_request_state {
     size_t header_bytes;
     int64_t active_us; /* when the last piece came */
 
-    size_t body_held; /* counted against the connection and the server */
+    size_t held; /* counted for the connection's holder: all that this request costs */
+    size_t body_held; /* counted against the connection */
     size_t ungranted; /* body bytes for which the stream got no new window */
     bool is_wide;
     struct list starved_link;
@@ -84,6 +86,7 @@ struct h2_conn {
     struct event read_event;
     struct event write_event;
     char peer[PEER_TEXT_MAX];
+    struct holder holder;
 
     struct buf pending; /* what the socket did not take; empty most of the time */
     uint64_t pulled; /* bytes taken from nghttp2 since the start */
@@ -142,7 +145,8 @@ struct h2_server {
     nghttp2_option *option;
     uint8_t *read_space;
     uint8_t *write_space;
-    size_t body_bytes;
+    struct budget *budget;
+    struct budget own_budget; /* when it shares none */
     struct bucket abuse_logs;
     bool is_draining;
     void (*on_idle)(void *ctx);

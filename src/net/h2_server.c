@@ -75,6 +75,7 @@ static void server_on_flush(evutil_socket_t unused_arg fd, short unused_arg what
     struct h2_server *s = ctx;
     struct list *n;
     server_take_turns(s);
+    budget_enforce(s->budget);
     while ((n = list_pop(&s->dirty)))
         conn_flush(container_of(n, struct h2_conn, dirty_link));
     if (s->is_draining && s->conn_count == 0 && s->on_idle) {
@@ -105,7 +106,8 @@ static void server_on_sweep(void *ctx) {
     struct h2_server *s = ctx;
     s->is_sweeping = false;
     server_sweep(s, host_now().mono.us);
-    if (s->conn_count || s->accept_again_us)
+    budget_enforce(s->budget);
+    if (budget_trim(s->budget) || s->conn_count || s->accept_again_us)
         server_arm_sweep(s);
 }
 
@@ -241,6 +243,8 @@ int h2_server_new(struct loop *l, const char *address, const struct h2_handler *
     s->loop = l;
     s->handler = *h;
     s->log = log;
+    budget_init(&s->own_budget);
+    s->budget = &s->own_budget;
     list_init(&s->conns);
     list_init(&s->dirty);
     list_init(&s->turns);
@@ -262,14 +266,20 @@ int h2_server_new(struct loop *l, const char *address, const struct h2_handler *
 }
 
 void h2_server_look(const struct h2_server *s, struct h2_state *ret) {
-    *ret = (struct h2_state){.connections = s->conn_count, .body_bytes = s->body_bytes};
+    *ret = (struct h2_state){.connections = s->conn_count};
     list_for(&s->conns, n) {
         const struct h2_conn *c = conn_of(n);
         ret->requests += c->request_count;
         ret->responding += c->responding_count;
+        ret->body_bytes += c->body_bytes;
         ret->response_bytes += c->response_bytes;
         list_for(&c->receiving, m) ret->receiving++;
     }
+}
+
+void h2_server_share(struct h2_server *s, struct budget *b) {
+    ensure(list_empty(&s->conns));
+    s->budget = b;
 }
 
 uint16_t h2_server_port(const struct h2_server *s) {

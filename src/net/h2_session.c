@@ -40,6 +40,15 @@ static int on_begin_frame(nghttp2_session unused_arg *session, const nghttp2_fra
     }
 }
 
+/* Nothing is kept of a stream that comes when its connection holds too much. Trying again is safe, but not
+ * without end. */
+static int session_refuse(struct h2_conn *c, int32_t stream_id) {
+    c->holder.budget->streams_refused++;
+    if (nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_REFUSED_STREAM) != 0)
+        c->is_broken = true;
+    return session_glitch(c);
+}
+
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
     struct h2_conn *c = user;
     if (c->abuse)
@@ -49,6 +58,8 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     c->useful_bytes += FRAME_HEAD_BYTES + (int64_t)frame->hd.length;
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
         return 0;
+    if (!holder_is_welcome(&c->holder))
+        return session_refuse(c, frame->hd.stream_id);
     struct h2_request_state *r = stream_new(c, frame->hd.stream_id);
     if (!r)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;

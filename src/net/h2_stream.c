@@ -37,6 +37,14 @@ static void stream_set_phase(struct h2_request_state *r, enum request_phase phas
     r->phase = phase;
 }
 
+/* Tells the connection's holder what the request costs now. */
+static void stream_count(struct h2_request_state *r) {
+    size_t arena = r->req.arena.used ? MAX(r->req.arena.used, (size_t)LIMIT_ARENA_COST) : 0;
+    size_t held = LIMIT_STREAM_COST + arena + r->req.body.cap + r->response.cap;
+    holder_change(&r->req.conn->holder, r->held, held);
+    r->held = held;
+}
+
 struct h2_request_state *stream_new(struct h2_conn *c, int32_t stream_id) {
     struct h2_request_state *r = mem_zalloc(sizeof(*r));
     if (!r)
@@ -49,6 +57,7 @@ struct h2_request_state *stream_new(struct h2_conn *c, int32_t stream_id) {
     r->active_us = c->read_us;
     list_append(&c->receiving, &r->link);
     c->request_count++;
+    stream_count(r);
     return r;
 }
 
@@ -104,12 +113,12 @@ static void stream_end_body(struct h2_request_state *r) {
 
 void h2_park(struct h2_request *req) {
     stream_end_body(req->state);
+    stream_count(req->state);
 }
 
 static void stream_release_body(struct h2_request_state *r) {
     struct h2_conn *c = r->req.conn;
     c->body_bytes -= r->body_held;
-    c->server->body_bytes -= r->body_held;
     r->body_held = 0;
     stream_end_body(r);
 }
@@ -118,6 +127,7 @@ static void stream_release_response(struct h2_request_state *r) {
     r->req.conn->response_bytes -= r->response.len;
     buf_done(&r->response);
     mem_free(take(&r->trailers));
+    stream_count(r);
 }
 
 static void stream_free(struct h2_request_state *r) {
@@ -130,6 +140,7 @@ static void stream_free(struct h2_request_state *r) {
     if (r->is_wide)
         c->wide_count--;
     c->request_count--;
+    holder_change(&c->holder, r->held, 0);
     arena_done(&r->req.arena);
     mem_free(r);
 }
@@ -146,7 +157,16 @@ static int stream_grow_headers(struct h2_request_state *r) {
     return 0;
 }
 
+static bool is_read(const struct h2_handler *h, struct str name) {
+    for (const char *const *read = h->headers; read && *read; read++)
+        if (str_is(name, *read))
+            return true;
+    return !h->headers || str_is(name, ":method") || str_is(name, ":path");
+}
+
 int stream_add_header(struct h2_request_state *r, struct str name, struct str value) {
+    if (!is_read(&r->req.conn->server->handler, name))
+        return 0;
     if (r->has_headers || r->is_header_overflow)
         return 0; /* what comes after the body could not be told from headers */
     struct str copy = {arena_strndup(&r->req.arena, value.p, value.n), value.n};
@@ -172,6 +192,7 @@ static int stream_submit(struct h2_request_state *r, const struct h2_response *r
 
 int stream_headers_done(struct h2_request_state *r) {
     r->has_headers = true;
+    stream_count(r);
     if (r->phase != REQUEST_RECEIVING || !r->is_header_overflow)
         return 0;
     struct h2_response too_large = {.status = 431};
@@ -190,7 +211,8 @@ static void stream_ready(struct h2_request_state *r) {
 
 static int stream_keep_body(struct h2_request_state *r, const uint8_t *data, size_t len) {
     struct h2_conn *c = r->req.conn;
-    if (c->server->body_bytes + len > LIMIT_SERVER_BODY_BYTES_MAX) {
+    if (!holder_is_welcome(&c->holder)) {
+        c->holder.budget->streams_refused++;
         stream_reset(r, NGHTTP2_REFUSED_STREAM);
         return 0;
     }
@@ -199,7 +221,7 @@ static int stream_keep_body(struct h2_request_state *r, const uint8_t *data, siz
         return ERR_NO_MEMORY;
     r->body_held += len;
     c->body_bytes += len;
-    c->server->body_bytes += len;
+    stream_count(r);
     r->active_us = c->read_us;
     list_remove(&r->link);
     list_append(&c->receiving, &r->link);
@@ -257,6 +279,7 @@ void conn_dispatch(struct h2_conn *c) {
     r->is_dispatched = true;
     bucket_refund(&c->glitches, LIMIT_GLITCH_REFUND_REQUEST);
     s->handler.on_request(s->handler.ctx, &r->req);
+    stream_count(r);
 }
 
 struct str h2_request_header(const struct h2_request *req, const char *name) {
@@ -343,6 +366,21 @@ static int stream_submit(struct h2_request_state *r, const struct h2_response *r
     return rv == 0 ? 0 : ERR_NO_MEMORY;
 }
 
+/* The peer has asked for more than it reads. Other answers wait already, so this one is not kept. Before its
+ * first part nghttp2 knows nothing of the answer, and the request can end now instead of when the peer reads on. */
+static void stream_drop_response(struct h2_request_state *r) {
+    struct h2_conn *c = r->req.conn;
+    c->holder.budget->responses_dropped++;
+    stream_release_response(r);
+    stream_reset(r, NGHTTP2_ENHANCE_YOUR_CALM);
+    if (r->has_parts)
+        return;
+    (void)nghttp2_session_set_stream_user_data(c->session, r->req.stream_id, NULL); /* the stream exists */
+    r->is_closed = true;
+    list_remove(&r->link);
+    list_append(&c->ended, &r->link);
+}
+
 /* Behind what is still to be sent. False when nobody will read it. */
 static bool stream_take_body(struct h2_request_state *r, struct buf *body) {
     struct h2_conn *c = r->req.conn;
@@ -363,9 +401,11 @@ static bool stream_take_body(struct h2_request_state *r, struct buf *body) {
         c->response_bytes -= body->len - (r->response.len - before); /* what memory had no room for */
         buf_done(body);
     }
-    if (c->response_bytes > LIMIT_RESPONSE_BYTES_MAX && !c->abuse)
-        c->abuse = "response_bytes";
-    return true;
+    stream_count(r);
+    if (c->response_bytes <= LIMIT_RESPONSE_BYTES_MAX || c->response_bytes == r->response.len)
+        return true;
+    stream_drop_response(r);
+    return false;
 }
 
 /* When nothing was waited for, nghttp2 is still sending what came before, and will come to this. */

@@ -3,10 +3,6 @@
  * Happy path: evhttp parses a request within its limits, on_evhttp() shows it
  * to the handler as slices and sends what the handler filled in.
  *
- * A request that is answered later is kept as evhttp's own until then. evhttp
- * does not read from its connection meanwhile, and so would not see the peer
- * go; an event of our own watches for that.
- *
  * evhttp neither limits the number of its connections nor tells when one
  * ends. So we hold a reference to each connection's bufferevent: evhttp takes
  * its callbacks off when it is done with one, and a sweep finds those. The
@@ -15,25 +11,21 @@
  * maximum the listener is switched off until a sweep has found room, and those
  * who are slow to ask are cut off. It also rests when descriptors run out.
  *
- * Malformed or oversize requests are answered by evhttp itself (400, 413). */
-#include "net/http1.h"
+ * Malformed or oversize requests are answered by evhttp itself (400, 413); what
+ * it lets pass and should not, http1_framing.c finds. The bytes in evhttp's
+ * buffers are counted by callbacks on them. */
+#include "net/http1_int.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/event.h>
-#include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
 #include <event2/util.h>
 
-#include "base/list.h"
 #include "base/mem.h"
-#include "net/limits.h"
 #include "net/socket.h"
 
 #define HEADER_BYTES_MAX (16 << 10)
@@ -41,46 +33,11 @@
 #define RESPONSE_BYTES_MAX (64u << 20)
 #define IO_TIMEOUT_S 15 /* for one read or write; also how long an idle connection is kept */
 #define SWEEP_US (100 * USEC_PER_MS)
-#define PATIENCE_US                                                                                          \
-    (5 * USEC_PER_SEC) /* for a whole request, or the next one, while others wait for a place */
+#define PATIENCE_US USEC_PER_SEC /* for a whole request, or the next one, while others wait for a place */
 #define PATIENCE_SENDING_US (60 * USEC_PER_SEC) /* the same for taking an answer */
 #define HTTP_UNAVAILABLE 503
-
-struct place {
-    struct bufferevent *connection;
-    int64_t since_us; /* when it was taken, or asked the last time */
-};
-
-struct http1_server {
-    struct evhttp *http;
-    struct evconnlistener *listener; /* owned by http */
-    struct http1_handler handler;
-    struct timer *sweep_timer; /* runs while there are connections, and while it drains */
-    struct event *knock; /* begins the sweeps */
-    struct place places[LIMIT_HTTP_CONNECTIONS_MAX];
-    size_t place_count, place_max;
-    uint16_t port;
-    struct list waiting; /* http1_later.link */
-    void (*on_idle)(void *ctx); /* while it drains */
-    void *idle_ctx;
-};
-
-/* One request while its handler runs. */
-struct http1_exchange {
-    struct http1_server *server;
-    struct evhttp_request *req;
-    bool is_taken;
-};
-
-struct http1_later {
-    struct list link;
-    struct evhttp_request *req; /* ours to answer, evhttp's to free */
-    struct event *closed;
-    void (*on_gone)(void *ctx);
-    void *ctx;
-    void (*on_sent)(void *ctx); /* of an answer in pieces */
-    bool is_sending; /* a piece is not with the kernel yet */
-};
+#define CODE_INVALID_ARGUMENT 3 /* of gRPC, as in every error that this server sends as JSON */
+#define CODE_UNAVAILABLE 14
 
 static struct str method_name(enum evhttp_cmd_type type) {
     switch (type) {
@@ -123,16 +80,31 @@ static int add_body(struct evhttp_request *req, const struct buf *body) {
     return evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Length", length);
 }
 
-static void send_response(struct evhttp_request *req, struct http1_response *resp) {
+static struct bufferevent *connection_of(struct evhttp_request *req) {
+    return evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+}
+
+void http1_stop_reading(struct bufferevent *connection) {
+    (void)bufferevent_disable(connection, EV_READ); /* fails for no kind of bufferevent that is used here */
+}
+
+static void send_reply(struct evhttp_request *req, struct http1_response *resp) {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
     if (!buf_ok(&resp->body) || add_body(req, &resp->body) < 0 ||
         evhttp_add_header(headers, "Content-Type", resp->content_type) < 0 ||
         evhttp_add_header(headers, "X-Content-Type-Options", "nosniff") < 0 ||
-        (resp->allow && evhttp_add_header(headers, "Allow", resp->allow) < 0)) {
+        (resp->allow && evhttp_add_header(headers, "Allow", resp->allow) < 0))
         evhttp_send_error(req, HTTP_UNAVAILABLE, NULL); /* memory is short */
-        return;
-    }
-    evhttp_send_reply(req, resp->status, NULL, NULL);
+    else
+        evhttp_send_reply(req, resp->status, NULL, NULL);
+}
+
+void http1_send_response(struct evhttp_request *req, struct http1_response *resp) {
+    struct bufferevent *connection = connection_of(req);
+    bufferevent_incref(connection); /* without memory evhttp frees it */
+    send_reply(req, resp);
+    http1_stop_reading(connection);
+    (void)bufferevent_decref(connection);
 }
 
 struct str http1_header(const struct http1_request *q, const char *name) {
@@ -151,129 +123,39 @@ bool http1_add_header(const struct http1_request *q, const char *name, struct st
     return ok;
 }
 
-static struct bufferevent *connection_of(struct evhttp_request *req) {
-    return evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
-}
-
-/* Requests that are answered later. */
-
-static void later_free(struct http1_later *l) {
-    list_remove(&l->link);
-    if (l->closed)
-        event_free(l->closed);
-    mem_free(l);
-}
-
-static void later_gone(struct http1_later *l) {
-    l->on_gone(l->ctx);
-    later_free(l);
-}
-
-static void on_closed(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
-    struct http1_later *l = ctx;
-    struct evhttp_connection *connection = evhttp_request_get_connection(l->req);
-    evhttp_connection_set_closecb(connection, NULL, NULL);
-    later_gone(l);
-    evhttp_connection_free(connection); /* and the request */
-}
-
-struct http1_later *http1_take(const struct http1_request *q, void (*on_gone)(void *ctx), void *ctx) {
-    struct http1_exchange *x = q->exchange;
-    struct bufferevent *connection = connection_of(x->req);
-    struct http1_later *l = mem_zalloc(sizeof(*l));
-    ensure(!x->is_taken);
-    if (!l)
-        return NULL;
-    *l = (struct http1_later){.req = x->req, .on_gone = on_gone, .ctx = ctx};
-    l->closed =
-        event_new(bufferevent_get_base(connection), bufferevent_getfd(connection), EV_CLOSED, on_closed, l);
-    if (!l->closed || event_add(l->closed, NULL) < 0) {
-        later_free(l);
-        return NULL;
-    }
-    list_append(&x->server->waiting, &l->link);
-    x->is_taken = true;
-    return l;
-}
-
-void http1_answer(struct http1_later *l, struct http1_response *resp) {
-    struct evhttp_request *req = l->req;
-    later_free(l);
-    send_response(req, resp);
-    buf_done(&resp->body);
-}
-
-/* Answers in pieces. */
-
-/* evhttp gave the connection up: the peer is gone or takes nothing. When that happened while a piece was
- * being written, the request has lost its connection and is ours to free. */
-static void on_lost(struct evhttp_connection *connection unused_arg, void *ctx) {
-    struct http1_later *l = ctx;
-    struct evhttp_request *req = l->req;
-    bool is_ours = !evhttp_request_get_connection(req);
-    later_gone(l);
-    if (is_ours)
-        evhttp_send_reply_end(req); /* only frees it */
-}
-
-static void on_written(struct evhttp_connection *connection unused_arg, void *ctx) {
-    struct http1_later *l = ctx;
-    if (!l->is_sending)
-        return;
-    l->is_sending = false;
-    l->on_sent(l->ctx);
-}
-
-void http1_begin(struct http1_later *l, const char *content_type, void (*on_sent)(void *ctx)) {
-    struct evkeyvalq *headers = evhttp_request_get_output_headers(l->req);
-    l->on_sent = on_sent;
-    evhttp_connection_set_closecb(evhttp_request_get_connection(l->req), on_lost, l);
-    /* Without memory for a header the peer gets an answer that it cannot read, and goes. */
-    (void)evhttp_add_header(headers, "Content-Type", content_type);
-    (void)evhttp_add_header(headers, "Cache-Control", "no-store");
-    (void)evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
-    evhttp_send_reply_start(l->req, HTTP_OK, NULL);
-}
-
-void http1_break(struct http1_later *l) {
-    event_active(l->closed, EV_CLOSED, 0);
-}
-
-void http1_send(struct http1_later *l, struct str bytes) {
-    struct evbuffer *piece = evbuffer_new();
-    ensure(!l->is_sending && bytes.n > 0);
-    l->is_sending = true;
-    if (piece && evbuffer_add(piece, bytes.p, bytes.n) == 0)
-        evhttp_send_reply_chunk_with_cb(l->req, piece, on_written, l);
-    else
-        http1_break(l); /* a piece is missing: the peer must not take it for whole */
-    if (piece)
-        evbuffer_free(piece);
-}
-
-void http1_end(struct http1_later *l) {
-    struct evhttp_request *req = l->req;
-    evhttp_connection_set_closecb(evhttp_request_get_connection(req), NULL, NULL);
-    later_free(l);
-    evhttp_send_reply_end(req);
-}
-
 /* Requests. */
 
-static void note_request(struct http1_server *s, struct evhttp_request *req) {
+/* The place of a request: NULL when there was no memory for one. */
+static struct place *place_find(struct http1_server *s, struct evhttp_request *req) {
     const struct bufferevent *connection = connection_of(req);
-    for (size_t i = 0; i < s->place_count; i++)
-        if (s->places[i].connection == connection)
-            s->places[i].since_us = host_now().mono.us;
+    list_for(&s->places, n) {
+        struct place *p = container_of(n, struct place, link);
+        if (p->connection == connection)
+            return p;
+    }
+    return NULL;
 }
 
-static void on_evhttp(struct evhttp_request *req, void *ctx) {
-    struct http1_server *s = ctx;
-    note_request(s, req);
+/* The connection ends with the answer: what follows on it is not a request. */
+static void answer_last(struct evhttp_request *req) {
+    (void)evhttp_add_header(evhttp_request_get_output_headers(req), "Connection", "close");
+}
+
+static void refuse(struct evhttp_request *req, int status, int code, const char *text) {
+    struct http1_response resp;
+    http1_response_init(&resp);
+    resp.status = status;
+    buf_printf(&resp.body, "{\"code\":%d,\"message\":\"%s\"}\n", code, text);
+    answer_last(req);
+    http1_send_response(req, &resp);
+    buf_done(&resp.body);
+}
+
+static void serve_request(struct http1_server *s, struct place *p, struct evhttp_request *req) {
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     struct evbuffer *in = evhttp_request_get_input_buffer(req);
     size_t len = evbuffer_get_length(in);
-    struct http1_exchange x = {.server = s, .req = req};
+    struct http1_exchange x = {.server = s, .place = p, .req = req, .body_bytes = len};
     /* The header itself, not the host of an absolute request line, which a proxy may have rewritten. */
     struct http1_request q = {
         .method = method_name(evhttp_request_get_command(req)),
@@ -289,8 +171,29 @@ static void on_evhttp(struct evhttp_request *req, void *ctx) {
     if (x.is_taken)
         (void)evbuffer_drain(in, len); /* it may wait long; at worst the bytes stay */
     else
-        send_response(req, &resp);
+        http1_send_response(req, &resp);
     buf_done(&resp.body);
+}
+
+static void on_evhttp(struct evhttp_request *req, void *ctx) {
+    struct http1_server *s = ctx;
+    struct place *p = place_find(s, req);
+    const char *fault = http1_framing_fault(req);
+    if (!p) {
+        refuse(req, HTTP_UNAVAILABLE, CODE_UNAVAILABLE, "There is no memory for this now.");
+        return;
+    }
+    p->since_us = host_now().mono.us;
+    if (fault) {
+        refuse(req, HTTP_BADREQUEST, CODE_INVALID_ARGUMENT, fault);
+        return;
+    }
+    if (http1_has_unread_body(req))
+        answer_last(req);
+    size_t left = evbuffer_get_length(bufferevent_get_input(p->connection));
+    holder_change(&p->holder, p->received, left);
+    p->received = left;
+    serve_request(s, p, req);
 }
 
 static bool is_over(struct bufferevent *connection) {
@@ -300,53 +203,90 @@ static bool is_over(struct bufferevent *connection) {
     return !on_read && !on_write && !on_event;
 }
 
+static void place_counted(struct place *p) {
+    if (budget_is_over(p->server->budget))
+        timer_set(p->server->sweep_timer, 0);
+}
+
+/* What evhttp takes from the input it keeps with the request, so it counts until the request is answered. */
+static void on_input(struct evbuffer *buffer unused_arg, const struct evbuffer_cb_info *info, void *ctx) {
+    struct place *p = ctx;
+    holder_change(&p->holder, 0, info->n_added);
+    p->received += info->n_added;
+    place_counted(p);
+}
+
+static void on_output(struct evbuffer *buffer unused_arg, const struct evbuffer_cb_info *info, void *ctx) {
+    struct place *p = ctx;
+    holder_change(&p->holder, info->n_deleted, info->n_added);
+    place_counted(p);
+}
+
+static bool place_watch_bytes(struct place *p) {
+    return evbuffer_add_cb(bufferevent_get_input(p->connection), on_input, p) &&
+           evbuffer_add_cb(bufferevent_get_output(p->connection), on_output, p);
+}
+
+static void place_free(struct place *p) {
+    (void)evbuffer_remove_cb(bufferevent_get_input(p->connection), on_input, p);
+    (void)evbuffer_remove_cb(bufferevent_get_output(p->connection), on_output, p);
+    (void)bufferevent_decref(p->connection); /* whether that freed it does not matter */
+    list_remove(&p->link);
+    p->server->place_count--;
+    holder_leave(&p->holder);
+    mem_free(p);
+}
+
 static void sweep(struct http1_server *s) {
-    size_t kept = 0;
-    for (size_t i = 0; i < s->place_count; i++) {
-        if (is_over(s->places[i].connection))
-            (void)bufferevent_decref(s->places[i].connection); /* whether that freed it does not matter */
-        else
-            s->places[kept++] = s->places[i];
+    list_for_safe(&s->places, n) {
+        struct place *p = container_of(n, struct place, link);
+        if (is_over(p->connection))
+            place_free(p);
     }
-    s->place_count = kept;
 }
 
 static bool is_sending(const struct place *p) {
     return evbuffer_get_length(bufferevent_get_output(p->connection)) > 0;
 }
 
-/* A handler has its request and will answer. */
-static bool is_waiting(const struct http1_server *s, const struct place *p) {
-    list_for(&s->waiting, n) {
-        const struct http1_later *l = container_of(n, struct http1_later, link);
-        if (evhttp_request_get_connection(l->req) && connection_of(l->req) == p->connection)
-            return true;
-    }
-    return false;
+/* evhttp sees the end of it, or whoever waits for the answer. */
+static void place_end(struct place *p) {
+    if (p->later)
+        http1_break(p->later);
+    else
+        (void)shutdown(bufferevent_getfd(p->connection), SHUT_RDWR);
+}
+
+static void place_evict(struct holder *h) {
+    place_end(container_of(h, struct place, holder));
 }
 
 /* All places are taken: those who take their time over a request, or keep a connection for the next one, lose
  * theirs. A peer could hold one for ever by a byte now and then. */
 static void evict(struct http1_server *s) {
     int64_t now_us = host_now().mono.us;
-    for (size_t i = 0; i < s->place_count; i++) {
-        const struct place *p = &s->places[i];
+    list_for(&s->places, n) {
+        struct place *p = container_of(n, struct place, link);
         int64_t patience_us = is_sending(p) ? PATIENCE_SENDING_US : PATIENCE_US;
-        if (now_us - p->since_us > patience_us && !is_waiting(s, p))
-            (void)shutdown(bufferevent_getfd(p->connection), SHUT_RDWR); /* evhttp sees the end of it */
+        if (now_us - p->since_us > patience_us && !p->later)
+            place_end(p);
     }
 }
 
 static bool is_idle(const struct http1_server *s) {
-    for (size_t i = 0; i < s->place_count; i++)
-        if (is_sending(&s->places[i]))
+    list_for(&s->places, n) {
+        if (is_sending(container_of(n, struct place, link)))
             return false;
+    }
     return list_empty(&s->waiting);
 }
 
 static void on_sweep(void *ctx) {
     struct http1_server *s = ctx;
+    http1_sweep_half_closed(s);
+    budget_enforce(s->budget);
     sweep(s);
+    bool is_trimming = budget_trim(s->budget);
     if (s->on_idle && is_idle(s)) {
         void (*on_idle)(void *) = s->on_idle;
         s->on_idle = NULL;
@@ -357,7 +297,7 @@ static void on_sweep(void *ctx) {
         evict(s);
     else
         evconnlistener_enable(s->listener);
-    if (s->place_count || s->on_idle || event_add(s->knock, NULL) < 0)
+    if (s->place_count || s->on_idle || is_trimming || event_add(s->knock, NULL) < 0)
         timer_set(s->sweep_timer, SWEEP_US);
 }
 
@@ -383,16 +323,25 @@ static struct bufferevent *on_connection(struct event_base *base, void *ctx) {
     struct http1_server *s = ctx;
     sweep(s);
     /* A full list: libevent had accepted one more before it saw that the listener is off. */
-    struct bufferevent *connection =
-        s->place_count < s->place_max ? bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE) : NULL;
-    if (!connection)
+    struct place *p = s->place_count < s->place_max ? mem_zalloc(sizeof(*p)) : NULL;
+    if (!p)
         return NULL;
-    bufferevent_incref(connection);
-    s->places[s->place_count++] = (struct place){connection, host_now().mono.us};
+    *p = (struct place){.server = s, .since_us = host_now().mono.us};
+    p->connection = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+    if (!p->connection || !place_watch_bytes(p)) {
+        if (p->connection)
+            bufferevent_free(p->connection);
+        mem_free(p);
+        return NULL;
+    }
+    bufferevent_incref(p->connection);
+    list_append(&s->places, &p->link);
+    s->place_count++;
+    holder_join(&p->holder, s->budget, LIMIT_HTTP_CONNECTION_COST, place_evict);
     if (s->place_count == s->place_max)
         evconnlistener_disable(s->listener);
     timer_set(s->sweep_timer, SWEEP_US);
-    return connection;
+    return p->connection;
 }
 
 static int bind_listener(struct http1_server *s, const char *ip, uint16_t port, struct err *reterr) {
@@ -433,6 +382,9 @@ int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct
     s->handler = *h;
     s->place_max = MIN(LIMIT_HTTP_CONNECTIONS_MAX, MAX(socket_count_possible() / 4, 1u));
     list_init(&s->waiting);
+    list_init(&s->places);
+    budget_init(&s->own_budget);
+    s->budget = &s->own_budget;
     s->http = evhttp_new(loop_base(l));
     if (!s->http || timer_new(l, on_sweep, s, &s->sweep_timer) < 0) {
         http1_server_free(s);
@@ -448,6 +400,11 @@ int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct
     }
     *ret = s;
     return 0;
+}
+
+void http1_server_share(struct http1_server *s, struct budget *b) {
+    ensure(list_empty(&s->places));
+    s->budget = b;
 }
 
 uint16_t http1_server_port(const struct http1_server *s) {
@@ -467,11 +424,7 @@ size_t http1_server_waiting(const struct http1_server *s) {
 void http1_server_free(struct http1_server *s) {
     if (!s)
         return;
-    list_for_safe(&s->waiting, n) {
-        struct http1_later *l = container_of(n, struct http1_later, link);
-        evhttp_connection_set_closecb(evhttp_request_get_connection(l->req), NULL, NULL);
-        later_gone(l);
-    }
+    http1_leave_waiting(s);
     if (s->knock)
         event_free(s->knock);
     if (s->http)

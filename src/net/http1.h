@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "host/loop.h"
 
+struct budget;
 struct http1_server;
 struct http1_later;
 
@@ -43,6 +44,10 @@ struct http1_handler {
     void *ctx;
 };
 
+/* Whether one more call may wait for an event: LIMIT_HTTP_WAITING_MAX. For a handler that would otherwise take
+ * the request for long; short calls need not ask. */
+bool http1_can_wait(const struct http1_request *q);
+
 /* For a handler that cannot answer yet: what it leaves in its response is not sent. Ends with http1_answer(),
  * or with on_gone(ctx) when the peer went away or the server is freed; after either it is gone. NULL when
  * memory is short; then the response is sent as always. At most once for each request. */
@@ -53,8 +58,11 @@ void http1_answer(struct http1_later *l, struct http1_response *resp); /* frees 
 /* An answer without an end in sight, in pieces, instead of http1_answer(). After http1_begin() each
  * http1_send() waits until its bytes have been handed to the kernel and then calls on_sent(ctx), from the
  * loop: who sends one piece at a time holds no more than that for a peer that reads slowly. A peer that takes
- * nothing for as long as any write may take is gone. http1_end() says that it is complete. */
-void http1_begin(struct http1_later *l, const char *content_type, void (*on_sent)(void *ctx));
+ * nothing for as long as any write may take is gone. http1_end() says that it is complete. The heartbeat is
+ * static text that means nothing in this content type; it is sent to learn whether a peer that has closed its
+ * side still reads. */
+void http1_begin(struct http1_later *l, const char *content_type, struct str heartbeat,
+                 void (*on_sent)(void *ctx));
 void http1_send(struct http1_later *l, struct str bytes); /* not empty; not before the last was sent */
 void http1_end(struct http1_later *l); /* l is gone */
 /* It cannot be completed: the connection will end, as on_gone() will tell. */
@@ -63,6 +71,8 @@ void http1_break(struct http1_later *l);
 /* Port 0 picks one. ERR_UNAVAILABLE with a text when it cannot listen there. */
 int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct http1_handler *h,
                      struct http1_server **ret, struct err *reterr) must_check;
+/* Counts what peers hold in b instead of an account of its own. Before the first connection. */
+void http1_server_share(struct http1_server *s, struct budget *b);
 uint16_t http1_server_port(const struct http1_server *s);
 size_t http1_server_connections(const struct http1_server *s);
 size_t http1_server_waiting(const struct http1_server *s); /* requests that will be answered later */

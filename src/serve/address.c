@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <strings.h>
 
 #define PORT_MAX 65535
 
@@ -88,11 +89,26 @@ bool address_is_loopback(const struct address *a) {
     return ip_is_loopback(ip_of(str_of(a->host)));
 }
 
+/* In any case, and with the dot that ends a complete name. */
+static bool is_localhost(struct str host) {
+    static const char name[] = "localhost";
+    size_t n = sizeof(name) - 1;
+    return host.n >= n && strncasecmp(host.p, name, n) == 0 &&
+           (host.n == n || (host.n == n + 1 && host.p[n] == '.'));
+}
+
+static bool is_port(struct str port) {
+    for (size_t i = 0; i < port.n; i++)
+        if (port.p[i] < '0' || port.p[i] > '9')
+            return false;
+    return true;
+}
+
 bool address_takes_host(const struct address *a, struct str host_header) {
     struct str host, port;
-    if (!split(host_header, &host, &port))
+    if (!split(host_header, &host, &port) || !is_port(port))
         return false;
-    if (str_is(host, "localhost"))
+    if (is_localhost(host))
         return true;
     struct ip ip = ip_of(host), bound = ip_of(str_of(a->host));
     return ip.family && (ip_is_loopback(ip) || ip_eq(ip, bound) || ip_is_any(bound));

@@ -342,6 +342,8 @@ bool api_request(struct api *api, const struct http1_request *q, struct http1_re
     int rc = d->engine && !d->is_draining ? 0 : err_std(&e, ERR_UNAVAILABLE);
     if (rc == 0)
         rc = methods_find(&d->methods, str_of(method_at(route->method)->path), &method, &e);
+    if (rc == 0 && method->kind != METHOD_UNARY && !http1_can_wait(q))
+        rc = err_set(&e, ERR_FULL, "Too many HTTP calls are waiting, try again later.");
     if (rc == 0 && !(k = call_new(api, method, now.mono)))
         rc = err_std(&e, ERR_NO_MEMORY);
     if (rc < 0) {

@@ -269,7 +269,9 @@ static void on_sent(void *ctx unused_arg, struct h2_request *r) {
 }
 
 struct h2_handler dispatch_handler(struct dispatch *d) {
-    return (struct h2_handler){on_request, on_cancel, on_lost, on_sent, d};
+    static const char *const headers[] = {"content-type", "grpc-accept-encoding", "grpc-encoding",
+                                          "grpc-timeout", NULL};
+    return (struct h2_handler){on_request, on_cancel, on_lost, on_sent, d, headers};
 }
 
 void dispatch_return_lost(struct dispatch *d) {

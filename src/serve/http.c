@@ -67,6 +67,7 @@ static void on_metrics(const struct http *h, const struct http1_request *q, stru
         return;
     }
     struct scrape s = {.traffic = &h->api.dispatch->traffic,
+                       .budget = h->budget,
                        .resident_bytes = host_resident_bytes(),
                        .uptime_us = host_now().mono.us - h->begin.us};
     engine_counters(h->engine, &s.engine);

@@ -8,12 +8,14 @@
 #include "serve/address.h"
 #include "serve/api.h"
 
+struct budget;
 struct engine;
 
 struct http {
     struct address bound;
     const char *const *origins; /* of pages that may call; NULL-terminated, or NULL */
     struct engine *engine; /* ready before the listener opens */
+    const struct budget *budget; /* of what peers hold */
     struct api api;
     struct mistral mistral;
     struct mono begin; /* when the server was made */

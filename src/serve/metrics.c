@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "names.h"
+#include "net/budget.h"
 #include "rondo.pb-c.h"
 #include "serve/exposition.h"
 #include "wire/grpc.h"
@@ -45,6 +46,18 @@ static void add_rondo_uptime_seconds(const struct scrape *s, const struct metric
 static void add_process_resident_memory_bytes(const struct scrape *s, const struct metric *m,
                                               struct buf *out) {
     exposition_count(out, m, NULL, (uint64_t)s->resident_bytes);
+}
+
+static void add_rondo_peer_memory_bytes(const struct scrape *s, const struct metric *m, struct buf *out) {
+    exposition_count(out, m, NULL, s->budget->held);
+}
+
+static void add_rondo_peer_refusals_total(const struct scrape *s, const struct metric *m, struct buf *out) {
+    static const char *const whats[] = {"stream", "response", "connection"};
+    const uint64_t counts[] = {s->budget->streams_refused, s->budget->responses_dropped,
+                               s->budget->connections_closed};
+    for (size_t i = 0; i < ARRAY_LEN(whats); i++)
+        exposition_count(out, m, &whats[i], counts[i]);
 }
 
 /* requests: of methods that were called, and codes that came up */

@@ -7,7 +7,10 @@
 
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
+struct budget;
+
 struct scrape {
+    const struct budget *budget;
     const struct traffic *traffic;
     struct engine_counters engine;
     int64_t resident_bytes;

@@ -5,6 +5,8 @@
  * it sends what a form could not, and shows the page an answer only if that names its origin. */
 #include "serve/origin.h"
 
+#include <strings.h>
+
 #define HTTP_NO_CONTENT 204
 #define PREFLIGHT_SECONDS "600"
 
@@ -36,9 +38,13 @@ static bool is_invited(const char *const *invited, struct str origin) {
     return false;
 }
 
+static bool is_same_host(struct str a, struct str b) {
+    return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
+}
+
 enum origin_verdict origin_judge(const char *const *invited, const struct http1_request *q) {
     struct str origin = http1_header(q, "Origin");
-    if (!origin.p || (q->host.n && str_eq(without_scheme(origin), q->host)))
+    if (!origin.p || (q->host.n && is_same_host(without_scheme(origin), q->host)))
         return ORIGIN_NONE;
     return is_invited(invited, origin) ? ORIGIN_INVITED : ORIGIN_FOREIGN;
 }

@@ -20,6 +20,7 @@
 #include "host/loop.h"
 #include "host/signals.h"
 #include "host/zoneinfo.h"
+#include "net/budget.h"
 #include "net/h2.h"
 #include "net/http1.h"
 #include "serve/bridge.h"
@@ -42,6 +43,7 @@ struct server {
     struct timer *grace;
     struct dispatch dispatch;
     struct http http;
+    struct budget budget; /* of what all peers hold */
     struct h2_server *h2_server;
     struct http1_server *http_server;
     struct callbacks callbacks;
@@ -276,6 +278,7 @@ static int open_grpc(struct server *s, const struct server_config *cfg, struct e
     int rc = h2_server_new(s->loop, text, &grpc, s->log, &s->h2_server, reterr);
     if (rc < 0)
         return rc;
+    h2_server_share(s->h2_server, &s->budget);
     s->grpc_address.port = h2_server_port(s->h2_server);
     return 0;
 }
@@ -285,9 +288,11 @@ static int open_http(struct server *s, const struct server_config *cfg, struct e
     s->http.bound = cfg->http;
     s->http.origins = cfg->cors_origins;
     s->http.engine = s->engine;
+    s->http.budget = &s->budget;
     int rc = http1_server_new(s->loop, cfg->http.host, cfg->http.port, &http, &s->http_server, reterr);
     if (rc < 0)
         return rc;
+    http1_server_share(s->http_server, &s->budget);
     s->http.bound.port = http1_server_port(s->http_server);
     return 0;
 }
@@ -324,6 +329,7 @@ int server_new(const struct server_config *cfg, struct server **ret, struct err 
         return err_std(reterr, ERR_NO_MEMORY);
     s->log = cfg->log;
     s->http.begin = begin;
+    budget_init(&s->budget);
     struct mistral_server lent = bridge_server(&s->dispatch);
     api_init(&s->http.api, &s->dispatch);
     mistral_init(&s->http.mistral, &lent, &s->zones, host_entropy());

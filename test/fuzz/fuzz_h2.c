@@ -229,6 +229,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fault_pause(false);
     converse(s, data[0], rest);
     ensure(s->begun == s->ended && s->parked_count == 0);
-    ensure(s->server->conn_count == 0 && s->server->body_bytes == 0 && list_empty(&s->server->dirty));
+    ensure(s->server->conn_count == 0 && s->server->budget->held == 0 && list_empty(&s->server->dirty));
     return 0;
 }

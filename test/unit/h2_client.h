@@ -86,6 +86,15 @@ struct rig {
 static const struct h2_header rig_headers[] = {{STR("content-type"), STR("application/grpc")}};
 static const struct h2_header rig_trailers[] = {{STR("grpc-status"), STR("0")}};
 
+static inline struct h2_conn *rig_conn(struct rig *rig) {
+    return list_empty(&rig->server->conns) ? NULL
+                                           : container_of(rig->server->conns.next, struct h2_conn, link);
+}
+
+static inline size_t rig_body_bytes(struct rig *rig) {
+    return rig_conn(rig) ? rig_conn(rig)->body_bytes : 0;
+}
+
 static void rig_answer(struct h2_request *r, struct str body) {
     struct h2_response resp = {.status = 200,
                                .headers = rig_headers,
@@ -121,7 +130,7 @@ static void rig_on_request(void *ctx, struct h2_request *r) {
     struct rig *rig = ctx;
     rig->request_count++;
     rig->oversize_count += r->is_oversize;
-    rig->body_bytes_peak = MAX(rig->body_bytes_peak, rig->server->body_bytes);
+    rig->body_bytes_peak = MAX(rig->body_bytes_peak, rig_body_bytes(rig));
     (void)snprintf(rig->seen_path, sizeof(rig->seen_path), "%.*s", (int)r->path.n, r->path.p);
     (void)snprintf(rig->seen_method, sizeof(rig->seen_method), "%.*s", (int)r->method.n, r->method.p);
     struct str header = h2_request_header(r, "x-test");
@@ -402,7 +411,7 @@ static void rig_arm_guard(struct rig *rig) {
 
 static void rig_on_turn(void *ctx) {
     struct rig *rig = ctx;
-    rig->body_bytes_peak = MAX(rig->body_bytes_peak, rig->server->body_bytes);
+    rig->body_bytes_peak = MAX(rig->body_bytes_peak, rig_body_bytes(rig));
     if (!rig->has_fault && fault_fired())
         rig_arm_guard(rig);
     if (rig->until(rig) || rig->fd < 0)
@@ -467,9 +476,4 @@ static inline bool outcomes_known(struct rig *rig) {
 
 static inline bool client_ended(struct rig *rig) {
     return rig->is_eof;
-}
-
-static inline struct h2_conn *rig_conn(struct rig *rig) {
-    return list_empty(&rig->server->conns) ? NULL
-                                           : container_of(rig->server->conns.next, struct h2_conn, link);
 }

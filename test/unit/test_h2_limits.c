@@ -151,7 +151,7 @@ TEST(refused_headers_leave_the_connection_to_others) {
 #define PARKED_BYTES 5
 
 static bool second_body_begun(struct rig *rig) {
-    return rig->server->body_bytes > PARKED_BYTES;
+    return rig_body_bytes(rig) > PARKED_BYTES;
 }
 
 TEST(paused_body_resets_its_stream_only) {
@@ -171,7 +171,7 @@ TEST(paused_body_resets_its_stream_only) {
         rig_run(&rig, requests_arrived);
         CHECK(slow->is_closed);
         CHECK_INT(slow->code, NGHTTP2_CANCEL);
-        CHECK_INT(rig.server->body_bytes, PARKED_BYTES);
+        CHECK_INT(rig_body_bytes(&rig), PARKED_BYTES);
         rig_answer_parked(&rig);
         rig_run(&rig, calls_done);
         CHECK_INT(parked->status, 200);
@@ -377,7 +377,7 @@ TEST(many_large_bodies_are_bounded_and_all_arrive) {
                        LIMIT_WIDE_STREAMS_MAX * LIMIT_WIDE_WINDOW_BYTES;
         CHECK(rig.body_bytes_peak > 0);
         CHECK(rig.body_bytes_peak <= bound);
-        CHECK_INT(rig.server->body_bytes, 0);
+        CHECK_INT(rig_body_bytes(&rig), 0);
     }
     rig_stop(&rig);
 }
@@ -412,25 +412,55 @@ TEST(parked_bodies_hold_nothing_back_and_count) {
             (void)rig_call(&rig, "/", body, sizeof(body));
         rig_run(&rig, requests_arrived);
         CHECK_INT(rig.parked_count, COUNT);
-        CHECK_INT(rig.server->body_bytes, COUNT * sizeof(body));
+        CHECK_INT(rig_body_bytes(&rig), COUNT * sizeof(body));
         rig_answer_parked(&rig);
         rig_run(&rig, outcomes_known);
-        CHECK_INT(rig.server->body_bytes, 0);
+        CHECK_INT(rig_body_bytes(&rig), 0);
+        CHECK_INT(rig.server->budget->held, LIMIT_CONNECTION_COST);
     }
     rig_stop(&rig);
 }
 
-TEST(full_server_refuses_streams_that_can_be_retried) {
+static bool has_conn(struct rig *rig) {
+    return rig_conn(rig) != NULL;
+}
+
+TEST(full_server_refuses_streams_of_the_largest_holder) {
     struct rig rig;
     if (rig_start(&rig, MODE_ECHO)) {
-        rig.server->body_bytes = LIMIT_SERVER_BODY_BYTES_MAX - 3; /* as if others held it */
+        rig_run(&rig, has_conn);
+        struct holder *h = &rig_conn(&rig)->holder;
+        holder_change(h, 0, LIMIT_PEER_BYTES_SOFT); /* as if it had asked for so much */
         struct call *refused = rig_call(&rig, "/", "12345", 5);
-        struct call *fits = rig_call(&rig, "/", "123", 3);
         rig_run(&rig, calls_done);
         CHECK_INT(refused->code, NGHTTP2_REFUSED_STREAM);
+        CHECK_INT(rig.request_count, 0);
+        CHECK_INT(rig.server->budget->streams_refused, 1);
+        holder_change(h, LIMIT_PEER_BYTES_SOFT, 0);
+        struct call *fits = rig_call(&rig, "/", "123", 3);
+        rig_run(&rig, calls_done);
         CHECK_INT(fits->status, 200);
         CHECK_INT(rig.request_count, 1);
-        rig.server->body_bytes = 0;
+    }
+    rig_stop(&rig);
+}
+
+static void end_other(struct holder *h) {
+    holder_leave(h);
+}
+
+TEST(full_server_serves_who_holds_little_and_closes_who_holds_most) {
+    struct rig rig;
+    struct holder other;
+    if (rig_start(&rig, MODE_ECHO)) {
+        rig_run(&rig, has_conn);
+        holder_join(&other, rig.server->budget, LIMIT_PEER_BYTES_MAX, end_other);
+        struct call *fits = rig_call(&rig, "/", "123", 3);
+        rig_run(&rig, calls_done);
+        CHECK_INT(fits->status, 200);
+        CHECK_INT(rig.server->budget->connections_closed, 1);
+        CHECK_INT(rig.server->budget->holder_count, 1);
+        CHECK_INT(rig.server->budget->held, LIMIT_CONNECTION_COST);
     }
     rig_stop(&rig);
 }
@@ -448,7 +478,7 @@ TEST(slow_reader_holds_back_its_own_requests) {
         for (int i = 0; i < 20; i++)
             (void)rig_call(&rig, "/", "12345", 5);
         rig_run(&rig, twenty_arrived);
-        CHECK_INT(rig.request_count, 4); /* 16 MiB of answers wait; the other requests do too */
+        CHECK_INT(rig.request_count, 2); /* 8 MiB of answers wait; the other requests do too */
         nghttp2_settings_entry open[] = {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, MIB}};
         nghttp2_submit_settings(rig.session, NGHTTP2_FLAG_NONE, open, 1);
         rig_run(&rig, calls_done);
@@ -456,6 +486,35 @@ TEST(slow_reader_holds_back_its_own_requests) {
         for (size_t i = 0; i < rig.call_count; i++)
             whole += rig.calls[i].got.len == rig.large_bytes && streq(rig.calls[i].grpc_status, "0");
         CHECK_INT(whole, 20);
+    }
+    rig_stop(&rig);
+}
+
+static bool twelve_were_reset(struct rig *rig) {
+    return rig->closed_count == 12;
+}
+
+TEST(answers_that_a_peer_does_not_read_are_bounded) {
+    struct rig rig;
+    enum { COUNT = 20 };
+    if (rig_open(&rig, MODE_PARK)) {
+        client_greet(&rig, 0); /* a window of 0: nothing is read */
+        rig.large_bytes = 4 * MIB;
+        for (int i = 0; i < COUNT; i++)
+            (void)rig_call(&rig, "/", "12345", 5);
+        rig_run(&rig, twenty_arrived);
+        CHECK_INT(rig.parked_count, COUNT);
+        for (size_t i = 0; i < rig.parked_count; i++)
+            rig_answer_large(&rig, rig.parked[i]);
+        rig.parked_count = 0;
+        CHECK(rig_conn(&rig)->response_bytes <= LIMIT_RESPONSE_BYTES_MAX);
+        rig_run(&rig, twelve_were_reset);
+        size_t reset = 0;
+        for (size_t i = 0; i < rig.call_count; i++)
+            reset += rig.calls[i].code == NGHTTP2_ENHANCE_YOUR_CALM;
+        CHECK_INT(reset, COUNT - LIMIT_RESPONSE_BYTES_MAX / rig.large_bytes);
+        CHECK_INT(rig.lost_count, reset);
+        CHECK_INT(rig.server->budget->responses_dropped, reset);
     }
     rig_stop(&rig);
 }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "serve/metrics.h"
+#include "net/budget.h"
 
 static const struct method *method_named(const char *name) {
     const struct method *m;
@@ -17,7 +18,9 @@ static bool has_line(const struct buf *out, const char *line) {
 }
 
 static void check_printed(const struct traffic *t, const char *const *lines, size_t count) {
-    struct scrape s = {.traffic = t, .uptime_us = 2500000, .resident_bytes = 4096};
+    struct budget budget;
+    budget_init(&budget);
+    struct scrape s = {.traffic = t, .budget = &budget, .uptime_us = 2500000, .resident_bytes = 4096};
     struct histogram *const histograms[] = {&s.engine.commit_us, &s.engine.commit_runs,
                                             &s.engine.commit_bytes, &s.engine.lateness_us};
     struct buf out;

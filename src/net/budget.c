@@ -1,0 +1,83 @@
+/* The account of what peers make the process hold.
+ *
+ * The happy path only adds and subtracts. When the sum passes the hard bound, budget_enforce() looks through
+ * all holders for the largest. That is slow, and rare: an eviction frees at least the average. Allocators keep
+ * freed memory for later; budget_trim() gives it back once the sum has fallen far below its peak. */
+#include "net/budget.h"
+
+#include "base/mem.h"
+#include "net/limits.h"
+
+void budget_init(struct budget *b) {
+    *b = (struct budget){0};
+    list_init(&b->holders);
+}
+
+bool budget_is_over(const struct budget *b) {
+    return b->held > LIMIT_PEER_BYTES_MAX;
+}
+
+static struct holder *budget_largest(const struct budget *b, size_t *ret_leaving) {
+    struct holder *largest = NULL;
+    *ret_leaving = 0;
+    list_for(&b->holders, n) {
+        struct holder *h = container_of(n, struct holder, link);
+        if (h->is_leaving)
+            *ret_leaving += h->held;
+        else if (!largest || h->held > largest->held)
+            largest = h;
+    }
+    return largest;
+}
+
+void budget_enforce(struct budget *b) {
+    if (b->is_enforcing)
+        return;
+    b->is_enforcing = true;
+    while (budget_is_over(b)) {
+        size_t leaving;
+        struct holder *h = budget_largest(b, &leaving);
+        if (!h || b->held - leaving <= LIMIT_PEER_BYTES_MAX)
+            break;
+        h->is_leaving = true;
+        b->connections_closed++;
+        h->evict(h);
+    }
+    b->is_enforcing = false;
+}
+
+bool budget_trim(struct budget *b) {
+    if (b->peak - b->held < LIMIT_TRIM_BYTES)
+        return false;
+    b->peak = b->held;
+    mem_trim();
+    return b->held >= LIMIT_TRIM_BYTES;
+}
+
+void holder_join(struct holder *h, struct budget *b, size_t bytes, void (*evict)(struct holder *h)) {
+    *h = (struct holder){.budget = b, .evict = evict};
+    list_append(&b->holders, &h->link);
+    b->holder_count++;
+    holder_change(h, 0, bytes);
+}
+
+void holder_leave(struct holder *h) {
+    struct budget *b = h->budget;
+    holder_change(h, h->held, 0);
+    list_remove(&h->link);
+    b->holder_count--;
+}
+
+void holder_change(struct holder *h, size_t from, size_t to) {
+    struct budget *b = h->budget;
+    ensure(h->held >= from && b->held >= from);
+    h->held = h->held - from + to;
+    b->held = b->held - from + to;
+    b->peak = MAX(b->peak, b->held);
+}
+
+bool holder_is_welcome(const struct holder *h) {
+    const struct budget *b = h->budget;
+    size_t share = LIMIT_PEER_BYTES_SOFT / MAX(b->holder_count, (size_t)1);
+    return b->held < LIMIT_PEER_BYTES_SOFT || h->held < MAX(share, (size_t)LIMIT_PEER_SHARE_MIN);
+}
