@@ -50,6 +50,7 @@ struct rig {
     struct h2_server *server;
     struct timer *guard;
     bool (*until)(struct rig *);
+    bool has_left; /* the client is gone on purpose: the server goes on */
     bool is_stuck;
     bool has_fault;
     /* the handler */
@@ -414,7 +415,7 @@ static void rig_on_turn(void *ctx) {
     rig->body_bytes_peak = MAX(rig->body_bytes_peak, rig_body_bytes(rig));
     if (!rig->has_fault && fault_fired())
         rig_arm_guard(rig);
-    if (rig->until(rig) || rig->fd < 0)
+    if (rig->until(rig) || (rig->fd < 0 && !rig->has_left))
         loop_stop(rig->loop);
 }
 

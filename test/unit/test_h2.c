@@ -162,6 +162,7 @@ static bool server_saw_end(struct rig *rig) {
 /* The client goes away: rig_run() would stop at once, so the loop is turned here. */
 static void rig_vanish(struct rig *rig) {
     client_end(rig);
+    rig->has_left = true;
     rig->until = server_saw_end;
     rig_arm_guard(rig);
     while (!server_saw_end(rig) && !rig->is_stuck)
@@ -416,6 +417,31 @@ TEST(request_that_crosses_the_drain_notice_is_taken) {
         rig_answer_parked(&rig);
         rig_run(&rig, calls_done);
         CHECK_SLICE(buf_str(&crossing->got), STR("12345"));
+    }
+    rig_stop(&rig);
+}
+
+static bool server_has_body(struct rig *rig) {
+    return rig->server->body_bytes > 0;
+}
+
+static bool is_refused(struct rig *rig) {
+    return rig->calls[0].is_closed;
+}
+
+TEST(drain_refuses_a_request_that_is_not_complete) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_ECHO)) {
+        struct call *half = rig_call_held(&rig, "/half", "12345", 5, 3);
+        rig_run(&rig, server_has_body);
+        h2_server_drain(rig.server, rig_on_idle, &rig);
+        rig_run(&rig, is_refused);
+        CHECK(half->is_closed);
+        CHECK_INT(half->code, NGHTTP2_REFUSED_STREAM);
+        CHECK_INT(rig.request_count, 0);
+        rig_run(&rig, client_ended);
+        rig_vanish(&rig);
+        CHECK_INT(rig.idle_count, 1);
     }
     rig_stop(&rig);
 }
