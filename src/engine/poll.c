@@ -49,6 +49,7 @@ static void poll_drop(struct op *op) {
     } else if (p->is_started) {
         run_quiet_step(op->e, op->run, give_back, p);
     }
+    op_leave_queue(op); /* it may still wait for a commit, and its namespace be removed by then */
 }
 
 struct lost_task {

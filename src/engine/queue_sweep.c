@@ -9,7 +9,6 @@
  * and of queues that were used once, would add up. engine.used_queues has all queues, longest unused first; a
  * turn looks at a few of them. Queues are freed here only (and with their namespace), from engine_advance(),
  * when no caller has a pointer to one on its stack. */
-#include "core/command.h"
 #include "engine/engine_int.h"
 
 /* Limits */
