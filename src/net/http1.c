@@ -61,6 +61,9 @@ struct http1_server {
     size_t place_count, place_max;
     uint16_t port;
     struct list waiting; /* http1_later.link */
+    struct loop *loop;
+    struct list delayed; /* struct delayed: requests for which the loop turn had no time */
+    struct event *delay_event; /* goes on with them in the next turn */
     void (*on_idle)(void *ctx); /* while it drains */
     void *idle_ctx;
 };
@@ -80,6 +83,13 @@ struct http1_later {
     void *ctx;
     void (*on_sent)(void *ctx); /* of an answer in pieces */
     bool is_sending; /* a piece is not with the kernel yet */
+};
+
+/* A request that is whole and has not been given to the handler. evhttp reads nothing from its connection
+ * meanwhile, so it stays where it is. */
+struct delayed {
+    struct list link;
+    struct evhttp_request *req;
 };
 
 static struct str method_name(enum evhttp_cmd_type type) {
@@ -267,8 +277,7 @@ static void note_request(struct http1_server *s, struct evhttp_request *req) {
             s->places[i].since_us = host_now().mono.us;
 }
 
-static void on_evhttp(struct evhttp_request *req, void *ctx) {
-    struct http1_server *s = ctx;
+static void give_to_handler(struct http1_server *s, struct evhttp_request *req) {
     note_request(s, req);
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     struct evbuffer *in = evhttp_request_get_input_buffer(req);
@@ -291,6 +300,38 @@ static void on_evhttp(struct evhttp_request *req, void *ctx) {
     else
         send_response(req, &resp);
     buf_done(&resp.body);
+}
+
+static void delay_again(struct http1_server *s) {
+    const struct timeval at_once = {0};
+    if (!list_empty(&s->delayed))
+        ensure(event_add(s->delay_event, &at_once) == 0); /* they would wait for ever */
+}
+
+static void on_delay(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
+    struct http1_server *s = ctx;
+    for (struct list *n; loop_has_time(s->loop) && (n = list_pop(&s->delayed));) {
+        struct delayed *d = container_of(n, struct delayed, link);
+        struct evhttp_request *req = d->req;
+        mem_free(d);
+        give_to_handler(s, req);
+    }
+    delay_again(s);
+}
+
+/* One request for each connection at a time: that is what evhttp reads. Those that come when the time of the
+ * loop turn is used up wait in their order. */
+static void on_evhttp(struct evhttp_request *req, void *ctx) {
+    struct http1_server *s = ctx;
+    bool can_go = list_empty(&s->delayed) && loop_has_time(s->loop);
+    struct delayed *d = can_go ? NULL : mem_zalloc(sizeof(*d));
+    if (!d) {
+        give_to_handler(s, req);
+        return;
+    }
+    d->req = req;
+    list_append(&s->delayed, &d->link);
+    delay_again(s);
 }
 
 static bool is_over(struct bufferevent *connection) {
@@ -341,7 +382,7 @@ static bool is_idle(const struct http1_server *s) {
     for (size_t i = 0; i < s->place_count; i++)
         if (is_sending(&s->places[i]))
             return false;
-    return list_empty(&s->waiting);
+    return list_empty(&s->waiting) && list_empty(&s->delayed);
 }
 
 static void on_sweep(void *ctx) {
@@ -432,9 +473,12 @@ int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct
         return err_std(reterr, ERR_NO_MEMORY);
     s->handler = *h;
     s->place_max = MIN(LIMIT_HTTP_CONNECTIONS_MAX, MAX(socket_count_possible() / 4, 1u));
+    s->loop = l;
     list_init(&s->waiting);
+    list_init(&s->delayed);
+    s->delay_event = event_new(loop_base(l), -1, 0, on_delay, s);
     s->http = evhttp_new(loop_base(l));
-    if (!s->http || timer_new(l, on_sweep, s, &s->sweep_timer) < 0) {
+    if (!s->http || !s->delay_event || timer_new(l, on_sweep, s, &s->sweep_timer) < 0) {
         http1_server_free(s);
         return err_std(reterr, ERR_NO_MEMORY);
     }
@@ -462,6 +506,10 @@ void http1_server_free(struct http1_server *s) {
         evhttp_connection_set_closecb(evhttp_request_get_connection(l->req), NULL, NULL);
         later_gone(l);
     }
+    for (struct list *n; (n = list_pop(&s->delayed));)
+        mem_free(container_of(n, struct delayed, link));
+    if (s->delay_event)
+        event_free(s->delay_event);
     if (s->knock)
         event_free(s->knock);
     if (s->http)
