@@ -218,8 +218,10 @@ void activity_end_reset(struct step *s, State__Activity *a) {
         a->stamp++; /* the attempts that follow have numbers that were there before */
     if (a->forgets_heartbeat)
         activity_forget_heartbeat(s, a);
-    if (a->ends_pause)
+    if (a->ends_pause) {
         activity_end_pause(s, a);
+        pause_show(s);
+    }
     a->is_reset = a->counts_anew = a->forgets_heartbeat = false;
 }
 

@@ -26,9 +26,16 @@ State__Activity *activity_next(const State__Execution *st, const struct activity
     return NULL;
 }
 
+static size_t count_paused(const State__Execution *st) {
+    size_t count = 0;
+    for (size_t i = 0; i < st->n_activities; i++)
+        count += st->activities[i]->is_paused;
+    return count;
+}
+
 int activity_change_chosen(struct step *s, const struct activity_choice *c, activity_change *fn,
                            const void *how) {
-    size_t i = 0, count = 0;
+    size_t i = 0, count = 0, paused = count_paused(s->st);
     if (!run_is_open(s->st))
         return err_std(s->err, ERR_CLOSED);
     for (State__Activity *a; (a = activity_next(s->st, c, &i)); count++) {
@@ -40,6 +47,8 @@ int activity_change_chosen(struct step *s, const struct activity_choice *c, acti
         return err_set(s->err, ERR_NOT_FOUND,
                        "Can't find pending activity with such ID. Invalid activityID or activity already "
                        "completed");
+    if (count_paused(s->st) != paused)
+        pause_show(s); /* once for all of them */
     return 0;
 }
 
@@ -59,7 +68,6 @@ static int pause_one(struct step *s, State__Activity *a, const void *how) {
     pb_set_string(&a->pause_request_id, p->request_id, &s->failed);
     if (!a->started_us)
         a->is_offered = false;
-    pause_show(s);
     return 0;
 }
 
@@ -75,7 +83,6 @@ void activity_end_pause(struct step *s, State__Activity *a) {
     pb_set_string(&a->pause_identity, NULL, &s->failed);
     pb_set_string(&a->pause_reason, NULL, &s->failed);
     pb_set_string(&a->pause_request_id, NULL, &s->failed);
-    pause_show(s);
 }
 
 /* The jitter spreads what was released together. */

@@ -26,24 +26,31 @@ static void add_quoted(struct buf *b, const char *prefix, const char *text) {
     buf_add_cstr(b, "\"");
 }
 
-static bool is_first_of_type(const State__Execution *st, size_t i) {
-    for (size_t k = 0; k < i; k++)
-        if (st->activities[k]->is_paused &&
-            streq(st->activities[k]->activity_type, st->activities[i]->activity_type))
-            return false;
-    return true;
+/* The type of each paused activity, once. */
+static void list_paused_types(struct step *s, struct buf *b) {
+    const State__Execution *st = s->st;
+    struct map types;
+    map_init(&types, st->n_activities, rng_u64(s->rng));
+    for (size_t i = 0; i < st->n_activities && buf_ok(b); i++) {
+        State__Activity *a = st->activities[i];
+        if (!a->is_paused || map_get(&types, str_of(a->activity_type)))
+            continue;
+        s->failed |= map_put(&types, str_of(a->activity_type), a) < 0;
+        add_quoted(b, "property:activityType=", a->activity_type);
+    }
+    map_done(&types);
 }
 
 /* A list of JSON strings; empty when nothing is paused. */
-static void list_paused(const State__Execution *st, struct buf *b) {
+static void list_paused(struct step *s, struct buf *b) {
+    const State__Execution *st = s->st;
     buf_add_cstr(b, "[");
     if (st->pause)
         add_quoted(b, "Workflow:", st->workflow_id);
     if (st->pause && !strempty(st->pause->reason))
         add_quoted(b, "Reason:", st->pause->reason);
-    for (size_t i = 0; i < st->n_activities; i++)
-        if (st->activities[i]->is_paused && is_first_of_type(st, i))
-            add_quoted(b, "property:activityType=", st->activities[i]->activity_type);
+    if (st->n_activities)
+        list_paused_types(s, b);
     buf_add_cstr(b, "]");
 }
 
@@ -76,7 +83,7 @@ void pause_show(struct step *s) {
     if (!has_paused && !s->st->search_attributes)
         return;
     buf_init(&b, SHOWN_BYTES_MAX);
-    list_paused(s->st, &b);
+    list_paused(s, &b);
     if (buf_ok(&b))
         set_attribute(s, buf_str(&b));
     else

@@ -80,7 +80,7 @@ static void hook_call(const struct hook *h) {
 static void loop_wake_cb(evutil_socket_t fd, short unused_arg what, void *ctx) {
     struct loop *l = ctx;
     uint64_t count;
-    (void)loop_has_time(l); /* what the wake brings counts, too */
+    (void)loop_spent_us(l); /* what the wake brings counts, too */
     /* Nothing to read means that an earlier call already took this wake. */
     if (read(fd, &count, sizeof(count)) == sizeof(count))
         hook_call(&l->on_wake);
@@ -176,11 +176,15 @@ int loop_run(struct loop *l) {
     return 0;
 }
 
-bool loop_has_time(struct loop *l) {
+int64_t loop_spent_us(struct loop *l) {
     int64_t now_us = clock_read_us(CLOCK_MONOTONIC);
     if (!l->turn_us)
         l->turn_us = now_us;
-    return now_us - l->turn_us < LOOP_TURN_US;
+    return now_us - l->turn_us;
+}
+
+bool loop_has_time(struct loop *l) {
+    return loop_spent_us(l) < LOOP_TURN_US;
 }
 
 void loop_stop(struct loop *l) {

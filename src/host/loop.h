@@ -29,8 +29,9 @@ int loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx) must_check;
 void loop_wake(void *loop);
 /* fn runs when loop_run begins, and at the end of every loop turn, after all I/O events of that turn. */
 void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx);
-/* False when the callbacks of this turn have taken LOOP_TURN_US. Work that can wait then waits for the next
- * turn. The clock of a turn begins with the first question; its answer is true. */
+/* How long the callbacks of this turn have taken. The clock of a turn begins with the first question. */
+int64_t loop_spent_us(struct loop *l);
+/* False when that is LOOP_TURN_US or more. Work that can wait then waits for the next turn. */
 bool loop_has_time(struct loop *l);
 void loop_begin_turn(struct loop *l); /* for those who turn the event base themselves */
 

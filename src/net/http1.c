@@ -175,6 +175,33 @@ static void serve_request(struct http1_server *s, struct place *p, struct evhttp
     buf_done(&resp.body);
 }
 
+static void arm_turns(struct http1_server *s) {
+    const struct timeval at_once = {0};
+    if (!list_empty(&s->turns))
+        ensure(event_add(s->turn_event, &at_once) == 0); /* they would wait for ever */
+}
+
+static void on_turns(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
+    struct http1_server *s = ctx;
+    for (struct list *n; loop_has_time(s->loop) && (n = list_pop(&s->turns));) {
+        struct place *p = container_of(n, struct place, turn_link);
+        serve_request(s, p, take(&p->ready));
+    }
+    arm_turns(s);
+}
+
+/* Requests that come when the time of the loop turn is used up wait in their order. evhttp reads one request of
+ * a connection at a time, so each connection has at most one here. */
+static void serve_in_turn(struct http1_server *s, struct place *p, struct evhttp_request *req) {
+    if (list_empty(&s->turns) && loop_has_time(s->loop)) {
+        serve_request(s, p, req);
+        return;
+    }
+    p->ready = req;
+    list_append(&s->turns, &p->turn_link);
+    arm_turns(s);
+}
+
 static void on_evhttp(struct evhttp_request *req, void *ctx) {
     struct http1_server *s = ctx;
     struct place *p = place_find(s, req);
@@ -193,7 +220,7 @@ static void on_evhttp(struct evhttp_request *req, void *ctx) {
     size_t left = evbuffer_get_length(bufferevent_get_input(p->connection));
     holder_change(&p->holder, p->received, left);
     p->received = left;
-    serve_request(s, p, req);
+    serve_in_turn(s, p, req);
 }
 
 static bool is_over(struct bufferevent *connection) {
@@ -232,6 +259,7 @@ static void place_free(struct place *p) {
     (void)evbuffer_remove_cb(bufferevent_get_output(p->connection), on_output, p);
     (void)bufferevent_decref(p->connection); /* whether that freed it does not matter */
     list_remove(&p->link);
+    list_remove(&p->turn_link);
     p->server->place_count--;
     holder_leave(&p->holder);
     mem_free(p);
@@ -268,7 +296,7 @@ static void evict(struct http1_server *s) {
     list_for(&s->places, n) {
         struct place *p = container_of(n, struct place, link);
         int64_t patience_us = is_sending(p) ? PATIENCE_SENDING_US : PATIENCE_US;
-        if (now_us - p->since_us > patience_us && !p->later)
+        if (now_us - p->since_us > patience_us && !p->later && !p->ready)
             place_end(p);
     }
 }
@@ -278,7 +306,7 @@ static bool is_idle(const struct http1_server *s) {
         if (is_sending(container_of(n, struct place, link)))
             return false;
     }
-    return list_empty(&s->waiting);
+    return list_empty(&s->waiting) && list_empty(&s->turns);
 }
 
 static void on_sweep(void *ctx) {
@@ -383,10 +411,13 @@ int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct
     s->place_max = MIN(LIMIT_HTTP_CONNECTIONS_MAX, MAX(socket_count_possible() / 4, 1u));
     list_init(&s->waiting);
     list_init(&s->places);
+    list_init(&s->turns);
     budget_init(&s->own_budget);
     s->budget = &s->own_budget;
+    s->loop = l;
+    s->turn_event = event_new(loop_base(l), -1, 0, on_turns, s);
     s->http = evhttp_new(loop_base(l));
-    if (!s->http || timer_new(l, on_sweep, s, &s->sweep_timer) < 0) {
+    if (!s->http || !s->turn_event || timer_new(l, on_sweep, s, &s->sweep_timer) < 0) {
         http1_server_free(s);
         return err_std(reterr, ERR_NO_MEMORY);
     }
@@ -425,6 +456,8 @@ void http1_server_free(struct http1_server *s) {
     if (!s)
         return;
     http1_leave_waiting(s);
+    if (s->turn_event)
+        event_free(s->turn_event);
     if (s->knock)
         event_free(s->knock);
     if (s->http)

@@ -21,12 +21,15 @@ struct place {
     struct http1_server *server;
     struct bufferevent *connection;
     struct http1_later *later; /* of the request that waits */
+    struct evhttp_request *ready; /* whole, but the loop turn had no time for it; evhttp reads no further */
+    struct list turn_link; /* in http1_server.turns while there is one */
     int64_t since_us; /* when it was taken, or asked the last time */
     size_t received; /* counted since the last request */
     struct holder holder;
 };
 
 struct http1_server {
+    struct loop *loop;
     struct evhttp *http;
     struct evconnlistener *listener; /* owned by http */
     struct http1_handler handler;
@@ -37,6 +40,8 @@ struct http1_server {
     uint16_t port;
     struct list waiting; /* http1_later.link */
     size_t waiting_count;
+    struct list turns; /* place.turn_link, the next one first */
+    struct event *turn_event; /* goes on with them in the next loop turn */
     void (*on_idle)(void *ctx); /* while it drains */
     void *idle_ctx;
     struct budget *budget;

@@ -18,6 +18,7 @@
 #include "wire/guard.h"
 
 #define DECODE_BUDGET_FACTOR 4 /* what a decoded message may cost, in message limits */
+#define GZIP_TURN_US (4 * LOOP_TURN_US) /* of a loop turn, after which answers go out as they are */
 #define REQUEST_BUDGET (256u << 10) /* for headers and what the handler adds */
 #define POLL_WITHOUT_DEADLINE_US (60 * USEC_PER_SEC) /* a poll that names no deadline is parked this long */
 
@@ -92,8 +93,8 @@ static void request_reply(struct call *c, const ProtobufCMessage *m, struct str 
     ensure(m->descriptor == q->method->response);
     struct buf body;
     struct err e;
-    /* Many answers may become ready at once; the first of them are compressed. */
-    bool is_gzip = q->accepts_gzip && loop_has_time(q->dispatch->loop);
+    /* One commit may make many answers ready; the first of them are compressed. */
+    bool is_gzip = q->accepts_gzip && loop_spent_us(q->dispatch->loop) < GZIP_TURN_US;
     if (reply_pack(m, tail, is_gzip, &body, &e) < 0) {
         request_fail(c, &e);
         return;
