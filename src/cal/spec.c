@@ -1,7 +1,7 @@
 /* Builds a spec in its canonical form, which is the form in which it is stored and shown.
  *
  * Every string is read here once, for its mistakes and to see whether a calendar or an interval can say the
- * same. If not, a placeholder calendar carries it (see cal.h). Fails with ERR_INVALID, ERR_FULL past
+ * same. If not, a placeholder calendar carries it (see cal.h). Fails with ERR_INVALID, also past
  * CAL_ENTRIES_MAX, and ERR_NO_MEMORY when the arena's budget is used up. */
 #include "base/clock.h"
 #include "cal/cal.h"
@@ -18,7 +18,7 @@ void cal_spec_init(struct cal_spec *s, struct arena *arena, struct str seed) {
 static int make_room(struct cal_spec *s, void *array, size_t n, size_t size, struct err *reterr) {
     void *old;
     if (n >= CAL_ENTRIES_MAX)
-        return err_set(reterr, ERR_FULL, "a spec has more than %d entries of one kind", CAL_ENTRIES_MAX);
+        return err_set(reterr, ERR_INVALID, "a spec has more than %d entries of one kind", CAL_ENTRIES_MAX);
     if (n > 0 && (n & (n - 1)) != 0)
         return 0;
     void *grown = arena_zalloc_array(s->arena, size, n > 0 ? n * 2 : 1);

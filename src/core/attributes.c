@@ -4,6 +4,7 @@
 #include "core/attributes.h"
 
 #include "base/mem.h"
+#include "core/filter_value.h"
 #include "core/merge.h"
 
 enum { SYSTEM, SETTABLE, SHARED };
@@ -69,8 +70,42 @@ static struct str trim(struct str s) {
     return s;
 }
 
+/* Moves behind a string in quotes. */
+static bool take_quoted(struct str *s) {
+    if (!s->n || *s->p != '"')
+        return false;
+    for (size_t i = 1; i < s->n; i++) {
+        if (s->p[i] == '\\')
+            i++;
+        else if (s->p[i] == '"') {
+            *s = trim(str_bytes(s->p + i + 1, s->n - i - 1));
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_quoted(struct str s) {
-    return s.n >= 2 && *s.p == '"' && s.p[s.n - 1] == '"';
+    return take_quoted(&s) && s.n == 0;
+}
+
+static bool is_listed(struct str s) {
+    return s.n >= 2 && *s.p == '[' && s.p[s.n - 1] == ']';
+}
+
+static bool is_list_of_quoted(struct str s) {
+    if (!is_listed(s))
+        return false;
+    s = trim(str_bytes(s.p + 1, s.n - 2));
+    while (s.n) {
+        if (!take_quoted(&s))
+            return false;
+        if (s.n && (*s.p != ',' || s.n == 1))
+            return false;
+        if (s.n)
+            s = trim(str_bytes(s.p + 1, s.n - 1));
+    }
+    return true;
 }
 
 static bool is_number(struct str s, bool whole) {
@@ -84,6 +119,13 @@ static bool is_number(struct str s, bool whole) {
     return digits > 0;
 }
 
+/* Whether the index finds a value in it: a date of the calendar, a number that its type can hold. */
+static bool is_value(struct str s, E__IndexedValueType type, enum filter_token_kind kind) {
+    struct filter_token t = {.kind = kind, .text = s};
+    struct value v;
+    return filter_value("", type, &t, &v, NULL) == 0;
+}
+
 /* "2026-11-15T08:00:00Z" and its longer forms. */
 static bool is_time(struct str s) {
     static const char form[] = "dddd-dd-ddTdd:dd:dd";
@@ -94,21 +136,21 @@ static bool is_time(struct str s) {
         if (form[i] == 'd' ? c < '0' || c > '9' : c != form[i])
             return false;
     }
-    return true;
+    return is_value(str_bytes(s.p + 1, s.n - 2), INDEXED_VALUE_TYPE_DATETIME, FILTER_TEXT);
 }
 
 static bool fits(struct str s, E__IndexedValueType type) {
     switch ((int)type) {
     case INDEXED_VALUE_TYPE_INT:
-        return is_number(s, true);
+        return is_number(s, true) && is_value(s, type, FILTER_NUMBER);
     case INDEXED_VALUE_TYPE_DOUBLE:
-        return is_number(s, false);
+        return is_number(s, false) && is_value(s, type, FILTER_NUMBER);
     case INDEXED_VALUE_TYPE_BOOL:
         return str_is(s, "true") || str_is(s, "false");
     case INDEXED_VALUE_TYPE_DATETIME:
         return is_time(s);
     case INDEXED_VALUE_TYPE_KEYWORD_LIST:
-        return is_quoted(s) || (s.n >= 2 && *s.p == '[' && s.p[s.n - 1] == ']');
+        return is_quoted(s) || is_list_of_quoted(s);
     default:
         return is_quoted(s);
     }
@@ -116,7 +158,7 @@ static bool fits(struct str s, E__IndexedValueType type) {
 
 static bool value_fits(const Common__Payload *p, E__IndexedValueType type) {
     struct str s = trim(pb_bytes(&p->data));
-    if (type != INDEXED_VALUE_TYPE_KEYWORD_LIST && s.n >= 2 && *s.p == '[' && s.p[s.n - 1] == ']')
+    if (type != INDEXED_VALUE_TYPE_KEYWORD_LIST && is_listed(s))
         s = trim(str_bytes(s.p + 1, s.n - 2));
     return fits(s, type);
 }

@@ -216,8 +216,12 @@ int spec_canonise(struct arena *arena, struct str seed, const struct cal_zones *
     struct err why = {0};
     cal_spec_init(&s, arena, seed);
     int rc = read_spec(&s, spec, &why);
+    if (rc == 0 && s.calendar_count + s.exclude_count > LIMIT_SPEC_CALENDARS)
+        rc = err_set(&why, ERR_INVALID, "it has more than %d calendars and exclusions", LIMIT_SPEC_CALENDARS);
     if (rc == 0)
         rc = cal_new(&s, zones, &compiled, &why);
+    if (rc == ERR_NO_MEMORY)
+        return err_std(err, rc);
     if (rc < 0)
         return err_set(err, rc, "Invalid schedule spec: %s", why.text);
     rc = write_spec(arena, &s, spec);

@@ -180,12 +180,20 @@ static int decode(struct request *q, ProtobufCMessage **ret, struct err *reterr)
     return wire_decode(q->method->request, message, &r->arena, ret, reterr);
 }
 
+/* gRPC's own status for a message that is too large is one that clients try again. Workers know its text and
+ * fail their task; every other caller gets the same text with a status that is final. */
+static int settle_too_large(const struct method *m, int rc, struct err *reterr) {
+    if (rc == ERR_TOO_LARGE && m->access != METHOD_WORKER)
+        rc = reterr->code = ERR_INVALID;
+    return rc;
+}
+
 static int prepare(struct request *q, ProtobufCMessage **ret, struct err *reterr) {
     q->h2->arena.budget = REQUEST_BUDGET + DECODE_BUDGET_FACTOR * q->method->request_bytes_max;
     int rc = read_deadline(q, reterr);
     if (rc < 0)
         return rc;
-    rc = decode(q, ret, reterr);
+    rc = settle_too_large(q->method, decode(q, ret, reterr), reterr);
     /* Decoding copied what it needs; a parked call should not hold its bytes twice, nor hold up others. */
     if (q->method->kind == METHOD_UNARY)
         buf_done(&q->h2->body);

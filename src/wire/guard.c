@@ -171,8 +171,10 @@ int wire_decode(const ProtobufCMessageDescriptor *d, struct str bytes, struct ar
     int r = guard(d, bytes, &cost, reterr);
     if (r < 0)
         return r;
-    if (cost > a->budget - a->used)
+    if (cost > a->budget - a->used) {
+        a->failed = true;
         return over_budget(d, reterr);
+    }
 
     ProtobufCAllocator allocator = wire_arena_allocator(a);
     ProtobufCMessage *m = protobuf_c_message_unpack(d, &allocator, bytes.n, (const uint8_t *)bytes.p);

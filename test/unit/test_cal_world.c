@@ -65,7 +65,7 @@ TEST(entries_are_bounded) {
     for (size_t n = 0; n < CAL_ENTRIES_MAX && e == 0; n++)
         e = cal_spec_add_interval(&w.spec, &i, &w.err);
     CHECK_INT(e, 0);
-    CHECK_INT(cal_spec_add_interval(&w.spec, &i, &w.err), ERR_FULL);
+    CHECK_INT(cal_spec_add_interval(&w.spec, &i, &w.err), ERR_INVALID);
     cal_world_done(&w);
 }
 
