@@ -105,7 +105,7 @@ static int do_due(struct step *s, const struct due *d) {
 int run_tick(struct step *s) {
     if (s->st->schedule)
         return schedule_tick(s);
-    for (struct due d = first_due(s->st); d.at_us <= s->now.us && !s->failed; d = first_due(s->st)) {
+    for (struct due d = first_due(s->st); d.at_us <= s->judged.us && !s->failed; d = first_due(s->st)) {
         int rc = do_due(s, &d);
         if (rc < 0)
             return rc;

@@ -20,6 +20,7 @@ struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(
     op->call = c;
     op->req = req;
     op->go = go;
+    op->phase = e->loading.phase;
     buf_init(&op->page, ENGINE_GROUP_BYTES * 2); /* one stored row can hold what one group held */
     c->op = op;
     return op;
@@ -59,6 +60,7 @@ void op_hold(struct op *op, struct run *run) {
 
 void op_finish(struct op *op) {
     op_unpark(op);
+    op_end_load(op);
     op_pin(op, NULL);
     op_hold(op, NULL);
     buf_done(&op->page);
@@ -257,6 +259,10 @@ static void errand_fail(struct call *c, const struct err *e unused_arg) {
 }
 
 static const struct call_ops errand_ops = {errand_reply, errand_fail};
+
+bool op_is_errand(const struct op *op) {
+    return op->call->ops == &errand_ops;
+}
 
 int op_need_room(struct op *op) {
     return group_is_full(op->e) ? err_std(&op->err, ERR_BUSY) : 0;

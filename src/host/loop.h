@@ -19,7 +19,7 @@ uint64_t host_entropy(void); /* a seed from the operating system */
 int loop_new(struct loop **ret) must_check;
 void loop_free(struct loop *l);
 struct event_base *loop_base(struct loop *l); /* for net */
-int loop_run(struct loop *l) must_check;      /* until loop_stop */
+int loop_run(struct loop *l) must_check; /* until loop_stop */
 void loop_stop(struct loop *l);
 
 /* SIGTERM and SIGINT call fn on the loop thread. */
@@ -30,7 +30,14 @@ void loop_wake(void *loop);
 /* fn runs when loop_run begins, and at the end of every loop turn, after all I/O events of that turn. */
 void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx);
 
-/* A timer is owned by the caller; timer_set replaces an earlier setting. */
+/* Up to when deadlines may be judged: all input that had reached the sockets by then has been read, or the
+ * peers sent so much that a second was not enough. Zero before the first turn. */
+struct now loop_heard(const struct loop *l);
+/* For a callback that leaves input for a later turn: what this turn has heard is not all there is. */
+void loop_leave_input(struct loop *l);
+
+/* A timer is owned by the caller; timer_set replaces an earlier setting. Before it fires, the input that is
+ * there is read. */
 int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **ret) must_check;
 void timer_set(struct timer *t, int64_t delay_us);
 void timer_clear(struct timer *t);

@@ -187,6 +187,8 @@ static void conn_on_readable(evutil_socket_t fd, short unused_arg what, void *ct
         conn_free(c);
         return;
     }
+    if (n == LIMIT_READ_BYTES)
+        loop_leave_input(s->loop);
     if (n == 0 || c->is_over)
         return;
     c->read_us = host_now().mono.us;
