@@ -487,7 +487,7 @@ static int time_out(struct step *s, State__Activity *a, E__TimeoutType type) {
 
 int activity_tick(struct step *s, State__Activity *a) {
     E__TimeoutType type;
-    if (first_deadline(a, &type) <= s->now.us)
+    if (first_deadline(a, &type) <= s->judged.us)
         return time_out(s, a, type);
     ensure(!a->is_offered && a->scheduled_us <= s->now.us);
     a->is_offered = true;

@@ -111,7 +111,7 @@ int run_tick(struct step *s) {
         bool has_timer = run_is_open(s->st) && timers.at < timers.count;
         if (has_timer && timers.v[timers.at]->fire_us < d.at_us)
             timer_fire(s, timers.v[timers.at++]);
-        else if (d.at_us <= s->now.us)
+        else if (d.at_us <= s->judged.us)
             rc = do_due(s, &d);
         else
             break;

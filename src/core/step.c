@@ -52,7 +52,7 @@ void step_init(struct step *s, State__Execution *st, struct wall now, struct rng
     memset(s, 0, sizeof(*s));
     s->st = st;
     s->ctx.namespace_name = s->ctx.identity = "";
-    s->now = now;
+    s->now = s->judged = now;
     s->rng = rng;
     s->arena = arena;
     s->err = err;

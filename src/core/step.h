@@ -92,6 +92,7 @@ struct step {
     struct step_context ctx;
     struct step *next; /* the run that follows in the chain, begun by this step; its st is on the heap */
     struct wall now;
+    struct wall judged; /* deadlines up to here are judged; not after now */
     struct rng *rng;
     struct arena *arena; /* scratch that outlives the step until its reply is sent */
     struct err *err;

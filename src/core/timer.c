@@ -139,14 +139,14 @@ int timers_take_due(struct step *s, struct due_timers *ret) {
     const State__Execution *st = s->st;
     *ret = (struct due_timers){0};
     for (size_t i = 0; i < st->n_timers; i++)
-        ret->count += st->timers[i]->fire_us <= s->now.us;
+        ret->count += st->timers[i]->fire_us <= s->judged.us;
     if (ret->count == 0)
         return 0;
     ret->v = arena_array(s->arena, State__Timer *, ret->count);
     if (!ret->v)
         return err_std(s->err, ERR_NO_MEMORY);
     for (size_t i = 0, n = 0; i < st->n_timers; i++)
-        if (st->timers[i]->fire_us <= s->now.us)
+        if (st->timers[i]->fire_us <= s->judged.us)
             ret->v[n++] = st->timers[i];
     qsort(ret->v, ret->count, sizeof(*ret->v), compare_due);
     return 0;

@@ -49,8 +49,14 @@ void engine_counters(const struct engine *e, struct engine_counters *ret) {
     }
 }
 
+/* How long until the first of them is due; CLOCK_NEVER: there is none. */
+static int64_t heap_wait_us(const struct heap *h, int64_t now_us) {
+    const struct heap_node *first = heap_top(h);
+    return first ? MAX(first->key - now_us, 0) : CLOCK_NEVER;
+}
+
 void engine_look(const struct engine *e, struct now now, struct engine_state *ret) {
-    const struct heap_node *due = heap_top(&e->due);
+    int64_t schedule_us = heap_wait_us(&e->schedule_due, clocks_schedule_us(e, now.wall));
     *ret = (struct engine_state){
         .is_ready = e->is_ready,
         .recovered_runs = recovery_runs(e),
@@ -58,8 +64,8 @@ void engine_look(const struct engine *e, struct now now, struct engine_state *re
         .queries = map_count(&e->queries),
         .lists = list_length(&e->page_reads),
         .callbacks = list_length(&e->sends),
-        .due_runs = e->due.count,
-        .next_due_us = due ? MAX(due->key - now.wall.us, 0) : CLOCK_NEVER,
+        .due_runs = e->due.count + e->schedule_due.count,
+        .next_due_us = MIN(heap_wait_us(&e->due, now.wall.us), schedule_us),
         .last_commit_us = e->counters.last_commit_us,
         .last_commit_runs = e->counters.last_commit_runs,
     };

@@ -19,6 +19,7 @@ struct engine_counters {
     uint64_t fates[COUNTED_FATES]; /* times of schedules, by what they came to */
     uint64_t letters_delivered;
     uint64_t letters_retried;
+    uint64_t clock_steps[2]; /* of the wall clock: forward, back */
     /* Now; filled in by engine_counters(). The pairs are for workflows and for activities. */
     size_t waiting_tasks[2];
     size_t parked_polls[2];

@@ -7,7 +7,7 @@
 /* time */
 
 static void fire_deadlines(struct engine *e) {
-    for (struct heap_node *n; (n = heap_top(&e->deadlines)) && n->key <= e->now.mono.us;) {
+    for (struct heap_node *n; (n = heap_top(&e->deadlines)) && n->key <= e->judged.mono.us;) {
         struct op *op = container_of(n, struct op, deadline);
         list_remove(&op->link);
         heap_remove(&e->deadlines, n);
@@ -15,8 +15,15 @@ static void fire_deadlines(struct engine *e) {
     }
 }
 
+/* The wall clock may go back between the two: nothing fires early. */
+static void clamp_judged(struct engine *e) {
+    e->judged.wall.us = MIN(e->judged.wall.us, e->now.wall.us);
+    e->judged.mono.us = MIN(e->judged.mono.us, e->now.mono.us);
+}
+
 void engine_tell_time(struct engine *e, struct now now) {
-    e->now = now;
+    clocks_tell(e, now);
+    clamp_judged(e);
 }
 
 static void go_on_with_one(struct engine *e) {
@@ -28,7 +35,13 @@ static void go_on_with_one(struct engine *e) {
 }
 
 void engine_advance(struct engine *e, struct now now) {
-    engine_tell_time(e, now);
+    engine_advance_heard(e, now, now);
+}
+
+void engine_advance_heard(struct engine *e, struct now now, struct now heard) {
+    clocks_tell(e, now);
+    loading_hear(e, heard);
+    clamp_judged(e);
     if (!e->is_ready)
         return;
     fire_deadlines(e);
@@ -41,25 +54,46 @@ void engine_advance(struct engine *e, struct now now) {
     drainage_sweep(e);
 }
 
+/* What is due by the clock and not judged yet waits for one more look at the input, or for calls that are
+ * loaded. */
+static int64_t wait_for(const struct engine *e, int64_t at_us, int64_t now_us, int64_t judged_us,
+                        struct now now) {
+    if (at_us > now_us)
+        return at_us - now_us;
+    return at_us > judged_us ? loading_wait_us(e, now) : 0;
+}
+
+static int64_t wait_for_due(const struct engine *e, struct now now) {
+    const struct heap_node *due = heap_top(&e->due);
+    if (group_is_full(e))
+        return CLOCK_NEVER; /* its commit wakes the loop */
+    if (ticks_wait(e))
+        return 0;
+    const struct heap_node *schedule = heap_top(&e->schedule_due);
+    int64_t wait = due ? wait_for(e, due->key, now.wall.us, e->judged.wall.us, now) : CLOCK_NEVER;
+    if (!schedule)
+        return wait;
+    return MIN(wait, wait_for(e, schedule->key, clocks_schedule_us(e, now.wall),
+                              clocks_schedule_us(e, e->judged.wall), now));
+}
+
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
-    const struct heap_node *due = heap_top(&e->due), *deadline = heap_top(&e->deadlines);
-    int64_t wait = CLOCK_NEVER;
+    const struct heap_node *deadline = heap_top(&e->deadlines);
     if (!e->is_ready)
         return CLOCK_NEVER; /* the store's answers wake it; what is due then waits for the last of them */
     if (!list_empty(&e->slices))
         return 0;
-    if (!group_is_full(e) && ticks_wait(e))
-        wait = 0;
-    else if (due && !group_is_full(e))
-        wait = MAX(due->key - now.wall.us, 0);
+    int64_t wait = wait_for_due(e, now);
     if (deadline)
-        wait = MIN(wait, MAX(deadline->key - now.mono.us, 0));
+        wait = MIN(wait, wait_for(e, deadline->key, now.mono.us, e->judged.mono.us, now));
     if (queues_next_pass_us(e) != CLOCK_NEVER)
         wait = MIN(wait, MAX(queues_next_pass_us(e) - now.mono.us, 0));
     if (queues_next_sweep_us(e) != CLOCK_NEVER)
         wait = MIN(wait, MAX(queues_next_sweep_us(e) - now.mono.us, 0));
     if (e->next_drainage_us != CLOCK_NEVER)
         wait = MIN(wait, MAX(e->next_drainage_us - now.mono.us, 0));
+    if (clocks_next_us(e) != CLOCK_NEVER)
+        wait = MIN(wait, MAX(clocks_next_us(e) - now.mono.us, 0));
     if (!e->is_sweeping)
         wait = MIN(wait, MAX(e->next_sweep_us - now.mono.us, 0));
     if (spaces_next_reap_us(e) != CLOCK_NEVER)
@@ -133,6 +167,7 @@ static void init_facts(struct engine *e) {
     map_init(&e->queues, SIZE_MAX, rng_u64(&e->rng));
     list_init(&e->used_queues);
     heap_init(&e->due, SIZE_MAX);
+    heap_init(&e->schedule_due, SIZE_MAX);
     heap_init(&e->deadlines, SIZE_MAX);
     heap_init(&e->passes, SIZE_MAX);
 }
@@ -290,6 +325,7 @@ void engine_free(struct engine *e) {
     e->is_ready = false;
     fail_calls(e);
     callbacks_free(e);
+    heap_done(&e->schedule_due);
     heap_done(&e->due); /* while its nodes still exist */
     heap_done(&e->deadlines);
     heap_done(&e->passes);

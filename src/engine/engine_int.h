@@ -101,10 +101,11 @@ struct run {
     struct space *space;
     struct body *body; /* NULL: on disk only */
     struct engine *e;
-    struct heap_node due; /* by the wall clock */
+    struct heap_node due; /* in engine.due, or engine.schedule_due */
     struct list waiters; /* ops that wait for the body */
     struct list recent; /* in engine.recent when it has a body */
     uint32_t pins; /* uses that forbid dropping the body */
+    bool is_schedule; /* which of the two */
     bool is_loading;
     bool is_in_read; /* inside store_read: the op that asked is still on the stack */
     bool is_missing; /* the store has no such run */
@@ -177,6 +178,8 @@ struct op {
     const ProtobufCMessage *reply;
     struct str tail;
 
+    uint64_t phase; /* of loading, in which it began */
+    bool is_loading; /* waits for the store to load a run */
     struct page_read *page_read; /* a history page under way */
     struct buf page; /* packed events from the store */
     int64_t page_first;
@@ -226,6 +229,20 @@ struct ticks {
     size_t cap;
 };
 
+/* What is thought of the wall clock (clocks.c). */
+struct clocks {
+    int64_t apart_us; /* how far it was set lately; when that is far, schedules keep to the time before */
+    int64_t steady_us; /* monotonic; when it is believed, unless it is set again */
+};
+
+/* Calls that wait for the store, by phases (loading.c). */
+struct loading {
+    uint64_t phase;
+    size_t counts[2]; /* of this phase and of the one before, by the phase's last bit */
+    struct now next; /* what is heard when the phase ends */
+    struct mono since; /* when it began */
+};
+
 struct engine {
     struct engine_config cfg;
     struct core_limits limits;
@@ -234,6 +251,9 @@ struct engine {
     struct log *log;
     struct rng rng;
     struct now now;
+    struct now judged; /* calls that had arrived by then are worked on: deadlines up to here are judged */
+    struct loading loading;
+    struct clocks clocks;
     struct wall begin; /* when this engine was made */
     bool is_ready;
     bool has_failed; /* nothing becomes durable any more: see engine_fail() */
@@ -254,7 +274,8 @@ struct engine {
     struct map queries; /* by id: queries that a worker has */
     struct map workers; /* by namespace id and instance key */
     struct list heard; /* struct worker, longest silent first */
-    struct heap due;
+    struct heap due; /* runs, by the wall clock */
+    struct heap schedule_due; /* schedules that are known to be one, by the time that schedules go by */
     struct ticks ticks;
     struct heap deadlines;
     struct heap passes; /* queues whose rate holds tasks back */
@@ -301,12 +322,27 @@ struct engine {
     int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
 };
 
-/* A read that was needed got no answer. From now on nothing becomes durable, since it could rest on what is not
- * there, and whoever runs the engine is told to end the process. */
+/* A read that was needed got no answer. From now on nothing becomes durable, since it could rest on what is
+ * not there, and whoever runs the engine is told to end the process. */
 void engine_fail(struct engine *e, const char *text);
+
+/* clocks */
+
+void clocks_tell(struct engine *e, struct now now); /* sets engine.now */
+int64_t clocks_schedule_us(const struct engine *e, struct wall at); /* what schedules take it for */
+int64_t clocks_next_us(const struct engine *e); /* monotonic; when that changes, or CLOCK_NEVER */
+
+/* loading */
+
+void op_wait_load(struct op *op); /* it is put into a list of those that wait for a run */
+void op_end_load(struct op *op); /* and taken out of it */
+void loading_hear(struct engine *e, struct now heard);
+/* For how long deadlines may wait for calls that are being loaded; 0: there are none, or no longer */
+int64_t loading_wait_us(const struct engine *e, struct now now);
 
 /* ops */
 
+bool op_is_errand(const struct op *op); /* the engine made the call itself */
 struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(struct op *op));
 void op_start(struct op *op); /* go(), or an error when the engine is not ready */
 void op_pin(struct op *op, struct run *run);
@@ -336,7 +372,6 @@ int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us);
 void op_finish(struct op *op); /* unlinks it from everything; the call is ended by the caller of this */
 int op_out_of_memory(struct op *op);
 /* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
-bool op_is_errand(const struct op *op);
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
 
 /* ERR_BUSY while more waits to be written than one commit should hold; for calls that come from outside. */
@@ -394,8 +429,8 @@ void space_drop(struct engine *e, struct space *s); /* from memory; nobody knows
 
 /* A copy to go back to; NULL after ERR_NO_MEMORY in the op. */
 State__Namespace *op_copy_space(struct op *op, const struct space *s) must_check;
-/* Memory has the change of the namespace; the answer waits until the disk has it too. `before` is the copy from
- * before the change, which is taken: without memory it is undone. */
+/* Memory has the change of the namespace; the answer waits until the disk has it too. `before` is the copy
+ * from before the change, which is taken: without memory it is undone. */
 void op_reply_space(struct op *op, struct space *s, State__Namespace *before, bool failed,
                     const ProtobufCMessage *resp);
 /* Empties the namespaces that are being removed, a few runs at a time (space_removal.c). */
@@ -410,6 +445,8 @@ struct run *run_find(struct engine *e, const struct run_key *key); /* NULL: not 
 void run_pin(struct run *run);
 void run_unpin(struct engine *e, struct run *run);
 void run_touch(struct engine *e, struct run *run); /* recently used; may drop others */
+struct heap *run_heap(struct engine *e, const struct run *run); /* in which its deadline is */
+void run_clear_due(struct engine *e, struct run *run); /* no deadline that is known */
 void run_set_due(struct engine *e, struct run *run);
 /* 0 with op->run pinned and loaded; ERR_WAIT when op will be started again; or an error in op->err. */
 int op_need_run(struct op *op, struct space *space, struct uuid run_id) must_check;

@@ -20,6 +20,7 @@ struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(
     op->call = c;
     op->req = req;
     op->go = go;
+    op->phase = e->loading.phase;
     buf_init(&op->page, ENGINE_GROUP_BYTES * 2); /* one stored row can hold what one group held */
     c->op = op;
     return op;
@@ -59,6 +60,7 @@ void op_hold(struct op *op, struct run *run) {
 
 void op_finish(struct op *op) {
     op_unpark(op);
+    op_end_load(op);
     op_pin(op, NULL);
     op_hold(op, NULL);
     buf_done(&op->page);

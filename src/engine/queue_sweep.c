@@ -37,7 +37,7 @@ struct queue *op_need_queue(struct op *op, struct space *space, bool is_activity
 }
 
 int op_need_birth(struct op *op, struct space *space, const char *queue) {
-    if (op->e->due.count >= ENGINE_RUNS)
+    if (op->e->due.count + op->e->schedule_due.count >= ENGINE_RUNS)
         return err_set(&op->err, ERR_FULL,
                        "The server has its maximum of %d runs with a deadline. Try again.", ENGINE_RUNS);
     return !queue || op_need_queue(op, space, false, queue) ? 0 : op->err.code;

@@ -157,7 +157,9 @@ static int restore_stub(struct engine *e, const struct restored *r) {
     if (!space || r->due_us == CLOCK_NEVER)
         return 0;
     struct run *run = run_get(e, r->key, space);
-    return run && !heap_has(&run->due) ? heap_add(&e->due, &run->due, r->due_us) : run ? 0 : ERR_NO_MEMORY;
+    if (!run)
+        return ERR_NO_MEMORY;
+    return heap_has(&run->due) ? 0 : heap_add(run_heap(e, run), &run->due, r->due_us);
 }
 
 static void due_row(struct read *r, const struct row *row) {

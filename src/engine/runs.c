@@ -64,9 +64,17 @@ struct run *run_find(struct engine *e, const struct run_key *key) {
     return map_get(&e->runs, run_key_str(key));
 }
 
+struct heap *run_heap(struct engine *e, const struct run *run) {
+    return run->is_schedule ? &e->schedule_due : &e->due;
+}
+
+void run_clear_due(struct engine *e, struct run *run) {
+    heap_remove(run_heap(e, run), &run->due);
+}
+
 static void run_free(struct engine *e, struct run *run) {
     map_remove(&e->runs, run_key_str(&run->key));
-    heap_remove(&e->due, &run->due);
+    run_clear_due(e, run);
     mem_free(run);
 }
 
@@ -77,12 +85,16 @@ static void run_free_if_unused(struct engine *e, struct run *run) {
 
 void run_set_due(struct engine *e, struct run *run) {
     int64_t due = run_due_us(run->body->st);
+    bool is_schedule = run->body->st->schedule;
+    if (due == CLOCK_NEVER || is_schedule != run->is_schedule)
+        run_clear_due(e, run); /* a stub that was read at the start is not known to be a schedule */
+    run->is_schedule = is_schedule;
     if (due == CLOCK_NEVER)
-        heap_remove(&e->due, &run->due);
-    else if (heap_has(&run->due))
-        heap_move(&e->due, &run->due, due);
+        return;
+    if (heap_has(&run->due))
+        heap_move(run_heap(e, run), &run->due, due);
     else
-        ensure(heap_add(&e->due, &run->due, due) == 0);
+        ensure(heap_add(run_heap(e, run), &run->due, due) == 0);
 }
 
 void run_pin(struct run *run) {
@@ -180,6 +192,7 @@ static void resume(struct list *waiters) {
         list_append(&all, n);
     for (struct list *n; (n = list_pop(&all));) {
         struct op *op = container_of(n, struct op, link);
+        op_end_load(op);
         op->go(op);
     }
 }
@@ -268,8 +281,10 @@ int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
     if (is_loading)
         list_append(&run->waiters, &op->link);
     run_unpin(op->e, run);
-    if (is_loading)
+    if (is_loading) {
+        op_wait_load(op);
         return ERR_WAIT;
+    }
     return err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
 }
 
@@ -354,6 +369,7 @@ int op_need_current(struct op *op, struct space *space, const char *workflow_id,
         return op_out_of_memory(op);
     if (c->state == CURRENT_LOADING) {
         list_append(&c->waiters, &op->link);
+        op_wait_load(op);
         return ERR_WAIT;
     }
     const struct run *run = run_find(e, &(struct run_key){space->id, c->run_id});

@@ -42,7 +42,7 @@ static struct run *run_admit(struct engine *e, struct space *space, struct step 
 /* A run that was never kept: as if it had not been made. */
 static void run_discard(struct engine *e, struct run *run) {
     list_remove(&run->recent);
-    heap_remove(&e->due, &run->due);
+    run_clear_due(e, run);
     body_free(take(&run->body));
     e->body_count--;
 }

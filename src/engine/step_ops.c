@@ -7,7 +7,9 @@
 
 void step_begin(struct engine *e, struct space *space, State__Execution *st, struct arena *arena,
                 struct err *err, struct step *ret) {
-    step_init(ret, st, e->now.wall, &e->rng, arena, err);
+    struct wall now = st->schedule ? (struct wall){clocks_schedule_us(e, e->now.wall)} : e->now.wall;
+    step_init(ret, st, now, &e->rng, arena, err);
+    ret->judged = e->judged.wall;
     ret->ctx.space = space->st;
     ret->ctx.zones = e->cfg.zones;
     ret->ctx.active_us = e->begin.us;

@@ -26,7 +26,9 @@ static bool wait_for_disk(struct op *op) {
 
 /* A call may have changed it since it was taken. */
 static bool is_due(const struct op *op) {
-    return run_due_us(op->run->body->st) <= op->e->now.wall.us;
+    const State__Execution *st = op->run->body->st;
+    struct wall judged = op->e->judged.wall;
+    return run_due_us(st) <= (st->schedule ? clocks_schedule_us(op->e, judged) : judged.us);
 }
 
 static void tick_again(struct op *op) {
@@ -40,7 +42,7 @@ static void tick_again(struct op *op) {
 static void try_later(struct op *op) {
     log_emit(op->e->log, LOG_due_failed, log_str("error", op->err.text));
     if (op->run)
-        heap_remove(&op->e->due, &op->run->due); /* not again in this very turn */
+        run_clear_due(op->e, op->run); /* not again in this very turn */
     op_pin(op, NULL);
     op_retry(op, ENGINE_TICK_RETRY_MS * USEC_PER_MS, tick_again);
 }
@@ -85,17 +87,22 @@ static int compare_keys(const void *a, const void *b) {
 }
 
 /* Out of the heap until the state says when the next deadline is; loading it tells. */
+static void take_from(struct engine *e, const struct heap *h, int64_t until_us) {
+    for (struct heap_node *n; (n = heap_top(h)) && n->key <= until_us;) {
+        struct run *run = container_of(n, struct run, due);
+        if (!note_due(&e->ticks, &run->key))
+            break;
+        run_pin(run);
+        run_clear_due(e, run);
+        run_unpin(e, run);
+    }
+}
+
 static void take_due(struct engine *e) {
     struct ticks *t = &e->ticks;
     t->at = t->count = 0;
-    for (struct heap_node *n; (n = heap_top(&e->due)) && n->key <= e->now.wall.us;) {
-        struct run *run = container_of(n, struct run, due);
-        if (!note_due(t, &run->key))
-            break;
-        run_pin(run);
-        heap_remove(&e->due, n);
-        run_unpin(e, run);
-    }
+    take_from(e, &e->due, e->judged.wall.us);
+    take_from(e, &e->schedule_due, clocks_schedule_us(e, e->judged.wall));
     if (t->count > ENGINE_DUE_PER_TURN)
         qsort(t->keys, t->count, sizeof(*t->keys), compare_keys);
 }

@@ -4,6 +4,11 @@
  * their callbacks, then the end-of-turn hook, and begins again until
  * loop_stop(). Another thread reaches the loop only by writing to an eventfd.
  *
+ * A timer that has run out does not fire at once: the sockets are read first,
+ * so that input that came in time is seen before the timer. This matters after
+ * a stall. A process that was stopped comes back from its wait without events,
+ * and would otherwise find only that it is late.
+ *
  * It fails when the operating system refuses descriptors or memory at the
  * start; once running, a loop that cannot wait or set a timer would lose time
  * silently, so that ends the process.
@@ -23,10 +28,15 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/list.h"
 #include "base/mem.h"
+#include "host/hearing.h"
 
 /* Longer waits are cut to this; the timer then fires early, after 31 years. */
 #define TIMER_DELAY_US_MAX (INT64_C(1000000000) * USEC_PER_SEC)
+
+#define CLOCK_TRIES 8
+#define CLOCKS_APART_US (1 * USEC_PER_MS)
 
 struct hook {
     void (*fn)(void *ctx);
@@ -38,12 +48,17 @@ struct loop {
     struct event *wake_event;
     struct hook on_wake;
     struct hook on_turn;
+    struct list late; /* struct timer: those that have run out and not fired */
+    struct hearing hearing;
     int wake_fd;
     int64_t turn_us; /* when the work of this turn began; 0: it has not */
     bool is_stopping;
+    bool is_input_left; /* by this round */
 };
 
 struct timer {
+    struct loop *loop;
+    struct list link; /* in loop.late */
     struct event *event;
     struct hook on_fire;
 };
@@ -58,8 +73,20 @@ struct wall host_wall(void) {
     return (struct wall){clock_read_us(CLOCK_REALTIME)};
 }
 
+/* Time that the machine slept has passed, too. Both clocks are read at the same moment: a process that is
+ * stopped between the two would find that the wall clock was set. */
 struct now host_now(void) {
-    return (struct now){host_wall(), {clock_read_us(CLOCK_MONOTONIC)}};
+    struct now now;
+    int64_t after_us = clock_read_us(CLOCK_BOOTTIME);
+    for (int tries = 0; tries < CLOCK_TRIES; tries++) {
+        int64_t before_us = after_us;
+        now.wall = host_wall();
+        after_us = clock_read_us(CLOCK_BOOTTIME);
+        now.mono.us = after_us;
+        if (after_us - before_us <= CLOCKS_APART_US)
+            break;
+    }
+    return now;
 }
 
 uint64_t host_entropy(void) {
@@ -88,7 +115,8 @@ static void loop_wake_cb(evutil_socket_t fd, short unused_arg what, void *ctx) {
 
 static void timer_cb(evutil_socket_t unused_arg fd, short unused_arg what, void *ctx) {
     struct timer *t = ctx;
-    hook_call(&t->on_fire);
+    list_remove(&t->link);
+    list_append(&t->loop->late, &t->link);
 }
 
 /* What every process with a loop needs: writing to a closed socket is an error
@@ -130,6 +158,7 @@ int loop_new(struct loop **ret) {
     struct loop *l = mem_zalloc(sizeof(*l));
     if (!l)
         return ERR_NO_MEMORY;
+    list_init(&l->late);
     int rc = loop_init(l);
     if (rc < 0) {
         loop_free(l);
@@ -163,17 +192,54 @@ void loop_begin_turn(struct loop *l) {
     l->turn_us = 0;
 }
 
+static int loop_round(struct loop *l, int flags) {
+    struct now began = host_now();
+    l->is_input_left = false;
+    if (event_base_loop(l->base, flags) < 0)
+        return ERR_INTERNAL;
+    int events = event_base_get_max_events(l->base, EVENT_BASE_COUNT_ACTIVE, 1);
+    hearing_round(&l->hearing, began, events, l->is_input_left);
+    return 0;
+}
+
+static void loop_fire(struct loop *l) {
+    struct list fired;
+    list_init(&fired);
+    for (struct list *n; (n = list_pop(&l->late));)
+        list_append(&fired, n);
+    for (struct list *n; (n = list_pop(&fired));)
+        hook_call(&container_of(n, struct timer, link)->on_fire);
+}
+
+static int loop_turn(struct loop *l) {
+    loop_begin_turn(l);
+    int rc = loop_round(l, EVLOOP_ONCE);
+    if (rc == 0 && !list_empty(&l->late))
+        rc = loop_round(l, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+    if (rc < 0)
+        return rc;
+    loop_fire(l);
+    hook_call(&l->on_turn);
+    return 0;
+}
+
 /* What is already due when the loop begins must not wait for a first event: there may never be one. */
 int loop_run(struct loop *l) {
-    hook_call(&l->on_turn);
-    while (!l->is_stopping) {
-        loop_begin_turn(l);
-        if (event_base_loop(l->base, EVLOOP_ONCE) < 0)
-            return ERR_INTERNAL;
+    int rc = 0;
+    if (!l->is_stopping)
         hook_call(&l->on_turn);
-    }
+    while (rc == 0 && !l->is_stopping)
+        rc = loop_turn(l);
     l->is_stopping = false;
-    return 0;
+    return rc;
+}
+
+struct now loop_heard(const struct loop *l) {
+    return l->hearing.heard;
+}
+
+void loop_leave_input(struct loop *l) {
+    l->is_input_left = true;
 }
 
 int64_t loop_spent_us(struct loop *l) {
@@ -215,6 +281,7 @@ int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **r
     struct timer *t = mem_zalloc(sizeof(*t));
     if (!t)
         return ERR_NO_MEMORY;
+    t->loop = l;
     t->on_fire = (struct hook){fn, ctx};
     t->event = evtimer_new(l->base, timer_cb, t);
     if (!t->event) {
@@ -226,6 +293,7 @@ int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **r
 }
 
 void timer_set(struct timer *t, int64_t delay_us) {
+    list_remove(&t->link);
     delay_us = MAX(delay_us, 0);
     delay_us = MIN(delay_us, TIMER_DELAY_US_MAX);
     struct timeval tv = {.tv_sec = delay_us / USEC_PER_SEC, .tv_usec = delay_us % USEC_PER_SEC};
@@ -233,12 +301,14 @@ void timer_set(struct timer *t, int64_t delay_us) {
 }
 
 void timer_clear(struct timer *t) {
+    list_remove(&t->link);
     evtimer_del(t->event);
 }
 
 void timer_free(struct timer *t) {
     if (!t)
         return;
+    list_remove(&t->link);
     event_free(t->event);
     mem_free(t);
 }

@@ -21,7 +21,7 @@ uint64_t host_entropy(void); /* a seed from the operating system */
 int loop_new(struct loop **ret) must_check;
 void loop_free(struct loop *l);
 struct event_base *loop_base(struct loop *l); /* for net */
-int loop_run(struct loop *l) must_check;      /* until loop_stop */
+int loop_run(struct loop *l) must_check; /* until loop_stop */
 void loop_stop(struct loop *l);
 
 /* fn runs on the loop thread soon after any thread called loop_wake(); many wakes may give one call. */
@@ -35,7 +35,14 @@ int64_t loop_spent_us(struct loop *l);
 bool loop_has_time(struct loop *l);
 void loop_begin_turn(struct loop *l); /* for those who turn the event base themselves */
 
-/* A timer is owned by the caller; timer_set replaces an earlier setting. */
+/* Up to when deadlines may be judged: all input that had reached the sockets by then has been read, or the
+ * peers sent so much that a second was not enough. Zero before the first turn. */
+struct now loop_heard(const struct loop *l);
+/* For a callback that leaves input for a later turn: what this turn has heard is not all there is. */
+void loop_leave_input(struct loop *l);
+
+/* A timer is owned by the caller; timer_set replaces an earlier setting. Before it fires, the input that is
+ * there is read. */
 int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **ret) must_check;
 void timer_set(struct timer *t, int64_t delay_us);
 void timer_clear(struct timer *t);

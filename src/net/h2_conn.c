@@ -183,13 +183,17 @@ static void conn_on_readable(evutil_socket_t fd, short unused_arg what, void *ct
     struct h2_conn *c = ctx;
     struct h2_server *s = c->server;
     bool is_eof;
-    if (list_linked(&c->turn_link) || !loop_has_time(s->loop))
-        return; /* still readable in the next turn */
+    if (list_linked(&c->turn_link) || !loop_has_time(s->loop)) {
+        loop_leave_input(s->loop); /* still readable in the next turn */
+        return;
+    }
     ssize_t n = socket_read(fd, s->read_space, LIMIT_READ_BYTES, &is_eof);
     if (n < 0 || is_eof) {
         conn_free(c);
         return;
     }
+    if (n == LIMIT_READ_BYTES)
+        loop_leave_input(s->loop);
     if (n == 0 || c->is_over)
         return;
     c->read_us = host_now().mono.us;

@@ -49,8 +49,10 @@ static void server_take_turns(struct h2_server *s) {
             list_append(&s->turns, &c->turn_link);
     }
     const struct timeval at_once = {0};
-    if (!list_empty(&s->turns))
-        ensure(event_add(&s->turn_event, &at_once) == 0); /* they would wait for ever */
+    if (list_empty(&s->turns))
+        return;
+    loop_leave_input(s->loop);
+    ensure(event_add(&s->turn_event, &at_once) == 0); /* they would wait for ever */
 }
 
 bool h2_server_has_pending(const struct h2_server *s) {

@@ -177,8 +177,10 @@ static void serve_request(struct http1_server *s, struct place *p, struct evhttp
 
 static void arm_turns(struct http1_server *s) {
     const struct timeval at_once = {0};
-    if (!list_empty(&s->turns))
-        ensure(event_add(s->turn_event, &at_once) == 0); /* they would wait for ever */
+    if (list_empty(&s->turns))
+        return;
+    loop_leave_input(s->loop);
+    ensure(event_add(s->turn_event, &at_once) == 0); /* they would wait for ever */
 }
 
 static void on_turns(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {

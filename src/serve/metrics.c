@@ -151,6 +151,14 @@ static void add_rondo_schedule_lateness_seconds(const struct scrape *s, const st
     exposition_histogram(out, m, NULL, &s->engine.lateness_us);
 }
 
+/* the clock */
+
+static void add_rondo_clock_steps_total(const struct scrape *s, const struct metric *m, struct buf *out) {
+    static const char *const directions[] = {"forward", "back"};
+    for (size_t i = 0; i < ARRAY_LEN(directions); i++)
+        exposition_count(out, m, &directions[i], s->engine.clock_steps[i]);
+}
+
 /* letters */
 
 static void add_rondo_letters_delivered_total(const struct scrape *s, const struct metric *m,

@@ -69,13 +69,10 @@ static void on_turn(void *ctx) {
     mistral_sweep(&s->http.mistral);
     api_sweep(&s->http.api);
     struct now now = host_now();
-    engine_advance(s->engine, now);
+    engine_advance_heard(s->engine, now, loop_heard(s->loop));
     engine_flush(s->engine);
-    int64_t delay = engine_next_wake_us(s->engine, now);
-    if (delay == CLOCK_NEVER)
-        timer_clear(s->wake);
-    else
-        timer_set(s->wake, delay);
+    /* Timers do not notice when the wall clock is set. A look at it does. */
+    timer_set(s->wake, MIN(engine_next_wake_us(s->engine, now), SERVER_CLOCK_LOOK_US));
 }
 
 static void on_timer(void *ctx unused_arg) {

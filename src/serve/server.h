@@ -64,3 +64,5 @@ int server_run(struct server *s) must_check;
 void server_stop(struct server *s);
 
 #define SERVER_GRACE_US (10 * USEC_PER_SEC)
+#define SERVER_CLOCK_LOOK_US                                                                                 \
+    (1 * USEC_PER_SEC) /* how often the wall clock is looked at when nothing else happens */

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "engine/limits.h"
 #include "names.h"
 
 #define CALL_TIMEOUT_US (10 * USEC_PER_SEC)
@@ -333,7 +334,9 @@ static void keeper_act(struct world *w, struct happening *h) {
     struct keeper *k = container_of(h, struct keeper, act);
     if (!k->request_id[0]) {
         if (k->is_resting && k->end == END_NOT && k->l && k->task != KEEP_DELETE) {
-            int64_t wait_us = k->lone_until_us - w->now.mono.us;
+            /* The calm may have begun with a jump of the clock, which schedules do not believe at once. */
+            int64_t believed_us = w->calm_us + (ENGINE_CLOCK_STEADY_MS + 1000) * USEC_PER_MS;
+            int64_t wait_us = MAX(k->lone_until_us, believed_us) - w->now.mono.us;
             k->end = END_LOOK;
             if (wait_us > 0) {
                 world_at(w, h, wait_us);

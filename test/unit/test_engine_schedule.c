@@ -1,5 +1,6 @@
 /* Schedules through the engine: starts that fail, and what is left of a schedule that has ended. */
 #include "core/schedule.h"
+#include "engine/counters.h"
 #include "engine_fixture.h"
 
 #include <stdio.h>
@@ -458,4 +459,82 @@ TEST(a_run_that_timed_out_is_told_of) {
     REQUIRE(failure);
     CHECK_STR(failure->message, "workflow timeout");
     CHECK(failure->timeout_failure_info);
+}
+
+/* the clock is set */
+
+#define HOUR_US (60 * MINUTE_US)
+
+static int64_t count_actions(struct rig *r) {
+    cleanup(ask_done) struct ask a = {0};
+    ask_ledger(r, &a, "");
+    CHECK_OK(&a);
+    const Rondo__ListScheduleLedgerResponse *resp = a.response;
+    return resp ? (int64_t)resp->n_entries : -1;
+}
+
+static void set_clock(struct rig *r, int64_t by_us) {
+    r->now.wall.us += by_us;
+    rig_advance(r, 0);
+}
+
+static uint64_t count_steps(const struct rig *r, bool is_back) {
+    struct engine_counters c;
+    engine_counters(r->engine, &c);
+    return c.clock_steps[is_back];
+}
+
+TEST(schedule_makes_up_for_a_small_step_at_once) {
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    create(&r, "request");
+    rig_advance(&r, MINUTE_US);
+    CHECK_INT(count_actions(&r), 1);
+    set_clock(&r, 30 * MINUTE_US);
+    CHECK_INT(count_actions(&r), 31);
+    CHECK_INT(count_steps(&r, false), 1);
+}
+
+TEST(schedule_keeps_to_the_old_time_until_the_clock_is_steady) {
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    create(&r, "request");
+    rig_advance(&r, MINUTE_US);
+    set_clock(&r, HOUR_US);
+    CHECK_INT(count_actions(&r), 1);
+    rig_advance(&r, MINUTE_US - USEC_PER_SEC);
+    CHECK_INT(count_actions(&r), 2); /* that of the old time */
+    CHECK(engine_next_wake_us(r.engine, r.now) <= USEC_PER_SEC);
+    rig_advance(&r, USEC_PER_SEC);
+    CHECK_INT(count_actions(&r), 62);
+}
+
+TEST(schedule_does_nothing_twice_when_the_clock_goes_back) {
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    create(&r, "request");
+    rig_advance(&r, MINUTE_US);
+    set_clock(&r, HOUR_US);
+    rig_advance(&r, MINUTE_US / 2);
+    set_clock(&r, -HOUR_US);
+    CHECK_INT(count_actions(&r), 1);
+    rig_advance(&r, MINUTE_US / 2);
+    CHECK_INT(count_actions(&r), 2);
+    rig_advance(&r, HOUR_US);
+    CHECK_INT(count_actions(&r), 62);
+    CHECK_INT(count_steps(&r, false), 1);
+    CHECK_INT(count_steps(&r, true), 1);
+}
+
+TEST(schedule_follows_a_clock_that_comes_back_from_the_past) {
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    create(&r, "request");
+    rig_advance(&r, MINUTE_US);
+    set_clock(&r, -HOUR_US);
+    rig_advance(&r, MINUTE_US / 2);
+    CHECK_INT(count_actions(&r), 1);
+    set_clock(&r, HOUR_US);
+    rig_advance(&r, MINUTE_US / 2);
+    CHECK_INT(count_actions(&r), 2);
 }

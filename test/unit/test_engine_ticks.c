@@ -94,3 +94,74 @@ TEST(ticks_are_not_lost_for_lack_of_memory) {
     fire_without_memory(6); /* for the run */
     fire_without_memory(7); /* for the question to the store */
 }
+
+/* what had arrived */
+
+TEST(ticks_judge_only_what_was_heard) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    rig_poll(&r, &p, "queue");
+    Ws__RespondWorkflowTaskCompletedRequest *req = ask_completion(&r, &a, &p);
+    add_command(&a, req, make_activity(ask_arena(&a), "activity"));
+    RIG_SEND(&r, &a, complete_workflow_task, req);
+    rig_poll_activity(&r, &p);
+    struct now heard = r.now;
+    r.now.wall.us += 20 * USEC_PER_SEC;
+    r.now.mono.us += 20 * USEC_PER_SEC;
+    engine_advance_heard(r.engine, r.now, heard);
+    CHECK_INT(engine_next_wake_us(r.engine, r.now), 0);
+    rig_complete_activity(&r, &a, &p);
+    CHECK_OK(&a);
+}
+
+TEST(ticks_do_not_fire_early_when_the_clock_went_back_since) {
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    start_all(&r, &a);
+    struct now heard = {{r.now.wall.us + 60 * USEC_PER_SEC}, r.now.mono};
+    engine_advance_heard(r.engine, r.now, heard);
+    rig_turn(&r);
+    CHECK_INT(count_status(&r, &a, WORKFLOW_EXECUTION_STATUS_RUNNING), RUNS);
+}
+
+/* Which run the id means is read first, and then the run; a deadline needs only the run. */
+TEST(ticks_wait_for_calls_that_are_being_loaded) {
+    cleanup(ask_done) struct ask a = {0}, t = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    Ws__StartWorkflowExecutionRequest *req = ask_start(&r, &a, "wf");
+    req->workflow_run_timeout = make_duration(ask_arena(&a), 30 * USEC_PER_SEC);
+    RIG_SEND(&r, &a, start_workflow, req);
+    rig_settle(&r);
+    rig_restart(&r);
+    rig_settle(&r);
+    rig_terminate(&r, &t, "wf");
+    r.now.wall.us += 31 * USEC_PER_SEC;
+    r.now.mono.us += USEC_PER_MS;
+    engine_advance(r.engine, r.now);
+    CHECK(engine_next_wake_us(r.engine, r.now) > 0);
+    rig_settle(&r);
+    CHECK_OK(&t);
+}
+
+TEST(ticks_do_not_wait_for_a_slow_store_for_long) {
+    cleanup(ask_done) struct ask a = {0}, t = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    Ws__StartWorkflowExecutionRequest *req = ask_start(&r, &a, "wf");
+    req->workflow_run_timeout = make_duration(ask_arena(&a), 30 * USEC_PER_SEC);
+    RIG_SEND(&r, &a, start_workflow, req);
+    rig_settle(&r);
+    rig_restart(&r);
+    rig_settle(&r);
+    rig_terminate(&r, &t, "another"); /* its read is not answered */
+    rig_advance(&r, 31 * USEC_PER_SEC);
+    CHECK_INT(mem_store_pending_commits(r.store), 0);
+    rig_advance(&r, ENGINE_LOADING_MS * USEC_PER_MS);
+    CHECK_INT(mem_store_pending_commits(r.store), 1); /* the timeout */
+    rig_settle(&r);
+    CHECK(t.is_done);
+}

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "host/hearing.h"
 #include "host/signals.h"
 
 struct probe {
@@ -217,4 +218,49 @@ TEST(writing_to_a_closed_pipe_is_only_an_error) {
         close(ends[1]);
     }
     loop_free(p.loop);
+}
+
+/* hearing */
+
+static struct now at_ms(int64_t ms) {
+    return (struct now){{ms * USEC_PER_MS}, {ms * USEC_PER_MS}};
+}
+
+TEST(hearing_counts_from_the_round_that_found_nothing) {
+    struct hearing h = {0};
+    hearing_round(&h, at_ms(10), 1, false);
+    CHECK_INT(h.heard.wall.us, 0);
+    hearing_round(&h, at_ms(20), 0, false);
+    CHECK_INT(h.heard.wall.us, 20 * USEC_PER_MS);
+    CHECK_INT(h.heard.mono.us, 20 * USEC_PER_MS);
+}
+
+TEST(hearing_waits_for_input_that_is_left) {
+    struct hearing h = {0};
+    for (int64_t i = 1; i <= HEARING_ROUNDS / 2; i++)
+        hearing_round(&h, at_ms(i), 1, true);
+    CHECK_INT(h.heard.wall.us, 0);
+    hearing_round(&h, at_ms(100), 1, false);
+    CHECK_INT(h.heard.wall.us, 100 * USEC_PER_MS);
+}
+
+TEST(hearing_does_not_wait_for_ever) {
+    struct hearing h = {0};
+    for (int64_t i = 1; i <= HEARING_ROUNDS; i++)
+        hearing_round(&h, at_ms(i), 1, true);
+    CHECK_INT(h.heard.wall.us, USEC_PER_MS); /* when the first of them began */
+    hearing_round(&h, at_ms(2000), 1, true);
+    hearing_round(&h, at_ms(2000), 1, true);
+    hearing_round(&h, at_ms(3000), 1, true); /* few rounds, and slow ones */
+    CHECK_INT(h.heard.wall.us, 2000 * USEC_PER_MS);
+}
+
+TEST(hearing_takes_more_rounds_when_there_are_many_events) {
+    struct hearing h = {0};
+    for (int64_t i = 1; i <= HEARING_WIDE_ROUNDS; i++) {
+        hearing_round(&h, at_ms(i), HEARING_WIDE, false);
+        CHECK_INT(h.heard.wall.us, 0);
+    }
+    hearing_round(&h, at_ms(50), HEARING_WIDE, false);
+    CHECK_INT(h.heard.wall.us, 50 * USEC_PER_MS);
 }
