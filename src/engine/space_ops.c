@@ -11,7 +11,6 @@
 #define RETENTION_MIN_US                                                                                     \
     (INT64_C(86400) * USEC_PER_SEC) /* a day; less would surprise whoever looks tomorrow */
 #define LIST_PAGE_MAX 100
-#define CUSTOM_ATTRIBUTES_MAX 500
 
 /* Describing */
 
@@ -374,9 +373,10 @@ static void go_add_attributes(struct op *op) {
         rc = err_set(&op->err, ERR_INVALID, "SearchAttributes are not set on request.");
     for (size_t i = 0; rc == 0 && i < req->n_search_attributes; i++)
         rc = validate_new(op, s->st, req->search_attributes[i]->key, req->search_attributes[i]->value);
-    if (rc == 0 && s->st->n_search_attributes + req->n_search_attributes > CUSTOM_ATTRIBUTES_MAX)
+    if (rc == 0 && s->st->n_search_attributes + req->n_search_attributes > ENGINE_CUSTOM_ATTRIBUTES)
         rc = err_set(&op->err, ERR_PRECONDITION,
-                     "A namespace may have at most %d search attributes of its own.", CUSTOM_ATTRIBUTES_MAX);
+                     "A namespace may have at most %d search attributes of its own.",
+                     ENGINE_CUSTOM_ATTRIBUTES);
     State__Namespace *before = rc == 0 ? op_copy_space(op, s) : NULL;
     if (!before) {
         op_fail(op);

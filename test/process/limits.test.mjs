@@ -77,7 +77,7 @@ class Subject {
 }
 
 function suite(title, cases, options, { alone = () => false, numberOf = limit, more = {} } = {}) {
-  describe(title, { timeout: 600_000 }, () => {
+  describe(title, { timeout: 600_000, concurrency: 1 }, () => {
     let shared;
     for (const [name, fn] of Object.entries(cases))
       test(name, async () => {
@@ -103,15 +103,18 @@ function suite(title, cases, options, { alone = () => false, numberOf = limit, m
   });
 }
 
-suite('core', coreCases, () => ({}));
-suite('engine', engineCases, () => ({}), { alone: (name) => ALONE.has(name) });
-suite('net', netCases, () => ({}));
-const keys = new Map(definitions.map((d) => [nameOf(d), d.key]));
-for (const { settings, cases } of groups)
-  suite('settable', cases, () => ({ dynamicConfig: Object.entries(settings).map(([name, value]) => `${keys.get(name)}=${value}`) }), {
-    numberOf: (name) => settings[name],
-    more: { slack: limit('core.LEDGER_SLACK') },
-  });
+// Each has a server of its own, and waits for disks and timers most of the time.
+describe('every limit is reached and exceeded', { concurrency: 3 }, () => {
+  suite('core', coreCases, () => ({}));
+  suite('engine', engineCases, () => ({}), { alone: (name) => ALONE.has(name) });
+  suite('net', netCases, () => ({}));
+  const keys = new Map(definitions.map((d) => [nameOf(d), d.key]));
+  for (const { settings, cases } of groups)
+    suite('settable', cases, () => ({ dynamicConfig: Object.entries(settings).map(([name, value]) => `${keys.get(name)}=${value}`) }), {
+      numberOf: (name) => settings[name],
+      more: { slack: limit('core.LEDGER_SLACK') },
+    });
+});
 
 describe('a data file with more than the limits', { timeout: 120_000 }, () => {
   test('is opened, and all of its tasks are handed out', async () => {

@@ -6,7 +6,7 @@ import { inParallel, readMetric, until } from '../lib/process.mjs';
 import { completeTask, completeWorkflow, pollRequest, scheduleActivity, takeTask } from '../lib/tasks.mjs';
 import { FAILED_PRECONDITION, INVALID_ARGUMENT, RESOURCE_EXHAUSTED, eventTypes, refused, startOn, times } from './check.mjs';
 
-const { TaskQueueType } = temporal.api.enums.v1;
+const { IndexedValueType, TaskQueueType } = temporal.api.enums.v1;
 const LATE_MS = 30_000; // ends what hangs
 
 const registerNamespace = (service, namespace) =>
@@ -85,6 +85,15 @@ export const cases = {
     await until(async () => (await registerNamespace(service, uniqueId('namespace')).catch(() => undefined)) !== undefined, LATE_MS, 'room for another');
     service = await restart();
     await refused(registerNamespace(service, uniqueId('namespace')), FAILED_PRECONDITION);
+  },
+  'engine.CUSTOM_ATTRIBUTES': async ({ service, operator, max }) => {
+    const namespace = uniqueId('namespace');
+    await registerNamespace(service, namespace);
+    const { customAttributes } = await operator.listSearchAttributes({ namespace });
+    const add = (names) =>
+      operator.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(names.map((name) => [name, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD])) });
+    await add(names('attribute', max - Object.keys(customAttributes).length));
+    await refused(add([uniqueId('attribute')]), FAILED_PRECONDITION);
   },
   'engine.DEPLOYMENTS': async ({ service, restart, max }) => {
     const create = (namespace) =>
