@@ -42,6 +42,7 @@ struct loop {
     struct hook on_wake;
     struct hook on_turn;
     int wake_fd;
+    uint64_t turn;
     int64_t turn_us; /* when the work of this turn began; 0: it has not */
     bool is_stopping;
 };
@@ -171,6 +172,11 @@ struct event_base *loop_base(struct loop *l) {
 
 void loop_begin_turn(struct loop *l) {
     l->turn_us = 0;
+    l->turn++;
+}
+
+uint64_t loop_turn(const struct loop *l) {
+    return l->turn;
 }
 
 /* What is already due when the loop begins must not wait for a first event: there may never be one. */

@@ -35,6 +35,7 @@ void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx);
 int64_t loop_spent_us(struct loop *l);
 /* False when that is LOOP_TURN_US or more. Work that can wait then waits for the next turn. */
 bool loop_has_time(struct loop *l);
+uint64_t loop_turn(const struct loop *l); /* the number of this turn */
 void loop_begin_turn(struct loop *l); /* for those who turn the event base themselves */
 
 /* A timer is owned by the caller; timer_set replaces an earlier setting. */

@@ -308,14 +308,15 @@ static void delay_again(struct http1_server *s) {
         ensure(event_add(s->delay_event, &at_once) == 0); /* they would wait for ever */
 }
 
+/* One request at least: HTTP/2 may use up the time of each turn as well. */
 static void on_delay(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
     struct http1_server *s = ctx;
-    for (struct list *n; loop_has_time(s->loop) && (n = list_pop(&s->delayed));) {
-        struct delayed *d = container_of(n, struct delayed, link);
+    do {
+        struct delayed *d = container_of(list_pop(&s->delayed), struct delayed, link);
         struct evhttp_request *req = d->req;
         mem_free(d);
         give_to_handler(s, req);
-    }
+    } while (!list_empty(&s->delayed) && loop_has_time(s->loop));
     delay_again(s);
 }
 
