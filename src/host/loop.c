@@ -51,6 +51,7 @@ struct loop {
     struct list late; /* struct timer: those that have run out and not fired */
     struct hearing hearing;
     int wake_fd;
+    uint64_t turn;
     int64_t turn_us; /* when the work of this turn began; 0: it has not */
     bool is_stopping;
     bool is_input_left; /* by this round */
@@ -190,6 +191,11 @@ struct event_base *loop_base(struct loop *l) {
 
 void loop_begin_turn(struct loop *l) {
     l->turn_us = 0;
+    l->turn++;
+}
+
+uint64_t loop_turn(const struct loop *l) {
+    return l->turn;
 }
 
 static int loop_round(struct loop *l, int flags) {
@@ -211,7 +217,7 @@ static void loop_fire(struct loop *l) {
         hook_call(&container_of(n, struct timer, link)->on_fire);
 }
 
-static int loop_turn(struct loop *l) {
+static int loop_take_turn(struct loop *l) {
     loop_begin_turn(l);
     int rc = loop_round(l, EVLOOP_ONCE);
     if (rc == 0 && !list_empty(&l->late))
@@ -229,7 +235,7 @@ int loop_run(struct loop *l) {
     if (!l->is_stopping)
         hook_call(&l->on_turn);
     while (rc == 0 && !l->is_stopping)
-        rc = loop_turn(l);
+        rc = loop_take_turn(l);
     l->is_stopping = false;
     return rc;
 }

@@ -33,6 +33,7 @@ void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx);
 int64_t loop_spent_us(struct loop *l);
 /* False when that is LOOP_TURN_US or more. Work that can wait then waits for the next turn. */
 bool loop_has_time(struct loop *l);
+uint64_t loop_turn(const struct loop *l); /* the number of this turn */
 void loop_begin_turn(struct loop *l); /* for those who turn the event base themselves */
 
 /* Up to when deadlines may be judged: all input that had reached the sockets by then has been read, or the

@@ -183,7 +183,7 @@ static void conn_on_readable(evutil_socket_t fd, short unused_arg what, void *ct
     struct h2_conn *c = ctx;
     struct h2_server *s = c->server;
     bool is_eof;
-    if (list_linked(&c->turn_link) || !loop_has_time(s->loop)) {
+    if (list_linked(&c->turn_link)) {
         loop_leave_input(s->loop); /* still readable in the next turn */
         return;
     }

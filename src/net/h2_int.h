@@ -5,9 +5,10 @@
  *   h2_session.c  nghttp2's callbacks, and what a peer may not do
  *   h2_stream.c   one request: body, dispatch, response, outcome
  *
- * Requests are handed on one at a time, each connection in its turn, as long as the loop turn has time. So a
- * connection with many requests, or with slow ones, delays another one by about one request. A connection
- * that waits for its turn is not read; the kernel holds its input, and then its peer.
+ * Connections take turns: each hands on requests for CONN_TURN_US, or one that takes longer, until all have
+ * used up the time of the loop turn. So a connection with many requests, or with slow ones, delays another one
+ * by about one request. A connection that waits for its turn is not read; the kernel holds its input, and then
+ * its peer.
  *
  * Three rules keep lifetimes simple. Handlers are called from conn_settle() and
  * conn_dispatch() only, never inside nghttp2 and never inside h2_respond().
@@ -136,6 +137,8 @@ struct h2_server {
     size_t conn_max;
     struct list dirty;
     struct list turns; /* connections with requests that are ready, the next one first */
+    uint64_t turn; /* the loop turn in which spent_us was spent, on handlers */
+    int64_t spent_us;
     struct event turn_event; /* in the next loop turn, when the time of this one was not enough for all */
     struct event flush_event; /* activated by the first dirty connection of a turn */
     struct timer *sweep_timer;

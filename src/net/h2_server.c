@@ -39,16 +39,32 @@ void server_queue_turn(struct h2_server *s, struct h2_conn *c) {
     list_append(&s->turns, &c->turn_link);
 }
 
-/* One request of each connection in turn, until the time of this loop turn is used up. */
-static void server_take_turns(struct h2_server *s) {
-    for (struct list *n; loop_has_time(s->loop) && (n = list_pop(&s->turns));) {
-        struct h2_conn *c = container_of(n, struct h2_conn, turn_link);
-        if (conn_can_dispatch(c))
-            conn_dispatch(c);
-        if (conn_can_dispatch(c))
-            list_append(&s->turns, &c->turn_link);
+/* Requests of the next connection, as many as it may have before the others. */
+static void server_take_turn(struct h2_server *s) {
+    struct h2_conn *c = container_of(list_pop(&s->turns), struct h2_conn, turn_link);
+    int64_t begin_us = host_now().mono.us, spent_us = 0;
+    while (conn_can_dispatch(c) && spent_us < LIMIT_CONN_TURN_US) {
+        conn_dispatch(c);
+        spent_us = host_now().mono.us - begin_us;
     }
+    s->spent_us += spent_us;
+    if (conn_can_dispatch(c))
+        list_append(&s->turns, &c->turn_link);
+}
+
+static bool server_has_time(struct h2_server *s) {
+    if (s->turn != loop_turn(s->loop)) {
+        s->turn = loop_turn(s->loop);
+        s->spent_us = 0;
+    }
+    return s->spent_us < LOOP_TURN_US;
+}
+
+/* One connection after another, until the time of this loop turn is used up. */
+static void server_take_turns(struct h2_server *s) {
     const struct timeval at_once = {0};
+    while (!list_empty(&s->turns) && server_has_time(s))
+        server_take_turn(s);
     if (list_empty(&s->turns))
         return;
     loop_leave_input(s->loop);
