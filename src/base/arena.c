@@ -72,7 +72,7 @@ void arena_clear(struct arena *a) {
         kept->used = 0;
         arena_poison(kept->data, kept->size);
     }
-    *a = (struct arena){.chunks = kept, .budget = a->budget};
+    *a = (struct arena){.chunks = kept, .budget = a->budget, .held = kept ? sizeof(*kept) + kept->size : 0};
 }
 
 void arena_done(struct arena *a) {
@@ -105,6 +105,7 @@ static struct arena_chunk *add_chunk(struct arena *a, size_t need) {
     c->used = 0;
     c->next = a->chunks;
     a->chunks = c;
+    a->held += sizeof(*c) + size;
     arena_poison(c->data, c->size);
     return c;
 }

@@ -60,10 +60,18 @@ void mem_freep(void *pp) {
 
 /* Of mimalloc, where the program is linked with it. */
 extern void mi_collect(bool is_forced) __attribute__((weak));
+extern void mi_option_set(int option, long value) __attribute__((weak));
+#define MI_OPTION_DECOMMIT_DELAY 15 /* its place in mimalloc.h, which later versions keep */
+#define MI_DECOMMIT_DELAY_MS 25 /* mimalloc's own choice */
 
 void mem_trim(void) {
     if (mi_collect)
         mi_collect(true);
     else
         (void)malloc_trim(0); /* whether there was something to give back does not matter */
+}
+
+void mem_set_haste(bool is_hasty) {
+    if (mi_option_set)
+        mi_option_set(MI_OPTION_DECOMMIT_DELAY, is_hasty ? 0 : MI_DECOMMIT_DELAY_MS);
 }

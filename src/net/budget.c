@@ -1,8 +1,9 @@
 /* The account of what peers make the process hold.
  *
  * The happy path only adds and subtracts. When the sum passes the hard bound, budget_enforce() looks through
- * all holders for the largest. That is slow, and rare: an eviction frees at least the average. Allocators keep
- * freed memory for later; budget_trim() gives it back once the sum has fallen far below its peak. */
+ * all holders for the largest. That is slow, and rare: an eviction frees at least the average. Allocators
+ * keep freed memory for later. While much is held, memory goes back to the system as it is freed, and
+ * budget_trim() gives back the rest once the sum has fallen far below its peak. */
 #include "net/budget.h"
 
 #include "base/mem.h"
@@ -46,12 +47,20 @@ void budget_enforce(struct budget *b) {
     b->is_enforcing = false;
 }
 
+static void budget_set_haste(struct budget *b, bool is_hasty) {
+    b->is_hasty = is_hasty;
+    mem_set_haste(is_hasty);
+}
+
 bool budget_trim(struct budget *b) {
-    if (b->peak - b->held < LIMIT_TRIM_BYTES)
-        return false;
-    b->peak = b->held;
-    mem_trim();
-    return b->held >= LIMIT_TRIM_BYTES;
+    if (b->peak - b->held >= LIMIT_TRIM_BYTES) {
+        b->peak = b->held;
+        mem_trim();
+        return true; /* until a sweep finds nothing more */
+    }
+    if (b->is_hasty && b->held < LIMIT_TRIM_BYTES)
+        budget_set_haste(b, false);
+    return false;
 }
 
 void holder_join(struct holder *h, struct budget *b, size_t bytes, void (*evict)(struct holder *h)) {
@@ -74,6 +83,8 @@ void holder_change(struct holder *h, size_t from, size_t to) {
     h->held = h->held - from + to;
     b->held = b->held - from + to;
     b->peak = MAX(b->peak, b->held);
+    if (!b->is_hasty && b->held > LIMIT_HASTE_BYTES)
+        budget_set_haste(b, true);
 }
 
 bool holder_is_welcome(const struct holder *h) {

@@ -15,6 +15,7 @@ struct budget {
     size_t holder_count;
     struct list holders;
     bool is_enforcing;
+    bool is_hasty; /* pages go back to the system as they are freed */
     uint64_t streams_refused;
     uint64_t responses_dropped;
     uint64_t connections_closed;
@@ -33,7 +34,8 @@ void budget_init(struct budget *b);
 /* Evicts until the sum is within the hard bound. Not to be called while a holder is being worked on. */
 void budget_enforce(struct budget *b);
 bool budget_is_over(const struct budget *b);
-/* After much was released: gives free memory back to the system. True when there is more to give back later. */
+/* After much was released: gives free memory back to the system. True when there is more to give back later.
+ */
 bool budget_trim(struct budget *b);
 
 void holder_join(struct holder *h, struct budget *b, size_t bytes, void (*evict)(struct holder *h));

@@ -93,7 +93,7 @@ void h2_respond(struct h2_request *r, struct h2_response *resp);
  * are those of the first one, trailers those of h2_respond(). The body is moved and must not be empty. */
 void h2_respond_part(struct h2_request *r, struct h2_response *part);
 /* Optional: the body is decoded and the answer may take long. Frees it, so that others need not wait for the
- * answer before they may send theirs; they may be what it waits for. Its bytes count for the connection's window
- * until the end, because what they unfolded to is still there. */
+ * answer before they may send theirs; they may be what it waits for. Its bytes count for the connection's
+ * window until the end, because what they unfolded to is still there. */
 void h2_park(struct h2_request *r);
 struct str h2_request_header(const struct h2_request *r, const char *name); /* {NULL,0} when absent */

@@ -39,8 +39,7 @@ static void stream_set_phase(struct h2_request_state *r, enum request_phase phas
 
 /* Tells the connection's holder what the request costs now. */
 static void stream_count(struct h2_request_state *r) {
-    size_t arena = r->req.arena.used ? MAX(r->req.arena.used, (size_t)LIMIT_ARENA_COST) : 0;
-    size_t held = LIMIT_STREAM_COST + arena + r->req.body.cap + r->response.cap;
+    size_t held = LIMIT_STREAM_COST + r->req.arena.held + r->req.body.cap + r->response.cap;
     holder_change(&r->req.conn->holder, r->held, held);
     r->held = held;
 }
@@ -367,7 +366,8 @@ static int stream_submit(struct h2_request_state *r, const struct h2_response *r
 }
 
 /* The peer has asked for more than it reads. Other answers wait already, so this one is not kept. Before its
- * first part nghttp2 knows nothing of the answer, and the request can end now instead of when the peer reads on. */
+ * first part nghttp2 knows nothing of the answer, and the request can end now instead of when the peer reads
+ * on. */
 static void stream_drop_response(struct h2_request_state *r) {
     struct h2_conn *c = r->req.conn;
     c->holder.budget->responses_dropped++;

@@ -14,7 +14,7 @@
  * Malformed or oversize requests are answered by evhttp itself (400, 413); what
  * it lets pass and should not, http1_framing.c finds. The bytes in evhttp's
  * buffers are counted by callbacks on them. */
-#include "net/http1_int.h"
+#include "net/http1.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -26,6 +26,7 @@
 #include <event2/util.h>
 
 #include "base/mem.h"
+#include "net/http1_int.h"
 #include "net/socket.h"
 
 #define HEADER_BYTES_MAX (16 << 10)
@@ -317,8 +318,8 @@ static bool is_idle(const struct http1_server *s) {
 static void on_sweep(void *ctx) {
     struct http1_server *s = ctx;
     http1_sweep_half_closed(s);
-    budget_enforce(s->budget);
     sweep(s);
+    budget_enforce(s->budget);
     bool is_trimming = budget_trim(s->budget);
     if (s->on_idle && is_idle(s)) {
         void (*on_idle)(void *) = s->on_idle;

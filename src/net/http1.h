@@ -44,8 +44,8 @@ struct http1_handler {
     void *ctx;
 };
 
-/* Whether one more call may wait for an event: LIMIT_HTTP_WAITING_MAX. For a handler that would otherwise take
- * the request for long; short calls need not ask. */
+/* Whether one more call may wait for an event: LIMIT_HTTP_WAITING_MAX. For a handler that would otherwise
+ * take the request for long; short calls need not ask. */
 bool http1_can_wait(const struct http1_request *q);
 
 /* For a handler that cannot answer yet: what it leaves in its response is not sent. Ends with http1_answer(),

@@ -1,7 +1,7 @@
 /* Where a request ends must not be a matter of opinion: a proxy in front of us may see the end elsewhere, and
- * what one side takes for a body is a request for the other (RFC 9112, 11.2). evhttp takes the first of several
- * Content-Length headers, prefers Transfer-Encoding to it, and reads numbers with a sign. So requests whose
- * headers allow two readings are refused, and their connection ends. */
+ * what one side takes for a body is a request for the other (RFC 9112, 11.2). evhttp takes the first of
+ * several Content-Length headers, prefers Transfer-Encoding to it, and reads numbers with a sign. So requests
+ * whose headers allow two readings are refused, and their connection ends. */
 #include "net/http1_int.h"
 
 #include <event2/keyvalq_struct.h>

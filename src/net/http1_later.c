@@ -1,15 +1,16 @@
 /* Requests that are answered later, at once or in pieces.
  *
- * Such a request is kept as evhttp's own until its answer. evhttp does not read from its connection meanwhile,
- * and so would not see the peer go. An event of our own reads instead. What a peer sends ahead goes to evhttp's
- * buffer, for the time after the answer.
+ * Such a request is kept as evhttp's own until its answer. evhttp does not read from its connection
+ * meanwhile, and so would not see the peer go. An event of our own reads instead. What a peer sends ahead
+ * goes to evhttp's buffer, for the time after the answer.
  *
  * An error of the socket means that the peer is gone, and its call is cancelled. The end of input does not: a
- * peer may close its side after the request and read the answer (RFC 9112, 9.6). A closed connection looks the
- * same until we send something; then it answers with a reset. So a peer that has closed its side and still
- * waits at the next sweep is sent an interim response, 100 (Continue), which clients ignore; in the middle of an
- * answer in pieces it is sent a heartbeat. The sweeps look for the reset, and send more of the same, ever less
- * often. A peer that speaks HTTP/1.0 knows no interim response; its call waits until it is answered. */
+ * peer may close its side after the request and read the answer (RFC 9112, 9.6). A closed connection looks
+ * the same until we send something; then it answers with a reset. So a peer that has closed its side and
+ * still waits at the next sweep is sent an interim response, 100 (Continue), which clients ignore; in the
+ * middle of an answer in pieces it is sent a heartbeat. The sweeps look for the reset, and send more of the
+ * same, ever less often. A peer that speaks HTTP/1.0 knows no interim response; its call waits until it is
+ * answered. */
 #include "net/http1_int.h"
 
 #include <errno.h>
@@ -156,8 +157,7 @@ bool http1_can_wait(const struct http1_request *q) {
 
 struct http1_later *http1_take(const struct http1_request *q, void (*on_gone)(void *ctx), void *ctx) {
     struct http1_exchange *x = q->exchange;
-    struct bufferevent *connection =
-        evhttp_connection_get_bufferevent(evhttp_request_get_connection(x->req));
+    struct bufferevent *connection = evhttp_connection_get_bufferevent(evhttp_request_get_connection(x->req));
     struct http1_later *l = mem_zalloc(sizeof(*l));
     ensure(!x->is_taken && !x->place->later);
     if (!l)
