@@ -110,9 +110,17 @@ static void print_start_error(const struct err *e, const struct server_flags *fl
         print_error("%s", e->text);
 }
 
+/* On a thread of the store: nothing can be promised any more. Closing down in order could only send replies
+ * that are wrong; what was acknowledged is on disk, and recovery finds it. */
+static noreturn_fn void end_process(void *ctx unused_arg, const char *text) {
+    print_error("stopped: %s", text);
+    _exit(EXIT_FAILED);
+}
+
 static int open_sqlite(const struct server_config *cfg, void (*wake)(void *ctx), void *wake_ctx,
                        struct store **ret, struct err *reterr) {
-    struct sqlite_options o = {.path = cfg->data, .wake = wake, .wake_ctx = wake_ctx, .log = cfg->log};
+    struct sqlite_options o = {
+        .path = cfg->data, .wake = wake, .wake_ctx = wake_ctx, .log = cfg->log, .fatal = end_process};
     return sqlite_store_open(&o, ret, reterr);
 }
 
