@@ -534,6 +534,37 @@ TEST(life_letter_and_its_report_are_one_commit) {
     CHECK_STR(ask_events(&b), "RUN_STARTED@1 TASK_SCHEDULED@2 RUN_SIGNALED@3");
 }
 
+static void check_expired_runs_go(bool is_reopened) {
+    enum { RUNS = 5 * ENGINE_SWEEP_RUNS / 2, TURNS = 10 };
+    cleanup(ask_done) struct ask a = {0};
+    cleanup(rig_done) struct rig r;
+    char id[32];
+    rig_init(&r);
+    for (int i = 0; i < RUNS; i++) {
+        (void)snprintf(id, sizeof id, "closed-%d", i);
+        rig_start(&r, &a, id);
+        rig_terminate(&r, &a, id);
+    }
+    rig_advance(&r, 2 * 86400 * USEC_PER_SEC);
+    if (is_reopened)
+        rig_restart(&r);
+    rig_advance(&r, ENGINE_SWEEP_MS * USEC_PER_MS);
+    for (int i = 0; i < TURNS; i++)
+        rig_advance(&r, 1); /* no time passes that retention could wait for */
+    for (int i = 0; i < RUNS; i += ENGINE_SWEEP_RUNS / 2 - 1) {
+        (void)snprintf(id, sizeof id, "closed-%d", i);
+        rig_describe(&r, &a, id);
+        CHECK_INT(a.err.code, ERR_NOT_FOUND);
+    }
+}
+
+TEST(life_retention_removes_many_without_a_pause) {
+    check_expired_runs_go(false);
+}
+TEST(life_retention_removes_many_after_a_restart) {
+    check_expired_runs_go(true);
+}
+
 /* The rig's namespaces keep closed runs for a day. */
 TEST(life_retention_removes_what_closed_long_ago_and_nothing_else) {
     const int64_t day = 86400 * USEC_PER_SEC;

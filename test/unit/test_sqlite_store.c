@@ -66,6 +66,41 @@ TEST(sqlite_file_keeps_what_was_committed) {
     fixture_done(&f);
 }
 
+/* A commit removes a part of a long history, and the commits after it the rest. */
+static void check_long_history_goes(bool is_reopened) {
+    enum { ROWS = 5000, COMMITS = 3 };
+    struct fixture f;
+    struct commit c;
+    size_t count = 0;
+    fixture_init(&f, BACKEND_FILE);
+    commit_init(&c);
+    if (CHECK(f.store != NULL)) {
+        fill(&f, 1, ROWS, STR("x"));
+        add(&c, WRITE_EXECUTION_GONE);
+        fixture_commit(&f, &c);
+        if (is_reopened) {
+            fixture_close(&f);
+            fixture_reopen(&f);
+        }
+        for (int i = 0; i < COMMITS; i++) {
+            struct write *w = commit_add(&c, WRITE_NAMESPACE, id(1), id(0));
+            w->name = STR("name");
+            fixture_commit(&f, &c);
+        }
+        CHECK_INT(read_history(f.store, &count), 0);
+        CHECK_INT(count, 0);
+    }
+    batch_done(&c.batch);
+    fixture_done(&f);
+}
+
+TEST(sqlite_long_history_goes_in_pieces) {
+    check_long_history_goes(false);
+}
+TEST(sqlite_long_history_goes_on_to_go_after_a_restart) {
+    check_long_history_goes(true);
+}
+
 /* SQLite then writes pages to the log, and reads some of them back, before the commit. */
 TEST(sqlite_commit_larger_than_the_cache) {
     enum { ROWS = 11000 };

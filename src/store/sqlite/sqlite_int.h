@@ -227,6 +227,7 @@ struct sqlite_removal {
     int64_t rows, bytes; /* of histories, that this commit has removed */
     bool has_remains; /* there may be rows in `remains` */
     bool may_be_free; /* pages were freed since the last look */
+    int calm_looks; /* at the file, about one a second, since a run was removed */
     bool can_shrink; /* the file was made so that it can become shorter */
     bool has_shrunk; /* and it has, in the log */
 };
@@ -269,6 +270,7 @@ int sqlite_removal_start(struct sqlite_writer *w) must_check;
 void sqlite_removal_begin(struct sqlite_writer *w); /* of a commit, which may remove so much and no more */
 bool sqlite_removal_run(struct sqlite_writer *w, const struct write *x);
 bool sqlite_removal_go_on(struct sqlite_writer *w); /* with what is left of runs that are gone */
+void sqlite_removal_look(struct sqlite_writer *w); /* about a second has passed */
 bool sqlite_removal_is_due(const struct sqlite_writer *w); /* there is something to do between commits */
 bool sqlite_removal_shrink(struct sqlite_writer *w); /* makes the file a little shorter, in its own commit */
 

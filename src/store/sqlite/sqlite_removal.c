@@ -5,10 +5,10 @@
  * removes a bounded part of histories. A run of which something is left gets a row in `remains`; the commits
  * after it, and the time between them, remove the rest. A start goes on with the rows that it finds.
  *
- * Pages that became free are used again first. Only when a large part of the file is free, and nothing waits
- * to be committed, the file is made shorter, a few pages at a time: each of them is a page from the end of
- * the file that moves to a free place. A file that was made before schema 7 and was too large to be converted
- * keeps its length, and its free pages.
+ * Pages that became free are used again first. Only when a large part of the file is free, no run was removed
+ * for a while, and nothing waits to be committed, the file is made shorter, a few pages at a time: each of
+ * them is a page from the end of the file that moves to a free place. A file that was made before schema 7
+ * and was too large to be converted keeps its length, and its free pages.
  *
  * Failure ends the process, as every failure to write does. */
 #include "store/sqlite/sqlite_int.h"
@@ -19,6 +19,7 @@
 
 #define FREE_PAGES_MIN 1024 /* fewer are not worth it: 4 MiB */
 #define FREE_SHARE 8 /* of the file that may be free: they will be used again */
+#define CALM_LOOKS 2 /* before the file is made shorter: what is about to be removed need not be moved */
 
 static void bind_key(sqlite3_stmt *st, const struct uuid *namespace_id, const struct uuid *run_id) {
     sqlite3_bind_blob(st, 1, namespace_id->b, sizeof namespace_id->b, SQLITE_STATIC);
@@ -97,6 +98,7 @@ bool sqlite_removal_run(struct sqlite_writer *w, const struct write *x) {
                                              WRITER_LEDGER_GONE};
     bool is_gone;
     w->removal.may_be_free = true;
+    w->removal.calm_looks = 0;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (!step_key(w->stmts[parts[i]], &x->namespace_id, &x->run_id))
             return false;
@@ -172,8 +174,13 @@ bool sqlite_removal_shrink(struct sqlite_writer *w) {
     return step_all(w->stmts[WRITER_SHRINK]);
 }
 
+void sqlite_removal_look(struct sqlite_writer *w) {
+    w->removal.calm_looks = MIN(w->removal.calm_looks + 1, CALM_LOOKS);
+}
+
 bool sqlite_removal_is_due(const struct sqlite_writer *w) {
-    return w->removal.has_remains || (w->removal.can_shrink && w->removal.may_be_free);
+    const struct sqlite_removal *r = &w->removal;
+    return r->has_remains || (r->can_shrink && r->may_be_free && r->calm_looks == CALM_LOOKS);
 }
 
 int sqlite_removal_start(struct sqlite_writer *w) {

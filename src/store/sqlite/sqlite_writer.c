@@ -325,6 +325,7 @@ static bool take_look(struct sqlite_writer *w) {
     w->is_look_due = false;
     if (is_due) {
         pthread_mutex_unlock(&w->lock);
+        sqlite_removal_look(w);
         look(w);
         pthread_mutex_lock(&w->lock);
     }

@@ -22,10 +22,11 @@ function columnsOf(file, table) {
   return JSON.parse(text).map((column) => column.name);
 }
 
-// Copies the closed runs of a namespace until there are `factor` times as many.
-export function multiplyClosed(file, namespace, factor) {
+// Copies the closed runs of a namespace until there are `factor` times as many. As those of the server, the ids of
+// the copies begin with the time.
+export function multiplyClosed(file, namespace, factor, tables = ['executions', 'history', 'visibility']) {
   const space = `(SELECT namespace_id FROM namespaces WHERE name = '${namespace}')`;
-  const copies = ['executions', 'history', 'visibility'].map((table) => {
+  const copies = tables.map((table) => {
     const columns = columnsOf(file, table);
     const values = columns.map((name) => (name === 'run_id' ? 'c.new_id' : `t.${name}`));
     const from = `FROM copies c JOIN ${table} t ON t.namespace_id = c.namespace_id AND t.run_id = c.old_id`;
@@ -35,7 +36,8 @@ export function multiplyClosed(file, namespace, factor) {
     PRAGMA synchronous = OFF;
     CREATE TEMP TABLE copies AS
       WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ${factor})
-      SELECT e.namespace_id, e.run_id AS old_id, randomblob(16) AS new_id FROM n, executions e
+      SELECT e.namespace_id, e.run_id AS old_id, 
+        CAST(substr(e.run_id, 1, 6) || printf('%07d', n.i) || substr(e.run_id, 14) AS BLOB) AS new_id FROM n, executions e
       WHERE e.namespace_id = ${space} AND e.close_us IS NOT NULL;
     BEGIN;
     ${copies.join('\n')}
