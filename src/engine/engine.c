@@ -94,8 +94,8 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
         wait = MIN(wait, MAX(e->next_drainage_us - now.mono.us, 0));
     if (clocks_next_us(e) != CLOCK_NEVER)
         wait = MIN(wait, MAX(clocks_next_us(e) - now.mono.us, 0));
-    if (!e->is_sweeping)
-        wait = MIN(wait, MAX(e->next_sweep_us - now.mono.us, 0));
+    if (retention_next_sweep_us(e) != CLOCK_NEVER)
+        wait = MIN(wait, MAX(retention_next_sweep_us(e) - now.mono.us, 0));
     if (spaces_next_reap_us(e) != CLOCK_NEVER)
         wait = MIN(wait, MAX(spaces_next_reap_us(e) - now.mono.us, 0));
     return wait;
@@ -208,7 +208,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     list_init(&e->backlogs);
     list_init(&e->hungry);
     e->soon_end = &e->soon;
-    e->next_sweep_us = usec_add(now.mono.us, ENGINE_SWEEP_MS * USEC_PER_MS);
+    e->next_sweep_us = usec_add(now.mono.us, ENGINE_SWEEP_FIRST_MS * USEC_PER_MS);
     e->next_reap_us = CLOCK_NEVER;
     *ret = e;
     int rc = recovery_begin(e);

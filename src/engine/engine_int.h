@@ -48,6 +48,9 @@ struct space {
     struct engine *e;
     struct version_book book; /* its deployments, as core asks about them */
     size_t deployment_count;
+    struct visibility_place swept; /* retention goes on behind this run, */
+    bool is_behind; /* when it has not looked at all of them */
+    struct due_place reaped; /* the same for its removal */
 };
 
 struct deployment {
@@ -303,15 +306,19 @@ struct engine {
     struct list slices; /* ops with more work than one turn should do; the first goes on in the next turn */
     struct recovery *recovery; /* while starting (recovery.c) */
     bool is_sweeping; /* retention.c */
-    bool sweep_is_behind;
+    bool sweep_is_behind; /* some namespace has more that was not looked at in this round */
     int64_t next_sweep_us;
     size_t sweep_at;
+    size_t sweep_bites; /* that the namespace `swept` may still have before it is the next one's turn */
+    struct uuid swept;
+    uint64_t sweep_seq; /* the group that holds what was removed last */
     struct read sweep_read;
-    struct run_key expired[ENGINE_SWEEP_RUNS];
+    struct run_key expired[ENGINE_SWEEP_RUNS_MAX];
     size_t expired_count;
     bool is_reaping; /* space_removal.c */
     int64_t next_reap_us;
     size_t reap_at;
+    uint64_t reap_seq; /* as sweep_seq */
     struct uuid reaped;
     struct read reap_read;
     struct run_key doomed[ENGINE_REAP_RUNS];
@@ -743,6 +750,7 @@ void offer_workflow_task(struct engine *e, struct run *run);
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id);
 /* Removes closed runs whose time is up, a few at a time. */
 void retention_sweep(struct engine *e);
+int64_t retention_next_sweep_us(const struct engine *e); /* CLOCK_NEVER: the store will wake it */
 /* Removes this run, which is terminated first when it is open. */
 void run_doom(struct engine *e, const struct run_key *key);
 /* The workflow id means no run any more. */

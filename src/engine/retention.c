@@ -2,7 +2,11 @@
  *
  * An open run is terminated first. A run whose letters are still under way is
  * left until they have arrived. Rows and history go in one commit; until that
- * is durable the run is as good as gone in memory. */
+ * is durable the run is as good as gone in memory.
+ *
+ * Retention looks through the closed runs of each namespace, oldest first. While
+ * there are more, it takes a bite in each group: the commits set its pace, and each
+ * of them stays short. */
 #include "core/batch.h"
 #include "core/run.h"
 #include "core/schedule.h"
@@ -66,7 +70,10 @@ static void go_remove(struct op *op) {
         return;
     }
     if (st->n_outbox || !list_empty(&run->body->readers) || !list_empty(&run->body->queries)) {
-        remove_later(op);
+        if (op->extra)
+            remove_later(op);
+        else /* retention and the removal of a namespace come again */
+            op_reply(op, NULL, (struct str){NULL, 0});
         return;
     }
     if (run->body->group_seq > op->e->durable_seq) {
@@ -168,51 +175,89 @@ static void go_expired(struct op *op) {
 static void expired_row(struct read *r, const struct row *row) {
     struct engine *e = r->owner;
     struct run_key key = {row->namespace_id, row->run_id};
-    if (e->expired_count < ENGINE_SWEEP_RUNS)
-        e->expired[e->expired_count++] = key;
+    if (e->expired_count == r->limit)
+        return;
+    e->expired[e->expired_count++] = key;
+    struct space *s = space_by_id(e, e->swept);
+    if (s)
+        s->swept = (struct visibility_place){.close_us = row->close_us, .run_id = row->run_id};
 }
-
-static void sweep_next(struct engine *e);
 
 static void expired_done(struct read *r, int rc) {
     struct engine *e = r->owner;
     size_t n = e->expired_count;
+    struct space *s = space_by_id(e, e->swept);
     if (rc < 0) {
         engine_fail(e, "closed runs cannot be read from the store");
         return;
     }
+    e->is_sweeping = false;
+    bool is_behind = s && n == r->limit;
+    if (s)
+        s->is_behind = is_behind;
+    e->sweep_bites = is_behind ? e->sweep_bites - 1 : 0;
+    if (is_behind && e->sweep_bites == 0)
+        e->sweep_is_behind = true;
     for (size_t i = 0; i < n; i++)
         errand_start(e, go_expired, &e->expired[i], sizeof(e->expired[i]));
-    if (n == ENGINE_SWEEP_RUNS)
-        e->sweep_is_behind = true;
-    sweep_next(e);
+    if (n > 0)
+        e->sweep_seq = e->open ? e->open->seq : 0;
 }
 
-/* One namespace after the other, each with its own retention. */
-static void sweep_next(struct engine *e) {
-    struct space *s = map_next(&e->spaces, &e->sweep_at);
-    if (!s) {
-        e->is_sweeping = false;
-        int64_t pause = e->sweep_is_behind ? ENGINE_SWEEP_BEHIND_MS : ENGINE_SWEEP_MS;
-        e->next_sweep_us = usec_add(e->now.mono.us, pause * USEC_PER_MS);
-        return;
+/* A namespace that has much to remove keeps its turn for some commits, then the next one has it. */
+static struct space *space_to_sweep(struct engine *e) {
+    struct space *s = e->sweep_bites ? space_by_id(e, e->swept) : NULL;
+    if (s)
+        return s;
+    s = map_next(&e->spaces, &e->sweep_at);
+    if (s) {
+        e->swept = s->id;
+        e->sweep_bites = ENGINE_SWEEP_BITES;
     }
-    e->expired_count = 0;
-    e->sweep_read = (struct read){.kind = READ_CLOSED,
-                                  .namespace_id = s->id,
-                                  .before_us = e->now.wall.us - s->st->retention_us,
-                                  .limit = ENGINE_SWEEP_RUNS,
-                                  .row = expired_row,
-                                  .done = expired_done,
-                                  .owner = e};
-    store_read(e->store, &e->sweep_read);
+    return s;
+}
+
+/* As many as the commit that is under way changes: each run is changed when it closes. */
+static size_t runs_to_sweep(const struct engine *e) {
+    size_t changed = e->flight ? e->flight->run_count : 0;
+    return MIN(MAX(changed, ENGINE_SWEEP_RUNS), ENGINE_SWEEP_RUNS_MAX);
+}
+
+static void round_over(struct engine *e) {
+    e->next_sweep_us =
+        e->sweep_is_behind ? e->now.mono.us : usec_add(e->now.mono.us, ENGINE_SWEEP_MS * USEC_PER_MS);
+    e->sweep_is_behind = false;
+    e->sweep_at = 0;
+}
+
+/* One group takes one bite; the next comes when that group is with the store. */
+static bool sweep_must_wait(const struct engine *e) {
+    return e->is_sweeping || group_is_full(e) || (e->open && e->open->seq == e->sweep_seq);
 }
 
 void retention_sweep(struct engine *e) {
-    if (e->is_sweeping || e->now.mono.us < e->next_sweep_us)
-        return;
-    e->is_sweeping = true;
-    e->sweep_is_behind = false;
-    e->sweep_at = 0;
-    sweep_next(e);
+    for (size_t i = 0; i < ENGINE_SWEEP_SPACES; i++) {
+        if (sweep_must_wait(e) || e->now.mono.us < e->next_sweep_us)
+            return;
+        struct space *s = space_to_sweep(e);
+        if (!s) {
+            round_over(e);
+            return;
+        }
+        e->expired_count = 0;
+        e->is_sweeping = true;
+        e->sweep_read = (struct read){.kind = READ_CLOSED,
+                                      .namespace_id = s->id,
+                                      .before_us = e->now.wall.us - s->st->retention_us,
+                                      .after = s->is_behind ? &s->swept : NULL,
+                                      .limit = runs_to_sweep(e),
+                                      .row = expired_row,
+                                      .done = expired_done,
+                                      .owner = e};
+        store_read(e->store, &e->sweep_read);
+    }
+}
+
+int64_t retention_next_sweep_us(const struct engine *e) {
+    return sweep_must_wait(e) ? CLOCK_NEVER : e->next_sweep_us;
 }

@@ -162,6 +162,17 @@ static void doomed_row(struct read *r, const struct row *row) {
         e->doomed[e->doomed_count++] = (struct run_key){e->reaped, row->run_id};
 }
 
+/* One group takes one bite, and the next comes when that group is with the store. When all runs were looked
+ * through, those that are left are looked at again after a while. */
+static void reap_pace(struct engine *e, struct space *s) {
+    bool has_more = e->doomed_count == ENGINE_REAP_RUNS;
+    s->reaped =
+        has_more ? (struct due_place){s->id, e->doomed[e->doomed_count - 1].run_id} : (struct due_place){0};
+    e->next_reap_us = has_more ? e->now.mono.us : usec_add(e->now.mono.us, ENGINE_REAP_MS * USEC_PER_MS);
+    if (e->doomed_count > 0)
+        e->reap_seq = e->open ? e->open->seq : 0;
+}
+
 static void doomed_done(struct read *r, int rc) {
     struct engine *e = r->owner;
     struct space *s = space_by_id(e, e->reaped);
@@ -170,10 +181,11 @@ static void doomed_done(struct read *r, int rc) {
         return;
     }
     e->is_reaping = false;
-    e->next_reap_us = usec_add(e->now.mono.us, ENGINE_REAP_MS * USEC_PER_MS);
+    bool is_first_page = uuid_is_zero(s->reaped.run_id);
     for (size_t i = 0; i < e->doomed_count; i++)
         run_doom(e, &e->doomed[i]);
-    if (e->doomed_count == 0 && is_unused(e, s))
+    reap_pace(e, s);
+    if (e->doomed_count == 0 && is_first_page && is_unused(e, s))
         space_is_empty(e, s);
 }
 
@@ -195,8 +207,12 @@ static struct space *next_to_reap(struct engine *e) {
     return NULL;
 }
 
+static bool reap_must_wait(const struct engine *e) {
+    return e->is_reaping || group_is_full(e) || (e->open && e->open->seq == e->reap_seq);
+}
+
 void spaces_reap(struct engine *e) {
-    if (e->is_reaping || e->now.mono.us < e->next_reap_us)
+    if (reap_must_wait(e) || e->now.mono.us < e->next_reap_us)
         return;
     struct space *s = next_to_reap(e);
     if (!s)
@@ -206,6 +222,7 @@ void spaces_reap(struct engine *e) {
     e->doomed_count = 0;
     e->reap_read = (struct read){.kind = READ_RUNS,
                                  .namespace_id = s->id,
+                                 .behind = &s->reaped,
                                  .limit = ENGINE_REAP_RUNS,
                                  .row = doomed_row,
                                  .done = doomed_done,
@@ -214,5 +231,5 @@ void spaces_reap(struct engine *e) {
 }
 
 int64_t spaces_next_reap_us(const struct engine *e) {
-    return e->is_reaping ? CLOCK_NEVER : e->next_reap_us;
+    return reap_must_wait(e) ? CLOCK_NEVER : e->next_reap_us;
 }

@@ -110,6 +110,13 @@ static void print_start_error(const struct err *e, const struct server_flags *fl
         print_error("%s", e->text);
 }
 
+/* On a thread of the store: nothing can be promised any more. Closing down in order could only send replies
+ * that are wrong; what was acknowledged is on disk, and recovery finds it. */
+static noreturn_fn void end_process(void *ctx unused_arg, const char *text) {
+    print_error("stopped: %s", text);
+    _exit(EXIT_FAILED);
+}
+
 static int open_sqlite(const struct server_config *cfg, const struct server_hooks *hooks, struct store **ret,
                        struct err *reterr) {
     struct sqlite_options o = {.path = cfg->data,
@@ -117,7 +124,8 @@ static int open_sqlite(const struct server_config *cfg, const struct server_hook
                                .wake_ctx = hooks->ctx,
                                .should_stop = hooks->should_stop,
                                .stop_ctx = hooks->ctx,
-                               .log = cfg->log};
+                               .log = cfg->log,
+                               .fatal = end_process};
     return sqlite_store_open(&o, ret, reterr);
 }
 

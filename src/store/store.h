@@ -125,9 +125,10 @@ enum read_kind {
     READ_DUE,        /* every open run with a deadline or ready tasks, by id, behind the run `behind`, at most `limit`
                       * (0: all); for recovery. All but the body: a million open runs are read in seconds, their states
                       * when they are needed */
-    READ_CLOSED,     /* runs of namespace_id (zero: of all) that closed before `before_us`, oldest first, at most
-                      * `limit` -> namespace_id, run_id, workflow_id, close_us */
-    READ_RUNS,       /* runs of namespace_id, by id, at most `limit` -> run_id */
+    READ_CLOSED,     /* runs of namespace_id (zero: of all) that closed before `before_us`, oldest first, of one
+                      * namespace behind the run `after`, at most `limit`
+                      * -> namespace_id, run_id, workflow_id, close_us */
+    READ_RUNS,       /* runs of namespace_id, by id, behind the run `behind`, at most `limit` -> run_id */
     READ_VISIBILITY, /* runs of namespace_id for which `where` holds, open ones first, then the last closed, among
                       * those the last started, behind the run `after`, at most `limit`
                       * -> run_id, body, close_us, start_us; with wants_state the body is that of the execution */
@@ -187,8 +188,8 @@ struct read {
     int64_t before_us;
     size_t limit;
     const struct predicate *where;         /* VISIBILITY*; NULL: all. Must stay in place until done */
-    const struct visibility_place *after;  /* VISIBILITY; NULL: from the beginning */
-    const struct due_place *behind;        /* DUE; NULL: from the beginning. Must stay in place until done */
+    const struct visibility_place *after;  /* VISIBILITY, CLOSED (without start_us); NULL: from the beginning */
+    const struct due_place *behind;        /* DUE, RUNS; NULL: from the beginning. Must stay in place until done */
     struct ledger_filter ledger;           /* LEDGER */
     struct backlog_place backlog;          /* BACKLOG */
     bool wants_state;                      /* VISIBILITY */
@@ -224,4 +225,4 @@ static inline void store_rest(struct store *s) { s->ops->rest(s); }
 /* Waits for batches under way to be durable (their `done` runs), then frees. NULL is fine. */
 void store_close(struct store *s);
 
-#define STORE_SCHEMA_VERSION 6
+#define STORE_SCHEMA_VERSION 7

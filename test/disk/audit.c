@@ -47,6 +47,7 @@ static const char *const tables[] = {
     "SELECT * FROM ledger ORDER BY 1, 2, 3",
     "SELECT * FROM deployments ORDER BY 1, 2",
     "SELECT * FROM backlog ORDER BY 1, 2, 3",
+    "SELECT * FROM remains ORDER BY 1, 2",
 };
 
 uint64_t audit_state(const char *path) {

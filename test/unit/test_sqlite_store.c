@@ -66,6 +66,41 @@ TEST(sqlite_file_keeps_what_was_committed) {
     fixture_done(&f);
 }
 
+/* A commit removes a part of a long history, and the commits after it the rest. */
+static void check_long_history_goes(bool is_reopened) {
+    enum { ROWS = 5000, COMMITS = 3 };
+    struct fixture f;
+    struct commit c;
+    size_t count = 0;
+    fixture_init(&f, BACKEND_FILE);
+    commit_init(&c);
+    if (CHECK(f.store != NULL)) {
+        fill(&f, 1, ROWS, STR("x"));
+        add(&c, WRITE_EXECUTION_GONE);
+        fixture_commit(&f, &c);
+        if (is_reopened) {
+            fixture_close(&f);
+            fixture_reopen(&f);
+        }
+        for (int i = 0; i < COMMITS; i++) {
+            struct write *w = commit_add(&c, WRITE_NAMESPACE, id(1), id(0));
+            w->name = STR("name");
+            fixture_commit(&f, &c);
+        }
+        CHECK_INT(read_history(f.store, &count), 0);
+        CHECK_INT(count, 0);
+    }
+    batch_done(&c.batch);
+    fixture_done(&f);
+}
+
+TEST(sqlite_long_history_goes_in_pieces) {
+    check_long_history_goes(false);
+}
+TEST(sqlite_long_history_goes_on_to_go_after_a_restart) {
+    check_long_history_goes(true);
+}
+
 /* SQLite then writes pages to the log, and reads some of them back, before the commit. */
 TEST(sqlite_commit_larger_than_the_cache) {
     enum { ROWS = 11000 };
@@ -284,6 +319,19 @@ static void run_sql(const char *path, const char *sql) {
     sqlite3_close(db);
 }
 
+static uint64_t hash_file(const char *path) {
+    uint64_t h = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    uint8_t bytes[4096];
+    CHECK(fd >= 0);
+    for (ssize_t n; fd >= 0 && (n = read(fd, bytes, sizeof bytes)) > 0;)
+        for (ssize_t i = 0; i < n; i++)
+            h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
+    if (fd >= 0)
+        close(fd);
+    return h;
+}
+
 TEST(sqlite_refuses_what_is_no_database) {
     struct fixture f;
     fixture_prepare(&f, BACKEND_FILE);
@@ -310,9 +358,91 @@ TEST(sqlite_accepts_an_empty_file) {
 TEST(sqlite_accepts_a_file_without_a_schema) {
     struct fixture f;
     fixture_prepare(&f, BACKEND_FILE);
-    run_sql(f.path, "PRAGMA journal_mode = WAL");
+    run_sql(f.path, "PRAGMA application_id = 1383034468; PRAGMA journal_mode = WAL");
     fixture_reopen(&f);
     CHECK(f.store != NULL);
+    fixture_done(&f);
+}
+
+static void copy_file(const char *from, const char *to) {
+    uint8_t bytes[4096];
+    int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    CHECK(in >= 0 && out >= 0);
+    for (ssize_t n; in >= 0 && out >= 0 && (n = read(in, bytes, sizeof bytes)) > 0;)
+        CHECK_INT(write(out, bytes, (size_t)n), n);
+    close(in);
+    close(out);
+}
+
+/* The header that older versions left in the file while everything was in the log. */
+TEST(sqlite_refuses_a_header_without_tables) {
+    struct fixture f;
+    fixture_prepare(&f, BACKEND_FILE);
+    run_sql(f.path, "PRAGMA journal_mode = WAL");
+    uint64_t before = hash_file(f.path);
+    check_refused(&f, f.path, ERR_STORE_CORRUPT, "copied without its log");
+    CHECK(hash_file(f.path) == before);
+    fixture_done(&f);
+}
+
+static void in_other_process(void (*body)(struct fixture *f), struct fixture *f) {
+    pid_t child = fork();
+    if (child == 0) {
+        body(f);
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+}
+
+static void commit_and_leave(struct fixture *f) {
+    fixture_reopen(f);
+    fill(f, 1, 10, STR("x"));
+}
+
+static void check_copy(bool with_log) {
+    struct fixture f;
+    size_t count = 0;
+    char copy[FIXTURE_PATH_MAX + 32], log[FIXTURE_PATH_MAX + 32], copied_log[FIXTURE_PATH_MAX + 64];
+    fixture_prepare(&f, BACKEND_FILE);
+    in_other_process(commit_and_leave, &f);
+    (void)snprintf(copy, sizeof copy, "%s.copy", f.path);
+    (void)snprintf(log, sizeof log, "%s-wal", f.path);
+    (void)snprintf(copied_log, sizeof copied_log, "%s-wal", copy);
+    copy_file(f.path, copy);
+    if (with_log) {
+        copy_file(log, copied_log);
+        CHECK_INT(fixture_try_open(&f, copy, NULL), 0);
+        CHECK_INT(read_history(f.store, &count), 0);
+        CHECK_INT(count, 10);
+        fixture_close(&f);
+    } else {
+        check_refused(&f, copy, ERR_STORE_CORRUPT, "copied without its log");
+        check_refused(&f, copy, ERR_STORE_CORRUPT, ".backup");
+    }
+    (void)unlink(copy);
+    fixture_done(&f);
+}
+
+TEST(sqlite_refuses_a_copy_without_its_log) {
+    check_copy(false);
+}
+TEST(sqlite_opens_a_copy_with_its_log) {
+    check_copy(true);
+}
+
+/* A program that opens the file of a server that died moves the log into it. */
+TEST(sqlite_opens_a_file_whose_log_was_moved_by_another_program) {
+    struct fixture f;
+    size_t count = 0;
+    fixture_prepare(&f, BACKEND_FILE);
+    in_other_process(commit_and_leave, &f);
+    run_sql(f.path, "SELECT count(*) FROM history");
+    fixture_reopen(&f);
+    if (CHECK(f.store != NULL))
+        CHECK_INT(read_history(f.store, &count), 0);
+    CHECK_INT(count, 10);
     fixture_done(&f);
 }
 
@@ -359,26 +489,13 @@ TEST(sqlite_read_reports_damage) {
         fill(&f, 1, 300, str_bytes(page, 2000));
     fixture_close(&f);
     CHECK_INT(stat(f.path, &st), 0);
-    for (off_t at = sizeof page * 24; at < st.st_size; at += sizeof page) /* behind the roots of the tables */
+    for (off_t at = sizeof page * 36; at < st.st_size; at += sizeof page) /* behind the roots of the tables */
         write_file(f.path, garbage, sizeof garbage, at);
     fixture_reopen(&f);
     if (CHECK(f.store != NULL))
         CHECK_INT(read_history(f.store, &count), ERR_STORE_CORRUPT);
     CHECK(count < 300);
     fixture_done(&f);
-}
-
-static uint64_t hash_file(const char *path) {
-    uint64_t h = 1;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    uint8_t bytes[4096];
-    CHECK(fd >= 0);
-    for (ssize_t n; fd >= 0 && (n = read(fd, bytes, sizeof bytes)) > 0;)
-        for (ssize_t i = 0; i < n; i++)
-            h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
-    if (fd >= 0)
-        close(fd);
-    return h;
 }
 
 static const char become_version_2[] = "DROP INDEX visibility_start; DROP INDEX visibility_delayed;"
@@ -394,7 +511,7 @@ static const char become_version_2[] = "DROP INDEX visibility_start; DROP INDEX 
                                        "ALTER TABLE executions DROP COLUMN next_action_ns;"
                                        "ALTER TABLE executions DROP COLUMN running_count;"
                                        "ALTER TABLE executions DROP COLUMN buffered_count;"
-                                       "PRAGMA user_version = 2;";
+                                       "DROP TABLE remains; PRAGMA user_version = 2;";
 
 TEST(sqlite_refuses_a_newer_schema_and_leaves_it_alone) {
     struct fixture f;

@@ -257,19 +257,22 @@ TEST(a_failed_write_ends_the_process) {
     check_failure_is_fatal(true);
 }
 
-/* A new file is switched to its log by a statement that commits when it is finished with. */
+/* The first gives a new file its id; the second switches it to its log, by a statement that commits when it
+ * is finished with. */
 TEST(a_failed_sync_of_a_new_file_is_not_overlooked) {
-    struct spy spy;
-    struct fixture f;
-    struct err e = {0};
-    spy_begin(&spy);
-    fixture_prepare(&f, BACKEND_FILE);
-    spy.failing_sync = 1;
-    CHECK(fixture_try_open(&f, f.path, &e) < 0);
-    CHECK(strstr(e.text, "disk I/O error") != NULL);
-    CHECK_INT(spy_count(&spy), 1);
-    fixture_done(&f);
-    spy_end(&spy);
+    for (int nth = 1; nth <= 2; nth++) {
+        struct spy spy;
+        struct fixture f;
+        struct err e = {0};
+        spy_begin(&spy);
+        fixture_prepare(&f, BACKEND_FILE);
+        spy.failing_sync = nth;
+        CHECK(fixture_try_open(&f, f.path, &e) < 0);
+        CHECK(strstr(e.text, "disk I/O error") != NULL);
+        CHECK(spy_count(&spy) >= nth);
+        fixture_done(&f);
+        spy_end(&spy);
+    }
 }
 
 /* A commit of many pages is a few large writes, not two for each page. */

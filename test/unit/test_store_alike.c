@@ -331,6 +331,8 @@ static void chance_read(struct chance *x) {
         q.read.group_by = STR("ExecutionStatus");
     if (q.read.kind == READ_CLOSED && rng_chance(&x->rng, 2))
         q.read.namespace_id = id(0);
+    if (q.read.kind == READ_CLOSED && rng_chance(&x->rng, 2))
+        q.read.after = &after;
     chance_ask(x, &q);
 }
 

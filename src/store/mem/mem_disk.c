@@ -155,8 +155,16 @@ static bool is_due(const struct row *r) {
     return r->due_us != CLOCK_NEVER || r->is_ready;
 }
 
+static bool is_closed_behind(const struct row *r, const struct read *q) {
+    if (!q->after || uuid_is_zero(q->namespace_id))
+        return true;
+    if (r->close_us != q->after->close_us)
+        return r->close_us > q->after->close_us;
+    return memcmp(r->run_id.b, q->after->run_id.b, sizeof r->run_id.b) > 0;
+}
+
 static bool is_closed_before(const struct row *r, const struct read *q) {
-    return r->close_us < q->before_us && r->close_us != CLOCK_NEVER &&
+    return is_closed_behind(r, q) && r->close_us < q->before_us && r->close_us != CLOCK_NEVER &&
            (uuid_is_zero(q->namespace_id) || uuid_eq(q->namespace_id, r->namespace_id));
 }
 
@@ -182,8 +190,10 @@ static void find_closed(const struct mem_disk *d, const struct read *r, struct m
 }
 
 static void find_runs(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
-    struct mem_key first = mem_key_run(r->namespace_id, (struct uuid){{0}});
-    for (size_t i = mem_table_seek(&d->executions, &first); i < d->executions.count; i++) {
+    struct mem_key first = mem_key_run(r->namespace_id, r->behind ? r->behind->run_id : (struct uuid){{0}});
+    size_t i = mem_table_seek(&d->executions, &first);
+    i += mem_table_has(&d->executions, i, &first);
+    for (; i < d->executions.count; i++) {
         if (found->count == r->limit || !uuid_eq(d->executions.rows[i]->row.namespace_id, r->namespace_id))
             break;
         mem_table_append(found, d->executions.rows[i]);

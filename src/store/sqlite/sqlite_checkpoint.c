@@ -153,6 +153,11 @@ void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, in
     }
 }
 
+void sqlite_checkpoint_now(struct sqlite_checkpoint *c, sqlite3 *writer_db) {
+    wait_moved(c);
+    move_end(c, writer_db, c->pages);
+}
+
 int sqlite_checkpoint_start(struct sqlite_checkpoint *c, sqlite3 *db, const char *path,
                             const struct sqlite_options *o, struct err *reterr) {
     sigset_t all, before;

@@ -1,10 +1,8 @@
 /* The file under the store: found, created, locked, and looked at, before SQLite sees it.
  *
- * The happy path: resolve the path, take the lock on `<file>.lock`, glance at
- * the header. Two servers on one file would each believe in their own memory,
- * so the second is refused; the operating system drops the lock when the first
- * dies. The lock file is never removed: a file that is unlinked while another
- * process opens it protects nobody.
+ * The happy path: resolve the path, open the file, take its locks (sqlite_lock.c), glance at
+ * the header. The descriptor stays open until the connections are closed: closing any
+ * descriptor of a file drops the POSIX locks that SQLite holds on it in this process.
  *
  * SQLite gives a log and its index the permissions of the main file, so making
  * that one private makes all of them private. */
@@ -15,7 +13,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,40 +66,6 @@ static int file_ensure(const char *path, struct err *reterr) {
         return err_set(reterr, ERR_STORE_IO,
                        "Cannot write to %s: %s. Let this user write to it, or choose another file.", path,
                        strerror(errno));
-    return 0;
-}
-
-static int file_locked_by_other(int fd, const char *path, struct err *reterr) {
-    char pid[24];
-    ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
-    pid[n > 0 ? n : 0] = 0;
-    pid[strcspn(pid, "\n")] = 0;
-    return err_set(reterr, ERR_STORE_LOCKED,
-                   "%s is in use by another server (process %s). Stop that one, or choose another file.",
-                   path, *pid ? pid : "unknown");
-}
-
-static int file_lock(struct sqlite_file *f, struct err *reterr) {
-    char name[PATH_MAX];
-    if (snprintf(name, sizeof name, "%s.lock", f->path) >= (int)sizeof name)
-        return err_set(reterr, ERR_STORE_IO, "The name of the data file is too long. Choose a shorter one.");
-    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, PRIVATE_FILE);
-    if (fd < 0)
-        return err_set(reterr, ERR_STORE_IO,
-                       "Cannot create %s: %s. Let this user write to its directory, or choose another file.",
-                       name, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        int rc = errno == EWOULDBLOCK
-                     ? file_locked_by_other(fd, f->path, reterr)
-                     : err_set(reterr, ERR_STORE_IO, "Cannot lock %s: %s. Put the file on a local disk.",
-                               name, strerror(errno));
-        close(fd);
-        return rc;
-    }
-    f->lock_fd = fd;
-    /* Only for the message above: a lock without a readable number still locks. */
-    if (ftruncate(fd, 0) == 0)
-        (void)dprintf(fd, "%ld\n", (long)getpid());
     return 0;
 }
 
@@ -161,30 +124,23 @@ static int header_judge(const char *path, const uint8_t *header, ssize_t n, off_
 /* Reading all of a large file at each start would take minutes; this takes one page. The
  * rest is checked page by page as it is used. With a log beside it nothing is said here: the power may have
  * gone while the first page was moved from there, and SQLite knows which of the two counts. */
-static int file_glance(const char *path, struct err *reterr) {
+static int file_glance(const struct sqlite_file *f, struct err *reterr) {
     uint8_t page[SQLITE_PAGE_BYTES];
     struct stat st;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        int rc = err_set(reterr, ERR_STORE_IO, "Cannot open %s: %s.", path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return rc;
-    }
-    int rc = 0;
-    ssize_t n = st.st_size ? pread(fd, page, sizeof page, 0) : 0;
+    if (fstat(f->data_fd, &st) < 0)
+        return err_set(reterr, ERR_STORE_IO, "Cannot look at %s: %s.", f->path, strerror(errno));
+    ssize_t n = st.st_size ? pread(f->data_fd, page, sizeof page, 0) : 0;
     if (n < 0)
-        rc = err_set(reterr, ERR_STORE_IO, "Cannot read %s: %s.", path, strerror(errno));
-    else if (n > 0 && log_is_empty(path))
-        rc = is_unborn(page, (size_t)n, st.st_size) ? file_empty(fd, path, reterr)
-                                                    : header_judge(path, page, n, st.st_size, reterr);
-    close(fd);
-    return rc;
+        return err_set(reterr, ERR_STORE_IO, "Cannot read %s: %s.", f->path, strerror(errno));
+    if (n == 0 || !log_is_empty(f->path))
+        return 0;
+    return is_unborn(page, (size_t)n, st.st_size) ? file_empty(f->data_fd, f->path, reterr)
+                                                  : header_judge(f->path, page, n, st.st_size, reterr);
 }
 
 int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr) {
     char resolved[PATH_MAX];
-    *f = (struct sqlite_file){.lock_fd = -1, .is_memory = streq(path, ":memory:")};
+    *f = (struct sqlite_file){.lock_fd = -1, .data_fd = -1, .is_memory = streq(path, ":memory:")};
     if (!f->is_memory) {
         int rc = file_ensure(path, reterr);
         if (rc < 0)
@@ -200,17 +156,15 @@ int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr
         return err_std(reterr, ERR_NO_MEMORY);
     if (f->is_memory)
         return 0;
-    int rc = file_lock(f, reterr);
+    int rc = sqlite_lock_take(f, reterr);
     if (rc == 0)
-        rc = file_glance(f->path, reterr);
+        rc = file_glance(f, reterr);
     if (rc < 0)
         sqlite_file_close(f);
     return rc;
 }
 
 void sqlite_file_close(struct sqlite_file *f) {
-    if (f->lock_fd >= 0)
-        close(f->lock_fd);
-    f->lock_fd = -1;
+    sqlite_lock_drop(f);
     mem_free(take(&f->path));
 }

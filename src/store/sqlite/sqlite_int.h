@@ -1,10 +1,15 @@
 /* What the files of the SQLite store share. Nobody outside this directory includes it.
  *
  *   sqlite_store    open, close, the vtable
- *   sqlite_file     the path, the lock beside it, a first look at the bytes
+ *   sqlite_file     the path, a first look at the bytes
+ *   sqlite_lock     one server for each file
+ *   sqlite_watch    whether the file is still the one at its path
+ *   sqlite_patience     waiting for another program that has locked the file
  *   sqlite_schema   versions and migrations
+ *   sqlite_mark     how a copy without its log is known
  *   sqlite_writer   the thread that commits batches in groups
  *   sqlite_bulk     the new rows of a group, inserted together
+ *   sqlite_removal  runs that go, and their space
  *   sqlite_entry    what lists show of a run, brought up to date
  *   sqlite_checkpoint   the thread that moves the log into the file
  *   sqlite_wal      the write-ahead log, written in large pieces
@@ -32,12 +37,19 @@
 
 struct sqlite_file {
     char *path; /* absolute, links resolved; or ":memory:" */
-    int lock_fd; /* -1: not locked */
+    int lock_fd; /* of `<file>.lock`; -1: not locked */
+    int data_fd; /* of the file itself; -1: not locked. Closed after the connections */
+    dev_t device; /* which file it is, whatever its path says later */
+    ino_t inode;
     bool is_memory;
 };
 
 int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr) must_check;
 void sqlite_file_close(struct sqlite_file *f); /* after the connections */
+
+/* Takes both locks, on `<file>.lock` and on the file itself. */
+int sqlite_lock_take(struct sqlite_file *f, struct err *reterr) must_check;
+void sqlite_lock_drop(struct sqlite_file *f); /* also of a file that has none */
 
 /* the schema */
 
@@ -45,6 +57,18 @@ void sqlite_file_close(struct sqlite_file *f); /* after the connections */
  * switches to WAL and migrates forward, unless o->should_stop() ends it. */
 int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, const struct sqlite_options *o,
                           struct err *reterr) must_check;
+
+/* the mark */
+
+struct sqlite_mark {
+    sqlite3 *reader; /* its own connection, which keeps the log from starting over; NULL: none */
+};
+
+/* The file has the mark. *ret_has_log: its log is there, too. */
+int sqlite_mark_found(struct sqlite_mark *m, sqlite3 *db, const char *path, bool *ret_has_log,
+                      struct err *reterr) must_check;
+int sqlite_mark_set(struct sqlite_mark *m, sqlite3 *db, const char *path, struct err *reterr) must_check;
+void sqlite_mark_done(struct sqlite_mark *m); /* before db is closed */
 
 /* new rows */
 
@@ -108,10 +132,52 @@ int sqlite_checkpoint_start(struct sqlite_checkpoint *c, sqlite3 *db, const char
 void sqlite_checkpoint_stop(struct sqlite_checkpoint *c); /* after the writer and the lists */
 /* On the writer's thread, between commits: its log has so many pages now. */
 void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, int pages);
+/* The same, however short the log is. */
+void sqlite_checkpoint_now(struct sqlite_checkpoint *c, sqlite3 *writer_db);
 /* Around a list, on its thread. While the log is far too long, it waits to begin. */
 void sqlite_checkpoint_enter(struct sqlite_checkpoint *c);
 void sqlite_checkpoint_leave(struct sqlite_checkpoint *c);
 void sqlite_checkpoint_let_go(struct sqlite_checkpoint *c); /* nobody waits any more */
+
+/* another program has locked the file */
+
+struct sqlite_patience {
+    struct log *log;
+    const char *path;
+    int64_t waited_ms; /* this time */
+    int64_t closing_ms; /* since the store is being closed */
+    bool is_told; /* there is a line in the log about it */
+    _Atomic bool is_closing;
+};
+
+/* The connection waits without a limit from now on. p must stay in place. */
+void sqlite_patience_start(struct sqlite_patience *p, sqlite3 *db, const char *path, struct log *log);
+void sqlite_patience_over(struct sqlite_patience *p); /* the connection has its turn */
+void sqlite_patience_end(struct sqlite_patience *p); /* the store is being closed; on the loop's thread */
+
+/* the file at its path */
+
+#define SQLITE_COMPANIONS 2 /* the log and its index */
+
+struct sqlite_writer;
+
+struct sqlite_watch {
+    const struct sqlite_file *file; /* borrowed, as the writer */
+    struct sqlite_writer *writer;
+    const struct sqlite_options *options;
+    ino_t inodes[SQLITE_COMPANIONS]; /* 0: not known */
+    int stop_fd; /* readable: the thread ends */
+    bool has_stop_fd;
+    pthread_t thread;
+    bool has_thread;
+};
+
+/* Before the writer is started, and after a connection has made the log. */
+void sqlite_watch_init(struct sqlite_watch *w, const struct sqlite_file *f, const struct sqlite_options *o);
+int sqlite_watch_start(struct sqlite_watch *w, struct sqlite_writer *writer, struct err *reterr) must_check;
+/* On the writer's thread, outside a transaction. Ends the process when the file is not there any more. */
+void sqlite_watch_look(const struct sqlite_watch *w, sqlite3 *writer_db);
+void sqlite_watch_stop(struct sqlite_watch *w); /* before the writer's thread ends */
 
 /* the writer */
 
@@ -125,6 +191,15 @@ enum writer_stmt {
     WRITER_STATE,
     WRITER_EXECUTION_GONE,
     WRITER_HISTORY_GONE,
+    WRITER_HISTORY_SIZE,
+    WRITER_HISTORY_PART,
+    WRITER_REMAINS,
+    WRITER_REMAINS_FIRST,
+    WRITER_REMAINS_GONE,
+    WRITER_FREE_PAGES,
+    WRITER_PAGES,
+    WRITER_VACUUM_MODE,
+    WRITER_SHRINK,
     WRITER_CURRENT,
     WRITER_CURRENT_GONE,
     WRITER_DEPLOYMENT,
@@ -149,12 +224,24 @@ enum writer_stmt {
     WRITER_STMT_COUNT,
 };
 
+struct sqlite_removal {
+    int64_t rows, bytes; /* of histories, that this commit has removed */
+    bool has_remains; /* there may be rows in `remains` */
+    bool may_be_free; /* pages were freed since the last look */
+    int calm_looks; /* at the file, about one a second, since a run was removed */
+    bool can_shrink; /* the file was made so that it can become shorter */
+    bool has_shrunk; /* and it has, in the log */
+};
+
 struct sqlite_writer {
     sqlite3 *db; /* borrowed */
     const struct sqlite_options *options;
     const char *path;
     sqlite3_stmt *stmts[WRITER_STMT_COUNT];
     struct sqlite_bulk bulk;
+    struct sqlite_removal removal;
+    struct sqlite_patience patience;
+    const struct sqlite_watch *watch; /* borrowed; NULL in memory */
     int log_pages; /* after the last commit */
     struct sqlite_checkpoint *checkpoint; /* borrowed; NULL: there is no log */
     pthread_t thread;
@@ -165,15 +252,28 @@ struct sqlite_writer {
     struct list waiting; /* batches handed over */
     struct list durable; /* batches to be collected */
     bool is_writing;
+    bool is_look_due; /* at the file */
     bool is_stopping;
 };
 
-/* checkpoint: NULL when there is no log. */
+/* checkpoint, watch: NULL when there is no file. */
 int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, struct sqlite_checkpoint *checkpoint,
-                        const char *path, const struct sqlite_options *o, struct err *reterr) must_check;
+                        const struct sqlite_watch *watch, const char *path, const struct sqlite_options *o,
+                        struct err *reterr) must_check;
+void sqlite_writer_look(struct sqlite_writer *w); /* sqlite_watch_look(), soon, on its thread */
 void sqlite_writer_add(struct sqlite_writer *w, struct batch *b);
 void sqlite_writer_collect(struct sqlite_writer *w);
 void sqlite_writer_stop(struct sqlite_writer *w); /* writes and announces everything first */
+
+/* runs that go; on the writer's thread. False: a statement failed */
+
+int sqlite_removal_start(struct sqlite_writer *w) must_check;
+void sqlite_removal_begin(struct sqlite_writer *w); /* of a commit, which may remove so much and no more */
+bool sqlite_removal_run(struct sqlite_writer *w, const struct write *x);
+bool sqlite_removal_go_on(struct sqlite_writer *w); /* with what is left of runs that are gone */
+void sqlite_removal_look(struct sqlite_writer *w); /* about a second has passed */
+bool sqlite_removal_is_due(const struct sqlite_writer *w); /* there is something to do between commits */
+bool sqlite_removal_shrink(struct sqlite_writer *w); /* makes the file a little shorter, in its own commit */
 
 /* entries of lists */
 
@@ -288,5 +388,7 @@ int sqlite_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt 
 int sqlite_exec(sqlite3 *db, const char *path, const char *sql, struct err *reterr) must_check;
 /* ERR_STORE_CORRUPT or ERR_STORE_IO for the last failure of db, with a text. */
 int sqlite_error(sqlite3 *db, const char *path, struct err *reterr);
-/* The promise "durable, or the process ends": logs the last failure of db and ends it. */
+/* The promise "durable, or the process ends": ends it, for a reason that is in the log. */
+noreturn_fn void sqlite_end(const struct sqlite_options *o, const char *text);
+/* Logs the last failure of db first. */
 noreturn_fn void sqlite_fail(sqlite3 *db, const char *path, const struct sqlite_options *o, const char *what);

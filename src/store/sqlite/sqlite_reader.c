@@ -34,9 +34,10 @@ static const char *const reader_sql[READER_STMT_COUNT] = {
                    " ORDER BY namespace_id, run_id LIMIT ?3",
     [READER_CLOSED] = "SELECT namespace_id, run_id, close_us, workflow_id"
                       " FROM executions INDEXED BY executions_closed"
-                      " WHERE close_us < ?1 AND namespace_id = ?3"
-                      " ORDER BY close_us, namespace_id, run_id LIMIT ?2",
-    [READER_RUNS] = "SELECT run_id FROM executions WHERE namespace_id = ?1 ORDER BY run_id LIMIT ?2",
+                      " WHERE namespace_id = ?3 AND close_us < ?1 AND (close_us, run_id) > (?4, ?5)"
+                      " ORDER BY close_us, run_id LIMIT ?2",
+    [READER_RUNS] = "SELECT run_id FROM executions WHERE namespace_id = ?1 AND run_id > ?3"
+                    " ORDER BY run_id LIMIT ?2",
     [READER_CLOSED_ALL] = "SELECT namespace_id, run_id, close_us, workflow_id"
                           " FROM executions INDEXED BY executions_closed"
                           " WHERE close_us < ?1 ORDER BY close_us, namespace_id, run_id LIMIT ?2",
@@ -189,6 +190,18 @@ static void bind_due(sqlite3_stmt *st, const struct read *r) {
     bind_limit(st, 3, r->limit ? r->limit : SIZE_MAX);
 }
 
+static void bind_closed(sqlite3_stmt *st, const struct read *r) {
+    static const struct visibility_place beginning = {.close_us = INT64_MIN};
+    const struct visibility_place *after = r->after ? r->after : &beginning;
+    sqlite3_bind_int64(st, 1, r->before_us);
+    bind_limit(st, 2, r->limit);
+    if (uuid_is_zero(r->namespace_id))
+        return;
+    bind_uuid(st, 3, &r->namespace_id);
+    sqlite3_bind_int64(st, 4, after->close_us);
+    bind_uuid(st, 5, &after->run_id);
+}
+
 static void bind_backlog(sqlite3_stmt *st, const struct read *r) {
     bind_uuid(st, 1, &r->namespace_id);
     sqlite3_bind_int64(st, 2, r->backlog.lane);
@@ -197,6 +210,7 @@ static void bind_backlog(sqlite3_stmt *st, const struct read *r) {
 }
 
 static void bind_keys(sqlite3_stmt *st, const struct read *r) {
+    static const struct uuid nowhere; /* before all runs */
     switch (r->kind) {
     case READ_NAMESPACES:
     case READ_DEPLOYMENTS:
@@ -220,10 +234,7 @@ static void bind_keys(sqlite3_stmt *st, const struct read *r) {
         sqlite3_bind_int64(st, 4, r->last_event_id);
         break;
     case READ_CLOSED:
-        sqlite3_bind_int64(st, 1, r->before_us);
-        bind_limit(st, 2, r->limit);
-        if (!uuid_is_zero(r->namespace_id))
-            bind_uuid(st, 3, &r->namespace_id);
+        bind_closed(st, r);
         break;
     case READ_LEDGER:
         bind_ledger(st, r);
@@ -234,6 +245,7 @@ static void bind_keys(sqlite3_stmt *st, const struct read *r) {
     case READ_RUNS:
         bind_uuid(st, 1, &r->namespace_id);
         bind_limit(st, 2, r->limit);
+        bind_uuid(st, 3, r->behind ? &r->behind->run_id : &nowhere);
         break;
     case READ_VISIBILITY:
     case READ_VISIBILITY_COUNT:

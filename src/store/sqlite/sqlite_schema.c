@@ -11,6 +11,7 @@
 #define APPLICATION_ID 0x526f6e64 /* "Rond" */
 #define PRAGMA_MAX 64
 #define PROGRESS_STEPS 100000 /* of SQLite's machine between two looks at whether to give up */
+#define CONVERT_PAGES_MAX 16384 /* 64 MiB, which takes a second or two to write anew */
 
 struct migration {
     int version;
@@ -196,6 +197,16 @@ static const struct migration migrations[] = {
                         FIND_INDEX("root", "root_workflow_id", " AND root_workflow_id IS NOT workflow_id")
                             MOVE_TO_STATE TAKE_COLUMN("scheduled_by", "TemporalScheduledById")
                                 TAKE_COLUMN("scheduled_ns", "TemporalScheduledStartTime") FIND_SCHEDULED},
+    /* Retention asks one namespace at a time for its oldest runs. What is left of runs that are gone: long
+     * histories go in pieces (sqlite_removal.c). */
+    {7, "DROP INDEX executions_closed;"
+        "CREATE INDEX executions_closed ON executions (namespace_id, close_us, run_id)"
+        "  WHERE close_us IS NOT NULL;"
+        "CREATE TABLE remains ("
+        "  namespace_id BLOB NOT NULL,"
+        "  run_id BLOB NOT NULL,"
+        "  PRIMARY KEY (namespace_id, run_id)"
+        ") WITHOUT ROWID;"},
 };
 
 static int pragma_get(sqlite3 *db, const char *path, const char *sql, int64_t *ret, struct err *reterr) {
@@ -217,8 +228,32 @@ static int pragma_set(sqlite3 *db, const char *path, const char *name, int64_t v
     return sqlite_exec(db, path, sql, reterr);
 }
 
+static int schema_refuse_copy(const char *path, struct err *reterr) {
+    return err_set(
+        reterr, ERR_STORE_CORRUPT,
+        "%s was copied without its log while a server used it: what it should hold is in the log. "
+        "Copy %s-wal too, or make a copy with: sqlite3 FILE \".backup COPY\". If nothing was ever in "
+        "it, remove it.",
+        path, path);
+}
+
+static bool has_log_mode(sqlite3 *db) {
+    sqlite3_stmt *st = NULL;
+    bool is_log = sqlite3_prepare_v2(db, "PRAGMA journal_mode", -1, &st, NULL) == SQLITE_OK &&
+                  sqlite3_step(st) == SQLITE_ROW && streq((const char *)sqlite3_column_text(st, 0), "wal");
+    sqlite3_finalize(st);
+    return is_log;
+}
+
+static int schema_judge_mark(sqlite3 *db, const char *path, struct sqlite_mark *m, struct err *reterr) {
+    bool has_log = false;
+    int rc = sqlite_mark_found(m, db, path, &has_log, reterr);
+    return rc == 0 && !has_log ? schema_refuse_copy(path, reterr) : rc;
+}
+
 /* The version of the file, 0 for an empty one. */
-static int schema_identify(sqlite3 *db, const char *path, int64_t *ret_version, struct err *reterr) {
+static int schema_identify(sqlite3 *db, const char *path, struct sqlite_mark *m, int64_t *ret_version,
+                           struct err *reterr) {
     int64_t application = 0, version = 0, object_count = 0;
     int rc = pragma_get(db, path, "PRAGMA application_id", &application, reterr);
     if (rc == 0)
@@ -230,13 +265,17 @@ static int schema_identify(sqlite3 *db, const char *path, int64_t *ret_version, 
     if (application != APPLICATION_ID && (application || version || object_count))
         return err_set(reterr, ERR_STORE_CORRUPT,
                        "%s is a database of another program. Choose another file for Rondo.", path);
+    if (!application && has_log_mode(db)) /* ours have an id before they have a log */
+        return schema_refuse_copy(path, reterr);
+    bool is_marked = version < 0;
+    version = is_marked ? -version : version;
     if (version > STORE_SCHEMA_VERSION)
         return err_set(reterr, ERR_STORE_NEWER,
                        "%s was written by a newer rondo (schema %lld; this one knows %d). Upgrade rondo, or "
                        "restore a backup from before the upgrade.",
                        path, (long long)version, STORE_SCHEMA_VERSION);
     *ret_version = version;
-    return 0;
+    return is_marked ? schema_judge_mark(db, path, m, reterr) : 0;
 }
 
 /* The log is what lets a commit be one sync of one file, with readers beside it. Memory needs
@@ -295,16 +334,49 @@ static int schema_migrate_patiently(sqlite3 *db, const char *path, int64_t versi
     return rc;
 }
 
-int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, const struct sqlite_options *o,
-                          struct err *reterr) {
-    ensure(migrations[ARRAY_LEN(migrations) - 1].version == STORE_SCHEMA_VERSION);
+/* A new file. Nothing could be rolled back yet, so no journal on disk is needed. Pages that become free can
+ * be given back to the file system only if that was said before the first page. */
+static int schema_begin(sqlite3 *db, const char *path, struct err *reterr) {
+    int rc = sqlite_exec(db, path, "PRAGMA journal_mode = MEMORY; PRAGMA auto_vacuum = INCREMENTAL", reterr);
+    return rc < 0 ? rc : pragma_set(db, path, "application_id", APPLICATION_ID, reterr);
+}
+
+/* A small file of an older version is written anew once, so that it can give pages back. A large one would
+ * take too long at a start; docs/server.md says how to do that. Without room for it the file stays as it is.
+ */
+static int schema_convert(sqlite3 *db, const char *path, struct err *reterr) {
+    int64_t vacuum = 0, pages = 0;
+    int rc = pragma_get(db, path, "PRAGMA auto_vacuum", &vacuum, reterr);
+    if (rc == 0)
+        rc = pragma_get(db, path, "PRAGMA page_count", &pages, reterr);
+    if (rc < 0 || vacuum != 0 || pages > CONVERT_PAGES_MAX)
+        return rc;
+    rc = sqlite_exec(db, path, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM", reterr);
+    return rc < 0 && (sqlite3_errcode(db) & 0xff) == SQLITE_FULL ? 0 : rc;
+}
+
+static int schema_bring_up(sqlite3 *db, const struct sqlite_file *f, const struct sqlite_options *o,
+                           struct sqlite_mark *m, struct err *reterr) {
     int64_t version = 0;
-    int rc = schema_identify(db, f->path, &version, reterr);
-    if (rc == 0 && version == 0) /* nothing could be rolled back: the switch needs no journal on disk */
-        rc = sqlite_exec(db, f->path, "PRAGMA journal_mode = MEMORY", reterr);
+    int rc = schema_identify(db, f->path, m, &version, reterr);
+    if (rc == 0 && version == 0 && !f->is_memory)
+        rc = schema_begin(db, f->path, reterr);
     if (rc == 0)
         rc = schema_use_log(db, f, reterr);
     if (rc == 0 && version < STORE_SCHEMA_VERSION)
         rc = schema_migrate_patiently(db, f->path, version, o, reterr);
+    if (rc == 0 && !f->is_memory)
+        rc = schema_convert(db, f->path, reterr);
+    if (rc == 0 && !f->is_memory)
+        rc = sqlite_mark_set(m, db, f->path, reterr);
+    return rc;
+}
+
+int sqlite_schema_prepare(sqlite3 *db, const struct sqlite_file *f, const struct sqlite_options *o,
+                          struct err *reterr) {
+    ensure(migrations[ARRAY_LEN(migrations) - 1].version == STORE_SCHEMA_VERSION);
+    struct sqlite_mark mark = {0};
+    int rc = schema_bring_up(db, f, o, &mark, reterr);
+    sqlite_mark_done(&mark);
     return rc;
 }

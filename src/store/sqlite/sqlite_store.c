@@ -12,7 +12,8 @@
 #include "base/mem.h"
 #include "store/sqlite/sqlite_int.h"
 
-/* Somebody with the sqlite3 shell may hold the file for a moment. */
+/* Another program may have locked the file for a moment. This is for the start; commits wait longer
+ * (sqlite_patience.c). */
 #define WRITER_PATIENCE_MS 10000
 #define READER_PATIENCE_MS 1000 /* the loop stands still meanwhile */
 
@@ -29,6 +30,7 @@ struct sqlite_store {
     struct sqlite_reader reader;
     sqlite3 *lister_dbs[SQLITE_LISTERS]; /* none in memory */
     struct sqlite_lister lister;
+    struct sqlite_watch watch; /* of a file */
 };
 
 /* page_size: the disk's own; larger ones measured no better. It counts only when the file is made.
@@ -85,13 +87,17 @@ int sqlite_error(sqlite3 *db, const char *path, struct err *reterr) {
     }
 }
 
+void sqlite_end(const struct sqlite_options *o, const char *text) {
+    if (o->fatal)
+        o->fatal(o->fatal_ctx, text);
+    abort();
+}
+
 void sqlite_fail(sqlite3 *db, const char *path, const struct sqlite_options *o, const char *what) {
     struct err e = {0};
     (void)sqlite_error(db, path, &e);
     log_emit(o->log, LOG_store_failed, log_str("what", what), log_str("text", e.text));
-    if (o->fatal)
-        o->fatal(o->fatal_ctx, e.text);
-    abort();
+    sqlite_end(o, e.text);
 }
 
 int sqlite_prepare(sqlite3 *db, const char *path, const char *sql, sqlite3_stmt **ret, struct err *reterr) {
@@ -121,6 +127,7 @@ static int connect_to(const struct sqlite_file *f, const char *vfs, int patience
 }
 
 static void store_dispose(struct sqlite_store *s) {
+    sqlite_watch_stop(&s->watch);
     sqlite_writer_stop(&s->writer);
     sqlite_lister_stop(&s->lister);
     sqlite_checkpoint_stop(&s->checkpoint);
@@ -176,9 +183,13 @@ static int store_connect(struct sqlite_store *s, struct err *reterr) {
         rc = start_checkpoints(s, reterr);
     if (rc == 0)
         rc = start_lister(s, reterr);
+    if (rc == 0 && !f->is_memory)
+        sqlite_watch_init(&s->watch, f, &s->options);
     if (rc == 0)
-        rc = sqlite_writer_start(&s->writer, s->writer_db, f->is_memory ? NULL : &s->checkpoint, f->path,
-                                 &s->options, reterr);
+        rc = sqlite_writer_start(&s->writer, s->writer_db, f->is_memory ? NULL : &s->checkpoint,
+                                 f->is_memory ? NULL : &s->watch, f->path, &s->options, reterr);
+    if (rc == 0 && !f->is_memory)
+        rc = sqlite_watch_start(&s->watch, &s->writer, reterr);
     return rc;
 }
 

@@ -45,6 +45,17 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
                      " WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_EXECUTION_GONE] = "DELETE FROM executions WHERE namespace_id = ?1 AND run_id = ?2",
     [WRITER_HISTORY_GONE] = "DELETE FROM history WHERE namespace_id = ?1 AND run_id = ?2",
+    [WRITER_HISTORY_SIZE] = "SELECT count(*), sum(size) FROM (SELECT length(events) AS size FROM history"
+                            " WHERE namespace_id = ?1 AND run_id = ?2 LIMIT ?3)",
+    [WRITER_HISTORY_PART] = "DELETE FROM history WHERE rowid IN (SELECT rowid FROM history"
+                            " WHERE namespace_id = ?1 AND run_id = ?2 ORDER BY first_event_id LIMIT ?3)",
+    [WRITER_REMAINS] = "INSERT OR IGNORE INTO remains (namespace_id, run_id) VALUES (?1, ?2)",
+    [WRITER_REMAINS_FIRST] = "SELECT namespace_id, run_id FROM remains LIMIT 1",
+    [WRITER_REMAINS_GONE] = "DELETE FROM remains WHERE namespace_id = ?1 AND run_id = ?2",
+    [WRITER_FREE_PAGES] = "PRAGMA freelist_count",
+    [WRITER_PAGES] = "PRAGMA page_count",
+    [WRITER_VACUUM_MODE] = "PRAGMA auto_vacuum",
+    [WRITER_SHRINK] = "PRAGMA incremental_vacuum(128)",
     [WRITER_CURRENT] = "INSERT INTO current_runs (namespace_id, workflow_id, run_id) VALUES (?1, ?2, ?3)"
                        " ON CONFLICT (namespace_id, workflow_id) DO UPDATE SET run_id = ?3",
     [WRITER_CURRENT_GONE] = "DELETE FROM current_runs WHERE namespace_id = ?1 AND workflow_id = ?2",
@@ -215,21 +226,6 @@ static bool remove_deployment(sqlite3_stmt *st, const struct write *x) {
     return run(st);
 }
 
-static bool remove_run(sqlite3_stmt *st, const struct write *x) {
-    bind_uuid(st, 1, &x->namespace_id);
-    bind_uuid(st, 2, &x->run_id);
-    return run(st);
-}
-
-static bool remove_all(struct sqlite_writer *w, const struct write *x) {
-    static const enum writer_stmt parts[] = {WRITER_EXECUTION_GONE, WRITER_HISTORY_GONE, WRITER_ENTRY_GONE,
-                                             WRITER_ATTRIBUTES_GONE, WRITER_LEDGER_GONE};
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-        if (!remove_run(w->stmts[parts[i]], x))
-            return false;
-    return true;
-}
-
 static bool write_one(struct sqlite_writer *w, const struct write *x) {
     switch (x->kind) {
     case WRITE_NAMESPACE:
@@ -239,7 +235,7 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
     case WRITE_EXECUTION:
         return write_execution(w, x);
     case WRITE_EXECUTION_GONE:
-        return remove_all(w, x);
+        return sqlite_removal_run(w, x);
     case WRITE_VISIBILITY:
         return sqlite_entry_write(w, x);
     case WRITE_CURRENT:
@@ -279,6 +275,8 @@ static void commit_group(struct sqlite_writer *w, const struct list *group) {
     sqlite3_mutex_enter(turn);
     if (!run(w->stmts[WRITER_BEGIN]))
         fail(w, "begin");
+    sqlite_patience_over(&w->patience);
+    sqlite_removal_begin(w);
     if (!sqlite_bulk_begin(&w->bulk, group))
         fail(w, "write");
     list_for(group, n) {
@@ -288,9 +286,21 @@ static void commit_group(struct sqlite_writer *w, const struct list *group) {
                 fail(w, "write");
     }
     sqlite_bulk_end(&w->bulk);
+    if (!sqlite_removal_go_on(w))
+        fail(w, "write");
     if (!run(w->stmts[WRITER_COMMIT]))
         fail(w, "commit");
     sqlite3_mutex_leave(turn);
+}
+
+/* Between commits: what is left of runs that are gone, then the space that they had. */
+static void keep_up(struct sqlite_writer *w) {
+    struct list none;
+    list_init(&none);
+    if (w->removal.has_remains)
+        commit_group(w, &none);
+    else if (!sqlite_removal_shrink(w))
+        fail(w, "shrink");
 }
 
 static int after_commit(void *ctx, sqlite3 *db unused_arg, const char *name unused_arg, int log_pages) {
@@ -306,14 +316,47 @@ static void move_all(struct list *from, struct list *to) {
         list_append(to, n);
 }
 
+static void look(struct sqlite_writer *w) {
+    if (w->watch)
+        sqlite_watch_look(w->watch, w->db);
+}
+
+/* With the lock held. */
+static bool take_look(struct sqlite_writer *w) {
+    bool is_due = w->is_look_due;
+    w->is_look_due = false;
+    if (is_due) {
+        pthread_mutex_unlock(&w->lock);
+        sqlite_removal_look(w);
+        look(w);
+        pthread_mutex_lock(&w->lock);
+    }
+    return is_due;
+}
+
+/* With the lock held. */
+static bool take_upkeep(struct sqlite_writer *w) {
+    bool is_due = list_empty(&w->waiting) && !w->is_stopping && sqlite_removal_is_due(w);
+    if (is_due) {
+        pthread_mutex_unlock(&w->lock);
+        keep_up(w);
+        if (w->checkpoint)
+            sqlite_checkpoint_after(w->checkpoint, w->db, w->log_pages);
+        pthread_mutex_lock(&w->lock);
+    }
+    return is_due;
+}
+
 static void *writer_main(void *ctx) {
     struct sqlite_writer *w = ctx;
     struct list group;
     list_init(&group);
     pthread_mutex_lock(&w->lock);
     for (;;) {
-        while (list_empty(&w->waiting) && !w->is_stopping)
+        while (list_empty(&w->waiting) && !w->is_stopping && !w->is_look_due && !sqlite_removal_is_due(w))
             pthread_cond_wait(&w->has_work, &w->lock);
+        if (take_look(w) || take_upkeep(w))
+            continue;
         if (list_empty(&w->waiting))
             break;
         move_all(&w->waiting, &group);
@@ -321,6 +364,7 @@ static void *writer_main(void *ctx) {
         pthread_mutex_unlock(&w->lock);
 
         commit_group(w, &group);
+        look(w); /* what cannot be found again must not be announced */
 
         pthread_mutex_lock(&w->lock);
         move_all(&group, &w->durable);
@@ -352,9 +396,11 @@ static int spawn(struct sqlite_writer *w, struct err *reterr) {
 }
 
 int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, struct sqlite_checkpoint *checkpoint,
-                        const char *path, const struct sqlite_options *o, struct err *reterr) {
+                        const struct sqlite_watch *watch, const char *path, const struct sqlite_options *o,
+                        struct err *reterr) {
     w->db = db;
     w->checkpoint = checkpoint;
+    w->watch = watch;
     w->path = path;
     w->options = o;
     list_init(&w->waiting);
@@ -364,6 +410,9 @@ int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, struct sqlite_chec
         rc = sqlite_prepare(db, path, writer_sql[i], &w->stmts[i], reterr);
     if (rc < 0)
         return rc;
+    if (sqlite_removal_start(w) < 0)
+        return sqlite_error(db, path, reterr);
+    sqlite_patience_start(&w->patience, db, path, o->log);
     sqlite3_wal_hook(db, after_commit, w); /* also switches SQLite's own checkpoints off */
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->has_work, NULL);
@@ -376,6 +425,13 @@ int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, struct sqlite_chec
 void sqlite_writer_add(struct sqlite_writer *w, struct batch *b) {
     pthread_mutex_lock(&w->lock);
     list_append(&w->waiting, &b->link);
+    pthread_cond_signal(&w->has_work);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void sqlite_writer_look(struct sqlite_writer *w) {
+    pthread_mutex_lock(&w->lock);
+    w->is_look_due = true;
     pthread_cond_signal(&w->has_work);
     pthread_mutex_unlock(&w->lock);
 }
@@ -403,6 +459,7 @@ static bool wait_durable(struct sqlite_writer *w) {
 }
 
 static void join(struct sqlite_writer *w) {
+    sqlite_patience_end(&w->patience);
     while (wait_durable(w)) /* what `done` commits is waited for too */
         sqlite_writer_collect(w);
     pthread_mutex_lock(&w->lock);
