@@ -115,7 +115,7 @@ export class Server {
 
   // Starts the process without waiting for it to be ready; `exited` resolves to { code, signal }.
   spawn() {
-    const child = spawn(this.command ?? this.binary, this.args(), { env: { ...process.env, ...this.env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(this.binary, this.args(), { env: { ...process.env, ...this.env }, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8');
       stream.on('data', (text) => (this.log = (this.log + text).slice(-LOG_BYTES)));
