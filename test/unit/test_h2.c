@@ -422,7 +422,7 @@ TEST(request_that_crosses_the_drain_notice_is_taken) {
 }
 
 static bool server_has_body(struct rig *rig) {
-    return rig->server->body_bytes > 0;
+    return rig_body_bytes(rig) > 0;
 }
 
 static bool is_refused(struct rig *rig) {
