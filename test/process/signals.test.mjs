@@ -472,7 +472,7 @@ async function stopWhileStarting(server, signal, isThere) {
 
 describe('a stop during the start', { concurrency: 2, timeout: 1_800_000 }, () => {
   test('while it recovers many runs', async () => {
-    const count = pick(40_000, 1_000_000);
+    const count = pick(30_000, 1_000_000);
     await withProcess({}, async (server) => {
       await withClient(server, (service) => start(service, { taskQueue: { name: 'waiting' } }));
       assert.equal(await server.stop(), 0);
@@ -490,7 +490,7 @@ describe('a stop during the start', { concurrency: 2, timeout: 1_800_000 }, () =
     server.grpcPort = await freePort();
     server.httpPort = await freePort();
     await makeOldFile(server.dataFile, 5);
-    await addListedRuns(server.dataFile, pick(50_000, 1_000_000));
+    await addListedRuns(server.dataFile, pick(30_000, 1_000_000));
     try {
       for (const signal of ['SIGTERM', 'SIGINT']) {
         await stopWhileStarting(server, signal, (line) => line.includes('recovered_runs=0'));
