@@ -26,10 +26,10 @@ async function columns(file, table) {
 // Copies one row of a table so many times, each under a run id of its own.
 async function copyRow(file, table, where, count) {
   const names = await columns(file, table);
-  const values = names.map((name) => (name === 'run_id' ? 'randomblob(16)' : `t.${name}`));
+  const values = names.map((name) => (name === 'run_id' ? "CAST(printf('copy%012d', i) AS BLOB)" : `t.${name}`));
   await runSql(
     file,
-    `PRAGMA synchronous = OFF; BEGIN;
+    `PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN;
      CREATE TEMP TABLE one AS SELECT * FROM ${table} WHERE ${where} LIMIT 1;
      ${numbers(count)} INSERT INTO ${table} (${names.join()}) SELECT ${values.join()} FROM n, one AS t;
      COMMIT;`,
