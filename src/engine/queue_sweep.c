@@ -2,8 +2,8 @@
  *
  * A limit stands only in front of what a client begins: a poll, a start, a command that names a queue. It is
  * checked before the step, so nothing that was refused is on disk. What is on disk is never counted again:
- * queue_get() makes the queue of a committed task whatever the count is, in recovery too. So a start always
- * succeeds, and no task is forgotten for want of a place.
+ * queue_get() makes the queue of a committed task whatever the count is, in recovery too. So the server
+ * can always be started again, and no task is forgotten for want of a place (docs/decisions/0007).
  *
  * A queue that holds nothing is freed some minutes after its last use: the names of workers that are gone,
  * and of queues that were used once, would add up. engine.used_queues has all queues, longest unused first; a
