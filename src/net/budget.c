@@ -18,17 +18,30 @@ bool budget_is_over(const struct budget *b) {
     return b->held > LIMIT_PEER_BYTES_MAX;
 }
 
+struct candidate {
+    struct holder *holder;
+    size_t bytes;
+};
+
+static void candidate_take(struct candidate *c, struct holder *h, size_t bytes) {
+    if (!c->holder || bytes > c->bytes)
+        *c = (struct candidate){h, bytes};
+}
+
+/* A peer that does not read is to blame before one that has just sent a large request. */
 static struct holder *budget_largest(const struct budget *b, size_t *ret_leaving) {
-    struct holder *largest = NULL;
+    struct candidate holds = {NULL, 0}, leaves_unread = {NULL, 0};
     *ret_leaving = 0;
     list_for(&b->holders, n) {
         struct holder *h = container_of(n, struct holder, link);
-        if (h->is_leaving)
+        if (h->is_leaving) {
             *ret_leaving += h->held;
-        else if (!largest || h->held > largest->held)
-            largest = h;
+            continue;
+        }
+        candidate_take(&holds, h, h->held);
+        candidate_take(&leaves_unread, h, h->unread(h));
     }
-    return largest;
+    return leaves_unread.bytes >= LIMIT_PEER_SHARE_MIN ? leaves_unread.holder : holds.holder;
 }
 
 void budget_enforce(struct budget *b) {
@@ -63,8 +76,8 @@ bool budget_trim(struct budget *b) {
     return false;
 }
 
-void holder_join(struct holder *h, struct budget *b, size_t bytes, void (*evict)(struct holder *h)) {
-    *h = (struct holder){.budget = b, .evict = evict};
+void holder_join(struct holder *h, struct budget *b, size_t bytes) {
+    h->budget = b;
     list_append(&b->holders, &h->link);
     b->holder_count++;
     holder_change(h, 0, bytes);

@@ -3,8 +3,9 @@
  * Each connection is a holder. It reports what it holds: a cost of its own, its requests, their bodies, the
  * answers that its peer has not read. The sum has two bounds (PEER_BYTES_SOFT and PEER_BYTES_MAX in
  * net/limits.def). Above the soft bound a holder with more than an equal share is not welcome: it gets no new
- * streams. Above the hard bound the holder with the most loses its connection. A client that holds little is
- * refused nothing. Everything runs on the loop thread. */
+ * streams. Above the hard bound the holder with the most unread answers loses its connection, or, when none
+ * leaves much unread, the holder with the most. A client that holds little is refused nothing. Everything
+ * runs on the loop thread. */
 #pragma once
 
 #include "base/list.h"
@@ -28,6 +29,8 @@ struct holder {
     bool is_leaving; /* was told to go; its bytes come back soon */
     /* Ends the connection. It may leave before this returns, or a little later. */
     void (*evict)(struct holder *h);
+    /* Bytes of answers that its peer has not taken. */
+    size_t (*unread)(struct holder *h);
 };
 
 void budget_init(struct budget *b);
@@ -38,7 +41,7 @@ bool budget_is_over(const struct budget *b);
  */
 bool budget_trim(struct budget *b);
 
-void holder_join(struct holder *h, struct budget *b, size_t bytes, void (*evict)(struct holder *h));
+void holder_join(struct holder *h, struct budget *b, size_t bytes); /* evict and unread are set */
 void holder_leave(struct holder *h); /* gives back all that it holds */
 void holder_change(struct holder *h, size_t from, size_t to);
 bool holder_is_welcome(const struct holder *h);

@@ -291,6 +291,11 @@ static void conn_give_back(struct holder *h) {
     conn_fail(c, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
+static size_t conn_unread(struct holder *h) {
+    const struct h2_conn *c = container_of(h, struct h2_conn, holder);
+    return c->response_bytes;
+}
+
 static int conn_watch(struct h2_conn *c) {
     struct event_base *base = loop_base(c->server->loop);
     if (event_assign(&c->read_event, base, c->fd, EV_READ | EV_PERSIST, conn_on_readable, c) < 0 ||
@@ -331,7 +336,9 @@ int conn_new(struct h2_server *s, int fd, const char *peer, struct h2_conn **ret
         mem_free(c);
         return rc;
     }
-    holder_join(&c->holder, s->budget, LIMIT_CONNECTION_COST, conn_give_back);
+    c->holder.evict = conn_give_back;
+    c->holder.unread = conn_unread;
+    holder_join(&c->holder, s->budget, LIMIT_CONNECTION_COST);
     socket_tune(fd);
     *ret = c;
     return 0;

@@ -295,6 +295,11 @@ static void place_evict(struct holder *h) {
     place_end(container_of(h, struct place, holder));
 }
 
+static size_t place_unread(struct holder *h) {
+    const struct place *p = container_of(h, struct place, holder);
+    return evbuffer_get_length(bufferevent_get_output(p->connection));
+}
+
 /* All places are taken: those who take their time over a request, or keep a connection for the next one, lose
  * theirs. A peer could hold one for ever by a byte now and then. */
 static void evict(struct http1_server *s) {
@@ -371,7 +376,9 @@ static struct bufferevent *on_connection(struct event_base *base, void *ctx) {
     bufferevent_incref(p->connection);
     list_append(&s->places, &p->link);
     s->place_count++;
-    holder_join(&p->holder, s->budget, LIMIT_HTTP_CONNECTION_COST, place_evict);
+    p->holder.evict = place_evict;
+    p->holder.unread = place_unread;
+    holder_join(&p->holder, s->budget, LIMIT_HTTP_CONNECTION_COST);
     if (s->place_count == s->place_max)
         evconnlistener_disable(s->listener);
     timer_set(s->sweep_timer, SWEEP_US);

@@ -152,7 +152,8 @@ void http1_leave_waiting(struct http1_server *s) {
 }
 
 bool http1_can_wait(const struct http1_request *q) {
-    return q->exchange->server->waiting_count < LIMIT_HTTP_WAITING_MAX;
+    const struct http1_server *s = q->exchange->server;
+    return s->waiting_count < MIN((size_t)LIMIT_HTTP_WAITING_MAX, s->place_max / 2);
 }
 
 struct http1_later *http1_take(const struct http1_request *q, void (*on_gone)(void *ctx), void *ctx) {

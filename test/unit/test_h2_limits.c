@@ -449,12 +449,37 @@ static void end_other(struct holder *h) {
     holder_leave(h);
 }
 
+static size_t unread_none(struct holder *h unused_arg) {
+    return 0;
+}
+
+static size_t unread_much(struct holder *h unused_arg) {
+    return LIMIT_PEER_SHARE_MIN;
+}
+
+TEST(who_does_not_read_goes_before_who_holds_more) {
+    struct budget budget;
+    struct holder sends = {.evict = end_other, .unread = unread_none};
+    struct holder hoards = {.evict = end_other, .unread = unread_much};
+    budget_init(&budget);
+    holder_join(&sends, &budget, LIMIT_PEER_BYTES_MAX - LIMIT_PEER_SHARE_MIN);
+    holder_join(&hoards, &budget, 2 * LIMIT_PEER_SHARE_MIN);
+    budget_enforce(&budget);
+    CHECK_INT(budget.held, LIMIT_PEER_BYTES_MAX - LIMIT_PEER_SHARE_MIN);
+    CHECK(!sends.is_leaving);
+    CHECK(hoards.is_leaving);
+    holder_leave(&sends);
+    budget_enforce(&budget);
+    CHECK_INT(budget.held, 0);
+    mem_set_haste(false);
+}
+
 TEST(full_server_serves_who_holds_little_and_closes_who_holds_most) {
     struct rig rig;
-    struct holder other;
+    struct holder other = {.evict = end_other, .unread = unread_none};
     if (rig_start(&rig, MODE_ECHO)) {
         rig_run(&rig, has_conn);
-        holder_join(&other, rig.server->budget, LIMIT_PEER_BYTES_MAX, end_other);
+        holder_join(&other, rig.server->budget, LIMIT_PEER_BYTES_MAX);
         struct call *fits = rig_call(&rig, "/", "123", 3);
         rig_run(&rig, calls_done);
         CHECK_INT(fits->status, 200);
