@@ -43,10 +43,11 @@ describe('while one client sends bursts', { timeout: 1_800_000 }, () => {
     await load();
     const tookMs = performance.now() - begin;
     await sleep(50);
-    const { worstMs, count } = await prober.report();
+    const { worstMs, count, failed } = await prober.report();
     const text = `${what}: ${Math.round(tookMs)} ms, ${count} probes, the slowest ${Math.round(worstMs)} ms`;
     if (process.env.FAIRNESS_VERBOSE) console.error(text);
     assert.ok(worstMs < boundMs, `${text}; the bound is ${Math.round(boundMs)} ms`);
+    assert.equal(failed, 0, `${what}: probes failed`);
     assert.ok(server.running);
   }
 
