@@ -5,14 +5,15 @@
 // below what a burst takes: a loop that works through the burst in one turn stands still for seconds.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
-import { addTimers, buildHeavyWorld, bursts, generic, genericCount, reasons } from './lib/heavy.mjs';
+import { addTimers, buildHeavyWorld, bursts, closeRuns, generic, genericCount, reasons } from './lib/heavy.mjs';
 import { RawClient, methods } from './lib/methods.mjs';
 import { startProber } from './lib/prober.mjs';
-import { RondoProcess, pick, sleep } from './lib/process.mjs';
+import { RondoProcess, pick, sleep, until, withProcess } from './lib/process.mjs';
 
 const IDLE_MS = pick(1500, 5000);
-const FLOOR_MS = 1000;
+const FLOOR_MS = 1500;
 const FACTOR = 4;
 const BROKEN = [2, 13, 14]; // UNKNOWN, INTERNAL, UNAVAILABLE: no answer to a call
 
@@ -43,10 +44,11 @@ describe('while one client sends bursts', { timeout: 1_800_000 }, () => {
     await load();
     const tookMs = performance.now() - begin;
     await sleep(50);
-    const { worstMs, count } = await prober.report();
+    const { worstMs, count, failed } = await prober.report();
     const text = `${what}: ${Math.round(tookMs)} ms, ${count} probes, the slowest ${Math.round(worstMs)} ms`;
     if (process.env.FAIRNESS_VERBOSE) console.error(text);
     assert.ok(worstMs < boundMs, `${text}; the bound is ${Math.round(boundMs)} ms`);
+    assert.equal(failed, 0, `${what}: probes failed`);
     assert.ok(server.running);
   }
 
@@ -95,5 +97,36 @@ describe('while one client sends bursts', { timeout: 1_800_000 }, () => {
   test('every method has a case or a reason', () => {
     const known = new Set(methods.map((m) => m.name));
     for (const name of [...Object.keys(bursts), ...Object.keys(reasons)]) assert.ok(known.has(name), `${name} is a method`);
+  });
+});
+
+const AGED = Number(process.env.FAIRNESS_CLOSED ?? pick(20_000, 1_000_000));
+const SWEEP_MS = pick(300_000, 7_200_000); // ends what hangs
+
+// The runs become older than any retention while the server is down.
+const age = (server) =>
+  execFileSync('sqlite3', [server.dataFile, `UPDATE executions SET close_us = close_us - ${40 * 86_400} * 1000000 WHERE close_us IS NOT NULL`]);
+const countClosed = (server) => server.rows('SELECT count(*) AS n FROM executions WHERE close_us IS NOT NULL')[0].n;
+
+describe('while retention removes closed runs', { timeout: SWEEP_MS + 1_800_000 }, () => {
+  test(`${AGED} of them`, async () => {
+    await withProcess({}, async (server) => {
+      const client = new RawClient(server);
+      await closeRuns(client, AGED);
+      client.close();
+      assert.equal(await server.stop(), 0);
+      age(server);
+      await server.launchSilently();
+      const prober = await startProber(server);
+      try {
+        await prober.reset();
+        await until(() => countClosed(server) < AGED / 10, SWEEP_MS, 'the runs to be removed');
+        const { worstMs, count, failed } = await prober.report();
+        assert.equal(failed, 0, 'no probe fails');
+        assert.ok(worstMs < FLOOR_MS, `${count} probes, the slowest ${Math.round(worstMs)} ms`);
+      } finally {
+        await prober.stop();
+      }
+    });
   });
 });

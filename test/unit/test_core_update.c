@@ -760,3 +760,21 @@ TEST(speculative_task_of_a_run_that_was_left_behind) {
     CHECK(!f.st->task->is_speculative);
     CHECK_STR(core_new(&f), "RUN_SIGNALED@5 TASK_SCHEDULED@6");
 }
+
+/* Each message is looked for among all that came with it. */
+TEST(update_messages_of_one_completion_are_bounded) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    Protocol__Message one = PROTOCOL__MESSAGE__INIT;
+    Protocol__Message **many = arena_array(&f.arena, Protocol__Message *, LIMIT_MESSAGES + 1);
+    State__TaskToken token = core_token(&f);
+    REQUIRE(many && core_begin(&f));
+    for (size_t i = 0; i <= LIMIT_MESSAGES; i++)
+        many[i] = &one;
+    f.completion.messages = many;
+    f.completion.n_messages = LIMIT_MESSAGES + 1;
+    CHECK_INT(core_end(&f, task_complete(&f.s, &token, &f.completion, &f.done)), ERR_INVALID);
+    CHECK(f.err.text[0] && strstr(f.err.text, "too many messages"));
+    f.completion.n_messages = 0;
+}

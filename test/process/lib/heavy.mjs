@@ -87,9 +87,14 @@ export async function buildHeavyWorld(client) {
   await must(client.call('CreateSchedule', scheduleRequest('dense', 1, { spec: denseSpec() })));
   await must(client.call('CreateSchedule', scheduleRequest('wide', 1, { spec: wideSpec() })));
   await must(client.call('CreateSchedule', scheduleRequest('every-second', 1)));
+  await closeRuns(client, CLOSED);
+}
+
+// Each start ends the run before it.
+export async function closeRuns(client, count) {
   const restart = () => startRequest({ workflowId: 'again', workflowIdReusePolicy: 'WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING' });
-  for (let left = CLOSED; left > 0; left -= 500)
-    await Promise.all(Array.from({ length: 500 }, () => must(client.call('StartWorkflowExecution', restart()))));
+  for (let left = count; left > 0; left -= 500)
+    await Promise.all(Array.from({ length: Math.min(left, 500) }, () => must(client.call('StartWorkflowExecution', restart()))));
 }
 
 // New timers in a run that has many: a signal makes the task.
@@ -109,7 +114,7 @@ const activity = { execution: execution('activities'), type: 'work' };
 
 // How many calls at once, and each request. What is not named here is asked with `generic`.
 export const bursts = {
-  GetWorkflowExecutionHistory: [pick(200, 900), () => inSpace(history)],
+  GetWorkflowExecutionHistory: [pick(400, 900), () => inSpace(history)],
   GetWorkflowExecutionHistoryReverse: [pick(50, 900), () => inSpace(history)],
   ListScheduleMatchingTimes: [pick(10, 20), () => inSpace({ scheduleId: 'dense', ...year() })],
   CreateSchedule: [pick(10, 50), () => scheduleRequest(uniqueId('wide'), 1, { spec: wideSpec() })],
@@ -120,10 +125,10 @@ export const bursts = {
   TriggerSchedule: [50, () => inSpace({ scheduleId: 'wide', requestId: uniqueId() })],
   ListScheduleLedger: [50, () => inSpace({ scheduleId: 'every-second' })],
   PutHolidayCalendar: [10, () => inSpace({ calendar: { name: 'days', cronStrings: Array.from({ length: 1000 }, (_, i) => `${i % 60} ${i % 24} ${1 + (i % 28)} ${1 + (i % 12)} *`) } })],
-  StartWorkflowExecution: [pick(20, 200), () => startRequest({ input: largeInput() })],
+  StartWorkflowExecution: [pick(10, 200), () => startRequest({ input: largeInput() })],
   SignalWorkflowExecution: [pick(50, 200), () => inSpace({ workflowExecution: execution('timers'), signalName: 's', requestId: uniqueId() })],
-  SignalWithStartWorkflowExecution: [pick(20, 200), () => ({ ...startRequest({ input: largeInput() }), signalName: 's' })],
-  DescribeWorkflowExecution: [pick(100, 500), () => inSpace({ execution: execution('activities') })],
+  SignalWithStartWorkflowExecution: [pick(10, 200), () => ({ ...startRequest({ input: largeInput() }), signalName: 's' })],
+  DescribeWorkflowExecution: [pick(40, 500), () => inSpace({ execution: execution('activities') })],
   ListWorkflowExecutions: [50, () => inSpace({ pageSize: 1000, query })],
   ScanWorkflowExecutions: [20, () => inSpace({ pageSize: 1000, query })],
   CountWorkflowExecutions: [pick(20, 100), () => inSpace({ query: `${query} GROUP BY ExecutionStatus` })],
@@ -138,8 +143,8 @@ export const bursts = {
 };
 
 // What each other method is asked with: the fields that it has are taken. The largest text is what it may read.
-const longText = 'x'.repeat(200_000);
-export const genericCount = pick(10, 300);
+const longText = 'x'.repeat(100_000);
+export const genericCount = pick(5, 300);
 export const generic = () => ({
   namespace: NAMESPACE,
   execution: execution('generic'),

@@ -4,7 +4,7 @@
 //   const prober = await startProber(server);
 //   await prober.reset();
 //   ... load ...
-//   const { worstMs, count } = await prober.report();
+//   const { worstMs, count, failed } = await prober.report();
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,14 +41,15 @@ async function probe(address) {
   const begun = new Set();
   let worstMs = 0;
   let count = 0;
+  let failed = 0;
   const timed = async (call) => {
     const at = { ms: performance.now() };
     begun.add(at);
-    await call();
-    if (begun.delete(at)) {
-      worstMs = Math.max(worstMs, performance.now() - at.ms);
-      count++;
-    }
+    const isAnswered = await call().then(() => true, () => false);
+    if (!begun.delete(at)) return; // it was sent before the last reset
+    worstMs = Math.max(worstMs, performance.now() - at.ms);
+    if (isAnswered) count++;
+    else failed++;
   };
   const send = () => {
     if (begun.size > WAITING_MAX) return;
@@ -58,12 +59,12 @@ async function probe(address) {
   process.on('message', (what) => {
     if (what === 'reset') {
       begun.clear();
-      worstMs = count = 0;
+      worstMs = count = failed = 0;
       process.send('reset');
       return;
     }
     for (const at of begun) worstMs = Math.max(worstMs, performance.now() - at.ms);
-    process.send({ worstMs, count });
+    process.send({ worstMs, count, failed });
   });
   await service.getSystemInfo({});
   setInterval(send, EVERY_MS);
