@@ -164,6 +164,7 @@ struct sqlite_watch {
     const struct sqlite_file *file; /* borrowed, as the writer */
     struct sqlite_writer *writer;
     const struct sqlite_options *options;
+    dev_t devices[SQLITE_COMPANIONS]; /* the data file alone may be mounted from elsewhere */
     ino_t inodes[SQLITE_COMPANIONS]; /* 0: not known */
     int stop_fd; /* readable: the thread ends */
     bool has_stop_fd;
