@@ -88,7 +88,11 @@ struct bulk_source {
     enum bulk_kind kind;
 };
 
+#define BULK_GONE_BITS (1u << 20)
+
 struct sqlite_bulk {
+    uint8_t gone[BULK_GONE_BITS / 8]; /* a bit for each run that the group removes, by the end of its id */
+    bool has_gone;
     const struct write *rows[BULK_COUNT]; /* what is in the virtual tables: chains by next_alike */
     bool has_taken[BULK_COUNT]; /* the group's rows for that table are inserted, or will be */
     struct bulk_source sources[BULK_COUNT];
