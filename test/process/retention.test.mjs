@@ -25,6 +25,9 @@ async function register(server, namespace, hours = 72) {
   );
 }
 
+// From files, the page cache included.
+const bytesRead = (server) => Number(/^rchar: (\d+)$/m.exec(fs.readFileSync(`/proc/${server.pid}/io`, 'utf8'))[1]);
+
 // A server, stopped, whose file has this many closed runs in a namespace.
 async function fill(server, namespace, count, hours, tables) {
   await closeSome(server, MODELS, { namespace });
@@ -36,9 +39,11 @@ async function fill(server, namespace, count, hours, tables) {
 // Starts and signals, one call after the other, until told to stop; the longest time that one of them took.
 async function probe(server, isOver) {
   return withClient(server, async (service) => {
+    const end = Date.now() + LATE_MS;
     let longestMs = 0;
     let calls = 0;
     while (!(await isOver())) {
+      assert.ok(Date.now() < end, `not over after ${LATE_MS} ms`);
       const begin = performance.now();
       await service.startWorkflowExecution(startRequest());
       longestMs = Math.max(longestMs, performance.now() - begin);
@@ -73,7 +78,7 @@ describe('retention', { timeout: LATE_MS * 2 }, () => {
       const pages = () => server.rows('SELECT * FROM pragma_page_count(), pragma_freelist_count()')[0];
       await until(() => fs.statSync(server.dataFile).size < sizeBefore / 2, LATE_MS, 'the file to get shorter');
       await until(() => pages().freelist_count <= Math.max(1024, pages().page_count / 8), LATE_MS, 'free pages to go');
-      const idle = await probeIdle(server, pick(2000, 10_000));
+      const idle = await probeIdle(server, pick(1000, 10_000));
       t.diagnostic(`idle: ${idle.calls} calls, the longest ${idle.longestMs} ms`);
       // A call waits for a few commits at most, each with a bite of a hundred runs.
       assert.ok(busy.longestMs < 1000 + 20 * idle.longestMs, `${busy.longestMs} ms beside removals, ${idle.longestMs} ms idle`);
@@ -92,16 +97,16 @@ describe('retention', { timeout: LATE_MS * 2 }, () => {
 
   // These closed before the retention of the default namespace, and within that of their own.
   test('of one namespace does not look at the runs of another', async (t) => {
-    const count = pick(200_000, 1_000_000);
+    const count = pick(60_000, 1_000_000);
     await withProcess({}, async (server) => {
       await register(server, 'kept', 10 * HOURS);
       await fill(server, 'kept', count, HOURS, ['executions']);
       await server.launchSilently();
-      const cpuBefore = server.cpuSeconds();
-      const busy = await probeIdle(server, 3000); // the first look is after a second
-      const cpu = server.cpuSeconds() - cpuBefore;
-      t.diagnostic(`processor time in three seconds: ${cpu} s; the longest call ${busy.longestMs} ms`);
-      assert.ok(cpu < count / 1e6 + 0.15, `${cpu} s of processor time: the runs were looked through`);
+      const before = bytesRead(server);
+      await sleep(3000); // the first look is after a second
+      const bytes = bytesRead(server) - before;
+      t.diagnostic(`${bytes} bytes read in three seconds`);
+      assert.ok(bytes < count * 5, `${bytes} bytes read: the runs were looked through`); // an entry of the index has more
       assert.equal(countClosed(server, 'kept'), count);
       assert.equal(await server.stop(), 0);
     });
@@ -133,7 +138,7 @@ describe('retention', { timeout: LATE_MS * 2 }, () => {
 
   test('goes on after a crash in the middle', async () => {
     await withProcess({}, async (server) => {
-      await fill(server, NAMESPACE, pick(6000, 100_000), HOURS);
+      await fill(server, NAMESPACE, pick(4000, 100_000), HOURS);
       await server.launchSilently();
       for (let kills = 0; kills < pick(2, 20); kills++) {
         const left = countClosed(server, NAMESPACE);
@@ -149,7 +154,7 @@ describe('retention', { timeout: LATE_MS * 2 }, () => {
 
 describe('a namespace that is deleted', { timeout: LATE_MS * 2 }, () => {
   test('goes as fast, beside callers', async (t) => {
-    const count = pick(10_000, 200_000);
+    const count = pick(6000, 200_000);
     await withProcess({}, async (server) => {
       const namespace = uniqueId('space');
       await register(server, namespace);

@@ -8,12 +8,14 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "engine/limits.h"
 #include "event_text.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 
 #define CALL_BYTES_MAX (64u << 20)
 #define TURNS_MAX 1000
+#define SPACES_MAX 8 /* more than a rig has */
 
 struct wire_call {
     struct call call;
@@ -122,6 +124,15 @@ void rig_advance(struct rig *r, int64_t us) {
     r->now.mono.us += us;
     engine_advance(r->engine, r->now);
     rig_turn(r);
+}
+
+void rig_sweep(struct rig *r) {
+    rig_advance(r, ENGINE_SWEEP_FIRST_MS * USEC_PER_MS);
+    rig_settle(r);
+    for (int i = 0; i < SPACES_MAX; i++) { /* one namespace after the other */
+        rig_advance(r, 0);
+        rig_settle(r);
+    }
 }
 
 void rig_commit(struct rig *r) {

@@ -63,6 +63,7 @@ void rig_stop(struct rig *r); /* crash without coming back; open calls are faile
 void rig_boot(struct rig *r);
 void rig_turn(struct rig *r); /* the end of a loop turn */
 void rig_advance(struct rig *r, int64_t us); /* both clocks */
+void rig_sweep(struct rig *r); /* the first look for what retention removes is over */
 void rig_commit(struct rig *r); /* manual: the batch that waits is on disk now; then a turn */
 void rig_read(struct rig *r); /* manual: the oldest read that waits is answered; then a turn */
 void rig_settle(struct rig *r); /* manual: commits and answers until nothing waits */

@@ -460,6 +460,7 @@ TEST(a_namespace_may_go_while_its_schedules_are_told) {
     cleanup(ask_done) struct ask a = {0}, b = {0};
     cleanup(rig_done) struct rig r;
     rig_init_manual(&r);
+    rig_sweep(&r);
     Rondo__PutHolidayCalendarRequest *put_request = ask_put(&r, &a, "de", "2023-11-15");
     put_request->namespace_ = make_text(ask_arena(&a), "other");
     RIG_SEND(&r, &a, put_holiday_calendar, put_request);

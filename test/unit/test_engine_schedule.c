@@ -136,6 +136,7 @@ TEST(a_start_waits_while_the_server_is_busy) {
     cleanup(ask_done) struct ask a = {0};
     cleanup(rig_done) struct rig r;
     rig_init_manual(&r);
+    rig_sweep(&r);
     create(&r, "one");
     rig_advance(&r, 40 * USEC_PER_SEC); /* the action asks the store whether its id is free */
     CHECK_INT(mem_store_pending_reads(r.store), 1);
@@ -266,6 +267,7 @@ TEST(a_start_on_its_way_does_not_outlive_the_schedule) {
     r.resident_runs_max = 0;
     rig_restart(&r);
     rig_settle(&r);
+    rig_sweep(&r);
     create(&r, "one");
     rig_advance(&r, 40 * USEC_PER_SEC);
     while (mem_store_pending_reads(r.store) && !mem_store_pending_commits(r.store))

@@ -7,8 +7,9 @@
  * commit.
  *
  * Rows are written before the others of their group. That is right for what is certainly new, and for the
- * last of several with one key, as long as nothing is removed in between: a group that removes anything is
- * written one by one. Failure ends the process, as every failure to write does. */
+ * last of several with one key, as long as nothing of it is removed in between: a table with rows of a run
+ * that the same group removes is written one by one. Failure ends the process, as every failure to write
+ * does. */
 #include "store/sqlite/sqlite_int.h"
 
 #include <stdio.h>
@@ -57,12 +58,35 @@ static enum bulk_kind bulk_of(const struct write *x) {
     return BULK_COUNT;
 }
 
-/* The tables that x removes something from: their rows must keep their order. */
+/* The bit of a run. Ids end with what is random; two runs with one bit cost time and nothing else. */
+static uint32_t gone_bit(const struct uuid *run_id) {
+    const uint8_t *end = run_id->b + sizeof run_id->b;
+    return ((uint32_t)end[-1] | (uint32_t)end[-2] << 8 | (uint32_t)end[-3] << 16) % BULK_GONE_BITS;
+}
+
+static void note_gone(struct sqlite_bulk *b, const struct list *group) {
+    if (b->has_gone)
+        memset(b->gone, 0, sizeof b->gone);
+    b->has_gone = false;
+    list_for(group, n) {
+        for (const struct write *x = container_of(n, struct batch, link)->first; x; x = x->next) {
+            if (x->kind != WRITE_EXECUTION_GONE)
+                continue;
+            uint32_t bit = gone_bit(&x->run_id);
+            b->gone[bit / 8] |= (uint8_t)(1u << bit % 8);
+            b->has_gone = true;
+        }
+    }
+}
+
+static bool is_gone(const struct sqlite_bulk *b, const struct write *x) {
+    uint32_t bit = gone_bit(&x->run_id);
+    return b->has_gone && b->gone[bit / 8] & 1u << bit % 8;
+}
+
+/* The tables that x removes something from, by another key than the run: their rows must keep their order. */
 static void hold_back(const struct write *x, bool is_held[BULK_COUNT]) {
-    if (x->kind == WRITE_EXECUTION_GONE) {
-        is_held[BULK_EXECUTIONS] = is_held[BULK_HISTORY] = true;
-        is_held[BULK_ENTRIES] = is_held[BULK_ATTRIBUTES] = is_held[BULK_LEDGER] = true;
-    } else if (x->kind == WRITE_CURRENT_GONE) {
+    if (x->kind == WRITE_CURRENT_GONE) {
         is_held[BULK_CURRENT] = true;
     } else if (x->kind == WRITE_LEDGER_GONE) {
         is_held[BULK_LEDGER] = true;
@@ -358,6 +382,7 @@ bool sqlite_bulk_takes(const struct sqlite_bulk *b, const struct write *x) {
 /* Which rows go to which table, and whether they may be taken out of their order. */
 static void look_over(struct sqlite_bulk *b, const struct list *group) {
     bool is_held[BULK_COUNT] = {false};
+    note_gone(b, group);
     const struct write **ends[BULK_COUNT];
     for (size_t i = 0; i < BULK_COUNT; i++)
         ends[i] = &b->rows[i];
@@ -368,6 +393,8 @@ static void look_over(struct sqlite_bulk *b, const struct list *group) {
                 hold_back(x, is_held);
                 continue;
             }
+            if (is_gone(b, x))
+                is_held[kind] = true;
             *ends[kind] = x;
             ends[kind] = &x->next_alike;
         }
@@ -375,6 +402,7 @@ static void look_over(struct sqlite_bulk *b, const struct list *group) {
     for (size_t i = 0; i < BULK_COUNT; i++)
         *ends[i] = NULL;
     b->rows[BULK_ATTRIBUTES] = b->rows[BULK_ENTRIES];
+    is_held[BULK_ATTRIBUTES] = is_held[BULK_ENTRIES];
     for (size_t i = 0; i < BULK_COUNT; i++)
         b->has_taken[i] = b->rows[i] && !is_held[i];
 }

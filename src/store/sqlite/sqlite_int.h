@@ -89,7 +89,11 @@ struct bulk_source {
     enum bulk_kind kind;
 };
 
+#define BULK_GONE_BITS (1u << 20)
+
 struct sqlite_bulk {
+    uint8_t gone[BULK_GONE_BITS / 8]; /* a bit for each run that the group removes, by the end of its id */
+    bool has_gone;
     const struct write *rows[BULK_COUNT]; /* what is in the virtual tables: chains by next_alike */
     bool has_taken[BULK_COUNT]; /* the group's rows for that table are inserted, or will be */
     struct bulk_source sources[BULK_COUNT];
@@ -165,6 +169,7 @@ struct sqlite_watch {
     const struct sqlite_file *file; /* borrowed, as the writer */
     struct sqlite_writer *writer;
     const struct sqlite_options *options;
+    dev_t devices[SQLITE_COMPANIONS]; /* the data file alone may be mounted from elsewhere */
     ino_t inodes[SQLITE_COMPANIONS]; /* 0: not known */
     int stop_fd; /* readable: the thread ends */
     bool has_stop_fd;

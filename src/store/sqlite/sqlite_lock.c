@@ -94,7 +94,10 @@ static int lock_data(struct sqlite_file *f, struct err *reterr) {
         return err_set(reterr, ERR_STORE_IO, "Cannot open %s: %s.", f->path, strerror(errno));
     f->device = st.st_dev;
     f->inode = st.st_ino;
-    if (fcntl(f->data_fd, F_OFD_SETLK, &byte) == 0)
+    int rc = fcntl(f->data_fd, F_OFD_SETLK, &byte);
+    if (rc < 0 && errno == EINVAL) /* a sandbox without this kind of lock */
+        rc = flock(f->data_fd, LOCK_EX | LOCK_NB);
+    if (rc == 0)
         return 0;
     if (errno == EAGAIN || errno == EACCES)
         return lock_refused(-1, f->path, reterr);

@@ -35,7 +35,7 @@ static bool is_at(const char *name, dev_t device, ino_t inode) {
 
 static bool has_companion(const struct sqlite_watch *w, size_t i) {
     char name[PATH_MAX];
-    return !w->inodes[i] || !name_of(w, i, name) || is_at(name, w->file->device, w->inodes[i]);
+    return !w->inodes[i] || !name_of(w, i, name) || is_at(name, w->devices[i], w->inodes[i]);
 }
 
 static void end_process(const struct sqlite_watch *w, const char *text) {
@@ -109,8 +109,10 @@ static void remember_companions(struct sqlite_watch *w) {
     char name[PATH_MAX];
     struct stat st;
     for (size_t i = 0; i < SQLITE_COMPANIONS; i++)
-        if (name_of(w, i, name) && stat(name, &st) == 0)
+        if (name_of(w, i, name) && stat(name, &st) == 0) {
+            w->devices[i] = st.st_dev;
             w->inodes[i] = st.st_ino;
+        }
 }
 
 void sqlite_watch_init(struct sqlite_watch *w, const struct sqlite_file *f, const struct sqlite_options *o) {
