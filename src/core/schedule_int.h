@@ -31,8 +31,10 @@ const char *times_exclusion(const struct times *t, int64_t nominal_s);
 /* The last time with lo_us < nominal <= hi_us; false when there is none. */
 bool times_last(const struct times *t, int64_t lo_us, int64_t hi_us, struct cal_time *ret);
 
-int spec_canonise(struct arena *arena, struct str seed, const struct cal_zones *zones,
+/* What H means in it follows from the schedule's id alone, so that it can be told without a server. */
+int spec_canonise(struct arena *arena, const char *schedule_id, const struct cal_zones *zones,
                   Schedule__ScheduleSpec *spec, struct err *err) must_check;
+/* Of jitter. */
 struct str spec_seed(const char *namespace_id, const char *schedule_id, struct arena *arena);
 
 /* overlap policies (overlap.c), pure */

@@ -28,7 +28,7 @@ static void start(void *ctx, struct call *c, const ProtobufCMessage *request) {
         return;
     }
     /* The engine must not work by the time of the last turn, which may be long ago. */
-    engine_advance(d->engine, host_now());
+    engine_tell_time(d->engine, host_now());
     m->fn(d, c, request);
 }
 
