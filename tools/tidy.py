@@ -133,7 +133,7 @@ class Source:
 
 
 def is_owner(source, directories):
-    return any(source.src_path.startswith(d + "/") for d in directories)
+    return any(source.src_path == d or source.src_path.startswith(d + "/") for d in directories)
 
 
 def may_include(rules, layer, target):

@@ -81,7 +81,8 @@ struct cal_interval {
  * points to belongs to the arena or to the caller. */
 struct cal_spec {
     struct arena *arena;
-    struct str seed; /* of H in cron strings: the same schedule gets the same values */
+    struct str seed; /* of H in cron strings, the schedule's id: the same schedule gets the same values */
+    bool has_spread; /* an H was read, so the times depend on the seed */
     struct cal_calendar *calendars;
     size_t calendar_count;
     struct cal_calendar *excludes;

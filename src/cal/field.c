@@ -92,6 +92,8 @@ static int add_to_sunday(struct list *list, int64_t first, int64_t step) {
 }
 
 /* "/step" of a part: cuts it off. Without one the step is 0. */
+#define DIVISOR_MIN 2 /* of DBOS's crontabs, as their manual says; up to the largest value of the field */
+
 static int cut_step(const struct field_reader *r, enum cal_field field, struct str *part, int64_t *ret_step) {
     const char *name = kinds[field].name;
     bool has_step;
@@ -162,6 +164,7 @@ static int parse_spread(const struct field_reader *r, enum cal_field field, stru
     char prefix[] = "spread of schedule field ?";
     prefix[sizeof(prefix) - 2] = (char)('0' + field);
     uint32_t hash = jitter_hash(str_of(prefix), r->seed);
+    r->marks->has_spread = true;
     int64_t size = last - first + 1;
     int64_t at = first + (int64_t)(hash % (uint64_t)(step > 0 ? MIN(step, size) : size));
     return step > 0 ? list_add(list, at, last - (last - at) % step, step) : list_add(list, at, at, 1);
@@ -275,6 +278,9 @@ int field_parse_dbos(const struct field_reader *r, enum cal_field field, struct 
     struct str whole = text;
     *ret = (struct cal_ranges){0};
     int e = cut_step(r, field, &text, &divisor);
+    if (e == 0 && text.n < whole.n && (divisor < DIVISOR_MIN || divisor > kinds[field].max))
+        return complain(r->complaint, whole, "%s has a divisor that is not between %d and %d",
+                        kinds[field].name, DIVISOR_MIN, kinds[field].max);
     divisor = MAX(divisor, 1);
     for (bool more = true; more && e == 0;) {
         e = cut_range(r, field, word_cut(&text, ',', &more), false, &first, &last);

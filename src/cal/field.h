@@ -19,6 +19,7 @@ struct field_marks {
     uint32_t from_end, near;
     bool is_last_workday;
     uint8_t nth[5], last;
+    bool has_spread; /* an H was read; ranges can say what it came to */
 };
 bool field_has_marks(const struct field_marks *m);
 

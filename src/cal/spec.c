@@ -106,6 +106,7 @@ static int add_calendar(struct cal_spec *s, bool is_exclude, const struct cal_ca
     }
     if (e == 0 && carried.n > 0) {
         e = text_parse(s->arena, s->seed, TEXT_CRON, carried, &t, reterr);
+        s->has_spread |= e == 0 && t.marks.has_spread;
         if (e == 0 && is_exclude)
             e = check_exclude(&t, reterr);
     } else if (e == 0) {
@@ -146,6 +147,7 @@ static int add_strings(struct cal_spec *s, bool is_exclude, const struct cal_str
     struct field_marks marks = {0};
     struct cal_calendar c;
     int e = text_parse_strings(s->arena, s->seed, strings, &c, &marks, reterr);
+    s->has_spread |= marks.has_spread;
     if (e == 0)
         e = check_comment(strings->comment, reterr);
     if (e < 0)
@@ -209,6 +211,7 @@ static int add_string(struct cal_spec *s, bool is_exclude, enum text_dialect dia
                       struct err *reterr) {
     struct text t;
     int e = text_parse(s->arena, s->seed, dialect, text, &t, reterr);
+    s->has_spread |= e == 0 && t.marks.has_spread;
     if (e == 0 && is_exclude)
         e = check_exclude(&t, reterr);
     if (e == 0)

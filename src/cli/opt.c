@@ -305,8 +305,23 @@ static int check_env(struct parser *p) {
     return 0;
 }
 
-/* With --help in the line only the output format matters; mistakes elsewhere must not hide the help. */
+static bool has_subcommands(const struct parser *p) {
+    const char *path = p->args->command->path;
+    size_t n = strlen(path);
+    for (size_t i = 1; i < p->program->command_count; i++) {
+        const char *other = p->program->commands[i].path;
+        if (n == 0 || (strncmp(other, path, n) == 0 && other[n] == ' '))
+            return true;
+    }
+    return false;
+}
+
+/* With --help in the line only the command and the output format matter; mistakes elsewhere must not hide the
+ * help. */
 static int parse_for_help(struct parser *p) {
+    const char *first = p->at < p->argc ? p->argv[p->at] : "-";
+    if (*first != '-' && has_subcommands(p))
+        return unknown_word(p, first);
     for (; p->at < p->argc; p->at++) {
         const char *word = p->argv[p->at];
         const char *next = p->at + 1 < p->argc ? p->argv[p->at + 1] : "";

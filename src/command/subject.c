@@ -61,14 +61,21 @@ static enum command_exit compile(struct command *c, struct subject *s) {
     int rc = schedule_read_spec(s->schedule, &s->space, &s->spec, &s->own_exclusions, &e);
     if (rc == 0)
         rc = cal_new(&s->spec, &s->zones, &s->cal, &e);
+    if (rc == 0 && s->spec.has_spread && !*s->schedule_id)
+        rc = err_set(&e, ERR_INVALID,
+                     "H depends on the schedule's id: add --new-id ID, the id that the schedule is to have");
     if (rc < 0)
         say("%s; see rondo %s --help", e.text, c->args->command->path);
     return rc < 0 ? COMMAND_MISUSED : COMMAND_DONE;
 }
 
 enum command_exit subject_load(struct command *c, struct subject *ret) {
-    const char *id = opt_named(c->args, "schedule-id");
-    *ret = (struct subject){.schedule_id = id ? id : ""};
+    const char *id = opt_named(c->args, "schedule-id"), *new_id = opt_named(c->args, "new-id");
+    if (id && new_id) {
+        say("--schedule-id and --new-id exclude each other; see rondo %s --help", c->args->command->path);
+        return COMMAND_MISUSED;
+    }
+    *ret = (struct subject){.schedule_id = id ? id : new_id ? new_id : ""};
     state__namespace__init(&ret->space);
     enum command_exit code = id ? load_existing(c, id) : draft_finish(c) < 0 ? COMMAND_MISUSED : COMMAND_DONE;
     if (code != COMMAND_DONE)

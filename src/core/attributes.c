@@ -86,7 +86,7 @@ static bool take_quoted(struct str *s) {
 }
 
 static bool is_quoted(struct str s) {
-    return take_quoted(&s) && s.n == 0;
+    return s.n >= 2 && *s.p == '"' && s.p[s.n - 1] == '"';
 }
 
 static bool is_listed(struct str s) {

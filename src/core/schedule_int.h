@@ -32,8 +32,10 @@ const char *times_exclusion(const struct times *t, int64_t nominal_s);
 uint64_t times_judge_work(const struct times *t); /* of times_exclusion, as cal.h counts it */
 bool times_last(const struct times *t, int64_t lo_us, int64_t hi_us, struct cal_time *ret);
 
-int spec_canonise(struct arena *arena, struct str seed, const struct cal_zones *zones,
+/* What H means in it follows from the schedule's id alone, so that it can be told without a server. */
+int spec_canonise(struct arena *arena, const char *schedule_id, const struct cal_zones *zones,
                   Schedule__ScheduleSpec *spec, struct err *err) must_check;
+/* Of jitter. */
 struct str spec_seed(const char *namespace_id, const char *schedule_id, struct arena *arena);
 
 /* overlap policies (overlap.c), pure */

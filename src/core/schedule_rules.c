@@ -113,8 +113,7 @@ int schedule_prepare(struct arena *arena, const State__Namespace *space, const s
         rc = schedule_check_whole(schedule_id, schedule, err);
     if (rc < 0 || !schedule->spec)
         return rc;
-    struct str seed = spec_seed(space->id, schedule_id, arena);
-    return seed.p ? spec_canonise(arena, seed, zones, schedule->spec, err) : err_std(err, ERR_NO_MEMORY);
+    return spec_canonise(arena, schedule_id, zones, schedule->spec, err);
 }
 
 static bool names_zone(const Schedule__ScheduleSpec *spec) {

@@ -209,12 +209,12 @@ int schedule_exclude_cron(struct arena *arena, Schedule__ScheduleSpec *spec, con
     return rc < 0 ? err_std(err, rc) : 0;
 }
 
-int spec_canonise(struct arena *arena, struct str seed, const struct cal_zones *zones,
+int spec_canonise(struct arena *arena, const char *schedule_id, const struct cal_zones *zones,
                   Schedule__ScheduleSpec *spec, struct err *err) {
     cleanup(cal_freep) struct cal *compiled = NULL;
     struct cal_spec s;
     struct err why = {0};
-    cal_spec_init(&s, arena, seed);
+    cal_spec_init(&s, arena, str_of(schedule_id));
     int rc = read_spec(&s, spec, &why);
     if (rc == 0 && s.calendar_count + s.exclude_count > LIMIT_SPEC_CALENDARS)
         rc = err_set(&why, ERR_INVALID, "it has more than %d calendars and exclusions", LIMIT_SPEC_CALENDARS);
@@ -263,7 +263,7 @@ int times_new(const State__Execution *st, const State__Namespace *space, const s
     *ret = (struct times){.seed = spec_seed(st->namespace_id, sch->schedule_id, arena)};
     if (!ret->seed.p)
         return err_std(err, ERR_NO_MEMORY);
-    cal_spec_init(&s, arena, ret->seed);
+    cal_spec_init(&s, arena, str_of(sch->schedule_id));
     size_t own;
     int rc = schedule_read_spec(sch->schedule, space, &s, &own, err);
     if (rc == 0)

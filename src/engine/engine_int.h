@@ -413,6 +413,8 @@ void counters_ledger(struct engine_counters *c, const struct ledger_row *row);
 
 /* Logs what a step noticed; at most one line of each kind in a second. run NULL: a call that has none yet. */
 void notice_log(struct engine *e, const struct run *run, const struct notice *n);
+/* A part of a request is large. The line names what the request names, and the field. */
+void notice_log_request(struct engine *e, const ProtobufCMessage *req, const ProtobufCMessage *part, int64_t size);
 
 /* spaces */
 

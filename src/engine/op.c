@@ -228,10 +228,8 @@ int op_out_of_memory(struct op *op) {
 
 static int check_size(struct op *op, const ProtobufCMessage *m, enum settable limit, enum settable warn) {
     int64_t size = m ? (int64_t)protobuf_c_message_get_packed_size(m) : 0;
-    if (size > limit_of(&op->e->limits, warn)) {
-        struct notice n = {NOTICE_PAYLOAD_LARGE, "request", size};
-        notice_log(op->e, NULL, &n);
-    }
+    if (size > limit_of(&op->e->limits, warn))
+        notice_log_request(op->e, op->req, m, size);
     if (size <= limit_of(&op->e->limits, limit))
         return 0;
     return err_set(&op->err, ERR_INVALID, "Blob data size exceeds limit.");

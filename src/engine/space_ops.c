@@ -37,6 +37,7 @@ static Namespace__NamespaceInfo *describe_info(struct op *op, const struct space
     info->description = s->st->description;
     info->owner_email = s->st->owner_email;
     info->state = (E__NamespaceState)s->st->state;
+    info->supports_schedules = true;
     info->capabilities = caps;
     info->limits = limits;
     info->data = arena_array(a, Namespace__NamespaceInfo__DataEntry *, s->st->n_data);

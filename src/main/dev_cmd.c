@@ -59,6 +59,8 @@ static int read_search_attributes(const struct opt_args *a, const char *ret[DEV_
             print_error("--search-attribute: \"%s\" is not NAME=TYPE", pair);
             return ERR_INVALID;
         }
+        if (check_name("search-attribute", name) < 0)
+            return ERR_INVALID;
         for (size_t t = 0; t < ARRAY_LEN(types); t++)
             is_known |= streq(type, types[t]);
         if (!is_known) {

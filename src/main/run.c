@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "core/limits.h"
 #include "host/loop.h"
 #include "store/sqlite/sqlite_store.h"
 
@@ -28,12 +29,21 @@ int usage_error(const char *flag, const struct err *e) {
     return EXIT_USAGE;
 }
 
+int check_name(const char *flag, struct str name) {
+    if (name.n && name.n <= LIMIT_ID_BYTES && utf8_valid(name))
+        return 0;
+    print_error("--%s: a name must be text in UTF-8 of 1 to %d bytes", flag, LIMIT_ID_BYTES);
+    return ERR_INVALID;
+}
+
 int namespaces_of(const struct opt_args *a, size_t row, const char *ret[NAMESPACES_MAX + 2]) {
     const char *name;
     size_t n = 0;
     ret[n++] = "default";
     for (size_t i = 0; (name = opt_list(a, row, i)); i++) {
         bool is_known = false;
+        if (check_name("namespace", str_of(name)) < 0)
+            return ERR_INVALID;
         for (size_t j = 0; j < n; j++)
             is_known |= streq(ret[j], name);
         if (is_known)

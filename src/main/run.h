@@ -15,6 +15,8 @@ void log_open(struct log *log, const char *level, const char *format);
 #define NAMESPACES_MAX 64
 /* "default" and what the list names, without duplicates; ret is NULL-terminated. ERR_FULL after a
  * line on stderr. */
+/* A name that came with a flag. ERR_INVALID after a line on stderr. */
+int check_name(const char *flag, struct str name) must_check;
 int namespaces_of(const struct opt_args *a, size_t row, const char *ret[NAMESPACES_MAX + 2]) must_check;
 
 /* The store for what --data says. */

@@ -232,7 +232,8 @@ static int make_request(struct api_call *k, const struct route *route, const str
         return rc;
     size_t size = protobuf_c_message_get_packed_size(*ret);
     size_t max = k->method->request_bytes_max;
-    return size > max ? grpc_too_large(reterr, size, max) : 0;
+    return size > max ? err_set(reterr, ERR_INVALID, "the request has %zu bytes, more than %zu", size, max)
+                      : 0;
 }
 
 static int read_deadline(struct api_call *k, const struct http1_request *q, struct err *reterr) {

@@ -3,7 +3,6 @@
 
 #include "engine/engine.h"
 #include "serve/dispatch.h"
-#include "wire/grpc.h"
 
 static const struct method *method_of(const ProtobufCMessage *request) {
     const struct method *m = NULL;
@@ -22,7 +21,7 @@ static void start(void *ctx, struct call *c, const ProtobufCMessage *request) {
     if (rc == 0 && !m->fn)
         rc = err_set(&e, ERR_UNIMPLEMENTED, "%s is not implemented", m->name);
     if (rc == 0 && size > m->request_bytes_max)
-        rc = grpc_too_large(&e, size, m->request_bytes_max);
+        rc = err_set(&e, ERR_INVALID, "the request has %zu bytes, more than %zu", size, m->request_bytes_max);
     if (rc < 0) {
         call_fail(c, &e);
         return;

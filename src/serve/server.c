@@ -1,6 +1,7 @@
 /* The life of a server.
  *
- * Start: loop, store, engine (which recovers from the store), then the
+ * Start: loop, the ports (bound, so that one that is taken is noticed before the
+ * store is touched), store, engine (which recovers from the store), then the
  * listeners, so that the first request finds everything in place. Run: each
  * turn of the loop ends with the engine's clock moved on and its batch handed
  * to the store, so all requests of a turn share one sync. Stop: no new
@@ -23,6 +24,7 @@
 #include "net/budget.h"
 #include "net/h2.h"
 #include "net/http1.h"
+#include "net/reserve.h"
 #include "serve/bridge.h"
 #include "serve/callbacks.h"
 #include "serve/dispatch.h"
@@ -294,11 +296,20 @@ static int open_http(struct server *s, const struct server_config *cfg, struct e
     return 0;
 }
 
-static int start(struct server *s, const struct server_config *cfg, struct err *reterr) {
-    int rc = open_loop(s, cfg);
-    if (rc < 0)
-        return err_std(reterr, rc);
+/* The ports that the listeners will have: a port that is taken must not leave a new data file behind. */
+static int reserve_ports(const struct server_config *cfg, int fds[2], struct err *reterr) {
+    char text[ADDRESS_TEXT_MAX];
+    address_format(&cfg->grpc, text);
+    int rc = blame(reterr, "grpc", port_reserve(cfg->grpc.host, cfg->grpc.port, text, &fds[0], reterr));
+    if (rc < 0 || !cfg->has_http)
+        return rc;
+    address_format(&cfg->http, text);
+    return blame(reterr, "http", port_reserve(cfg->http.host, cfg->http.port, text, &fds[1], reterr));
+}
+
+static int open_parts(struct server *s, const struct server_config *cfg, struct err *reterr) {
     struct server_hooks hooks = {wake_loop, should_stop, s};
+    int rc;
     if ((rc = cfg->open_store(cfg, &hooks, &s->store, reterr)) < 0 || (rc = open_engine(s, cfg, reterr)) < 0)
         return blame(reterr, "data", rc);
     if ((rc = open_grpc(s, cfg, reterr)) < 0)
@@ -307,6 +318,19 @@ static int start(struct server *s, const struct server_config *cfg, struct err *
         return blame(reterr, "http", rc);
     s->is_listening = true;
     return 0;
+}
+
+static int start(struct server *s, const struct server_config *cfg, struct err *reterr) {
+    int fds[] = {-1, -1};
+    int rc = open_loop(s, cfg);
+    if (rc < 0)
+        return err_std(reterr, rc);
+    rc = reserve_ports(cfg, fds, reterr);
+    if (rc == 0)
+        rc = open_parts(s, cfg, reterr);
+    port_release(&fds[0]);
+    port_release(&fds[1]);
+    return rc;
 }
 
 static void log_ready(struct server *s, const struct server_config *cfg, struct mono begin) {

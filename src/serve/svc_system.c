@@ -25,8 +25,8 @@ static const Ws__GetSystemInfoResponse__Capabilities capabilities = {
     .count_group_by_execution_status = true,
     .upsert_memo = true,
     .eager_workflow_start = true,
+    .supports_schedules = true,
     /* Not implemented yet, so not claimed: */
-    .supports_schedules = false,
     .nexus = false,
 };
 

@@ -72,6 +72,9 @@ test('the version, as text and as JSON', async () => {
 test('mistakes end with 2 and say what to do next', async () => {
   const cases = [
     [['server', '--dta', 'x'], /unknown flag --dta \(did you mean --data\?\); see rondo server --help/],
+    [['help', 'nope'], /unknown command "nope"; see rondo --help/],
+    [['help', 'serve'], /unknown command "serve" \(did you mean server\?\); see rondo --help/],
+    [['help', 'workflow', 'lst'], /unknown command "lst" \(did you mean list\?\); see rondo workflow --help/],
     [['serve'], /unknown command "serve" \(did you mean server\?\); see rondo --help/],
     [['server', 'start-dve'], /unknown command "start-dve" \(did you mean start-dev\?\)/],
     [['server', '--data'], /--data needs a value: --data FILE/],

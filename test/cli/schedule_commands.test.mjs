@@ -281,6 +281,28 @@ test('explain says it in words and warns of what may not be meant', async () => 
   assert.deepEqual(why, { verdict: 'not_asked', explanation: '2026-01-01T10:00:00Z matches no calendar and no interval of the spec.' });
 });
 
+test('H is the same wherever it is asked for', async () => {
+  const from = ['--from', '2026-03-01T00:00:00Z'];
+  const spec = ['--cron', 'H H * * *', ...from, '-o', 'json'];
+  const id = ['--new-id', 'spread-out'];
+  const next = JSON.parse(await offline('schedule', 'next', ...spec, ...id, '--limit', '3')).map((each) => each.time);
+  const simulated = JSON.parse(await offline('schedule', 'simulate', ...spec, ...id, '--limit', '3'));
+  assert.deepEqual(simulated.entries.map((each) => each.nominalTime), next); // none is lost
+  const explained = await offline('schedule', 'explain', '--cron', 'H H * * *', ...id, ...from);
+  assert.ok(explained.includes(next[0].slice(11, 16)), explained);
+  for (const namespace of ['default', 'other-space']) {
+    if (namespace !== 'default') await text('operator', 'namespace', 'create', '--namespace', namespace);
+    const there = ['--namespace', namespace];
+    await text('schedule', 'create', '-s', 'spread-out', '--cron', 'H H * * *', '--type', 'T', '--task-queue', 'q', '--paused', ...there);
+    const created = await json('schedule', 'next', '-s', 'spread-out', ...from, '--limit', '3', ...there);
+    assert.deepEqual(created.map((each) => each.time), next);
+    await text('schedule', 'delete', '-s', 'spread-out', ...there);
+  }
+  for (const command of ['next', 'explain', 'simulate'])
+    await refused(2, /H depends on the schedule's id: add --new-id/, 'schedule', command, '--cron', 'H H * * *');
+  await refused(2, /exclude each other/, 'schedule', 'next', '-s', 'x', '--new-id', 'y');
+});
+
 const HOUR = '2026-03-01T0';
 async function simulated(...flags) {
   const from = ['--from', `${HOUR}0:00:00Z`];
