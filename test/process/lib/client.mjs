@@ -9,9 +9,14 @@ export const { temporal } = require('@temporalio/proto');
 
 export const NAMESPACE = 'default';
 
-// The service of one connection; withClient closes it. Calls are not retried, so that refusals are seen.
+// The service of one connection, which is not shared; withClient closes it. Calls are not retried, so that refusals
+// are seen.
 export async function withClient(server, fn) {
-  const connection = await Connection.connect({ address: server.address, interceptors: [] });
+  const connection = await Connection.connect({
+    address: server.address,
+    interceptors: [],
+    channelArgs: { 'grpc.use_local_subchannel_pool': 1 },
+  });
   try {
     return await fn(connection.workflowService, connection);
   } finally {
