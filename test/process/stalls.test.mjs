@@ -242,16 +242,17 @@ describe('beside a neighbour that keeps the server busy', { timeout: 300_000 }, 
 
   test('heartbeats that wait for a long turn to end are heard', async () => {
     await withProcess({}, async (server) => {
-      await withClients(server, 2, async ([service, other]) => {
+      await withClients(server, 3, async ([service, ...others]) => {
         const { task, workflowId } = await startActivity(service, { heartbeatTimeout: seconds(TIMEOUT_S) });
         let isBusy = true;
-        const neighbour = askMuch(other, pick(200, 1000)).finally(() => (isBusy = false));
+        const questions = others.map((other) => askMuch(other, pick(450, 900)));
+        const neighbours = Promise.all(questions).finally(() => (isBusy = false));
         const heartbeats = [];
         while (isBusy) {
           heartbeats.push(sendHeartbeat(service, task));
           await sleep(TIMEOUT_S * 100);
         }
-        await neighbour;
+        await neighbours;
         await Promise.all(heartbeats);
         await completeActivity(service, task);
         assert.ok((await askEvents(service, workflowId)).includes('ACTIVITY_TASK_COMPLETED'));
