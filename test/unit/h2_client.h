@@ -51,6 +51,7 @@ struct rig {
     struct timer *guard;
     bool (*until)(struct rig *);
     bool is_stuck;
+    bool is_leaving; /* the client closes its connection itself, which does not end the run */
     bool has_fault;
     /* the handler */
     enum rig_mode mode;
@@ -405,7 +406,7 @@ static void rig_on_turn(void *ctx) {
     rig->body_bytes_peak = MAX(rig->body_bytes_peak, rig->server->body_bytes);
     if (!rig->has_fault && fault_fired())
         rig_arm_guard(rig);
-    if (rig->until(rig) || rig->fd < 0)
+    if (rig->until(rig) || (rig->fd < 0 && !rig->is_leaving))
         loop_stop(rig->loop);
 }
 
