@@ -10,10 +10,11 @@
 #include "base/clock.h"
 
 #define HEARING_ROUNDS 128 /* of 64 KiB: more than a socket holds by default, which is 6 MiB */
-#define HEARING_LEAST_US                                                                                     \
-    (50 * USEC_PER_MS) /* for work that waits for another thread; it makes no rounds longer */
-#define HEARING_MOST_US (1 * USEC_PER_SEC) /* and when each round is slow */
+/* And not before: work that waits for another thread does not make rounds longer. */
+#define HEARING_LEAST_US (50 * USEC_PER_MS)
+#define HEARING_MOST_US (1 * USEC_PER_SEC) /* when each round is slow */
 #define HEARING_BUSY_ROUNDS 3 /* a new connection, its first frames, its first request */
+#define HEARING_BUSY_US (5 * USEC_PER_MS) /* libevent reads HTTP/1.1 by 16 KiB: a request of 4 MiB */
 #define HEARING_WIDE_ROUNDS 8 /* libevent takes 32 events in a round, then twice as many, up to 4096 */
 #define HEARING_WIDE 32
 
@@ -29,7 +30,7 @@ static inline void hearing_round(struct hearing *h, struct now began, int events
         h->since = began;
     int64_t us = began.mono.us - h->since.mono.us;
     bool is_over = us >= HEARING_MOST_US || (h->rounds >= HEARING_ROUNDS && us >= HEARING_LEAST_US);
-    bool is_more = is_left || (events > 0 && h->rounds <= HEARING_BUSY_ROUNDS) ||
+    bool is_more = is_left || (events > 0 && (h->rounds <= HEARING_BUSY_ROUNDS || us < HEARING_BUSY_US)) ||
                    (events >= HEARING_WIDE && h->rounds <= HEARING_WIDE_ROUNDS);
     if (is_more && !is_over)
         return;

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
-import { NAMESPACE, payloads, seconds, startRequest, uniqueId, withClient } from './lib/client.mjs';
+import { NAMESPACE, payloads, scheduleRequest, seconds, startRequest, uniqueId, withClient } from './lib/client.mjs';
+import { countUnreadSockets } from './lib/sockets.mjs';
 import { callOnNewConnection } from './lib/http2.mjs';
 import { pick, sleep, until, withProcess } from './lib/process.mjs';
 import {
@@ -17,14 +18,20 @@ import {
   takeWorkflowTask,
 } from './lib/steps.mjs';
 
+const HANG_MS = 60_000; // ends what hangs
 const TIMEOUT_S = pick(2, 5);
 const STALL_MS = (TIMEOUT_S + pick(1, 3)) * 1000;
 
-// Stops the server, sends, and lets it go on when the timeout is long over.
-async function sendInStall(server, send, stallMs = STALL_MS) {
+const unread = (server) => countUnreadSockets(server.grpcPort) + countUnreadSockets(server.httpPort);
+
+// Stops the server, sends, and lets it go on when the timeout is over and the input waits in this many sockets.
+async function sendInStall(server, send, { stallMs = STALL_MS, sockets = 1 } = {}) {
   server.signal('SIGSTOP');
+  const before = unread(server);
   const sent = send();
+  sent.catch(() => {}); // it is told to the caller, later
   await sleep(stallMs);
+  await until(() => unread(server) >= before + sockets, HANG_MS, 'the input to reach the sockets');
   server.signal('SIGCONT');
   return sent;
 }
@@ -103,7 +110,10 @@ describe('after the server was stopped', { concurrency: true, timeout: 300_000 }
         for (const service of services)
           started.push(await startActivity(service, { startToCloseTimeout: seconds(setupS) }));
         const answer = (service, i) => completeActivity(service, started[i].task);
-        await sendInStall(server, () => Promise.all(services.map(answer)), setupS * 1000);
+        await sendInStall(server, () => Promise.all(services.map(answer)), {
+          stallMs: setupS * 1000,
+          sockets: count,
+        });
         for (const { workflowId } of started)
           assert.ok((await askEvents(services[0], workflowId)).includes('ACTIVITY_TASK_COMPLETED'));
       });
@@ -125,9 +135,9 @@ describe('after the server was stopped', { concurrency: true, timeout: 300_000 }
   test('a connection whose first bytes came in time is kept', async () => {
     await withProcess({ flags: ['--log-level', 'debug'] }, async (server) => {
       const socket = connect(server.grpcPort, '127.0.0.1');
-      await until(() => server.countLog('connection_opened') > 0, 20_000, 'the connection to be accepted');
-      const ask = () => callOnNewConnection(server, 'GetSystemInfo', {}, socket);
-      await sendInStall(server, ask, 11_000); // the limit for the first bytes of a connection is 10 s
+      await until(() => server.countLog('connection_opened') > 0, HANG_MS, 'the connection to be accepted');
+      const ask = async () => callOnNewConnection(server, 'GetSystemInfo', {}, socket);
+      await sendInStall(server, ask, { stallMs: 11_000 }); // the limit for the first bytes of a connection is 10 s
     });
   });
 
@@ -141,6 +151,19 @@ describe('after the server was stopped', { concurrency: true, timeout: 300_000 }
         const { task, workflowId } = await startActivity(service, { startToCloseTimeout: seconds(TIMEOUT_S) });
         const taskToken = Buffer.from(task.taskToken).toString('base64');
         const answer = await sendInStall(server, () => post(server, 'activity-complete', { taskToken }));
+        assert.equal(answer.status, 200, await answer.text());
+        assert.ok((await askEvents(service, workflowId)).includes('ACTIVITY_TASK_COMPLETED'));
+      });
+    });
+  });
+
+  test('a large result over HTTP wins', async () => {
+    await withProcess({}, async (server) => {
+      await withClient(server, async (service) => {
+        const { task, workflowId } = await startActivity(service, { startToCloseTimeout: seconds(TIMEOUT_S) });
+        const taskToken = Buffer.from(task.taskToken).toString('base64');
+        const body = { taskToken, result: ['x'.repeat(400_000)] };
+        const answer = await sendInStall(server, () => post(server, 'activity-complete', body));
         assert.equal(answer.status, 200, await answer.text());
         assert.ok((await askEvents(service, workflowId)).includes('ACTIVITY_TASK_COMPLETED'));
       });
@@ -181,7 +204,7 @@ describe('after the server was stopped', { concurrency: true, timeout: 300_000 }
         await server.freeze(STALL_MS);
         await until(
           async () => (await askEvents(service, workflowId)).includes('ACTIVITY_TASK_TIMED_OUT'),
-          20_000,
+          HANG_MS,
           'the timeout',
         );
       });
@@ -204,6 +227,38 @@ describe('beside a neighbour that keeps the server busy', { timeout: 300_000 }, 
       ),
     );
   }
+
+  // A question that takes the server some milliseconds each: all that are in one packet are one turn of its loop.
+  async function askMuch(service, count) {
+    const only = (n) => [{ start: n, end: n, step: 1 }];
+    const never = { month: only(2), dayOfMonth: only(30), hour: only(0), minute: only(0), second: only(0) };
+    const spec = { structuredCalendar: Array(100).fill(never) };
+    const { scheduleId } = scheduleRequest(uniqueId('never'), 0, { spec });
+    await service.createSchedule(scheduleRequest(scheduleId, 0, { spec }));
+    const range = { startTime: seconds(0), endTime: seconds(4e9) };
+    const ask = () => service.listScheduleMatchingTimes({ namespace: NAMESPACE, scheduleId, ...range }).catch(() => {});
+    return Promise.all(Array.from({ length: count }, ask));
+  }
+
+  test('heartbeats that wait for a long turn to end are heard', async () => {
+    await withProcess({}, async (server) => {
+      await withClients(server, 3, async ([service, ...others]) => {
+        const { task, workflowId } = await startActivity(service, { heartbeatTimeout: seconds(TIMEOUT_S) });
+        let isBusy = true;
+        const questions = others.map((other) => askMuch(other, pick(450, 900)));
+        const neighbours = Promise.all(questions).finally(() => (isBusy = false));
+        const heartbeats = [];
+        while (isBusy) {
+          heartbeats.push(sendHeartbeat(service, task));
+          await sleep(TIMEOUT_S * 100);
+        }
+        await neighbours;
+        await Promise.all(heartbeats);
+        await completeActivity(service, task);
+        assert.ok((await askEvents(service, workflowId)).includes('ACTIVITY_TASK_COMPLETED'));
+      });
+    });
+  });
 
   test('heartbeats are heard, and timeouts still come', async () => {
     await withProcess({}, async (server) => {

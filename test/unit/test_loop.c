@@ -235,6 +235,18 @@ TEST(hearing_counts_from_the_round_that_found_nothing) {
     CHECK_INT(h.heard.mono.us, 20 * USEC_PER_MS);
 }
 
+TEST(hearing_of_a_busy_loop_takes_a_few_rounds) {
+    struct hearing h = {0};
+    for (int64_t i = 1; i <= 5; i++)
+        hearing_round(&h, at_ms(i), 1, false);
+    CHECK_INT(h.heard.wall.us, 0);
+    hearing_round(&h, at_ms(6), 1, false);
+    CHECK_INT(h.heard.wall.us, 6 * USEC_PER_MS);
+    for (int64_t i = 0; i <= HEARING_BUSY_ROUNDS; i++)
+        hearing_round(&h, at_ms(100 + 10 * i), 1, false);
+    CHECK_INT(h.heard.wall.us, (100 + 10 * HEARING_BUSY_ROUNDS) * USEC_PER_MS);
+}
+
 TEST(hearing_waits_for_input_that_is_left) {
     struct hearing h = {0};
     for (int64_t i = 1; i <= HEARING_ROUNDS / 2; i++)
@@ -258,9 +270,9 @@ TEST(hearing_does_not_wait_for_ever) {
 TEST(hearing_takes_more_rounds_when_there_are_many_events) {
     struct hearing h = {0};
     for (int64_t i = 1; i <= HEARING_WIDE_ROUNDS; i++) {
-        hearing_round(&h, at_ms(i), HEARING_WIDE, false);
+        hearing_round(&h, at_ms(10 * i), HEARING_WIDE, false);
         CHECK_INT(h.heard.wall.us, 0);
     }
-    hearing_round(&h, at_ms(50), HEARING_WIDE, false);
-    CHECK_INT(h.heard.wall.us, 50 * USEC_PER_MS);
+    hearing_round(&h, at_ms(200), HEARING_WIDE, false);
+    CHECK_INT(h.heard.wall.us, 200 * USEC_PER_MS);
 }

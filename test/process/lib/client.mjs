@@ -9,8 +9,13 @@ export const { temporal } = require('@temporalio/proto');
 
 export const NAMESPACE = 'default';
 
-// A connection that the caller closes. Calls are not retried, so that refusals are seen.
-export const openConnection = (server) => Connection.connect({ address: server.address, interceptors: [] });
+// A connection that the caller closes, and that is not shared. Calls are not retried, so that refusals are seen.
+export const openConnection = (server) =>
+  Connection.connect({
+    address: server.address,
+    interceptors: [],
+    channelArgs: { 'grpc.use_local_subchannel_pool': 1 },
+  });
 
 // The service of one connection; withClient closes it.
 export async function withClient(server, fn) {

@@ -103,16 +103,23 @@ export async function startActivity(service, fields) {
 
 const nameOf = (type) => EventType[type].replace('EVENT_TYPE_', '');
 
-// Names of the events of a workflow id, all its runs together, as the server tells them.
+// Names of the events of the current run of a workflow id, as the server tells them.
 export async function askEvents(service, workflowId) {
-  const { history } = await service.getWorkflowExecutionHistory({
-    namespace: NAMESPACE,
-    execution: { workflowId },
-  });
-  return history.events.map((event) => nameOf(event.eventType));
+  const names = [];
+  let nextPageToken;
+  do {
+    const page = await service.getWorkflowExecutionHistory({
+      namespace: NAMESPACE,
+      execution: { workflowId },
+      nextPageToken,
+    });
+    names.push(...page.history.events.map((event) => nameOf(event.eventType)));
+    ({ nextPageToken } = page);
+  } while (nextPageToken?.length);
+  return names;
 }
 
-// The same from the data file: a row of history is a packed History message.
+// The same from the data file, all runs of the workflow id together: a row of history is a packed History message.
 export function readEvents(server, workflowId) {
   const rows = server.rows(
     `SELECT hex(h.events) AS events FROM history h JOIN executions e USING (namespace_id, run_id)
