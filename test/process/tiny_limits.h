@@ -7,6 +7,8 @@
 #define TINY_core_PENDING_TIMERS ~, 5
 #define TINY_core_SUGGEST_UPDATES ~, 2
 #define TINY_core_ATTACHED_REQUESTS ~, 5
+#define TINY_core_MESSAGES ~, 50
+#define TINY_core_SPEC_CALENDARS ~, 8
 #define TINY_core_SCHEDULE_BUFFER ~, 6
 #define TINY_core_SCHEDULE_STARTING ~, 2
 #define TINY_core_SCHEDULE_RUNNING ~, 4
@@ -47,3 +49,4 @@
 
 #define TINY_net_CONNECTIONS_MAX ~, 12
 #define TINY_net_HTTP_CONNECTIONS_MAX ~, 6
+#define TINY_net_HTTP_WAITING_MAX ~, 2

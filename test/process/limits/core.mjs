@@ -67,6 +67,25 @@ export const cases = {
     await refused(completeTask(service, await takeTask(service, queue), [startTimer()]), INVALID_ARGUMENT);
     assert.ok((await describeRun(service, run)).workflowExecutionInfo);
   },
+  'core.MESSAGES': async ({ service, max }) => {
+    const queue = uniqueId('queue');
+    const run = await startOn(service, queue);
+    const messages = (n) => Array.from({ length: n }, (_, i) => ({ id: `${i}`, protocolInstanceId: 'none' }));
+    const complete = async (n) => completeTask(service, await takeTask(service, queue), [], { messages: messages(n) });
+    await refused(complete(max + 1), INVALID_ARGUMENT, /too many messages/);
+    await refused(complete(max), INVALID_ARGUMENT, /^(?!.*too many)/); // they are about no update, which is found next
+    assert.ok((await describeRun(service, run)).workflowExecutionInfo);
+  },
+  'core.SPEC_CALENDARS': async ({ service, max }) => {
+    const calendar = (i) => ({ second: [{ start: i }], minute: [{ start: 0 }], hour: [{ start: 0 }] });
+    const create = (n) => {
+      const list = Array.from({ length: n }, (_, i) => calendar(i));
+      const spec = { structuredCalendar: list.slice(1), excludeStructuredCalendar: list.slice(0, 1) };
+      return service.createSchedule(scheduleRequest(uniqueId('schedule'), 3600, { spec }));
+    };
+    await create(max);
+    await refused(create(max + 1), INVALID_ARGUMENT, /calendars and exclusions/);
+  },
   'core.LINKS': async ({ service, max }) => {
     const link = () => ({ workflowEvent: { namespace: NAMESPACE, workflowId: 'w', runId: 'r' } });
     const links = (n) => startRequest({ links: Array.from({ length: n }, link) });

@@ -5,7 +5,10 @@ import assert from 'node:assert/strict';
 import http2 from 'node:http2';
 import net from 'node:net';
 import { once } from 'node:events';
-import { until } from '../lib/process.mjs';
+import { NAMESPACE } from '../lib/client.mjs';
+import { sleep, until } from '../lib/process.mjs';
+import { HttpPeer, httpRequest } from '../lib/raw.mjs';
+import { startOn } from './check.mjs';
 
 const LATE_MS = 30_000; // ends what hangs
 
@@ -56,9 +59,39 @@ const message = (bytes) => {
   return Buffer.concat([prefix, Buffer.alloc(bytes)]);
 };
 
+// A call over HTTP/1.1 that waits for the end of a workflow.
+async function waitingRequest(service) {
+  const { workflowId } = await startOn(service, 'quiet');
+  const path = `/api/v1/namespaces/${NAMESPACE}/workflows/${workflowId}/history`;
+  return httpRequest('GET', `${path}?waitNewEvent=true&historyEventFilterType=2`);
+}
+
 export const cases = {
   'net.CONNECTIONS_MAX': ({ server, max }) => crowd(server.grpcPort, max + 3, max),
   'net.HTTP_CONNECTIONS_MAX': ({ server, max }) => crowd(server.httpPort, max + 3, max),
+  'net.HTTP_WAITING_MAX': async ({ service, server, max }) => {
+    const wait = await waitingRequest(service);
+    const peers = [];
+    try {
+      for (let i = 0; i < max; i++) peers.push(await HttpPeer.connect(server, wait));
+      await sleep(200); // they wait
+      assert.ok(peers.every((peer) => !peer.text));
+      const refusedPeer = await HttpPeer.connect(server, wait);
+      peers.push(refusedPeer);
+      await until(() => refusedPeer.text, LATE_MS, 'a refusal');
+      assert.match(refusedPeer.text, /^HTTP\/1\.1 429 /);
+      assert.equal((await fetch(`${server.httpAddress}/healthz`)).status, 200);
+    } finally {
+      for (const peer of peers) peer.close();
+    }
+  },
+  'net.HTTP_PIPELINE_BYTES': async ({ service, server, max }) => {
+    const peer = await HttpPeer.connect(server, await waitingRequest(service));
+    peer.socket.on('close', () => (peer.isEnded = true));
+    peer.socket.write('x'.repeat(max + 1));
+    await until(() => peer.isEnded, LATE_MS, 'the end of a connection that sent too much ahead');
+    peer.close();
+  },
   'net.HEADER_LIST_BYTES_MAX': async ({ server, max }) => {
     const { status } = await request(server.grpcPort, { long: 'x'.repeat(max) }, message(0));
     assert.equal(status, 431);
