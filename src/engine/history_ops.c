@@ -23,15 +23,21 @@ struct reader {
 
 /* waking */
 
+/* Each answer may be as large as a page of history. So only some are made in one turn; those of the others
+ * follow one by one, while the peers take what is ready. */
 void readers_wake(struct engine *e, struct run *run) {
     struct list all;
+    size_t count = 0;
     list_init(&all);
     for (struct list *n; (n = list_pop(&run->body->readers));)
         list_append(&all, n);
     for (struct list *n; (n = list_pop(&all));) {
         struct op *op = container_of(n, struct op, link);
         heap_remove(&e->deadlines, &op->deadline);
-        op->go(op);
+        if (count++ < ENGINE_READERS_PER_TURN)
+            op->go(op);
+        else
+            op_go_on_later(op);
     }
 }
 

@@ -94,7 +94,7 @@ describe('while one client sends bursts', { timeout: 1_800_000 }, () => {
     for (const { name } of rest) await judge(name, burst(name, genericCount, generic));
   });
 
-  test('every method has a case or a reason', () => {
+  test('bursts and reasons are about methods that exist', () => {
     const known = new Set(methods.map((m) => m.name));
     for (const name of [...Object.keys(bursts), ...Object.keys(reasons)]) assert.ok(known.has(name), `${name} is a method`);
   });

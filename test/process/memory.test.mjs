@@ -23,7 +23,12 @@ const readHistory = encode('GetWorkflowExecutionHistory', { namespace: NAMESPACE
 const waitForClose = encode('GetWorkflowExecutionHistory', { namespace: NAMESPACE, execution: large, waitNewEvent: true, historyEventFilterType: 2 });
 const httpHistory = `/api/v1/namespaces/${NAMESPACE}/workflows/large/history`;
 
-// [connections, what each of them holds]
+const httpWait = `${httpHistory}?waitNewEvent=true&historyEventFilterType=2`;
+// All that wait for the end of the workflow are answered with its 1.9 MB.
+const closeLarge = (client) =>
+  client.terminateWorkflowExecution({ namespace: NAMESPACE, workflowExecution: large, details: payloads('x'.repeat(1_900_000)) });
+
+// [connections, what each of them holds, what happens when all hold it]
 const hoards = {
   'headers that unfold': [pick(50, 100), (server) => hoard.hoardHeaders(server)],
   'long paths': [pick(0, 100), (server) => hoard.hoardPaths(server)],
@@ -34,6 +39,8 @@ const hoards = {
   'idle connections': [pick(500, 5_000), (server) => hoard.hoardIdle(server)],
   'half-sent bodies over HTTP/1.1': [pick(140, 1_200), (server) => hoard.hoardHttpBody(server)],
   'half-sent chunks over HTTP/1.1': [pick(0, 1_200), (server) => hoard.hoardHttpChunks(server)],
+  'answers to many that waited': [1, (server) => hoard.hoardCalls(server, `${service}GetWorkflowExecutionHistory`, waitForClose), closeLarge],
+  'answers to many that waited over HTTP/1.1': [pick(0, 400), (server) => hoard.hoardHttpAnswer(server, httpWait), closeLarge],
   'answers that are not read over HTTP/1.1': [pick(0, 400), (server) => hoard.hoardHttpAnswer(server, httpHistory)],
 };
 
@@ -66,8 +73,9 @@ async function open(server, count, one) {
   return sockets;
 }
 
-async function holdAndLetGo(server, before, [count, one]) {
+async function holdAndLetGo(server, client, before, [count, one, disturb]) {
   const sockets = await open(server, count, one);
+  await disturb?.(client);
   await sleep(1_000); // until the server has done with them what it will
   const counted = (await metric(server, 'rondo_peer_memory_bytes'))[''];
   const growth = server.peakResidentBytes() - before;
@@ -85,7 +93,7 @@ async function bear(server, client, plan) {
   const before = server.residentBytes();
   const prober = startProber(client);
   try {
-    await holdAndLetGo(server, before, plan);
+    await holdAndLetGo(server, client, before, plan);
     const probed = prober.count;
     await until(() => prober.count > probed, HANGS_MS, 'one more answer for the prober');
   } finally {

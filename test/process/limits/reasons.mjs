@@ -31,7 +31,7 @@ const reasons = {
     'core.SCHEDULE_CANDIDATES', 'core.SCHEDULE_WALK', 'core.SCHEDULE_DRAIN', 'core.SCHEDULE_ATTEMPTS', 'core.BATCH_RATE',
     'core.SCHEDULE_WORK', 'core.DUE_PER_STEP',
     'engine.SWEEP_RUNS', 'engine.SWEEP_RUNS_MAX', 'engine.SWEEP_SPACES', 'engine.SWEEP_BITES', 'engine.DROP_LOOKS', 'engine.DUE_PER_TURN', 'engine.REFRESH_SCHEDULES', 'engine.BATCH_PAGE', 'engine.BATCH_PER_TURN',
-    'engine.REAP_RUNS', 'engine.QUEUE_LOOKS',
+    'engine.REAP_RUNS', 'engine.QUEUE_LOOKS', 'engine.READERS_PER_TURN',
   ],
   'a suggestion to the worker; nothing is refused': ['core.SUGGEST_UPDATES'],
   'a task above it leaves its trace in the history, as every other task': ['core.DISCARD_EVENTS'],
