@@ -762,7 +762,8 @@ void letter_begin(struct engine *e, const struct run_key *sender, int64_t letter
 /* Goes on with this batch job, which is open, from where its state says that it is (batch.c). */
 void batch_begin(struct engine *e, struct run *job);
 void offer_tasks(struct engine *e, struct run *run); /* all that workers could do for it now */
-void offer_messages(struct engine *e, struct run *run); /* its letters and callbacks that are under way */
+/* Its letters and callbacks that are under way. */
+void offer_messages(struct engine *e, struct run *run, struct arena *a);
 bool has_messages(const State__Execution *st);
 
 /* recovery */

@@ -488,11 +488,19 @@ bool has_messages(const State__Execution *st) {
     return st->n_outbox > 0;
 }
 
-void offer_messages(struct engine *e, struct run *run) {
+/* A letter that is delivered at once leaves the outbox, so the list is not read while letters go. */
+void offer_messages(struct engine *e, struct run *run, struct arena *a) {
     const State__Execution *st = run->body->st;
+    size_t n = st->n_outbox, callbacks = 0;
+    int64_t *letters = arena_array(a, int64_t, n), *sends = arena_array(a, int64_t, st->n_callbacks);
+    ensure((letters || !n) && (sends || !st->n_callbacks)); /* what is passed by waits for the next start */
+    for (size_t i = 0; i < n; i++)
+        letters[i] = st->outbox[i]->id;
     for (size_t i = 0; i < st->n_callbacks; i++)
         if (st->callbacks[i]->state == CALLBACK_STATE_SCHEDULED)
-            callback_begin(e, &run->key, (int64_t)i);
-    for (size_t i = 0; i < st->n_outbox; i++)
-        letter_begin(e, &run->key, st->outbox[i]->id);
+            sends[callbacks++] = (int64_t)i;
+    for (size_t i = 0; i < callbacks; i++)
+        callback_begin(e, &run->key, sends[i]);
+    for (size_t i = 0; i < n; i++)
+        letter_begin(e, &run->key, letters[i]);
 }

@@ -74,7 +74,7 @@ static void go_messages(struct op *op) {
         return;
     ensure(rc != ERR_NO_MEMORY); /* what is passed by here is done after the next start only */
     if (rc == 0)
-        offer_messages(e, op->run);
+        offer_messages(e, op->run, op->call->arena);
     op_reply(op, NULL, (struct str){NULL, 0});
     end_message(e);
 }

@@ -35,7 +35,7 @@
 #define MIB (1024u * KIB)
 #define WINDOW_OPEN 0x7fffffffu
 
-enum { GRPC_RESOURCE_EXHAUSTED = 8, GRPC_UNIMPLEMENTED = 12 };
+enum { GRPC_INVALID_ARGUMENT = 3, GRPC_UNIMPLEMENTED = 12 };
 
 /* Sends the same bytes again and again, until `total` of them went or the server hung up. */
 static void pour(int fd, struct str bytes, size_t total) {
@@ -276,7 +276,7 @@ static bool attack_oversized_body(struct scene *s) {
     memset(rest, 0, 10 * MIB);
     struct reply reply = start_workflow(s, &b, NULL);
     buf_done(&b);
-    return is_refusal(reply) && reply.grpc_status == GRPC_RESOURCE_EXHAUSTED;
+    return is_refusal(reply) && reply.grpc_status == GRPC_INVALID_ARGUMENT;
 }
 
 static bool attack_lying_length(struct scene *s) {
@@ -376,7 +376,7 @@ static bool attack_gzip_bomb(struct scene *s) {
         b.data[1 + i] = (uint8_t)(len >> (8 * (3 - i)));
     struct reply reply = start_workflow(s, &b, "gzip");
     buf_done(&b);
-    return is_refusal(reply) && reply.grpc_status == GRPC_RESOURCE_EXHAUSTED;
+    return is_refusal(reply) && reply.grpc_status == GRPC_INVALID_ARGUMENT;
 }
 
 static bool attack_wrong_content_type(struct scene *s) {

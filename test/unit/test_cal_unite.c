@@ -125,7 +125,7 @@ static int exclude_minutes(struct cal_world *w, int count) {
 
 /* An exclusion for each minute of the day but the last: the search skips days as if it were one exclusion. */
 TEST(an_exclusion_for_each_minute_is_cheap) {
-    struct cal_world w;
+    cleanup(cal_world_done) struct cal_world w;
     struct cal_time t = {0};
     uint64_t work = 0;
     cal_world_init(&w);
@@ -134,11 +134,10 @@ TEST(an_exclusion_for_each_minute_is_cheap) {
     CHECK_INT(cal_next_counted(w.cal, STR(""), BEGIN_S * USEC_PER_SEC, &t, &work), CAL_FOUND);
     CHECK_INT(t.nominal_s, BEGIN_S + CIVIL_DAY_S - 60);
     CHECK(work < 1000);
-    cal_world_done(&w);
 }
 
 TEST(an_exclusion_for_every_minute_leaves_nothing) {
-    struct cal_world w;
+    cleanup(cal_world_done) struct cal_world w;
     struct cal_time t = {0};
     uint64_t work = 0;
     cal_world_init(&w);
@@ -146,12 +145,11 @@ TEST(an_exclusion_for_every_minute_leaves_nothing) {
     REQUIRE(exclude_minutes(&w, DAY_MINUTES) == 0);
     CHECK_INT(cal_next_counted(w.cal, STR(""), BEGIN_S * USEC_PER_SEC, &t, &work), CAL_NONE);
     CHECK(work < 100000);
-    cal_world_done(&w);
 }
 
 /* Each recurrence alone may count so far; all of a spec together may not. */
 TEST(counts_of_all_recurrences_are_bounded) {
-    struct cal_world w;
+    cleanup(cal_world_done) struct cal_world w;
     struct err e = {0};
     int rc = 0;
     cal_world_init(&w);
@@ -163,5 +161,4 @@ TEST(counts_of_all_recurrences_are_bounded) {
     CHECK(strstr(e.text, "UNTIL") != NULL);
     w.spec.calendar_count = 10;
     CHECK_INT(cal_new(&w.spec, NULL, &w.cal, &e), 0);
-    cal_world_done(&w);
 }
