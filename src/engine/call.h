@@ -49,6 +49,6 @@ static inline void call_reply_with(struct call *c, const ProtobufCMessage *m, st
 static inline void call_reply(struct call *c, const ProtobufCMessage *m) {
     c->ops->reply(c, m, (struct str){NULL, 0});
 }
-/* A request that needs more than its arena may hold would fail each time: it is refused as too costly, which no client
- * tries again, and not as a shortage of memory. */
+/* A request that needs more than its arena may hold would fail each time: it is refused as too costly, which
+ * no client tries again, and not as a shortage of memory. */
 void call_fail(struct call *c, const struct err *e);

@@ -66,8 +66,8 @@ void engine_free(struct engine *e);
 void engine_tell_time(struct engine *e, struct now now);
 /* Tells the time, and fires what is due: ends polls whose time is up, acts on deadlines. */
 void engine_advance(struct engine *e, struct now now);
-/* The same for a caller whose input may lag behind: deadlines are judged up to `heard`, the time by which all calls
- * that had arrived have been started. A call that arrived in time wins over its deadline. */
+/* The same for a caller whose input may lag behind: deadlines are judged up to `heard`, the time by which all
+ * calls that had arrived have been started. A call that arrived in time wins over its deadline. */
 void engine_advance_heard(struct engine *e, struct now now, struct now heard);
 /* When engine_advance must be called next at the latest. */
 int64_t engine_next_wake_us(const struct engine *e, struct now now); /* a delay; CLOCK_NEVER: not needed */

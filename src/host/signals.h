@@ -12,7 +12,7 @@ struct loop;
 struct signals;
 
 enum signal_wish {
-    SIGNAL_STOP,   /* SIGTERM, SIGINT */
+    SIGNAL_STOP, /* SIGTERM, SIGINT */
     SIGNAL_REREAD, /* SIGHUP */
     SIGNAL_REPORT, /* SIGUSR1 */
 };

@@ -18,7 +18,7 @@ struct settings_file {
 };
 
 void settings_file_init(struct settings_file *f, const struct opt_args *given, struct log *log);
-/* ERR_INVALID with the line that is wrong, or why there is none; then nothing has changed. 0 without a file. */
+/* ERR_INVALID with the line that is wrong, or why the file cannot be read; then nothing has changed. */
 int settings_file_read(struct settings_file *f, struct err *reterr) must_check;
 /* For opt_args.file: its value, or NULL. ctx is the settings_file. */
 const char *settings_file_text(void *ctx, const struct opt *o);

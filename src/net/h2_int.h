@@ -6,9 +6,9 @@
  *   h2_stream.c   one request: body, dispatch, response, outcome
  *
  * Connections take turns: each hands on requests for CONN_TURN_US, or one that takes longer, until all have
- * used up the time of the loop turn. So a connection with many requests, or with slow ones, delays another one
- * by about one request. A connection that waits for its turn is not read; the kernel holds its input, and then
- * its peer.
+ * used up the time of the loop turn. So a connection with many requests, or with slow ones, delays another
+ * one by about one request. A connection that waits for its turn is not read; the kernel holds its input, and
+ * then its peer.
  *
  * Three rules keep lifetimes simple. Handlers are called from conn_settle() and
  * conn_dispatch() only, never inside nghttp2 and never inside h2_respond().
@@ -188,7 +188,8 @@ void stream_response_whole(struct h2_request_state *r);
 void stream_closed(struct h2_request_state *r);
 void stream_reset(struct h2_request_state *r, uint32_t code);
 
-/* Resets the requests of which a part is missing, so that their peer sends them elsewhere: nothing has happened. */
+/* Resets the requests of which a part is missing, so that their peer sends them elsewhere: nothing has
+ * happened. */
 void conn_refuse_unfinished(struct h2_conn *c);
 bool conn_can_dispatch(const struct h2_conn *c);
 void conn_dispatch(struct h2_conn *c); /* one ready request to the handler */

@@ -196,8 +196,8 @@ static void on_turns(evutil_socket_t fd unused_arg, short what unused_arg, void 
     arm_turns(s);
 }
 
-/* Requests that come when the time of the loop turn is used up wait in their order. evhttp reads one request of
- * a connection at a time, so each connection has at most one here. */
+/* Requests that come when the time of the loop turn is used up wait in their order. evhttp reads one request
+ * of a connection at a time, so each connection has at most one here. */
 static void serve_in_turn(struct http1_server *s, struct place *p, struct evhttp_request *req) {
     if (list_empty(&s->turns) && loop_has_time(s->loop)) {
         serve_request(s, p, req);
