@@ -80,9 +80,6 @@ struct h2_state {
     size_t body_bytes, response_bytes;
 };
 void h2_server_look(const struct h2_server *s, struct h2_state *ret);
-/* Whether requests have arrived that the handler has not been given yet, because the loop turn had no time.
- */
-bool h2_server_has_pending(const struct h2_server *s);
 /* GOAWAY on every connection, no new ones; requests that are not complete are refused; on_idle runs once all
  * others have been answered. */
 void h2_server_drain(struct h2_server *s, void (*on_idle)(void *ctx), void *ctx);

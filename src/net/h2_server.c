@@ -71,10 +71,6 @@ static void server_take_turns(struct h2_server *s) {
     ensure(event_add(&s->turn_event, &at_once) == 0); /* they would wait for ever */
 }
 
-bool h2_server_has_pending(const struct h2_server *s) {
-    return !list_empty(&s->turns);
-}
-
 void server_log_peer(struct h2_server *s, enum log_event event, const char *peer, const char *cause) {
     if (bucket_take(&s->abuse_logs, 1, host_now().mono.us))
         log_emit(s->log, event, log_str("peer", peer), log_str("limit", cause));

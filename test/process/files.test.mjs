@@ -36,7 +36,7 @@ describe('a second server on the same file', { timeout: 300_000, concurrency: 3 
     'a symbolic link': (file) => link(file, fs.symlinkSync),
     'a hard link': (file) => link(file, fs.linkSync),
     'a relative path': (file) => path.relative(process.cwd(), file),
-    'a path through /proc': (file) => path.join('/proc/self/cwd', path.relative(process.cwd(), file)),
+    'a path through /proc': (file) => `/proc/self/cwd/${path.relative(process.cwd(), file)}`, // not path.join: it would resolve the ..
   };
   function link(file, make) {
     const name = `${file}.${make.name}`;
