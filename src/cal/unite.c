@@ -57,7 +57,7 @@ static int compare_bits(const struct unite_key *a, const struct unite_key *b) {
     return memcmp(a, b, offsetof(struct unite_key, index));
 }
 
-static int compare_keys(const void *a, const void *b) {
+static int unite_compare_keys(const void *a, const void *b) {
     const struct unite_key *x = a, *y = b;
     int order = compare_bits(x, y);
     return order ? order : (x->index > y->index) - (x->index < y->index);
@@ -91,7 +91,7 @@ static uint32_t unite_field(struct rule *rules, uint32_t count, struct unite_key
             keys[n++] = key_of(&rules[i], i, field);
     if (n < 2)
         return count;
-    qsort(keys, n, sizeof(*keys), compare_keys);
+    qsort(keys, n, sizeof(*keys), unite_compare_keys);
     for (uint32_t i = 1; i < n; i++) {
         if (compare_bits(&keys[first], &keys[i]) == 0) {
             take_bits(&rules[keys[first].index], &rules[keys[i].index]);

@@ -89,12 +89,12 @@ static bool is_quoted(struct str s) {
     return s.n >= 2 && *s.p == '"' && s.p[s.n - 1] == '"';
 }
 
-static bool is_listed(struct str s) {
+static bool attribute_is_listed(struct str s) {
     return s.n >= 2 && *s.p == '[' && s.p[s.n - 1] == ']';
 }
 
 static bool is_list_of_quoted(struct str s) {
-    if (!is_listed(s))
+    if (!attribute_is_listed(s))
         return false;
     s = trim(str_bytes(s.p + 1, s.n - 2));
     while (s.n) {
@@ -120,7 +120,7 @@ static bool is_number(struct str s, bool whole) {
 }
 
 /* Whether the index finds a value in it: a date of the calendar, a number that its type can hold. */
-static bool is_value(struct str s, E__IndexedValueType type, enum filter_token_kind kind) {
+static bool attribute_is_value(struct str s, E__IndexedValueType type, enum filter_token_kind kind) {
     struct filter_token t = {.kind = kind, .text = s};
     struct value v;
     return filter_value("", type, &t, &v, NULL) == 0;
@@ -136,15 +136,15 @@ static bool is_time(struct str s) {
         if (form[i] == 'd' ? c < '0' || c > '9' : c != form[i])
             return false;
     }
-    return is_value(str_bytes(s.p + 1, s.n - 2), INDEXED_VALUE_TYPE_DATETIME, FILTER_TEXT);
+    return attribute_is_value(str_bytes(s.p + 1, s.n - 2), INDEXED_VALUE_TYPE_DATETIME, FILTER_TEXT);
 }
 
 static bool fits(struct str s, E__IndexedValueType type) {
     switch ((int)type) {
     case INDEXED_VALUE_TYPE_INT:
-        return is_number(s, true) && is_value(s, type, FILTER_NUMBER);
+        return is_number(s, true) && attribute_is_value(s, type, FILTER_NUMBER);
     case INDEXED_VALUE_TYPE_DOUBLE:
-        return is_number(s, false) && is_value(s, type, FILTER_NUMBER);
+        return is_number(s, false) && attribute_is_value(s, type, FILTER_NUMBER);
     case INDEXED_VALUE_TYPE_BOOL:
         return str_is(s, "true") || str_is(s, "false");
     case INDEXED_VALUE_TYPE_DATETIME:
@@ -158,7 +158,7 @@ static bool fits(struct str s, E__IndexedValueType type) {
 
 static bool value_fits(const Common__Payload *p, E__IndexedValueType type) {
     struct str s = trim(pb_bytes(&p->data));
-    if (type != INDEXED_VALUE_TYPE_KEYWORD_LIST && is_listed(s))
+    if (type != INDEXED_VALUE_TYPE_KEYWORD_LIST && attribute_is_listed(s))
         s = trim(str_bytes(s.p + 1, s.n - 2));
     return fits(s, type);
 }

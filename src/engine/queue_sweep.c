@@ -13,7 +13,7 @@
 
 /* Limits */
 
-static bool is_full(const struct engine *e) {
+static bool queues_are_full(const struct engine *e) {
     return map_count(&e->queues) >= ENGINE_QUEUES;
 }
 
@@ -25,7 +25,7 @@ static int refuse_queue(struct op *op, const char *name) {
 
 struct queue *op_need_queue(struct op *op, struct space *space, bool is_activity, const char *name) {
     struct queue *q = queue_find(op->e, space, is_activity, name);
-    if (!q && is_full(op->e)) {
+    if (!q && queues_are_full(op->e)) {
         (void)refuse_queue(op, name);
         return NULL;
     }
@@ -60,7 +60,7 @@ static const char *named_queue(const Command__Command *c, bool *ret_is_activity)
 
 int op_need_command_queues(struct op *op, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     bool is_activity;
-    for (size_t i = 0; is_full(op->e) && i < req->n_commands; i++) {
+    for (size_t i = 0; queues_are_full(op->e) && i < req->n_commands; i++) {
         const char *name = named_queue(req->commands[i], &is_activity);
         if (name && !queue_find(op->e, op->run->space, is_activity, name))
             return refuse_queue(op, name);

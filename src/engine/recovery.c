@@ -54,7 +54,7 @@ int64_t recovery_runs(const struct engine *e) {
     return e->recovery ? e->recovery->open_runs : 0;
 }
 
-static bool is_given_up(const struct engine *e) {
+static bool recovery_is_given_up(const struct engine *e) {
     return e->cfg.should_stop && e->cfg.should_stop(e->cfg.stop_ctx);
 }
 
@@ -87,7 +87,7 @@ static void begin_messages(struct engine *e) {
     for (size_t i = 0; i < n && rec->rc == 0; i++) {
         rec->errands++;
         errand_start(e, go_messages, &all[i], sizeof(all[i]));
-        if (i % MESSAGES_BETWEEN_LOOKS == 0 && is_given_up(e))
+        if (i % MESSAGES_BETWEEN_LOOKS == 0 && recovery_is_given_up(e))
             rec->rc = ERR_CANCELLED;
     }
     end_message(e);
@@ -215,7 +215,7 @@ static void read_page(struct engine *e) {
         return;
     }
     do {
-        if (is_given_up(e))
+        if (recovery_is_given_up(e))
             recovery_end(e, ERR_CANCELLED, "The start was given up.");
         else
             read_one_page(e, e->recovery);

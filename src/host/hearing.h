@@ -15,8 +15,7 @@
 #define HEARING_MOST_US (1 * USEC_PER_SEC) /* when each round is slow */
 #define HEARING_BUSY_ROUNDS 8 /* a new connection, its first frames, its first request, and its turn */
 #define HEARING_BUSY_US (5 * USEC_PER_MS) /* libevent reads HTTP/1.1 by 16 KiB: a request of 4 MiB */
-#define HEARING_GAP_US (50 * USEC_PER_MS) /* after it busy rounds are counted anew: the process stood still  \
-                                           */
+#define HEARING_GAP_US (50 * USEC_PER_MS) /* then busy rounds are counted anew */
 #define HEARING_WIDE_ROUNDS 8 /* libevent takes 32 events in a round, then twice as many, up to 4096 */
 #define HEARING_WIDE 32
 

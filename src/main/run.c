@@ -122,7 +122,7 @@ static void print_start_error(const struct err *e, const struct server_flags *fl
 
 /* On a thread of the store: nothing can be promised any more. Closing down in order could only send replies
  * that are wrong; what was acknowledged is on disk, and recovery finds it. */
-static noreturn_fn void end_process(void *ctx unused_arg, const char *text) {
+static noreturn_fn void store_end_process(void *ctx unused_arg, const char *text) {
     print_error("stopped: %s", text);
     _exit(EXIT_FAILED);
 }
@@ -135,7 +135,7 @@ static int open_sqlite(const struct server_config *cfg, const struct server_hook
                                .should_stop = hooks->should_stop,
                                .stop_ctx = hooks->ctx,
                                .log = cfg->log,
-                               .fatal = end_process};
+                               .fatal = store_end_process};
     return sqlite_store_open(&o, ret, reterr);
 }
 

@@ -41,7 +41,7 @@ static struct str trim(struct str s) {
     return s;
 }
 
-static int find_row(const struct settings_file *f, struct str name, size_t *ret) {
+static int settings_find_row(const struct settings_file *f, struct str name, size_t *ret) {
     for (size_t row = 0; row < SETTING_COUNT; row++) {
         if (!str_is(name, f->given->command->opts[row].name))
             continue;
@@ -65,7 +65,7 @@ static int check_value(const struct line *l, const struct opt *o, const char *te
 static int take_line(const struct line *l, struct err *reterr) {
     struct settings_file *f = l->file;
     size_t row;
-    if (find_row(f, l->name, &row) < 0)
+    if (settings_find_row(f, l->name, &row) < 0)
         return err_set(reterr, ERR_INVALID, "%s, line %zu: there is no setting \"%.*s\"", f->path, l->number,
                        (int)MIN(l->name.n, SETTINGS_VALUE_MAX), l->name.p);
     const struct opt *o = &f->given->command->opts[row];

@@ -156,7 +156,7 @@ static int stream_grow_headers(struct h2_request_state *r) {
     return 0;
 }
 
-static bool is_read(const struct h2_handler *h, struct str name) {
+static bool header_is_read(const struct h2_handler *h, struct str name) {
     for (const char *const *read = h->headers; read && *read; read++)
         if (str_is(name, *read))
             return true;
@@ -164,7 +164,7 @@ static bool is_read(const struct h2_handler *h, struct str name) {
 }
 
 int stream_add_header(struct h2_request_state *r, struct str name, struct str value) {
-    if (!is_read(&r->req.conn->server->handler, name))
+    if (!header_is_read(&r->req.conn->server->handler, name))
         return 0;
     if (r->has_headers || r->is_header_overflow)
         return 0; /* what comes after the body could not be told from headers */

@@ -283,7 +283,7 @@ static bool is_sending(const struct place *p) {
     return evbuffer_get_length(bufferevent_get_output(p->connection)) > 0;
 }
 
-/* evhttp sees the end of it, or whoever waits for the answer. */
+/* Ends the connection: by way of the call that waits on it, or evhttp sees the end of input. */
 static void place_end(struct place *p) {
     if (p->later)
         http1_break(p->later);

@@ -16,7 +16,7 @@ struct framing {
 };
 
 /* The characters of a token, RFC 9110, 5.6.2. */
-static bool is_token(const char *s) {
+static bool header_is_token(const char *s) {
     return *s && !s[strspn(s, "!#$%&'*+-.^_`|~0123456789"
                               "abcdefghijklmnopqrstuvwxyz"
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ")];
@@ -32,7 +32,7 @@ static struct framing framing_read(struct evhttp_request *req) {
     const char *host = NULL;
     const struct evkeyvalq *headers = evhttp_request_get_input_headers(req);
     for (const struct evkeyval *h = headers->tqh_first; h; h = h->next.tqe_next) {
-        f.is_malformed |= !is_token(h->key);
+        f.is_malformed |= !header_is_token(h->key);
         if (evutil_ascii_strcasecmp(h->key, "Content-Length") == 0)
             note_once(&f.length, h->value, &f);
         else if (evutil_ascii_strcasecmp(h->key, "Transfer-Encoding") == 0)

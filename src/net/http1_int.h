@@ -1,4 +1,4 @@
-/* What the files of the HTTP/1.1 server share. Nobody outside src/net includes this.
+/* What the files of the HTTP/1.1 server share. Only src/net includes this.
  *
  *   http1.c          the listener, the connections, requests and their answers
  *   http1_later.c    requests that are answered later, or in pieces

@@ -79,7 +79,7 @@ static void note_gone(struct sqlite_bulk *b, const struct list *group) {
     }
 }
 
-static bool is_gone(const struct sqlite_bulk *b, const struct write *x) {
+static bool bulk_is_gone(const struct sqlite_bulk *b, const struct write *x) {
     uint32_t bit = gone_bit(&x->run_id);
     return b->has_gone && b->gone[bit / 8] & 1u << bit % 8;
 }
@@ -393,7 +393,7 @@ static void look_over(struct sqlite_bulk *b, const struct list *group) {
                 hold_back(x, is_held);
                 continue;
             }
-            if (is_gone(b, x))
+            if (bulk_is_gone(b, x))
                 is_held[kind] = true;
             *ends[kind] = x;
             ends[kind] = &x->next_alike;

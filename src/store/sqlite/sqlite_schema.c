@@ -320,7 +320,7 @@ static int schema_migrate(sqlite3 *db, const char *path, int64_t version, struct
 }
 
 /* A migration of a large file takes minutes. */
-static int is_given_up(void *ctx) {
+static int migration_is_given_up(void *ctx) {
     const struct sqlite_options *o = ctx;
     return o->should_stop(o->stop_ctx);
 }
@@ -328,7 +328,7 @@ static int is_given_up(void *ctx) {
 static int schema_migrate_patiently(sqlite3 *db, const char *path, int64_t version,
                                     const struct sqlite_options *o, struct err *reterr) {
     if (o->should_stop)
-        sqlite3_progress_handler(db, PROGRESS_STEPS, is_given_up, (void *)(uintptr_t)o);
+        sqlite3_progress_handler(db, PROGRESS_STEPS, migration_is_given_up, (void *)(uintptr_t)o);
     int rc = schema_migrate(db, path, version, reterr);
     sqlite3_progress_handler(db, 0, NULL, NULL);
     return rc;

@@ -1,8 +1,8 @@
 /* Whether the file is still the one at its path.
  *
- * A file that is removed, renamed or replaced while it is in use is written to all the same, and nobody finds
- * what is written there. So the writer looks at its names after each commit, before it is announced, and a
- * thread asks it to look once a second when there are none. What it finds ends the process.
+ * A file that is removed, renamed or replaced while it is in use is written to all the same, and what is
+ * written there cannot be opened again. So the writer looks at its names after each commit, before it is
+ * announced, and a thread asks it to look once a second when there are none. What it finds ends the process.
  *
  * What can be saved is saved first. While the file has a name left, the log is moved into it: then the
  * renamed file is complete, and so is one whose log was removed. A log of a file that is gone is removed,
@@ -38,7 +38,7 @@ static bool has_companion(const struct sqlite_watch *w, size_t i) {
     return !w->inodes[i] || !name_of(w, i, name) || is_at(name, w->devices[i], w->inodes[i]);
 }
 
-static void end_process(const struct sqlite_watch *w, const char *text) {
+static void watch_end_process(const struct sqlite_watch *w, const char *text) {
     log_emit(w->options->log, LOG_store_failed, log_str("what", "watch"), log_str("text", text));
     sqlite_end(w->options, text);
 }
@@ -72,7 +72,7 @@ static void end_without_file(const struct sqlite_watch *w, sqlite3 *writer_db) {
                   is_gone    ? "Restore it from a backup, then start again."
                   : is_saved ? "The renamed file holds everything. Put it back, then start again."
                              : "Put the renamed file back beside its log, then start again.");
-    end_process(w, e.text);
+    watch_end_process(w, e.text);
 }
 
 static void end_without_companion(const struct sqlite_watch *w, sqlite3 *writer_db, size_t i) {
@@ -82,7 +82,7 @@ static void end_without_companion(const struct sqlite_watch *w, sqlite3 *writer_
                   w->file->path, suffixes[i],
                   is_saved ? "The data file holds everything. Start again."
                            : "The last changes may be lost. Restore the data file from a backup.");
-    end_process(w, e.text);
+    watch_end_process(w, e.text);
 }
 
 void sqlite_watch_look(const struct sqlite_watch *w, sqlite3 *writer_db) {
