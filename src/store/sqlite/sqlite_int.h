@@ -182,6 +182,7 @@ void sqlite_watch_init(struct sqlite_watch *w, const struct sqlite_file *f, cons
 int sqlite_watch_start(struct sqlite_watch *w, struct sqlite_writer *writer, struct err *reterr) must_check;
 /* On the writer's thread, outside a transaction. Ends the process when the file is not there any more. */
 void sqlite_watch_look(const struct sqlite_watch *w, sqlite3 *writer_db);
+void sqlite_watch_glance(const struct sqlite_watch *w, sqlite3 *writer_db); /* at the file alone */
 void sqlite_watch_stop(struct sqlite_watch *w); /* before the writer's thread ends */
 
 /* the writer */

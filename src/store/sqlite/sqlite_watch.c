@@ -1,8 +1,10 @@
 /* Whether the file is still the one at its path.
  *
  * A file that is removed, renamed or replaced while it is in use is written to all the same, and what is
- * written there cannot be opened again. So the writer looks at its names after each commit, before it is
- * announced, and a thread asks it to look once a second when there are none. What it finds ends the process.
+ * written there cannot be opened again. So the writer looks at its name after each commit, before the commit
+ * is announced. Once a second it also looks at the names of the log and its index, whether there are commits
+ * or not: when one of them is gone, everything can still be moved into the file. What it finds ends the
+ * process.
  *
  * What can be saved is saved first. While the file has a name left, the log is moved into it: then the
  * renamed file is complete, and so is one whose log was removed. A log of a file that is gone is removed,
@@ -85,9 +87,13 @@ static void end_without_companion(const struct sqlite_watch *w, sqlite3 *writer_
     watch_end_process(w, e.text);
 }
 
-void sqlite_watch_look(const struct sqlite_watch *w, sqlite3 *writer_db) {
+void sqlite_watch_glance(const struct sqlite_watch *w, sqlite3 *writer_db) {
     if (!is_at(w->file->path, w->file->device, w->file->inode))
         end_without_file(w, writer_db);
+}
+
+void sqlite_watch_look(const struct sqlite_watch *w, sqlite3 *writer_db) {
+    sqlite_watch_glance(w, writer_db);
     for (size_t i = 0; i < SQLITE_COMPANIONS; i++)
         if (!has_companion(w, i))
             end_without_companion(w, writer_db, i);

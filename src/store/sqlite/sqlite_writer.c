@@ -316,11 +316,6 @@ static void move_all(struct list *from, struct list *to) {
         list_append(to, n);
 }
 
-static void look(struct sqlite_writer *w) {
-    if (w->watch)
-        sqlite_watch_look(w->watch, w->db);
-}
-
 /* With the lock held. */
 static bool take_look(struct sqlite_writer *w) {
     bool is_due = w->is_look_due;
@@ -328,7 +323,8 @@ static bool take_look(struct sqlite_writer *w) {
     if (is_due) {
         pthread_mutex_unlock(&w->lock);
         sqlite_removal_look(w);
-        look(w);
+        if (w->watch)
+            sqlite_watch_look(w->watch, w->db);
         pthread_mutex_lock(&w->lock);
     }
     return is_due;
@@ -364,7 +360,8 @@ static void *writer_main(void *ctx) {
         pthread_mutex_unlock(&w->lock);
 
         commit_group(w, &group);
-        look(w); /* what cannot be found again must not be announced */
+        if (w->watch) /* what cannot be found again must not be announced */
+            sqlite_watch_glance(w->watch, w->db);
 
         pthread_mutex_lock(&w->lock);
         move_all(&group, &w->durable);
