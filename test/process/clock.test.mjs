@@ -30,6 +30,12 @@ const ledger = (server) => server.rows('SELECT nominal_s FROM ledger ORDER BY id
 const actionTimes = (server, scheduleId) =>
   server.rows(`SELECT start_ns FROM visibility WHERE workflow_id LIKE '${scheduleId}-%'`).map((row) => row.start_ns / 1e6);
 
+// The log comes by a pipe, which is read between other things.
+async function seeSteps(server, count) {
+  await until(() => server.countLog('clock_stepped') >= count, HANG_MS, `${count} steps in the log`);
+  assert.equal(server.countLog('clock_stepped'), count);
+}
+
 describe('the wall clock goes forward', { timeout: 300_000 }, () => {
   test('everything that is due is done within 2 s', async () => {
     await withFakeClock(async (server, clock) => {
@@ -69,7 +75,7 @@ describe('the wall clock goes forward', { timeout: 300_000 }, () => {
       const [startedAt] = await until(() => actionTimes(server, 'in-fifteen-minutes'), HANG_MS, 'its action');
       const late = startedAt - setAt;
       assert.ok(late <= DONE_MS, `the schedule came ${late} ms after the clock was set`);
-      assert.equal(server.countLog('clock_stepped'), 1);
+      await seeSteps(server, 1);
       assert.match(server.log, /clock_stepped .*forward/);
     });
   });
@@ -97,7 +103,7 @@ describe('the wall clock goes an hour forward and back again', { timeout: 300_00
       assert.equal(new Set(times).size, times.length, 'no time twice');
       const possible = (Date.now() - begin) / 2000 + 2;
       assert.ok(times.length <= possible, `${times.length} actions, and only ${possible} times have passed`);
-      assert.equal(server.countLog('clock_stepped'), 2 * pick(1, 5));
+      await seeSteps(server, 2 * pick(1, 5));
       assert.match(server.log, /clock_stepped .*forward[^]*clock_stepped .*back/);
       assert.ok(server.countLog('schedules_keep_old_time') >= 1);
       const metrics = await (await fetch(`${server.httpAddress}/metrics`)).text();
@@ -116,7 +122,7 @@ describe('the wall clock goes an hour forward and back again', { timeout: 300_00
       await until(() => eventTimes(server, timer.workflowId, type).length, HANG_MS, 'the timer');
       const [at] = eventTimes(server, timer.workflowId, type);
       assert.ok(at - startedAt >= 8000 - 1000, `it took ${at - startedAt} ms`);
-      assert.equal(server.countLog('clock_stepped'), 2);
+      await seeSteps(server, 2);
     });
   });
 });
