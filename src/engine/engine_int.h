@@ -330,7 +330,7 @@ struct engine {
 };
 
 /* A read that was needed got no answer. From now on nothing becomes durable, since it could rest on what is
- * not there, and whoever runs the engine is told to end the process. */
+ * not there, and on_fatal() tells the caller to end the process. */
 void engine_fail(struct engine *e, const char *text);
 
 /* clocks */

@@ -97,7 +97,7 @@ static bool is_crowded(const struct engine *e) {
     return map_count(&e->queues) >= ENGINE_QUEUES / 8 * 7;
 }
 
-static int64_t keep_us(const struct engine *e) {
+static int64_t queue_keep_us(const struct engine *e) {
     return (is_crowded(e) ? ENGINE_BUSY_QUEUE_MS : ENGINE_QUEUE_IDLE_MS) * USEC_PER_MS;
 }
 
@@ -122,7 +122,7 @@ static struct queue *longest_unused(const struct engine *e) {
 void queues_sweep(struct engine *e) {
     for (int looks = 0; looks < ENGINE_QUEUE_LOOKS; looks++) {
         struct queue *q = longest_unused(e);
-        if (!q || e->now.mono.us - q->used_us < keep_us(e))
+        if (!q || e->now.mono.us - q->used_us < queue_keep_us(e))
             return;
         if (is_spare(e, q))
             queue_forget(e, q);
@@ -133,5 +133,5 @@ void queues_sweep(struct engine *e) {
 
 int64_t queues_next_sweep_us(const struct engine *e) {
     const struct queue *q = longest_unused(e);
-    return q ? usec_add(q->used_us, keep_us(e)) : CLOCK_NEVER;
+    return q ? usec_add(q->used_us, queue_keep_us(e)) : CLOCK_NEVER;
 }

@@ -104,7 +104,8 @@ static const struct opt_command commands[] = {
                       ROWS(root_flags), ROWS(root_examples)},
     [COMMAND_SERVER] =
         {"server", "Run the server",
-         "Runs the server until it gets SIGTERM or SIGINT. It then ends what waits, finishes the calls under "
+         "Runs the server until it gets SIGTERM or SIGINT. It then ends waiting calls, finishes the others "
+         "that are under "
          "way, for 10 seconds at most, and exits with 0; a second signal ends it without waiting. What was "
          "acknowledged is on disk. SIGHUP rereads the file of --settings, SIGUSR1 logs what the server is "
          "doing. Exit codes: 0 stopped as asked, 1 it could not start or the store failed, 2 a setting is "

@@ -33,7 +33,7 @@ struct line {
     struct str name, value;
 };
 
-static struct str trim(struct str s) {
+static struct str settings_trim(struct str s) {
     while (s.n && strchr(" \t\r", s.p[0]))
         s = str_bytes(s.p + 1, s.n - 1);
     while (s.n && strchr(" \t\r", s.p[s.n - 1]))
@@ -86,7 +86,7 @@ static int take_text(struct settings_file *f, struct str text, struct err *reter
     for (struct line l = {.file = f, .number = 1}; rc == 0 && text.n; l.number++) {
         const char *newline = memchr(text.p, '\n', text.n);
         size_t n = newline ? (size_t)(newline - text.p) : text.n;
-        struct str whole = trim(str_bytes(text.p, n));
+        struct str whole = settings_trim(str_bytes(text.p, n));
         text = str_bytes(text.p + n, text.n - n);
         if (text.n)
             text = str_bytes(text.p + 1, text.n - 1);
@@ -94,8 +94,8 @@ static int take_text(struct settings_file *f, struct str text, struct err *reter
             continue;
         const char *equals = memchr(whole.p, '=', whole.n);
         size_t name_n = equals ? (size_t)(equals - whole.p) : whole.n;
-        l.name = trim(str_bytes(whole.p, name_n));
-        l.value = equals ? trim(str_bytes(equals + 1, whole.n - name_n - 1)) : STR("");
+        l.name = settings_trim(str_bytes(whole.p, name_n));
+        l.value = equals ? settings_trim(str_bytes(equals + 1, whole.n - name_n - 1)) : STR("");
         rc = take_line(&l, reterr);
     }
     return rc;

@@ -142,7 +142,7 @@ static void answer_last(struct evhttp_request *req) {
     (void)evhttp_add_header(evhttp_request_get_output_headers(req), "Connection", "close");
 }
 
-static void refuse(struct evhttp_request *req, int status, int code, const char *text) {
+static void http1_refuse(struct evhttp_request *req, int status, int code, const char *text) {
     struct http1_response resp;
     http1_response_init(&resp);
     resp.status = status;
@@ -213,12 +213,12 @@ static void on_evhttp(struct evhttp_request *req, void *ctx) {
     struct place *p = place_find(s, req);
     const char *fault = http1_framing_fault(req);
     if (!p) {
-        refuse(req, HTTP_UNAVAILABLE, CODE_UNAVAILABLE, "There is no memory for this now.");
+        http1_refuse(req, HTTP_UNAVAILABLE, CODE_UNAVAILABLE, "There is no memory for this now.");
         return;
     }
     p->since_us = host_now().mono.us;
     if (fault) {
-        refuse(req, HTTP_BADREQUEST, CODE_INVALID_ARGUMENT, fault);
+        http1_refuse(req, HTTP_BADREQUEST, CODE_INVALID_ARGUMENT, fault);
         return;
     }
     if (http1_has_unread_body(req))

@@ -48,7 +48,7 @@ static void later_gone(struct http1_later *l) {
     later_free(l);
 }
 
-static void later_end(struct http1_later *l) {
+static void later_finish(struct http1_later *l) {
     struct evhttp_connection *connection = evhttp_request_get_connection(l->req);
     evhttp_connection_set_closecb(connection, NULL, NULL);
     later_gone(l);
@@ -71,7 +71,7 @@ static void on_watch(evutil_socket_t fd, short what unused_arg, void *ctx) {
     struct http1_later *l = ctx;
     char bytes[READ_AHEAD_BYTES];
     if (l->is_broken) {
-        later_end(l);
+        later_finish(l);
         return;
     }
     ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -83,7 +83,7 @@ static void on_watch(evutil_socket_t fd, short what unused_arg, void *ctx) {
         return;
     }
     if (n < 0 || !later_keep_ahead(l, bytes, (size_t)n))
-        later_end(l);
+        later_finish(l);
 }
 
 void http1_break(struct http1_later *l) {
@@ -139,7 +139,7 @@ void http1_sweep_half_closed(struct http1_server *s) {
         if (!l->half_closed_us || !evhttp_request_get_connection(l->req))
             continue;
         if (later_is_reset(l) || (later_is_probe_due(l, now_us) && !later_probe(l)))
-            later_end(l);
+            later_finish(l);
     }
 }
 
@@ -192,7 +192,7 @@ void http1_answer(struct http1_later *l, struct http1_response *resp) {
 
 /* evhttp gave the connection up: the peer is gone or takes nothing. When that happened while a piece was
  * being written, the request has lost its connection and is ours to free. */
-static void on_lost(struct evhttp_connection *connection unused_arg, void *ctx) {
+static void later_on_lost(struct evhttp_connection *connection unused_arg, void *ctx) {
     struct http1_later *l = ctx;
     struct evhttp_request *req = l->req;
     bool is_ours = !evhttp_request_get_connection(req);
@@ -215,7 +215,7 @@ void http1_begin(struct http1_later *l, const char *content_type, struct str hea
     l->on_sent = on_sent;
     l->heartbeat = heartbeat;
     l->has_begun = true;
-    evhttp_connection_set_closecb(evhttp_request_get_connection(l->req), on_lost, l);
+    evhttp_connection_set_closecb(evhttp_request_get_connection(l->req), later_on_lost, l);
     /* Without memory for a header the peer gets an answer that it cannot read, and goes. */
     (void)evhttp_add_header(headers, "Content-Type", content_type);
     (void)evhttp_add_header(headers, "Cache-Control", "no-store");

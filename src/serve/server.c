@@ -114,7 +114,7 @@ static void stop(struct server *s) {
         drain(s);
 }
 
-static void report(const struct server *s) {
+static void server_report(const struct server *s) {
     struct report_subject subject = {
         .phase = s->is_draining    ? "stopping"
                  : s->is_listening ? "serving"
@@ -141,7 +141,7 @@ static void on_signal(void *ctx, enum signal_wish wish) {
             stop(s);
         break;
     case SIGNAL_REPORT:
-        report(s);
+        server_report(s);
         break;
     }
 }

@@ -19,7 +19,7 @@
 
 #define SQL_MAX 64
 
-static int set_version(sqlite3 *db, const char *path, int64_t version, struct err *reterr) {
+static int mark_set_version(sqlite3 *db, const char *path, int64_t version, struct err *reterr) {
     char sql[SQL_MAX];
     (void)snprintf(sql, sizeof sql, "PRAGMA user_version = %lld", (long long)version);
     return sqlite_exec(db, path, sql, reterr);
@@ -56,14 +56,14 @@ int sqlite_mark_set(struct sqlite_mark *m, sqlite3 *db, const char *path, struct
     int rc = 0;
     if (!m->reader) { /* else the file has it already */
         keep_log_on_close(db, true);
-        rc = set_version(db, path, -STORE_SCHEMA_VERSION, reterr);
+        rc = mark_set_version(db, path, -STORE_SCHEMA_VERSION, reterr);
         if (rc == 0)
             rc = hold_log(m, db, path, reterr);
         if (rc == 0)
             rc = move_log(db, path, NULL, reterr);
     }
     if (rc == 0)
-        rc = set_version(db, path, STORE_SCHEMA_VERSION, reterr);
+        rc = mark_set_version(db, path, STORE_SCHEMA_VERSION, reterr);
     if (rc == 0)
         keep_log_on_close(db, false);
     return rc;

@@ -49,8 +49,8 @@ static bool step_number(sqlite3_stmt *st, int64_t *ret) {
 
 /* histories */
 
-static bool measure(struct sqlite_writer *w, const struct uuid *namespace_id, const struct uuid *run_id,
-                    int64_t *ret_rows, int64_t *ret_bytes) {
+static bool removal_measure(struct sqlite_writer *w, const struct uuid *namespace_id,
+                            const struct uuid *run_id, int64_t *ret_rows, int64_t *ret_bytes) {
     sqlite3_stmt *st = w->stmts[WRITER_HISTORY_SIZE];
     bind_key(st, namespace_id, run_id);
     sqlite3_bind_int(st, 3, PART_ROWS);
@@ -80,7 +80,7 @@ static bool remove_history(struct sqlite_writer *w, const struct uuid *namespace
     int64_t rows = PART_ROWS, bytes = 0;
     *ret_is_gone = false;
     while (rows == PART_ROWS) {
-        if (!measure(w, namespace_id, run_id, &rows, &bytes))
+        if (!removal_measure(w, namespace_id, run_id, &rows, &bytes))
             return false;
         if (rows && is_spent(r))
             return true;

@@ -46,7 +46,7 @@ static void watch_end_process(const struct sqlite_watch *w, const char *text) {
 }
 
 /* True: the file has all that was acknowledged. */
-static bool save(const struct sqlite_watch *w, sqlite3 *writer_db) {
+static bool watch_save(const struct sqlite_watch *w, sqlite3 *writer_db) {
     struct stat st;
     int pages = 0, moved = 0;
     if (fstat(w->file->data_fd, &st) < 0 || st.st_nlink == 0)
@@ -66,7 +66,7 @@ static void end_without_file(const struct sqlite_watch *w, sqlite3 *writer_db) {
     struct stat st;
     struct err e;
     bool is_gone = fstat(w->file->data_fd, &st) == 0 && st.st_nlink == 0;
-    bool is_saved = save(w, writer_db);
+    bool is_saved = watch_save(w, writer_db);
     if (is_saved || is_gone)
         remove_companions(w);
     (void)err_set(&e, ERR_STORE_IO, "%s was %s while the server used it. %s", w->file->path,
@@ -79,7 +79,7 @@ static void end_without_file(const struct sqlite_watch *w, sqlite3 *writer_db) {
 
 static void end_without_companion(const struct sqlite_watch *w, sqlite3 *writer_db, size_t i) {
     struct err e;
-    bool is_saved = save(w, writer_db);
+    bool is_saved = watch_save(w, writer_db);
     (void)err_set(&e, ERR_STORE_IO, "%s%s was removed or replaced while the server used it. %s",
                   w->file->path, suffixes[i],
                   is_saved ? "The data file holds everything. Start again."
