@@ -25,6 +25,9 @@ struct call_ops {
     /* May be NULL. The call has changed all that it will change, or failed with e; what it did is in the open
      * group. Whatever is stepped now becomes durable together with it; the answer follows. */
     void (*settled)(struct call *c, const struct err *e);
+    /* May be NULL. The answer is being read and may have so many bytes; a caller with many calls may hold back
+     * the next ones. A later number replaces an earlier one. */
+    void (*expect)(struct call *c, size_t bytes);
 };
 
 /* A task that rides in an answer. */
@@ -48,6 +51,10 @@ static inline void call_reply_with(struct call *c, const ProtobufCMessage *m, st
 }
 static inline void call_reply(struct call *c, const ProtobufCMessage *m) {
     c->ops->reply(c, m, (struct str){NULL, 0});
+}
+static inline void call_expect(struct call *c, size_t bytes) {
+    if (c->ops->expect)
+        c->ops->expect(c, bytes);
 }
 /* A request that needs more than its arena may hold would fail each time: it is refused as too costly, which
  * no client tries again, and not as a shortage of memory. */

@@ -172,6 +172,17 @@ static int reader_page(struct op *op, struct reader *rd) {
 
 /* the call */
 
+/* Many pages may be asked for at once. A reader that waits for events has no page yet. */
+static void expect_page(struct op *op) {
+    const struct reader *rd = op->extra;
+    size_t bytes = ENGINE_HISTORY_PAGE_BYTES;
+    if (rd->waits || rd->is_close_only)
+        return;
+    if (op->run)
+        bytes = MIN(bytes, (size_t)op->run->body->st->history_bytes);
+    call_expect(op->call, bytes);
+}
+
 static int read_token(struct op *op, const Ws__GetWorkflowExecutionHistoryRequest *req, struct reader *rd) {
     ProtobufCMessage *m;
     int rc = token_read(op, &state__history_token__descriptor, &req->next_page_token, ERR_INVALID,
@@ -206,6 +217,14 @@ static int reader_begin(struct op *op, const Ws__GetWorkflowExecutionHistoryRequ
     return 0;
 }
 
+static int need_execution(struct op *op, struct space *space, Common__WorkflowExecution *execution) {
+    expect_page(op);
+    int rc = op_need_execution(op, space, execution, NULL);
+    if (rc == 0)
+        expect_page(op);
+    return rc;
+}
+
 static int write_owed_start(struct op *op) {
     const State__Execution *st = op->run->body->st;
     struct step s;
@@ -225,7 +244,7 @@ static void go_history(struct op *op) {
     if (rc == 0 && !op->extra)
         rc = reader_begin(op, req);
     if (rc == 0)
-        rc = op_need_execution(op, space, req->execution, NULL);
+        rc = need_execution(op, space, req->execution);
     if (rc == ERR_WAIT)
         return;
     struct reader *rd = op->extra;
@@ -304,7 +323,7 @@ static void go_history_reverse(struct op *op) {
     if (rc == 0 && !op->extra)
         rc = reader_begin(op, &forward);
     if (rc == 0)
-        rc = op_need_execution(op, space, req->execution, NULL);
+        rc = need_execution(op, space, req->execution);
     if (rc == ERR_WAIT)
         return;
     /* Once: what comes while the page is read is not on it. */

@@ -151,6 +151,8 @@ static int read_page(struct op *op, struct listing *l) {
                             .wants_state = l->subject == FILTER_SCHEDULES && !l->is_count};
     if (l->filter.is_grouped)
         q->read.group_by = STR("ExecutionStatus");
+    if (!l->is_count)
+        call_expect(op->call, MIN((size_t)l->size * ENGINE_LIST_ROW_BYTES, (size_t)ENGINE_LIST_PAGE_BYTES));
     return op_ask(op, q, &l->answer, read_row);
 }
 

@@ -94,4 +94,7 @@ void h2_respond_part(struct h2_request *r, struct h2_response *part);
  * answer before they may send theirs; they may be what it waits for. Its bytes count for the connection's
  * window until the end, because what they unfolded to is still there. */
 void h2_park(struct h2_request *r);
+/* Optional: the answer may have so many bytes. The next requests of the connection wait as if they were already
+ * there to be read. A later call replaces the number; h2_respond() ends it. */
+void h2_expect(struct h2_request *r, size_t bytes);
 struct str h2_request_header(const struct h2_request *r, const char *name); /* {NULL,0} when absent */

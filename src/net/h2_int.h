@@ -66,6 +66,7 @@ struct h2_request_state {
     bool is_wide;
     struct list starved_link;
 
+    size_t expected; /* bytes of the answer that is being made */
     struct buf response;
     size_t response_sent;
     bool has_parts; /* the response has begun, with a part of it */
@@ -105,6 +106,8 @@ struct h2_conn {
     size_t responding_count;
     size_t body_bytes;
     size_t response_bytes;
+    size_t expected_bytes; /* of answers that are being made */
+    size_t answered_held; /* by requests that are answered: what was read for them, and the answers */
     size_t wide_count;
 
     struct bucket glitches;

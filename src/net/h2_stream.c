@@ -34,6 +34,8 @@ static void stream_set_phase(struct h2_request_state *r, enum request_phase phas
         c->responding_count--;
     if (phase == REQUEST_RESPONDING && c->responding_count++ == 0)
         c->progress_us = host_now().mono.us;
+    if (phase == REQUEST_RESPONDING)
+        c->answered_held += r->held;
     r->phase = phase;
 }
 
@@ -41,6 +43,8 @@ static void stream_set_phase(struct h2_request_state *r, enum request_phase phas
 static void stream_count(struct h2_request_state *r) {
     size_t held = LIMIT_STREAM_COST + r->req.arena.held + r->req.body.cap + r->response.cap;
     holder_change(&r->req.conn->holder, r->held, held);
+    if (r->phase >= REQUEST_RESPONDING)
+        r->req.conn->answered_held += held - r->held;
     r->held = held;
 }
 
@@ -129,8 +133,16 @@ static void stream_release_response(struct h2_request_state *r) {
     stream_count(r);
 }
 
+void h2_expect(struct h2_request *req, size_t bytes) {
+    struct h2_request_state *r = req->state;
+    struct h2_conn *c = r->req.conn;
+    c->expected_bytes = c->expected_bytes - r->expected + bytes;
+    r->expected = bytes;
+}
+
 static void stream_free(struct h2_request_state *r) {
     struct h2_conn *c = r->req.conn;
+    h2_expect(&r->req, 0);
     list_remove(&r->link);
     stream_release_body(r);
     stream_release_response(r);
@@ -139,6 +151,8 @@ static void stream_free(struct h2_request_state *r) {
     if (r->is_wide)
         c->wide_count--;
     c->request_count--;
+    if (r->phase >= REQUEST_RESPONDING)
+        c->answered_held -= r->held;
     holder_change(&c->holder, r->held, 0);
     arena_done(&r->req.arena);
     mem_free(r);
@@ -267,7 +281,7 @@ void conn_refuse_unfinished(struct h2_conn *c) {
 
 bool conn_can_dispatch(const struct h2_conn *c) {
     return !list_empty(&c->ready) && !c->is_over && !c->abuse &&
-           c->response_bytes < LIMIT_RESPONSE_BYTES_HELD;
+           c->answered_held + c->expected_bytes < LIMIT_RESPONSE_BYTES_HELD;
 }
 
 void conn_dispatch(struct h2_conn *c) {
@@ -384,6 +398,7 @@ static void stream_drop_response(struct h2_request_state *r) {
 /* Behind what is still to be sent. False when nobody will read it. */
 static bool stream_take_body(struct h2_request_state *r, struct buf *body) {
     struct h2_conn *c = r->req.conn;
+    h2_expect(&r->req, 0);
     if (r->is_closed || c->is_over) {
         buf_done(body);
         return false;

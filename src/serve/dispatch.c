@@ -104,7 +104,11 @@ static void request_reply(struct call *c, const ProtobufCMessage *m, struct str 
     reply_message(q->h2, &body);
 }
 
-static const struct call_ops request_ops = {request_reply, request_fail};
+static void request_expect(struct call *c, size_t bytes) {
+    h2_expect(container_of(c, struct request, call)->h2, bytes);
+}
+
+static const struct call_ops request_ops = {request_reply, request_fail, .expect = request_expect};
 
 bool dispatch_send(struct call *c, const ProtobufCMessage *m) {
     struct request *q = container_of(c, struct request, call);

@@ -60,6 +60,7 @@ struct rig {
     size_t request_count, sent_count, cancel_count, lost_count, idle_count;
     size_t oversize_count;
     size_t large_bytes;
+    size_t expected_bytes; /* said of each request that is parked */
     size_t body_bytes_peak;
     size_t answer_on_cancel; /* one past the parked request that on_cancel answers */
     char seen_path[64];
@@ -157,6 +158,8 @@ static void rig_on_request(void *ctx, struct h2_request *r) {
         rig->parked[rig->parked_count++] = r;
         break;
     case MODE_PARK:
+        if (rig->expected_bytes)
+            h2_expect(r, rig->expected_bytes);
         rig->parked[rig->parked_count++] = r;
         break;
     }

@@ -495,6 +495,14 @@ static bool twenty_arrived(struct rig *rig) {
     return rig_conn(rig) && rig_conn(rig)->request_count == 20 && list_empty(&rig->server->turns);
 }
 
+static bool two_parked(struct rig *rig) {
+    return rig->parked_count == 2;
+}
+
+static bool all_twenty_parked(struct rig *rig) {
+    return rig->parked_count == 20 && list_empty(&rig->server->turns);
+}
+
 TEST(slow_reader_holds_back_its_own_requests) {
     struct rig rig;
     if (rig_open(&rig, MODE_LARGE)) {
@@ -511,6 +519,47 @@ TEST(slow_reader_holds_back_its_own_requests) {
         for (size_t i = 0; i < rig.call_count; i++)
             whole += rig.calls[i].got.len == rig.large_bytes && streq(rig.calls[i].grpc_status, "0");
         CHECK_INT(whole, 20);
+    }
+    rig_stop(&rig);
+}
+
+TEST(answers_that_are_being_read_hold_back_the_next_requests) {
+    struct rig rig;
+    if (rig_open(&rig, MODE_PARK)) {
+        client_greet(&rig, MIB);
+        rig.expected_bytes = 4 * MIB;
+        for (int i = 0; i < 20; i++)
+            (void)rig_call(&rig, "/", "12345", 5);
+        rig_run(&rig, twenty_arrived);
+        CHECK_INT(rig.request_count, 2);
+        rig.expected_bytes = 0;
+        rig_answer(rig.parked[0], STR("small"));
+        h2_expect(rig.parked[1], 0); /* it is smaller than was thought */
+        rig_run(&rig, all_twenty_parked);
+        CHECK_INT(rig.request_count, 20);
+        CHECK_INT(rig_conn(&rig)->expected_bytes, 0);
+    }
+    rig_stop(&rig);
+}
+
+/* What was read for an answer stays until the peer has taken it, however small the answer became. */
+TEST(memory_of_answered_requests_holds_back_the_next_ones) {
+    struct rig rig;
+    if (rig_open(&rig, MODE_PARK)) {
+        client_greet(&rig, 0);
+        rig.expected_bytes = LIMIT_RESPONSE_BYTES_HELD;
+        for (int i = 0; i < 20; i++)
+            (void)rig_call(&rig, "/", "12345", 5);
+        rig_run(&rig, twenty_arrived);
+        CHECK_INT(rig.request_count, 1);
+        CHECK(arena_alloc(&rig.parked[0]->arena, LIMIT_RESPONSE_BYTES_HELD) != NULL);
+        rig_answer(rig.parked[0], STR("small"));
+        rig_run(&rig, twenty_arrived);
+        CHECK_INT(rig.request_count, 1);
+        nghttp2_settings_entry open[] = {{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, MIB}};
+        nghttp2_submit_settings(rig.session, NGHTTP2_FLAG_NONE, open, 1);
+        rig_run(&rig, two_parked);
+        CHECK_INT(rig.request_count, 2);
     }
     rig_stop(&rig);
 }

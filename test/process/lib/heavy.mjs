@@ -114,8 +114,8 @@ const activity = { execution: execution('activities'), type: 'work' };
 
 // How many calls at once, and each request. What is not named here is asked with `generic`.
 export const bursts = {
-  GetWorkflowExecutionHistory: [pick(400, 900), () => inSpace(history)],
-  GetWorkflowExecutionHistoryReverse: [pick(50, 900), () => inSpace(history)],
+  GetWorkflowExecutionHistory: [pick(150, 900), () => inSpace(history)],
+  GetWorkflowExecutionHistoryReverse: [pick(150, 900), () => inSpace(history)],
   ListScheduleMatchingTimes: [pick(10, 20), () => inSpace({ scheduleId: 'dense', ...year() })],
   CreateSchedule: [pick(10, 50), () => scheduleRequest(uniqueId('wide'), 1, { spec: wideSpec() })],
   UpdateSchedule: [10, () => ({ ...scheduleRequest('wide', 1, { spec: wideSpec() }) })],
