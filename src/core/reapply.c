@@ -6,7 +6,17 @@
 #include "core/external.h"
 #include "core/letter.h"
 #include "core/run.h"
+#include "core/task.h"
 #include "core/update.h"
+
+void reapply_begin(struct step *s) {
+    s->holds_events = true;
+}
+
+void reapply_end(struct step *s) {
+    s->holds_events = false;
+    task_schedule(s);
+}
 
 static int reapply_signal(struct step *s, const History__HistoryEvent *ev) {
     const History__WorkflowExecutionSignaledEventAttributes *a =

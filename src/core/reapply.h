@@ -15,6 +15,11 @@ struct reapply_choice {
     bool is_base; /* the event is of the run that was copied, not of one that followed it in the chain */
 };
 
+/* Around all of what follows. The events of the copy wait until the end, so that they stand in one piece
+ * before the task that follows, the ends of children behind the rest. */
+void reapply_begin(struct step *s);
+void reapply_end(struct step *s);
+
 /* Does to the copy what this event of the old run tells; nothing for most events. */
 int reapply_event(struct step *s, const History__HistoryEvent *ev,
                   const struct reapply_choice *choice) must_check;

@@ -224,6 +224,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     s->st->history_bytes = (int64_t)(r->base.events.n - rest.n);
     start_task(s, req->identity);
     rc = task_reset(s, &reset, req->identity);
+    reapply_begin(s);
     if (rc == 0)
         rc = reapply(op, s, r, rest);
     if (rc == 0)
@@ -234,7 +235,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
         return rc;
     reapply_answers(s, base);
     reapply_letters(s, base);
-    task_schedule(s);
+    reapply_end(s);
     return step_failed(s) ? op_out_of_memory(op) : 0;
 }
 

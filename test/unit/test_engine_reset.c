@@ -572,7 +572,7 @@ static Command__Command *make_cancel_activity(struct arena *m, int64_t scheduled
 
 /* Never more than one of them at a time. */
 TEST(reset_of_a_run_that_had_thousands_of_activities) {
-    enum { ACTIVITIES = 5000, EVENTS_OF_EACH = 3 };
+    enum { ACTIVITIES = 5000, COMMANDS_OF_EACH = 2, EVENTS_OF_EACH = 3 };
     struct uuid_text base;
     cleanup(arena_done) struct arena m;
     cleanup(rig_done) struct rig r;
@@ -584,7 +584,7 @@ TEST(reset_of_a_run_that_had_thousands_of_activities) {
     REQUIRE(commands && activity);
     for (size_t i = 0; i < ACTIVITIES; i++) {
         commands[2 * i] = activity;
-        commands[2 * i + 1] = make_cancel_activity(&m, 5 + EVENTS_OF_EACH * (int64_t)i);
+        commands[2 * i + 1] = make_cancel_activity(&m, 5 + COMMANDS_OF_EACH * (int64_t)i);
     }
     complete_with(&r, commands, 2 * (size_t)ACTIVITIES);
     work(&r, "queue", NULL);
