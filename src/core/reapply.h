@@ -30,7 +30,7 @@ void reapply_answers(struct step *s, const State__Execution *base);
 /* Sends again what is neither delivered nor refused: by the request ids of the base run's letters. */
 void reapply_letters(struct step *s, const State__Execution *base);
 
-/* To the base run, in the same commit: letters about what came before this event are the copy's now. Were
- * they sent by both, one could meet the next run of its workflow id, which does not know the other; or the
- * base, closed as it is, would end the child that the copy has begun. */
-void reapply_hand_over(struct step *s, int64_t until_event_id);
+/* To the base run, in the same commit: this run is its copy, and letters about what came before this event
+ * are the copy's now. Were they sent by both, one could meet the next run of its workflow id, which does not
+ * know the other; or the base, closed as it is, would end the child that the copy has begun. */
+void reapply_hand_over(struct step *s, const char *run_id, int64_t until_event_id);

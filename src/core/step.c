@@ -116,7 +116,7 @@ static void note_admitted(State__Execution *st, const History__HistoryEvent *ev)
 
 static int64_t write_event(struct step *s, History__HistoryEvent *ev) {
     ev->event_id = s->st->next_event_id++;
-    ev->task_id = ev->event_id;
+    ev->task_id = s->st->task_id_base + ev->event_id;
     if (!s->first_event_id)
         s->first_event_id = ev->event_id;
     size_t before = s->events.len;

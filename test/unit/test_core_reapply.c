@@ -173,7 +173,7 @@ TEST(reapply_letters_are_known_again) {
     const char *signal_id = core_text(&base, base.st->outbox[0]->request_id);
     const char *cancel_id = core_text(&base, base.st->outbox[1]->request_id);
     const char *other_id = core_text(&base, base.st->outbox[2]->request_id);
-    CHECK_INT(STEP_VOID(&base, reapply_hand_over(&base.s, 7)), 0); /* the first two */
+    CHECK_INT(STEP_VOID(&base, reapply_hand_over(&base.s, "copy", 7)), 0); /* the first two */
     REQUIRE(base.st && signal_id && cancel_id && other_id && base.st->n_outbox == 1);
     CHECK_INT(
         STEP_VOID(&f, (pb_clear_messages(&f.st->n_outbox, &f.st->outbox), reapply_letters(&f.s, base.st))),
