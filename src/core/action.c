@@ -7,56 +7,11 @@
 
 #include "cal/civil.h"
 #include "core/failure.h"
+#include "core/payload.h"
 
-#define JSON_CHAR_MAX 6 /* \u00xx */
 #define MSEC_PER_SEC 1000
 
 /* the order */
-
-static char *put_json_char(char *at, char c) {
-    static const char hex[] = "0123456789abcdef";
-    if ((unsigned char)c < ' ') {
-        memcpy(at, "\\u00", 4);
-        at[4] = hex[c >> 4];
-        at[5] = hex[c & 15];
-        return at + JSON_CHAR_MAX;
-    }
-    if (c == '"' || c == '\\')
-        *at++ = '\\';
-    *at++ = c;
-    return at;
-}
-
-static ProtobufCBinaryData json_string(const char *text, struct arena *arena) {
-    char *json = arena_alloc(arena, JSON_CHAR_MAX * strlen(text) + 2), *at = json;
-    if (!json)
-        return (ProtobufCBinaryData){0};
-    *at++ = '"';
-    for (; *text; text++)
-        at = put_json_char(at, *text);
-    *at++ = '"';
-    return (ProtobufCBinaryData){(size_t)(at - json), (uint8_t *)json};
-}
-
-/* A string as a JSON payload with its encoding and, when it is a search attribute, its type. */
-static Common__Payload *json_payload(const char *text, const char *type, struct arena *arena) {
-    Common__Payload *payload = pb_arena_new(&common__payload__descriptor, arena);
-    const char *metadata[][2] = {{"encoding", "json/plain"}, {"type", type}};
-    size_t n = type ? 2 : 1;
-    if (!payload || !(payload->metadata = arena_array(arena, Common__Payload__MetadataEntry *, n)))
-        return NULL;
-    for (size_t i = 0; i < n; i++) {
-        Common__Payload__MetadataEntry *m = pb_arena_new(&common__payload__metadata_entry__descriptor, arena);
-        if (!m)
-            return NULL;
-        m->key = arena_strdup(arena, metadata[i][0]);
-        m->value =
-            (ProtobufCBinaryData){strlen(metadata[i][1]), (uint8_t *)arena_strdup(arena, metadata[i][1])};
-        payload->metadata[payload->n_metadata++] = m;
-    }
-    payload->data = json_string(text, arena);
-    return arena_failed(arena) ? NULL : payload;
-}
 
 static const char *time_text(int64_t us, bool has_ms, struct arena *arena) {
     char text[CIVIL_TEXT_MAX], suffix[8] = "Z";
@@ -74,7 +29,7 @@ static Common__SearchAttributes__IndexedFieldsEntry *attribute(const char *name,
     if (!e)
         return NULL;
     e->key = arena_strdup(arena, name);
-    e->value = json_payload(value, type, arena);
+    e->value = payload_of_text(value, type, arena);
     return e->key && e->value ? e : NULL;
 }
 
@@ -110,7 +65,7 @@ static Common__Payloads *times_as_input(const State__Start *start, int64_t now_u
         return NULL;
     for (size_t i = 0; i < ARRAY_LEN(times); i++) {
         const char *text = time_text(times[i], true, arena);
-        input->payloads[i] = text ? json_payload(text, NULL, arena) : NULL;
+        input->payloads[i] = text ? payload_of_text(text, NULL, arena) : NULL;
         if (!input->payloads[i])
             return NULL;
         input->n_payloads++;

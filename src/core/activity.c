@@ -9,10 +9,12 @@
 #include "core/activity_int.h"
 #include "core/failure.h"
 #include "core/pause.h"
+#include "core/payload.h"
 #include "core/retry.h"
 #include "core/task.h"
 #include "core/validate.h"
 
+#define NOT_STARTED_TEXT "ACTIVITY_ID_NOT_STARTED" /* what clients know as the detail of such an end */
 #define RETRY_TOO_LATE_TEXT                                                                                  \
     "Not enough time to schedule next retry before activity ScheduleToClose timeout, giving up retrying"
 
@@ -300,8 +302,7 @@ int activity_cancel(struct step *s, State__Activity *a, Common__Payloads *detail
     return 0;
 }
 
-int activity_request_cancel(struct step *s, int64_t completed_event_id, int64_t scheduled_event_id,
-                            bool *ret_cancelled) {
+int activity_request_cancel(struct step *s, int64_t completed_event_id, int64_t scheduled_event_id) {
     const E__WorkflowTaskFailedCause bad = WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_ACTIVITY_ATTRIBUTES;
     State__Activity *a = activity_find(s->st, scheduled_event_id);
     if (!a && !step_has_buffered_finish(s, scheduled_event_id))
@@ -323,9 +324,12 @@ int activity_request_cancel(struct step *s, int64_t completed_event_id, int64_t 
         HISTORY__ACTIVITY_TASK_CANCELED_EVENT_ATTRIBUTES__INIT;
     canceled.scheduled_event_id = scheduled_event_id;
     canceled.latest_cancel_requested_event_id = id;
+    canceled.details = payloads_of_text(NOT_STARTED_TEXT, s->arena);
+    canceled.identity = (char *)(uintptr_t)s->ctx.identity;
+    if (!canceled.details)
+        return err_std(s->err, ERR_NO_MEMORY);
     step_event(s, EVENT_TYPE_ACTIVITY_TASK_CANCELED, &canceled, NULL);
     activity_remove(s, a);
-    *ret_cancelled = true;
     return 0;
 }
 

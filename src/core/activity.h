@@ -10,9 +10,9 @@ State__Activity *activity_find_id(const State__Execution *st, const char *activi
 
 /* Commands of a workflow task; s->task_failed_cause is set on error. */
 int activity_schedule(struct step *s, int64_t completed_event_id, const Command__Command *cmd) must_check;
-/* *ret_cancelled: the activity had not started, so it ended at once and the workflow should hear of it. */
-int activity_request_cancel(struct step *s, int64_t completed_event_id, int64_t scheduled_event_id,
-                            bool *ret_cancelled) must_check;
+/* One that no worker has ends at once; the event that tells it waits behind those of the other commands. */
+int activity_request_cancel(struct step *s, int64_t completed_event_id,
+                            int64_t scheduled_event_id) must_check;
 
 /* For a rebuilt run: an activity that its history may leave pending, to be attempted anew. */
 void activity_restore(struct step *s, int64_t event_id,

@@ -7,6 +7,7 @@
 
 #include "core/attributes.h"
 #include "core/cron.h"
+#include "core/merge.h"
 #include "core/retry.h"
 #include "core/validate.h"
 #include "core/versioning.h"
@@ -44,7 +45,8 @@ static bool cron_after(struct step *s, struct chain_sequel *q) {
     const State__Execution *st = s->st;
     if (strempty(st->cron_schedule))
         return false;
-    int64_t backoff_us = cron_backoff_us(st->cron_schedule, s->ctx.zones, st->execution_us, s->now.us);
+    int64_t from_us = st->cron_us ? st->cron_us : st->execution_us;
+    int64_t backoff_us = cron_backoff_us(st->cron_schedule, s->ctx.zones, from_us, s->now.us);
     if (backoff_us < 0 ||
         (st->execution_expires_us && usec_add(s->now.us, backoff_us) > st->execution_expires_us))
         return false;
@@ -91,12 +93,13 @@ static struct run_birth birth_after(const struct step *s, const char *run_id) {
         .before = st,
         .first_run_id = st->first_run_id,
         .continued_run_id = st->run_id,
+        .task_id_base = run_task_id_bound(st),
         .attempt = 1,
         .execution_expires_us = st->execution_expires_us,
         .parent = st->parent,
         .scheduled_by = st->scheduled_by,
-        .root_workflow_id = st->root_workflow_id,
-        .root_run_id = st->root_run_id,
+        .root_workflow_id = st->parent ? st->root_workflow_id : NULL, /* who has no parent is its own root */
+        .root_run_id = st->parent ? st->root_run_id : NULL,
     };
 }
 
@@ -222,8 +225,8 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     a.failure = in->failure;
     a.last_completion_result = in->last_completion_result;
     a.header = in->header;
-    a.memo = in->memo;
-    a.search_attributes = in->search_attributes;
+    a.memo = merge_memo_left(s, in->memo);
+    a.search_attributes = merge_attributes_left(s, in->search_attributes);
     a.initial_versioning_behavior = in->initial_versioning_behavior;
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, &a, NULL);
 

@@ -7,6 +7,7 @@
 
 #include "core/attributes.h"
 #include "core/letter.h"
+#include "core/merge.h"
 #include "core/retry.h"
 #include "core/run.h"
 #include "core/task.h"
@@ -102,8 +103,8 @@ static int64_t write_initiated(struct step *s, int64_t completed_event_id, const
     a.retry_policy = in->retry_policy ? retry_normalised(s, in->retry_policy) : NULL;
     a.cron_schedule = in->cron_schedule;
     a.header = in->header;
-    a.memo = in->memo;
-    a.search_attributes = in->search_attributes;
+    a.memo = merge_memo_left(s, in->memo);
+    a.search_attributes = merge_attributes_left(s, in->search_attributes);
     a.priority = in->priority;
     a.versioning_override = in->versioning_override;
     return step_event(s, EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, &a, NULL);

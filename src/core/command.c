@@ -27,9 +27,10 @@ static int refuse(struct command_call *c, E__WorkflowTaskFailedCause cause, cons
     return err_set(c->s->err, ERR_INVALID, "%s", text);
 }
 
-/* A worker must look at what arrived before it may close the run. */
+/* A worker must look at what arrived before it may close the run. What its own commands brought about it
+ * need not see. */
 static int refuse_unseen_events(struct command_call *c) {
-    if (c->s->st->n_buffered == 0)
+    if (c->s->st->n_buffered == c->s->held_count)
         return 0;
     c->s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND;
     return err_std(c->s->err, ERR_UNHANDLED_COMMAND);
@@ -118,13 +119,9 @@ static int apply_schedule_activity(struct command_call *c) {
 }
 
 static int apply_cancel_activity(struct command_call *c) {
-    bool cancelled = false;
-    int rc = activity_request_cancel(
+    return activity_request_cancel(
         c->s, c->completed_event_id,
-        c->cmd->request_cancel_activity_task_command_attributes->scheduled_event_id, &cancelled);
-    if (cancelled)
-        c->fx->wakes_workflow = true;
-    return rc;
+        c->cmd->request_cancel_activity_task_command_attributes->scheduled_event_id);
 }
 
 static int apply_start_timer(struct command_call *c) {

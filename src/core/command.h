@@ -9,7 +9,6 @@ struct update_inbox;
 struct command_effects {
     struct update_inbox *inbox; /* the messages that commands may refer to */
     bool is_closed; /* a closing command was met */
-    bool wakes_workflow; /* something ended at once that the workflow waits for */
 };
 
 bool command_closes(const Command__Command *cmd);

@@ -1,7 +1,8 @@
 /* A worker's answer to a workflow task.
  *
  * Order: the completed event, the commands in their order, the messages that
- * no command placed, then whatever arrived meanwhile, then the next task if there is a reason for one. If a
+ * no command placed, then whatever arrived meanwhile, then what the server had to tell about the commands
+ * themselves, then the next task if there is a reason for one. If a
  * command is refused nothing of this may stay: the caller undoes the step and
  * fails the task with the cause that is left in s->task_failed_cause. */
 #include "core/command.h"
@@ -109,20 +110,20 @@ static bool is_heartbeat(const Ws__RespondWorkflowTaskCompletedRequest *req) {
 
 static int apply_commands(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
                           int64_t completed, struct command_effects *fx) {
-    for (size_t i = 0; i < req->n_commands; i++) {
-        int rc = command_apply(s, completed, req->commands[i], fx);
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
+    int rc = 0;
+    s->holds_events = true;
+    for (size_t i = 0; rc == 0 && i < req->n_commands; i++)
+        rc = command_apply(s, completed, req->commands[i], fx);
+    if (rc == 0)
+        rc = update_apply_rest(s, fx->inbox);
+    s->holds_events = false;
+    return rc;
 }
 
 /* Updates that came while the worker was busy get a task of their own, which goes to the same worker
  * and may leave no trace. */
-static void schedule_next(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
-                          const struct command_effects *fx, bool stays) {
-    if (step_flush_buffered(s) || req->force_create_new_workflow_task || fx->wakes_workflow ||
-        versioning_is_moving(s->st))
+static void schedule_next(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req, bool stays) {
+    if (step_flush_buffered(s) || req->force_create_new_workflow_task || versioning_is_moving(s->st))
         task_schedule(s);
     else if (update_is_waiting(s) && stays)
         task_schedule_speculative(s);
@@ -160,8 +161,6 @@ int task_complete(struct step *s, const State__TaskToken *token,
     int64_t completed = end_task(s, req, out);
     update_sticky(s, req);
     rc = apply_commands(s, req, completed, &fx);
-    if (rc == 0)
-        rc = update_apply_rest(s, &inbox);
     if (rc < 0 || fx.is_closed)
         return rc;
     rc = eager_start(s, req, completed, out);
@@ -169,7 +168,7 @@ int task_complete(struct step *s, const State__TaskToken *token,
         return rc;
     bool stays =
         req->return_new_workflow_task && versioning_stays(st, version_of_options(req->deployment_options));
-    schedule_next(s, req, &fx, stays);
+    schedule_next(s, req, stays);
     out->has_new_task = st->task != NULL;
     if (out->is_heartbeat && st->task)
         st->task->original_scheduled_us = original_us;

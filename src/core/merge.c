@@ -90,6 +90,35 @@ void merge_search_attributes(struct step *s, const Common__SearchAttributes *in)
     attributes_add_types(s, have);
 }
 
+static size_t entries_left(struct step *s, void *array, void *in_array, size_t in_count) {
+    struct entry **left = arena_array(s->arena, struct entry *, in_count), *const *in = in_array;
+    size_t n = 0;
+    for (size_t i = 0; left && i < in_count; i++)
+        if (!merge_is_null(in[i]->value))
+            left[n++] = in[i];
+    s->failed |= in_count && !left;
+    *(struct entry ***)array = left;
+    return n;
+}
+
+Common__Memo *merge_memo_left(struct step *s, const Common__Memo *in) {
+    Common__Memo *out = in && in->n_fields ? pb_arena_new(&common__memo__descriptor, s->arena) : NULL;
+    if (out)
+        out->n_fields = entries_left(s, &out->fields, in->fields, in->n_fields);
+    s->failed |= arena_failed(s->arena);
+    return out && out->n_fields ? out : NULL;
+}
+
+Common__SearchAttributes *merge_attributes_left(struct step *s, const Common__SearchAttributes *in) {
+    Common__SearchAttributes *out =
+        in && in->n_indexed_fields ? pb_arena_new(&common__search_attributes__descriptor, s->arena) : NULL;
+    if (out)
+        out->n_indexed_fields =
+            entries_left(s, &out->indexed_fields, in->indexed_fields, in->n_indexed_fields);
+    s->failed |= arena_failed(s->arena);
+    return out && out->n_indexed_fields ? out : NULL;
+}
+
 const Common__Priority *merge_priority(Common__Priority *room, const Common__Priority *from,
                                        const Common__Priority *own) {
     if (!from || !own)

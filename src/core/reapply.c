@@ -6,7 +6,17 @@
 #include "core/external.h"
 #include "core/letter.h"
 #include "core/run.h"
+#include "core/task.h"
 #include "core/update.h"
+
+void reapply_begin(struct step *s) {
+    s->holds_events = true;
+}
+
+void reapply_end(struct step *s) {
+    s->holds_events = false;
+    task_schedule(s);
+}
 
 static int reapply_signal(struct step *s, const History__HistoryEvent *ev) {
     const History__WorkflowExecutionSignaledEventAttributes *a =
@@ -152,8 +162,9 @@ void reapply_letters(struct step *s, const State__Execution *base) {
     }
 }
 
-void reapply_hand_over(struct step *s, int64_t until_event_id) {
+void reapply_hand_over(struct step *s, const char *run_id, int64_t until_event_id) {
     State__Execution *st = s->st;
+    pb_set_string(&st->copy_run_id, run_id, &s->failed);
     for (size_t i = 0; i < st->n_outbox;) {
         const State__Letter *l = st->outbox[i];
         char **kept = l->event_id < until_event_id ? kept_request_id(st, l) : NULL;

@@ -15,6 +15,11 @@ struct reapply_choice {
     bool is_base; /* the event is of the run that was copied, not of one that followed it in the chain */
 };
 
+/* Around all of what follows. The events of the copy wait until the end, so that they stand in one piece
+ * before the task that follows, the ends of children behind the rest. */
+void reapply_begin(struct step *s);
+void reapply_end(struct step *s);
+
 /* Does to the copy what this event of the old run tells; nothing for most events. */
 int reapply_event(struct step *s, const History__HistoryEvent *ev,
                   const struct reapply_choice *choice) must_check;
@@ -25,7 +30,7 @@ void reapply_answers(struct step *s, const State__Execution *base);
 /* Sends again what is neither delivered nor refused: by the request ids of the base run's letters. */
 void reapply_letters(struct step *s, const State__Execution *base);
 
-/* To the base run, in the same commit: letters about what came before this event are the copy's now. Were
- * they sent by both, one could meet the next run of its workflow id, which does not know the other; or the
- * base, closed as it is, would end the child that the copy has begun. */
-void reapply_hand_over(struct step *s, int64_t until_event_id);
+/* To the base run, in the same commit: this run is its copy, and letters about what came before this event
+ * are the copy's now. Were they sent by both, one could meet the next run of its workflow id, which does not
+ * know the other; or the base, closed as it is, would end the child that the copy has begun. */
+void reapply_hand_over(struct step *s, const char *run_id, int64_t until_event_id);

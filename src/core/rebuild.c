@@ -15,12 +15,9 @@
 #include "core/update.h"
 #include "core/versioning.h"
 
-static int64_t time_us(const Google__Protobuf__Timestamp *t) {
-    return t ? t->seconds * USEC_PER_SEC + t->nanos / NSEC_PER_USEC : 0;
-}
-
 static int64_t event_us(const History__HistoryEvent *ev) {
-    return time_us(ev->event_time);
+    const Google__Protobuf__Timestamp *t = ev->event_time;
+    return t ? t->seconds * USEC_PER_SEC + t->nanos / NSEC_PER_USEC : 0;
 }
 
 /* The run */
@@ -48,7 +45,6 @@ static int apply_started(struct step *s, const History__HistoryEvent *ev) {
         .run_id = a->original_execution_run_id,
         .first_run_id = a->first_execution_run_id,
         .attempt = a->attempt,
-        .execution_expires_us = time_us(a->workflow_execution_expiration_time),
         .inherited_pin = a->inherited_pinned_version,
         .inherited_upgrade = a->inherited_auto_upgrade_info,
         .declined = a->declined_target_version_upgrade,
@@ -65,12 +61,12 @@ static int apply_started(struct step *s, const History__HistoryEvent *ev) {
         parent.initiated_event_id = a->parent_initiated_event_id;
         birth.parent = &parent;
     }
-    run_set_origin(s, &birth, &req, pb_duration_us(a->first_workflow_task_backoff));
+    /* It starts now: its timeouts count from here, and what its first task waited for is over. */
+    run_set_origin(s, &birth, &req, 0);
+    s->st->original_start_us = event_us(ev);
+    s->st->cron_us = usec_add(event_us(ev), pb_duration_us(a->first_workflow_task_backoff));
     if (s->st->versioning)
         versioning_show(s, NULL, (struct version){0});
-    s->st->start_us = event_us(ev);
-    s->st->execution_us = usec_add(s->st->start_us, pb_duration_us(a->first_workflow_task_backoff));
-    s->st->first_task_due_us = 0;
     return callback_attach(s, a->completion_callbacks, a->n_completion_callbacks, "");
 }
 
@@ -417,7 +413,10 @@ int rebuild_apply(struct step *s, const History__HistoryEvent *ev) {
 
 void rebuild_finish(struct step *s, const struct rebuild_name *name) {
     pb_set_string(&s->st->run_id, name->run_id, &s->failed);
+    if (!s->st->parent)
+        pb_set_string(&s->st->root_run_id, name->run_id, &s->failed);
     pb_set_string(&s->st->start_request_id, name->request_id, &s->failed);
     pb_set_string(&s->st->origin_request_id, name->origin_request_id, &s->failed);
+    s->st->task_id_base = name->task_id - (s->st->next_event_id - 1);
     activity_offer_all(s);
 }

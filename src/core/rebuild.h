@@ -1,7 +1,8 @@
 /* The state of a run, made again from its events: what a reset begins with.
  *
  * Only what the events say can come back. Attempts, heartbeats and whatever
- * else lives between events begins anew. */
+ * else lives between events begins anew, and so does the time: the run starts
+ * now, with the whole of its timeouts. */
 #pragma once
 
 #include "core/step.h"
@@ -15,6 +16,7 @@ struct rebuild_name {
     const char *run_id;
     const char *request_id;
     const char *origin_request_id;
+    int64_t task_id; /* new events have greater ones */
 };
 /* After the last event: what is pending then is offered. */
 void rebuild_finish(struct step *s, const struct rebuild_name *name);

@@ -185,6 +185,12 @@ int run_terminate(struct step *s, const char *reason, Common__Payloads *details,
     return 0;
 }
 
+int64_t run_task_id_bound(const State__Execution *st) {
+    enum { OF_TASK = 3, OF_END = 1 }; /* scheduled, started, failed */
+    int64_t more = run_is_open(st) ? (int64_t)st->n_buffered + OF_TASK + OF_END : 0;
+    return st->task_id_base + st->next_event_id - 1 + more;
+}
+
 int run_end_by_reset(struct step *s, const struct reset_end *end) {
     if (end->is_same_chain) {
         pb_set_string(&s->st->reset_run_id, end->new_run_id, &s->failed);

@@ -28,6 +28,7 @@ struct run_birth {
     const State__Execution *before; /* its callbacks go over */
     const char *first_run_id;
     const char *continued_run_id;
+    int64_t task_id_base;
     E__ContinueAsNewInitiator initiator;
     int32_t attempt;
     int64_t backoff_us;
@@ -93,6 +94,10 @@ void run_wake(struct step *s);
 
 /* The end of every step: what holds for the run whatever happened. */
 int run_settle(struct step *s) must_check;
+
+/* No event of this run has or will have a greater task id, were it closed now. The runs of a chain number
+ * their events upwards. */
+int64_t run_task_id_bound(const State__Execution *st);
 
 /* The end of a run in whose place a reset puts another. If that goes on with the same chain, the parent does
  * not hear of it; if it is the copy of this very run, neither do the children. */

@@ -148,6 +148,7 @@ static void set_identity(struct step *s, const struct run_birth *b,
     versioning_begin(s, b, override);
     st->status = WORKFLOW_EXECUTION_STATUS_RUNNING;
     st->next_event_id = 1;
+    st->task_id_base = b->task_id_base;
     st->attempt = b->attempt ? b->attempt : 1;
     st->task_attempt = 1;
 }
@@ -182,6 +183,8 @@ static void write_started(struct step *s, const struct run_birth *b,
         b->last_completion_result ? b->last_completion_result : r->last_completion_result;
     a.continued_execution_run_id = (char *)(uintptr_t)(b->continued_run_id ? b->continued_run_id : "");
     a.initiator = b->initiator;
+    if (!a.initiator && !strempty(st->cron_schedule)) /* it is the schedule that begins the first run, too */
+        a.initiator = CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE;
     a.retry_policy = st->retry_policy;
     a.cron_schedule = st->cron_schedule;
     if (st->parent) {
@@ -198,8 +201,8 @@ static void write_started(struct step *s, const struct run_birth *b,
     a.attempt = st->attempt;
     a.workflow_execution_expiration_time = st->execution_expires_us ? &expires : NULL;
     a.first_workflow_task_backoff = &delay;
-    a.memo = st->memo;
-    a.search_attributes = st->search_attributes;
+    a.memo = merge_memo_left(s, st->memo);
+    a.search_attributes = merge_attributes_left(s, st->search_attributes);
     a.workflow_id = st->workflow_id;
     a.root_workflow_execution = st->parent ? &root : NULL; /* a run that is its own root does not say so */
     a.versioning_override = st->versioning ? st->versioning->override : NULL;

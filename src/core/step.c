@@ -2,7 +2,8 @@
  *
  * While a workflow task is with a worker, events from outside are kept packed
  * and without an id in the state. When the task ends they are written behind
- * the events that the worker's commands made. */
+ * the events that the worker's commands made. While commands are applied the same is done with the events
+ * that no command asked for by itself. */
 #include "core/step.h"
 
 #include <string.h>
@@ -105,15 +106,25 @@ static void note_attached(State__Execution *st, const History__HistoryEvent *ev)
             st->attached_requests[i]->event_id = ev->event_id;
 }
 
+/* So is an update that a reset has admitted again. */
+static void note_admitted(State__Execution *st, const History__HistoryEvent *ev) {
+    const Update__Request *r = ev->workflow_execution_update_admitted_event_attributes->request;
+    for (size_t i = 0; i < st->n_updates; i++)
+        if (streq(st->updates[i]->update_id, r->meta->update_id))
+            st->updates[i]->admitted_event_id = ev->event_id;
+}
+
 static int64_t write_event(struct step *s, History__HistoryEvent *ev) {
     ev->event_id = s->st->next_event_id++;
-    ev->task_id = ev->event_id;
+    ev->task_id = s->st->task_id_base + ev->event_id;
     if (!s->first_event_id)
         s->first_event_id = ev->event_id;
     size_t before = s->events.len;
     wire_add_message_field(&s->events, 1, &ev->base);
     if (ev->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED)
         note_attached(s->st, ev);
+    if (ev->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED)
+        note_admitted(s->st, ev);
     s->st->history_bytes += (int64_t)(s->events.len - before);
     return ev->event_id;
 }
@@ -125,6 +136,7 @@ static void buffer_event(struct step *s, const History__HistoryEvent *ev) {
     if (buf_ok(&packed)) {
         pb_append_bytes(&s->st->n_buffered, &s->st->buffered, buf_str(&packed), &s->failed);
         s->st->buffered_bytes += (int64_t)packed.len;
+        s->held_count += s->holds_events;
     } else {
         s->failed = true;
     }
@@ -157,7 +169,7 @@ int64_t step_event(struct step *s, E__EventType type, void *attributes, const st
         ev.n_event_group_markers = s->command->n_event_group_markers;
         s->command = NULL;
     }
-    if (rule->how != DIRECT && task_is_started(s->st)) {
+    if (rule->how != DIRECT && (s->holds_events || task_is_started(s->st))) {
         buffer_event(s, &ev);
         return 0;
     }
@@ -239,7 +251,8 @@ static void patch_started_id(History__HistoryEvent *ev, const struct started_id 
 
 bool step_flush_buffered(struct step *s) {
     size_t count = s->st->n_buffered;
-    ensure_inv(I4, !task_is_started(s->st));
+    ensure_inv(I4, !task_is_started(s->st) && !s->holds_events);
+    s->held_count = 0;
     if (!count)
         return false;
     History__HistoryEvent **events = arena_array(s->arena, History__HistoryEvent *, count);

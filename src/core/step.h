@@ -5,6 +5,11 @@
  * After an error, or when step_failed() is true, the caller throws the changed
  * state away and decodes the last image again: nothing has happened.
  *
+ * The events of a completion stand in this order: the task's end, one event for each command and message in
+ * their order, and only then what the server adds by itself (an activity that was cancelled before it
+ * began, what arrived meanwhile). SDKs count on it: they know the id of the event that each command will
+ * make. So whoever handles commands sets holds_events, and whatever an event is (events.def), it waits.
+ *
  * Nothing here reads a clock, a socket or a file. `now` and `rng` are handed
  * in, so the same inputs give the same bytes. */
 #pragma once
@@ -111,6 +116,10 @@ struct step {
     int64_t ledger_before_us; /* and those that were considered before; 0: none */
     struct map timers; /* by their ids, once timer.c has looked for many */
     unsigned timer_looks;
+    /* Events that neither a command nor the task itself makes wait in the state, as they do while a worker
+     * has the task, until the step lets them go. */
+    bool holds_events;
+    size_t held_count; /* of st->buffered: those that wait for that reason */
     bool failed; /* memory ran out somewhere */
     bool is_sure; /* the caller's: it changes nothing when it is refused (engine_int.h) */
 
@@ -155,7 +164,8 @@ struct event_extra {
     int64_t time_us; /* 0: now */
 };
 
-/* Writes the event, or buffers it while a task is with a worker. Returns its id, 0 when buffered. */
+/* Writes the event, or buffers it while a task is with a worker or the step holds events. Returns its id, 0
+ * when buffered. */
 int64_t step_event(struct step *s, E__EventType type, void *attributes, const struct event_extra *extra);
 /* Gives ids to the buffered events and writes them. True when there were any. */
 bool step_flush_buffered(struct step *s);

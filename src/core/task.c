@@ -103,7 +103,7 @@ static void schedule(struct step *s, bool is_speculative) {
 
 void task_schedule(struct step *s) {
     State__Execution *st = s->st;
-    if (st->task || !run_is_open(st))
+    if (st->task || !run_is_open(st) || s->holds_events)
         return;
     if (step_flush_buffered(s))
         st->task_attempt = 1;

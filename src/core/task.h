@@ -18,7 +18,8 @@
 bool task_is_started(const State__Execution *st);
 bool task_is_transient(const State__WorkflowTask *t);
 
-/* Makes sure that a task is pending. Flushes buffered events first. */
+/* Makes sure that a task is pending. Flushes buffered events first. A step that holds events (step.h) does so
+ * itself when it is done. */
 void task_schedule(struct step *s);
 /* The same for updates: the task is only written down if something comes of it. */
 void task_schedule_speculative(struct step *s);

@@ -95,9 +95,8 @@ void update_readmit(struct step *s, Update__Request *request) {
     a.request = request;
     a.origin = UPDATE_ADMITTED_EVENT_ORIGIN_REAPPLY;
     struct event_extra extra = {.links = request->links, .link_count = request->n_links};
-    State__Update *u = add(s, request->meta->update_id);
-    if (u)
-        u->admitted_event_id = step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, &a, &extra);
+    if (add(s, request->meta->update_id))
+        step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, &a, &extra);
 }
 
 static int accept(struct step *s, const Protocol__Message *m) {

@@ -193,8 +193,9 @@ static Workflow__WorkflowExecutionExtendedInfo *describe_extended(struct arena *
     x->execution_expiration_time = response_time(a, st->execution_expires_us);
     x->run_expiration_time = response_time(a, st->run_expires_us);
     x->cancel_requested = st->cancel_requested;
-    x->reset_run_id = arena_strdup(a, st->reset_run_id);
-    x->original_start_time = response_time(a, st->start_us);
+    x->reset_run_id = arena_strdup(a, st->copy_run_id);
+    x->original_start_time = response_time(a, st->original_start_us ? st->original_start_us : st->start_us);
+    x->last_reset_time = response_time(a, st->original_start_us ? st->start_us : 0);
     x->pause_info = describe_run_pause(a, st->pause);
     describe_requests(a, x, st);
     return x;

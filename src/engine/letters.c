@@ -276,6 +276,11 @@ static int find_receiver(struct op *op, struct space *space, const char *first_r
     return op_need_execution(op, space, &ex, first_run_id);
 }
 
+/* A workflow cannot be external to itself, whichever run of it is meant. */
+static bool is_to_itself(const struct delivery *d) {
+    return streq(d->letter->workflow_id, d->from.workflow_id);
+}
+
 static int deliver_signal(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     const History__SignalExternalWorkflowExecutionInitiatedEventAttributes *a =
@@ -283,7 +288,7 @@ static int deliver_signal(struct op *op, struct space *space) {
     struct run_caller caller = {.execution = &d->from, .initiated_event_id = d->letter->event_id};
     Ws__SignalWorkflowExecutionRequest req = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
     struct step s;
-    int rc = find_receiver(op, space, NULL);
+    int rc = is_to_itself(d) ? ERR_NOT_FOUND : find_receiver(op, space, NULL);
     if (rc == ERR_WAIT)
         return rc;
     if (rc == 0 && a->child_workflow_only && !is_child_of(op->run->body->st, d))
@@ -310,11 +315,10 @@ static int deliver_cancel(struct op *op, struct space *space) {
     struct run_caller caller = {.execution = &d->from, .initiated_event_id = d->letter->event_id};
     Ws__RequestCancelWorkflowExecutionRequest req = WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_REQUEST__INIT;
     struct step s;
-    int rc = find_receiver(op, space, NULL);
+    int rc = is_to_itself(d) ? ERR_NOT_FOUND : find_receiver(op, space, NULL);
     if (rc == ERR_WAIT)
         return rc;
-    if (rc == 0 && (uuid_eq(op->run->key.run_id, d->sender.run_id) ||
-                    (a->child_workflow_only && !is_child_of(op->run->body->st, d))))
+    if (rc == 0 && a->child_workflow_only && !is_child_of(op->run->body->st, d))
         rc = ERR_NOT_FOUND;
     if (rc == 0) {
         req.reason = a->reason;

@@ -219,11 +219,15 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     int rc = rebuild_until(op, s, &rest, req->workflow_task_finish_event_id);
     if (rc < 0)
         return rc;
-    rebuild_finish(s, &(struct rebuild_name){run_id, op->request_id, base->origin_request_id});
+    int64_t task_id = run_task_id_bound(base);
+    if (op->run)
+        task_id = MAX(task_id, run_task_id_bound(op->run->body->st));
+    rebuild_finish(s, &(struct rebuild_name){run_id, op->request_id, base->origin_request_id, task_id});
     pb_set_message(&s->st->scheduled_by, base->scheduled_by, &s->failed); /* no event tells it */
     s->st->history_bytes = (int64_t)(r->base.events.n - rest.n);
     start_task(s, req->identity);
     rc = task_reset(s, &reset, req->identity);
+    reapply_begin(s);
     if (rc == 0)
         rc = reapply(op, s, r, rest);
     if (rc == 0)
@@ -234,7 +238,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
         return rc;
     reapply_answers(s, base);
     reapply_letters(s, base);
-    task_schedule(s);
+    reapply_end(s);
     return step_failed(s) ? op_out_of_memory(op) : 0;
 }
 
@@ -271,14 +275,12 @@ static int end_current(struct op *op, const State__Execution *copy) {
 }
 
 /* The base run, which has ended by now, leaves its letters to the copy. */
-static int release_base(struct op *op) {
+static int release_base(struct op *op, const char *run_id) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
     struct step s;
     op_pin(op, op->held);
-    if (!op->run->body->st->n_outbox)
-        return 0;
     op_step_begin(op, &s);
-    reapply_hand_over(&s, req->workflow_task_finish_event_id);
+    reapply_hand_over(&s, run_id, req->workflow_task_finish_event_id);
     return op_step_end(op, &s, 0, true);
 }
 
@@ -298,7 +300,7 @@ static int make_copy(struct op *op, struct space *space, const struct reset *r) 
     if (rc == 0)
         rc = end_current(op, s.st);
     if (rc == 0)
-        ensure(release_base(op) == 0); /* as below: nothing can be refused any more */
+        ensure(release_base(op, run_id.s) == 0); /* as below: nothing can be refused any more */
     if (rc == 0)
         ensure(run_keep_copy(op->e, space, &s, head, &run) == 0); /* the old run has ended in this group */
     pb_free(s.st);
@@ -326,12 +328,17 @@ static int read_part(struct op *op, struct reset *r, struct reset_part *p) {
     return r->next_run_id ? 0 : op_out_of_memory(op);
 }
 
+/* For whoever reads: a task that is with a worker has an event of its start, written or not. */
+static int64_t last_event_id(const State__Execution *st) {
+    return task_owes_start(st) ? st->task->started_event_id : st->next_event_id - 1;
+}
+
 static int read_base(struct op *op, struct space *space, struct reset *r) {
     const Ws__ResetWorkflowExecutionRequest *req = op->req;
     if (r->last)
         return 0;
     int rc = op_need_execution(op, space, req->workflow_execution, NULL);
-    if (rc == 0 && req->workflow_task_finish_event_id >= op->run->body->st->next_event_id)
+    if (rc == 0 && req->workflow_task_finish_event_id > last_event_id(op->run->body->st))
         rc = err_set(&op->err, ERR_INVALID, BAD_POINT_TEXT);
     if (rc == 0)
         rc = read_part(op, r, &r->base);

@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { eventNames } from './lib/history.mjs';
+import { eventNames, eventsNamed } from './lib/history.mjs';
 import { eventually, openWorld, replayAll } from './lib/world.mjs';
+
+const EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND = 1;
 
 const world = openWorld();
 
@@ -133,6 +135,20 @@ describe('neighbours', { concurrency: 8, timeout: 120_000 }, () => {
   test('learn that there is nobody', async () => {
     assert.equal(await world.execute('signalsOther', ['nobody-there', 5]), 'ApplicationFailure');
     assert.equal(await world.execute('cancelsOther', ['nobody-there']), 'ApplicationFailure');
+  });
+
+  test('are not external to themselves', async () => {
+    for (const [type, event] of [
+      ['signalsOther', 'SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED'],
+      ['cancelsOther', 'REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED'],
+    ]) {
+      const workflowId = `own-${randomUUID()}`;
+      const handle = await world.start(type, [workflowId, 5], { workflowId });
+      assert.equal(await handle.result(), 'ApplicationFailure');
+      const [failed] = await eventsNamed(handle, event);
+      assert.equal(failed[failed.attributes].cause, EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND);
+      assert.equal((await eventNames(handle)).includes('WORKFLOW_EXECUTION_SIGNALED'), false);
+    }
   });
 
   test('cancel each other', async () => {

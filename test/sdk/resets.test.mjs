@@ -99,6 +99,19 @@ describe('reset', { concurrency: 8, timeout: 120_000 }, () => {
     assert.ok((await failure(old.result())).cause instanceof TerminatedFailure);
     await again.signal('stop');
     assert.deepEqual(await again.result(), [1, 2, 3]);
+    const names = await eventNames(again);
+    assert.deepEqual(names.slice(3, 8), [
+      'WORKFLOW_TASK_FAILED',
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'WORKFLOW_TASK_SCHEDULED',
+    ]);
+    const [failed] = await eventsNamed(again, 'WORKFLOW_TASK_FAILED');
+    const [terminated] = await eventsNamed(old, 'WORKFLOW_EXECUTION_TERMINATED');
+    assert.ok(Number(failed.taskId) > Number(terminated.taskId), 'what came later has a greater task id');
+    const { raw } = await old.describe();
+    assert.equal(raw.workflowExtendedInfo.resetRunId, (await again.describe()).runId);
   });
 
   test('without the signals', async () => {

@@ -245,6 +245,47 @@ TEST(activity_that_was_not_started_is_cancelled_at_once) {
     CHECK(f.st && f.st->n_activities == 0);
 }
 
+/* SDKs predict the id of the event that each command makes. */
+TEST(activity_cancelled_before_it_began_ends_behind_all_commands) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    CHECK_INT(core_signal(&f, "meanwhile"), 0);
+    (void)core_new(&f);
+    core_add_activity(&f, "a");
+    core_add_cancel_activity(&f, 5);
+    core_add_activity(&f, "b");
+    core_add_cancel_activity(&f, 5); /* as harmless as that of any activity whose end waits */
+    core_add_timer(&f, "t", SEC);
+    f.completion.identity = core_text(&f, "worker");
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(core_new(&f),
+              "TASK_STARTED@3 TASK_COMPLETED@4 ACTIVITY_SCHEDULED@5 ACTIVITY_CANCEL_REQUESTED@6 "
+              "ACTIVITY_SCHEDULED@7 ACTIVITY_CANCEL_REQUESTED@8 TIMER_STARTED@9 RUN_SIGNALED@10 "
+              "ACTIVITY_CANCELED@11 TASK_SCHEDULED@12");
+    const History__ActivityTaskCanceledEventAttributes *a =
+        core_attributes(&f, 11, EVENT_TYPE_ACTIVITY_TASK_CANCELED);
+    REQUIRE(a && a->details && a->details->n_payloads == 1);
+    CHECK_INT(a->scheduled_event_id, 5);
+    CHECK_INT(a->latest_cancel_requested_event_id, 6);
+    CHECK_STR(a->identity, "worker");
+    CHECK_SLICE(pb_bytes(&a->details->payloads[0]->data), str_of("\"ACTIVITY_ID_NOT_STARTED\""));
+    CHECK(!core_activity(&f, 5) && core_activity(&f, 7));
+}
+
+TEST(activity_cancelled_before_it_began_keeps_no_run_open) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    (void)core_new(&f);
+    core_add_activity(&f, "a");
+    core_add_cancel_activity(&f, 5);
+    core_add_complete(&f);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(core_new(&f), "TASK_STARTED@3 TASK_COMPLETED@4 ACTIVITY_SCHEDULED@5 "
+                            "ACTIVITY_CANCEL_REQUESTED@6 RUN_COMPLETED@7");
+}
+
 TEST(activity_in_back_off_counts_as_not_started) {
     cleanup(core_done) struct core f;
     core_init(&f);

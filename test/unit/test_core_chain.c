@@ -2,6 +2,7 @@
 #include "core/chain.h"
 
 #include "command_text.h"
+#include "wire/guard.h"
 
 #define CONTINUE(attributes)                                                                                 \
     "{'commandType':'COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION',"                                      \
@@ -170,4 +171,87 @@ TEST(chain_begins_without_its_schedule) {
     f.start.cron_schedule = core_text(&f, "CRON_TZ=Gone/Zone 0 * * * *");
     CHECK_INT(core_start(&f), 0);
     CHECK_STR(core_new(&f), "RUN_STARTED@1 TASK_SCHEDULED@2");
+}
+
+static const History__HistoryEvent *first_of_next(struct core *f) {
+    ProtobufCMessage *m = NULL;
+    if (!f->s.next ||
+        wire_decode(&history__history__descriptor, buf_str(&f->s.next->events), &f->arena, &m, NULL) < 0)
+        return NULL;
+    const History__History *h = (const History__History *)m;
+    return h->n_events ? h->events[0] : NULL;
+}
+
+/* A run that nobody's workflow started is the root of whatever it starts; its events come after those of
+ * the run before. */
+TEST(chain_numbers_its_events_upwards) {
+    for (int is_retry = 0; is_retry < 2; is_retry++) {
+        cleanup(core_done) struct core f;
+        core_init(&f);
+        CHECK_INT(is_retry ? fail_run(&f, "{" START ",'retryPolicy':{}}", 0) : command_run(&f, CONTINUE("")),
+                  0);
+        const History__HistoryEvent *last = core_event(&f, 5), *first = first_of_next(&f);
+        REQUIRE(last && first && f.st);
+        CHECK(first->task_id > last->task_id);
+        CHECK_INT(first->event_id, 1);
+        CHECK_STR(f.s.next->st->root_run_id, f.s.next->st->run_id);
+        CHECK(!streq(f.s.next->st->root_run_id, f.st->run_id));
+    }
+}
+
+TEST(chain_of_a_schedule_is_begun_by_it) {
+    static const struct {
+        const char *start;
+        E__ContinueAsNewInitiator initiator;
+    } cases[] = {
+        {"{" START "}", CONTINUE_AS_NEW_INITIATOR_UNSPECIFIED},
+        {"{" START ",'retryPolicy':{}}", CONTINUE_AS_NEW_INITIATOR_UNSPECIFIED},
+        {"{" START ",'cronSchedule':'* * * * *'}", CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(core_done) struct core f;
+        core_init(&f);
+        Ws__StartWorkflowExecutionRequest *req =
+            message_of(&f.arena, &ws__start_workflow_execution_request__descriptor, cases[i].start);
+        REQUIRE(req);
+        f.start = *req;
+        CHECK_INT(core_start(&f), 0);
+        const History__WorkflowExecutionStartedEventAttributes *a =
+            core_attributes(&f, 1, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED);
+        REQUIRE(a);
+        CHECK_INT(a->initiator, cases[i].initiator);
+    }
+}
+
+/* What is null is not there: neither in the event that continues the run, nor in the first of the next. */
+TEST(continue_tells_no_nulls) {
+    static const struct {
+        const char *command;
+        size_t memo, attributes;
+    } cases[] = {
+        {CONTINUE("'memo':{'fields':{'a':null,'b':1}},'searchAttributes':{'indexedFields':"
+                  "{'BatcherUser':null,'TemporalChangeVersion':['v']}}"),
+         1, 1},
+        {CONTINUE("'memo':{'fields':{'a':null}},'searchAttributes':{'indexedFields':{'BatcherUser':null}}"),
+         0, 0},
+        {CONTINUE("'memo':{},'searchAttributes':{}"), 0, 0},
+        {CONTINUE(""), 0, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup(core_done) struct core f;
+        core_init(&f);
+        CHECK_INT(command_run(&f, cases[i].command), 0);
+        const History__WorkflowExecutionContinuedAsNewEventAttributes *a =
+            core_attributes(&f, 5, EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW);
+        const History__HistoryEvent *first = first_of_next(&f);
+        REQUIRE(a && first);
+        CHECK_INT(a->memo ? a->memo->n_fields : 0, cases[i].memo);
+        CHECK(!a->memo == !cases[i].memo);
+        CHECK_INT(a->search_attributes ? a->search_attributes->n_indexed_fields : 0, cases[i].attributes);
+        CHECK(!a->search_attributes == !cases[i].attributes);
+        const History__WorkflowExecutionStartedEventAttributes *b =
+            first->workflow_execution_started_event_attributes;
+        CHECK(!b->memo == !cases[i].memo);
+        CHECK(!b->search_attributes == !cases[i].attributes);
+    }
 }

@@ -79,9 +79,9 @@ TEST(child_letter_is_handed_over_up_to_the_reset_point) {
     REQUIRE(f.st && f.st->n_outbox == 1);
     char request_id[64];
     (void)snprintf(request_id, sizeof request_id, "%s", f.st->outbox[0]->request_id);
-    CHECK_INT(STEP_VOID(&f, reapply_hand_over(&f.s, 5)), 0);
+    CHECK_INT(STEP_VOID(&f, reapply_hand_over(&f.s, "copy", 5)), 0);
     CHECK(f.st && f.st->n_outbox == 1);
-    CHECK_INT(STEP_VOID(&f, reapply_hand_over(&f.s, 6)), 0);
+    CHECK_INT(STEP_VOID(&f, reapply_hand_over(&f.s, "copy", 6)), 0);
     REQUIRE(f.st && f.st->n_outbox == 0 && f.st->n_children == 1);
     CHECK_STR(f.st->children[0]->request_id, request_id);
 }

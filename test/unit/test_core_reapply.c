@@ -40,6 +40,49 @@ TEST(reapply_what_came_from_outside) {
     }
 }
 
+/* In one piece before the next task, the end of a child last. */
+TEST(reapply_keeps_the_order) {
+    static const char *const events[] = {
+        "{'eventType':'EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED','workflowExecutionSignaledEventAttributes':"
+        "{'signalName':'one'}}",
+        "{'eventType':'EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED',"
+        "'childWorkflowExecutionStartedEventAttributes':{'initiatedEventId':5,'workflowExecution':"
+        "{'workflowId':'child','runId':'r'}}}",
+        "{'eventType':'EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED',"
+        "'childWorkflowExecutionCompletedEventAttributes':{'initiatedEventId':5}}",
+        "{'eventType':'EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED',"
+        "'workflowExecutionUpdateAcceptedEventAttributes':{'acceptedRequest':{'meta':{'updateId':'u'}}}}",
+        "{'eventType':'EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED','workflowExecutionSignaledEventAttributes':"
+        "{'signalName':'two'}}",
+    };
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    command_add(&f, "{'commandType':'COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION',"
+                    "'startChildWorkflowExecutionCommandAttributes':{'workflowId':'child','workflowType':"
+                    "{'name':'Child'}}}");
+    CHECK_INT(core_complete(&f), 0);
+    (void)core_new(&f);
+    if (!core_begin(&f))
+        return;
+    reapply_begin(&f.s);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ARRAY_LEN(events); i++) {
+        const History__HistoryEvent *ev =
+            message_of(&f.arena, &history__history_event__descriptor, events[i]);
+        rc = ev ? reapply_event(&f.s, ev, &base_too) : ERR_NO_MEMORY;
+    }
+    reapply_end(&f.s);
+    CHECK_INT(core_end(&f, rc), 0);
+    CHECK_STR(core_new(&f), "RUN_SIGNALED@6 CHILD_WORKFLOW_EXECUTION_STARTED@7 RUN_UPDATE_ADMITTED@8 "
+                            "RUN_SIGNALED@9 CHILD_WORKFLOW_EXECUTION_COMPLETED@10 TASK_SCHEDULED@11");
+    const History__ChildWorkflowExecutionCompletedEventAttributes *end =
+        core_attributes(&f, 10, EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED);
+    REQUIRE(end && f.st && f.st->n_updates == 1);
+    CHECK_INT(end->started_event_id, 7);
+    CHECK_INT(f.st->updates[0]->admitted_event_id, 8);
+}
+
 /* Whoever was attached to the run before is attached to this one, once. */
 TEST(reapply_attached_requests) {
     static const char attached[] =
@@ -130,7 +173,7 @@ TEST(reapply_letters_are_known_again) {
     const char *signal_id = core_text(&base, base.st->outbox[0]->request_id);
     const char *cancel_id = core_text(&base, base.st->outbox[1]->request_id);
     const char *other_id = core_text(&base, base.st->outbox[2]->request_id);
-    CHECK_INT(STEP_VOID(&base, reapply_hand_over(&base.s, 7)), 0); /* the first two */
+    CHECK_INT(STEP_VOID(&base, reapply_hand_over(&base.s, "copy", 7)), 0); /* the first two */
     REQUIRE(base.st && signal_id && cancel_id && other_id && base.st->n_outbox == 1);
     CHECK_INT(
         STEP_VOID(&f, (pb_clear_messages(&f.st->n_outbox, &f.st->outbox), reapply_letters(&f.s, base.st))),

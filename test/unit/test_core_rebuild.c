@@ -74,7 +74,8 @@ TEST(rebuild_offers_what_is_pending) {
     core_init(&f);
     REQUIRE(apply_lines(&f, lines, ARRAY_LEN(lines)) == 0);
     CHECK_INT(f.s.effect_count, 0);
-    CHECK_INT(STEP_VOID(&f, rebuild_finish(&f.s, &(struct rebuild_name){"copy", "request", "origin"})), 0);
+    CHECK_INT(STEP_VOID(&f, rebuild_finish(&f.s, &(struct rebuild_name){"copy", "request", "origin", 20})),
+              0);
     CHECK_STR(core_effects(&f), "ACTIVITY@3");
     CHECK(f.st && streq(f.st->run_id, "copy") && streq(f.st->origin_request_id, "origin"));
 }

@@ -148,6 +148,90 @@ TEST(reset_child_of_later_that_has_ended_is_started_again) {
                       "CHILD_WORKFLOW_EXECUTION_COMPLETED@11");
 }
 
+static const Ws__DescribeWorkflowExecutionResponse *describe_run(struct rig *r, struct ask *a,
+                                                                 const char *run_id) {
+    struct arena *m = ask_begin(r, a);
+    Ws__DescribeWorkflowExecutionRequest *req =
+        MAKE(m, Ws__DescribeWorkflowExecutionRequest, ws__describe_workflow_execution_request__init);
+    req->namespace_ = make_text(m, "default");
+    req->execution = make_execution(m, "wf", run_id);
+    RIG_SEND(r, a, describe_workflow, req);
+    CHECK_OK(a);
+    const Ws__DescribeWorkflowExecutionResponse *resp = a->response;
+    ensure(resp && resp->workflow_extended_info && resp->workflow_execution_info);
+    return resp;
+}
+
+/* The base run may have used up its time long ago. */
+TEST(reset_run_starts_anew) {
+    cleanup(ask_done) struct ask a = {0}, b = {0}, c = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    Ws__StartWorkflowExecutionRequest *req = ask_start(&r, &a, "wf");
+    req->workflow_execution_timeout = make_duration(ask_arena(&a), 60 * SEC);
+    RIG_SEND(&r, &a, start_workflow, req);
+    CHECK_OK(&a);
+    const char *base = ((const Ws__StartWorkflowExecutionResponse *)a.response)->run_id;
+    work(&r, "queue", NULL);
+    rig_advance(&r, 100 * SEC);
+    reset(&r, base, 4);
+    rig_advance(&r, 59 * SEC);
+    check_history(&r, "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_FAILED@4 TASK_SCHEDULED@5");
+
+    const Ws__DescribeWorkflowExecutionResponse *d = describe_run(&r, &b, "");
+    const Workflow__WorkflowExecutionInfo *info = d->workflow_execution_info;
+    const Workflow__WorkflowExecutionExtendedInfo *more = d->workflow_extended_info;
+    const Ws__DescribeWorkflowExecutionResponse *old = describe_run(&r, &c, base);
+    REQUIRE(info->start_time && info->root_execution && more->original_start_time && more->last_reset_time &&
+            more->execution_expiration_time && old->workflow_execution_info->start_time);
+    int64_t began_s = old->workflow_execution_info->start_time->seconds;
+    CHECK_INT(info->start_time->seconds, began_s + 100);
+    CHECK_INT(info->execution_time->seconds, began_s + 100);
+    CHECK_INT(more->original_start_time->seconds, began_s);
+    CHECK_INT(more->last_reset_time->seconds, began_s + 100);
+    CHECK_INT(more->execution_expiration_time->seconds, began_s + 160);
+    CHECK_INT(more->run_expiration_time->seconds, began_s + 160);
+    CHECK_STR(info->root_execution->run_id, info->execution->run_id);
+    CHECK_STR(info->first_run_id, base);
+    CHECK_STR(old->workflow_extended_info->reset_run_id, info->execution->run_id);
+    CHECK(!old->workflow_extended_info->last_reset_time);
+
+    rig_advance(&r, SEC);
+    check_history(&r, "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_FAILED@4 TASK_SCHEDULED@5 "
+                      "RUN_TIMED_OUT@6");
+}
+
+/* It is the base that names its copy, not the run that was current. */
+TEST(reset_of_an_earlier_run_is_told_by_that_run) {
+    struct uuid_text first, second;
+    cleanup(ask_done) struct ask a = {0}, b = {0}, c = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    start_parent(&r, &first);
+    work(&r, "queue", make_complete);
+    start_parent(&r, &second);
+    reset(&r, first.s, 4);
+    const Ws__DescribeWorkflowExecutionResponse *copy = describe_run(&r, &a, "");
+    CHECK_STR(describe_run(&r, &b, first.s)->workflow_extended_info->reset_run_id,
+              copy->workflow_execution_info->execution->run_id);
+    CHECK_STR(describe_run(&r, &c, second.s)->workflow_extended_info->reset_run_id, "");
+}
+
+/* Its start is in the history for everyone who looks, although it was written for nobody yet. */
+TEST(reset_to_the_start_of_a_task_that_a_worker_has) {
+    struct uuid_text base;
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    start_parent(&r, &base);
+    rig_poll(&r, &p, "queue");
+    CHECK(p.is_done && ask_token(&p).n);
+    send_reset(&r, &a, base.s, "too late", 4);
+    CHECK_INT(a.err.code, ERR_INVALID);
+    reset(&r, base.s, 3);
+    check_history(&r, "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3 TASK_FAILED@4 TASK_SCHEDULED@5");
+}
+
 /* A chain that runs each minute after it was started goes on at these minutes. */
 TEST(reset_run_of_a_cron_chain_keeps_its_times) {
     cleanup(ask_done) struct ask a = {0}, p = {0};
@@ -572,7 +656,7 @@ static Command__Command *make_cancel_activity(struct arena *m, int64_t scheduled
 
 /* Never more than one of them at a time. */
 TEST(reset_of_a_run_that_had_thousands_of_activities) {
-    enum { ACTIVITIES = 5000, EVENTS_OF_EACH = 3 };
+    enum { ACTIVITIES = 5000, COMMANDS_OF_EACH = 2, EVENTS_OF_EACH = 3 };
     struct uuid_text base;
     cleanup(arena_done) struct arena m;
     cleanup(rig_done) struct rig r;
@@ -584,7 +668,7 @@ TEST(reset_of_a_run_that_had_thousands_of_activities) {
     REQUIRE(commands && activity);
     for (size_t i = 0; i < ACTIVITIES; i++) {
         commands[2 * i] = activity;
-        commands[2 * i + 1] = make_cancel_activity(&m, 5 + EVENTS_OF_EACH * (int64_t)i);
+        commands[2 * i + 1] = make_cancel_activity(&m, 5 + COMMANDS_OF_EACH * (int64_t)i);
     }
     complete_with(&r, commands, 2 * (size_t)ACTIVITIES);
     work(&r, "queue", NULL);

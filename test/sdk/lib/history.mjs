@@ -128,6 +128,10 @@ export function checkForm(workflowId, events) {
     const attrs = attributes(event);
     assert.equal(Number(event.eventId), index + 1, `${at(event)}: ids must be contiguous`);
     assert.ok(Number(event.eventTime.seconds) > 0, `${at(event)}: no time`);
+    if (index) {
+      const before = Number(events[index - 1].taskId);
+      assert.ok(Number(event.taskId) > before, `${at(event)}: task id ${event.taskId} after ${before}`);
+    }
     byId.set(index + 1, event);
 
     if (CLOSING.has(name)) assert.equal(index, events.length - 1, `${at(event)}: must be last`);
