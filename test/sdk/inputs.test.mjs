@@ -319,8 +319,11 @@ const anyNamespace = new Set(['ListNamespaces', 'RegisterNamespace', 'GetSearchA
 function namespaceRule(name, fields) {
   if (!fields.includes('namespace') || anyNamespace.has(name)) return [];
   const optional = name === 'DeleteNamespace' ? { namespaceId: undefined } : {};
+  const unset = fields.includes('taskToken') // which names it, too
+    ? [{ namespace: '', taskToken: () => tokens.closed }, NOT_FOUND, /already completed|not found|is completed/]
+    : [{ namespace: '', ...optional }, INVALID_ARGUMENT, /Namespace (is )?not set/];
   return [
-    [{ namespace: '', ...optional }, INVALID_ARGUMENT, /Namespace (is )?not set/],
+    unset,
     [{ namespace: LONG }, INVALID_ARGUMENT, /Namespace length exceeds limit/],
     [{ namespace: 'nowhere' }, NOT_FOUND, /Namespace nowhere is not found/],
   ];
@@ -538,6 +541,7 @@ const special = {
   StartWorkflowExecution: starting,
   SignalWithStartWorkflowExecution: [
     ...starting,
+    [{ workflowIdConflictPolicy: 1 }, INVALID_ARGUMENT, /WORKFLOW_ID_CONFLICT_POLICY_FAIL is not supported/],
     [{ signalName: '' }, INVALID_ARGUMENT, /SignalName is not set/],
     [{ signalInput: big }, INVALID_ARGUMENT, /exceeds/i],
   ],
