@@ -23,7 +23,7 @@
 
 #define RESPONSE_BYTES_MAX (64u << 20) /* a message; a page of history or of a list is 2 MiB */
 #define DECODE_BUDGET (4u * RESPONSE_BYTES_MAX)
-#define HEADERS_OWN 4 /* content-type, te, user-agent, grpc-timeout */
+#define HEADERS_OWN 5 /* content-type, te, user-agent, client-name, grpc-timeout */
 #define HEADERS_MAX 24
 
 struct method_row {
@@ -175,6 +175,7 @@ static size_t call_headers(const struct client_ask *ask, struct h2_header header
     headers[n++] = (struct h2_header){STR("content-type"), STR("application/grpc")};
     headers[n++] = (struct h2_header){STR("te"), STR("trailers")};
     headers[n++] = (struct h2_header){STR("user-agent"), STR("rondo/" RONDO_VERSION)};
+    headers[n++] = (struct h2_header){STR("client-name"), STR("rondo-cli")};
     if (ask->timeout_us > 0)
         headers[n++] = (struct h2_header){STR("grpc-timeout"),
                                           str_bytes(timeout, grpc_timeout_format(ask->timeout_us, timeout))};

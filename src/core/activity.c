@@ -220,10 +220,6 @@ void activity_end_reset(struct step *s, State__Activity *a) {
         a->stamp++; /* the attempts that follow have numbers that were there before */
     if (a->forgets_heartbeat)
         activity_forget_heartbeat(s, a);
-    if (a->ends_pause) {
-        activity_end_pause(s, a);
-        pause_show(s);
-    }
     a->is_reset = a->counts_anew = a->forgets_heartbeat = false;
 }
 
@@ -355,7 +351,7 @@ static E__RetryState judge_retry(struct step *s, const State__Activity *a, const
         return RETRY_STATE_TIMEOUT;
     if (!retry_allows(a->retry_policy, f))
         return RETRY_STATE_NON_RETRYABLE_FAILURE;
-    if (activity_is_held(a))
+    if (a->is_paused)
         return RETRY_STATE_IN_PROGRESS; /* what becomes of it is decided when it is unpaused */
     if (plan.maximum_attempts > 0 && activity_attempt(a) >= plan.maximum_attempts)
         return RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED;
@@ -369,6 +365,7 @@ static void begin_retry(struct step *s, State__Activity *a, Failure__Failure *f,
     a->attempt = activity_attempt(a) + 1;
     a->started_us = 0;
     a->last_complete_us = s->now.us;
+    pb_set_string(&a->heartbeat_identity, NULL, &s->failed);
     pb_set_message(&a->last_failure, failure_between_attempts(s, f), &s->failed);
     activity_end_reset(s, a);
     if (a->is_paused)
@@ -461,7 +458,7 @@ static int64_t first_deadline(const State__Activity *a, E__TimeoutType *ret_type
 
 int64_t activity_due_us(const State__Activity *a) {
     E__TimeoutType type;
-    if (activity_is_held(a))
+    if (a->is_paused)
         return CLOCK_NEVER;
     int64_t due = first_deadline(a, &type);
     return a->is_offered ? due : MIN(due, a->scheduled_us);

@@ -58,10 +58,9 @@ static int pause_one(struct step *s, State__Activity *a, const void *how) {
     const struct activity_pause *p = how;
     if (a->is_paused && streq(a->pause_request_id, p->request_id))
         return 0;
-    if (activity_is_held(a))
+    if (a->is_paused)
         return err_set(s->err, ERR_PRECONDITION, "activity is already paused");
     a->is_paused = true;
-    a->ends_pause = false;
     a->paused_us = s->now.us;
     pb_set_string(&a->pause_identity, p->identity, &s->failed);
     pb_set_string(&a->pause_reason, p->reason, &s->failed);
@@ -77,8 +76,8 @@ int activity_pause(struct step *s, const struct activity_choice *c, const struct
 
 /* unpause */
 
-void activity_end_pause(struct step *s, State__Activity *a) {
-    a->is_paused = a->ends_pause = false;
+static void clear_pause(struct step *s, State__Activity *a) {
+    a->is_paused = false;
     a->paused_us = 0;
     pb_set_string(&a->pause_identity, NULL, &s->failed);
     pb_set_string(&a->pause_reason, NULL, &s->failed);
@@ -96,7 +95,7 @@ static int unpause_one(struct step *s, State__Activity *a, const void *how) {
     const struct activity_unpause *u = how;
     if (!a->is_paused)
         return 0;
-    activity_end_pause(s, a);
+    clear_pause(s, a);
     if (u->resets_heartbeat)
         activity_forget_heartbeat(s, a);
     if (a->started_us) {
@@ -115,11 +114,8 @@ int activity_unpause(struct step *s, const struct activity_choice *c, const stru
 
 /* reset */
 
-/* Its worker may not have heard of a pause yet, and hears of both then. */
 static void reset_running(State__Activity *a, const struct activity_reset *r) {
     a->is_reset = true;
-    a->ends_pause =
-        a->is_paused && (a->ends_pause || !r->keeps_paused); /* what a reset before it ended stays so */
     a->counts_anew = true;
     a->forgets_heartbeat |= r->resets_heartbeat;
 }
@@ -128,12 +124,12 @@ static int reset_one(struct step *s, State__Activity *a, const void *how) {
     const struct activity_reset *r = how;
     if (r->restores_options)
         activity_put_back_options(s, a);
+    if (a->is_paused && !r->keeps_paused)
+        clear_pause(s, a);
     if (a->started_us) {
         reset_running(a, r);
         return 0;
     }
-    if (a->is_paused && !r->keeps_paused)
-        activity_end_pause(s, a);
     a->attempt = 1;
     if (r->resets_heartbeat)
         activity_forget_heartbeat(s, a);

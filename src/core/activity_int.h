@@ -21,11 +21,6 @@ bool activity_normalise(struct activity_timeouts *t, int64_t run_timeout_us);
 void activity_offer_at(struct step *s, State__Activity *a, int64_t at_us);
 /* What a reset asked for is done with the attempt that it met. */
 void activity_end_reset(struct step *s, State__Activity *a);
-void activity_end_pause(struct step *s, State__Activity *a); /* pause_show() is the caller's */
-/* Paused, and no reset has ended that. */
-static inline bool activity_is_held(const State__Activity *a) {
-    return a->is_paused && !a->ends_pause;
-}
 void activity_forget_heartbeat(struct step *s, State__Activity *a);
 
 /* Changes each chosen activity of an open run; ERR_NOT_FOUND when there is none, or the first error. */

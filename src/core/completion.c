@@ -28,7 +28,7 @@ static int64_t write_completed(struct step *s, const Ws__RespondWorkflowTaskComp
     History__WorkflowTaskCompletedEventAttributes a = HISTORY__WORKFLOW_TASK_COMPLETED_EVENT_ATTRIBUTES__INIT;
     Deployment__WorkerDeploymentVersion version = DEPLOYMENT__WORKER_DEPLOYMENT_VERSION__INIT;
     const Deployment__WorkerDeploymentOptions *worker = req->deployment_options;
-    task_write_started(s);
+    task_write_owed(s);
     a.scheduled_event_id = st->task->scheduled_event_id;
     a.started_event_id = st->task->started_event_id;
     a.identity = req->identity;

@@ -32,7 +32,7 @@ static struct due first_due(const State__Execution *st) {
             consider(&d, callback_due_us(st->callbacks[i]), DUE_CALLBACK, i);
         return d;
     }
-    if (st->first_task_due_us && !st->is_first_task_held && !run_is_paused(st))
+    if (st->first_task_due_us && !st->is_first_task_held && !run_is_paused(st) && !task_is_started(st))
         consider(&d, st->first_task_due_us, DUE_FIRST_TASK, 0);
     /* The task for whose sake these wait was speculative and did not survive a restart. */
     if (st->n_buffered && !st->task)
@@ -82,7 +82,7 @@ static int time_out_run(struct step *s) {
 static int do_due(struct step *s, const struct due *d) {
     switch (d->kind) {
     case DUE_FIRST_TASK:
-        task_schedule(s);
+        task_schedule_first(s);
         return 0;
     case DUE_RUN:
         return time_out_run(s);

@@ -43,6 +43,14 @@ void run_begin_lodger(struct step *s, const char *namespace_id, const char *pref
     st->attempt = st->task_attempt = 1;
 }
 
+/* Nothing happens to them any more, but they are still described. */
+static void leave_activities(State__Execution *st) {
+    st->n_left_activities = st->n_activities;
+    st->left_activities = st->activities;
+    st->n_activities = 0;
+    st->activities = NULL;
+}
+
 void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     State__Execution *st = s->st;
     ensure_inv(I6, run_is_open(st));
@@ -52,7 +60,7 @@ void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     pb_free(st->task);
     st->task = NULL;
     st->first_task_due_us = 0;
-    pb_clear_messages(&st->n_activities, &st->activities);
+    leave_activities(st);
     pause_show(s);
     pb_clear_messages(&st->n_timers, &st->timers);
     child_say_goodbye(s);

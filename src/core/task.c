@@ -34,6 +34,7 @@ static void write_scheduled(struct step *s, int64_t time_us) {
     a.start_to_close_timeout = &timeout;
     a.attempt = t->attempt;
     struct event_extra extra = {.time_us = time_us};
+    s->st->first_task_due_us = 0;
     t->scheduled_event_id = step_event(s, EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, &a, &extra);
     t->is_scheduled_written = true;
 }
@@ -63,11 +64,11 @@ static void write_started(struct step *s) {
     t->is_started_written = true;
 }
 
-void task_write_started(struct step *s) {
+void task_write_owed(struct step *s) {
     State__WorkflowTask *t = s->st->task;
     if (!t->is_scheduled_written)
         write_scheduled(s, t->scheduled_us);
-    if (!t->is_started_written)
+    if (t->started_event_id && !t->is_started_written)
         write_started(s);
 }
 
@@ -88,7 +89,6 @@ static void schedule(struct step *s, bool is_speculative) {
     if (!t)
         return;
     st->task = t;
-    st->first_task_due_us = 0;
     t->attempt = st->task_attempt;
     t->scheduled_us = t->original_scheduled_us = s->now.us;
     t->timeout_us = task_timeout_us(st, t->attempt);
@@ -122,6 +122,7 @@ void task_schedule_speculative(struct step *s) {
     schedule(s, st->task_attempt <= 1); /* a transient task has no events either */
 }
 
+/* It is written down after all. */
 static void make_ordinary(struct step *s) {
     State__WorkflowTask *t = s->st->task;
     t->is_speculative = false;
@@ -134,6 +135,16 @@ void task_settle(struct step *s) {
         return;
     make_ordinary(s);
     step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
+}
+
+void task_schedule_first(struct step *s) {
+    const State__WorkflowTask *t = s->st->task;
+    if (!t) {
+        task_schedule(s);
+    } else if (t->is_speculative && !t->started_event_id) {
+        make_ordinary(s);
+        step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
+    }
 }
 
 void task_forget_speculative(State__Execution *st) {
@@ -247,7 +258,7 @@ static void end_by_failure(struct step *s, E__WorkflowTaskFailedCause cause, Fai
     State__WorkflowTask *t = s->st->task;
     ensure(task_is_started(s->st));
     if (!task_is_transient(t)) {
-        task_write_started(s);
+        task_write_owed(s);
         History__WorkflowTaskFailedEventAttributes a = HISTORY__WORKFLOW_TASK_FAILED_EVENT_ATTRIBUTES__INIT;
         a.scheduled_event_id = t->scheduled_event_id;
         a.started_event_id = t->started_event_id;
@@ -311,7 +322,7 @@ void task_time_out(struct step *s, E__TimeoutType type) {
     State__WorkflowTask *t = s->st->task;
     if (!task_is_transient(t)) {
         if (t->started_event_id)
-            task_write_started(s);
+            task_write_owed(s);
         else if (!t->is_scheduled_written)
             write_scheduled(s, t->scheduled_us);
         History__WorkflowTaskTimedOutEventAttributes a =
@@ -330,7 +341,7 @@ void task_force_close(struct step *s) {
     if (!task_is_started(s->st))
         return;
     if (!task_is_transient(t)) {
-        task_write_started(s);
+        task_write_owed(s);
         History__WorkflowTaskFailedEventAttributes a = HISTORY__WORKFLOW_TASK_FAILED_EVENT_ATTRIBUTES__INIT;
         a.scheduled_event_id = t->scheduled_event_id;
         a.started_event_id = t->started_event_id;

@@ -21,7 +21,10 @@ bool task_is_transient(const State__WorkflowTask *t);
 /* Makes sure that a task is pending. Flushes buffered events first. A step that holds events (step.h) does so
  * itself when it is done. */
 void task_schedule(struct step *s);
-/* The same for updates: the task is only written down if something comes of it. */
+/* The delay of the first task is over. An update may have brought one meanwhile that is not written down. */
+void task_schedule_first(struct step *s);
+/* The same for updates: the task is only written down if something comes of it. A delay of the first task goes
+ * on beside it. */
 void task_schedule_speculative(struct step *s);
 /* After other events were written a speculative task that nobody has taken becomes an ordinary one. */
 void task_settle(struct step *s);
@@ -45,8 +48,8 @@ int task_start(struct step *s, const struct task_pick *pick) must_check;
 void task_give_back(struct step *s, int64_t scheduled_event_id, int64_t started_us);
 /* Whether the history lacks the started event of an ordinary task that is with a worker. */
 bool task_owes_start(const State__Execution *st);
-/* Writes the events of a started task that are still owed to the history. */
-void task_write_started(struct step *s);
+/* Writes the events of the pending task that are still owed to the history. */
+void task_write_owed(struct step *s);
 /* The pending task is in the wrong queue, or in the wrong place there: offer it again. */
 void task_offer_again(struct step *s);
 /* The sticky worker is gone: offer the task on the normal queue. */

@@ -42,6 +42,9 @@ struct call {
     struct mono deadline; /* CLOCK_NEVER when the caller named none */
     struct op *op; /* the engine's: what this call waits for */
     bool is_settled;
+    /* It replays histories, and so reads those of open runs up to the task that is pending, also the events of
+     * that task which are only written when it succeeds. */
+    bool reads_unwritten;
     /* The tasks in the answer. If it does not reach its caller, they go back with engine_task_lost(). */
     struct carried *carried;
 };

@@ -77,7 +77,8 @@ static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const S
     if (act->schedule_to_close_us)
         p->expiration_time = response_time(a, usec_add(act->first_scheduled_us, act->schedule_to_close_us));
     p->last_failure = copy_or_null(a, act->last_failure);
-    p->last_worker_identity = arena_strdup(a, act->identity);
+    p->last_worker_identity =
+        arena_strdup(a, strempty(act->identity) ? act->heartbeat_identity : act->identity);
     p->last_attempt_complete_time = response_time(a, act->last_complete_us);
     if (!act->is_offered && !act->is_paused) {
         p->next_attempt_schedule_time = response_time(a, act->scheduled_us);
@@ -201,6 +202,13 @@ static Workflow__WorkflowExecutionExtendedInfo *describe_extended(struct arena *
     return x;
 }
 
+static void describe_activities(struct arena *a, Ws__DescribeWorkflowExecutionResponse *r,
+                                State__Activity *const *activities, size_t count) {
+    r->pending_activities = arena_array(a, Workflow__PendingActivityInfo *, count);
+    for (size_t i = 0; r->pending_activities && i < count; i++)
+        r->pending_activities[r->n_pending_activities++] = describe_activity(a, activities[i]);
+}
+
 static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const State__Execution *st) {
     Ws__DescribeWorkflowExecutionResponse *r = arena_new(a, Ws__DescribeWorkflowExecutionResponse);
     if (!r)
@@ -211,12 +219,13 @@ static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const St
     r->workflow_execution_info = info ? message_copy(a, &info->base) : NULL;
     r->pending_workflow_task = describe_task(a, st->task);
     r->workflow_extended_info = describe_extended(a, st);
-    r->pending_activities = arena_array(a, Workflow__PendingActivityInfo *, st->n_activities);
     r->pending_children = arena_array(a, Workflow__PendingChildExecutionInfo *, st->n_children);
     for (size_t i = 0; r->pending_children && run_is_open(st) && i < st->n_children; i++)
         r->pending_children[r->n_pending_children++] = describe_child(a, st->children[i]);
-    for (size_t i = 0; r->pending_activities && i < st->n_activities; i++)
-        r->pending_activities[r->n_pending_activities++] = describe_activity(a, st->activities[i]);
+    if (run_is_open(st))
+        describe_activities(a, r, st->activities, st->n_activities);
+    else
+        describe_activities(a, r, st->left_activities, st->n_left_activities);
     r->callbacks = arena_array(a, Workflow__CallbackInfo *, st->n_callbacks);
     for (size_t i = 0; r->callbacks && i < st->n_callbacks; i++)
         r->callbacks[r->n_callbacks++] = describe_callback(a, st->callbacks[i]);

@@ -839,6 +839,9 @@ ProtobufCBinaryData token_pack(struct arena *a, const ProtobufCMessage *m);
 /* The way back, in the call's arena. What is no token is an error with this code and text. */
 int token_read(struct op *op, const ProtobufCMessageDescriptor *type, const ProtobufCBinaryData *bytes,
                int code, const char *text, ProtobufCMessage **ret) must_check;
+/* The namespace of a request with a token. The token alone will do; if both name one, it must be the same. */
+int op_need_token_space(struct op *op, const char *name, const char *namespace_id,
+                        struct space **ret) must_check;
 /* Reads the token and finds its run: op->run, as op_need_run does. */
 int op_need_token_run(struct op *op, const ProtobufCBinaryData *bytes, const char *namespace_name,
                       State__TaskToken **ret) must_check;

@@ -250,14 +250,18 @@ int virtual_events(struct op *op, struct str *ret, int64_t *ret_next) {
     struct step s;
     *ret = (struct str){NULL, 0};
     *ret_next = st->next_event_id;
-    if (!task_is_started(st) || st->task->is_started_written)
+    const State__WorkflowTask *t = st->task;
+    if (!t || (t->started_event_id ? t->is_started_written : t->is_scheduled_written))
+        return 0;
+    /* What was written since it was scheduled took its number. It gets another one when a worker takes it. */
+    if (!t->is_scheduled_written && t->scheduled_event_id != st->next_event_id)
         return 0;
     /* On a shallow copy: writing these events changes only numbers and flags. */
     State__Execution st_copy = *st;
-    State__WorkflowTask task_copy = *st->task;
+    State__WorkflowTask task_copy = *t;
     st_copy.task = &task_copy;
     step_init(&s, &st_copy, op->e->now.wall, &op->e->rng, op->call->arena, &op->err);
-    task_write_started(&s);
+    task_write_owed(&s);
     *ret = str_bytes(arena_dup(op->call->arena, s.events.data, s.events.len), s.events.len);
     *ret_next = st_copy.next_event_id;
     bool failed = step_failed(&s) || !ret->p;

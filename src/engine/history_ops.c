@@ -105,11 +105,14 @@ static int reader_close(struct op *op, struct reader *rd) {
     const State__Execution *st = op->run->body->st;
     struct str events;
     int64_t next;
-    if (run_is_open(st)) {
-        if (rd->waits)
-            wait_for_events(op);
-        else
-            history_reply(op, (struct str){NULL, 0}, NULL);
+    if (rd->waits && run_is_open(st)) {
+        wait_for_events(op);
+        return ERR_WAIT;
+    }
+    /* A paused run gives its last event, as a closed one does: clients that see any status but this one ask
+     * for it. */
+    if (st->status == WORKFLOW_EXECUTION_STATUS_RUNNING) {
+        history_reply(op, (struct str){NULL, 0}, NULL);
         return ERR_WAIT;
     }
     struct events_want want = {
@@ -120,8 +123,9 @@ static int reader_close(struct op *op, struct reader *rd) {
     return rc;
 }
 
-/* A worker pages through the history of a task that it has: the events that are owed come last. */
-static int reader_owed(struct op *op, struct reader *rd, struct str *events, int64_t *next) {
+/* The events of the pending task that are not written come last. They are no place to go on from: if the
+ * task fails, others will have their numbers. */
+static int reader_owed(struct op *op, const struct reader *rd, struct str *events) {
     struct str owed;
     struct buf b;
     int64_t end;
@@ -132,16 +136,15 @@ static int reader_owed(struct op *op, struct reader *rd, struct str *events, int
     buf_add_str(&b, *events);
     buf_add_str(&b, owed);
     *events = str_bytes(arena_dup(op->call->arena, b.data, b.len), b.len);
-    *next = end;
     bool ok = buf_ok(&b) && events->p;
     buf_done(&b);
     return ok ? 0 : op_out_of_memory(op);
 }
 
-/* A worker that took a speculative task from its sticky queue, but no longer has the run in its cache,
- * reads from the beginning without saying what for: its history must reach up to that task. */
-static bool owes_sticky_worker(const State__Execution *st, const struct reader *rd) {
-    return !rd->last && !rd->waits && task_is_started(st) && st->task->is_speculative && st->task->is_sticky;
+/* A worker pages through the history of a task that it has. Or it has the task, but no longer the run in its
+ * cache, and reads from the beginning without saying what for: that, too, must reach up to the task. */
+static bool wants_owed(const struct op *op, const struct reader *rd, int64_t next) {
+    return rd->last ? rd->last >= next : op->call->reads_unwritten;
 }
 
 static int reader_page(struct op *op, struct reader *rd) {
@@ -158,8 +161,8 @@ static int reader_page(struct op *op, struct reader *rd) {
                                .events_max = rd->page_size,
                                .bytes_max = ENGINE_HISTORY_PAGE_BYTES};
     int rc = op_need_events(op, &want, &events, &next);
-    if (rc == 0 && next == st->next_event_id && (rd->last >= next || owes_sticky_worker(st, rd)))
-        rc = reader_owed(op, rd, &events, &next);
+    if (rc == 0 && next == st->next_event_id && wants_owed(op, rd, next))
+        rc = reader_owed(op, rd, &events);
     if (rc < 0)
         return rc;
     bool has_more = next < until || (rd->waits && run_is_open(st));
@@ -231,7 +234,7 @@ static int write_owed_start(struct op *op) {
     if (!task_owes_start(st))
         return 0;
     op_step_begin(op, &s);
-    task_write_started(&s);
+    task_write_owed(&s);
     return op_step_end(op, &s, 0, true);
 }
 

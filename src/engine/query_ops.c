@@ -369,14 +369,11 @@ static void go_answer(struct op *op) {
     const Ws__RespondQueryTaskCompletedRequest *req = op->req;
     ProtobufCMessage *m = NULL;
     struct space *space;
-    int rc = op_need_space(op, req->namespace_, &space);
-    if (rc == 0 && !req->task_token.len)
-        rc = err_set(&op->err, ERR_INVALID, "Task token not set on request.");
+    int rc = req->task_token.len ? token_read(op, &state__query_token__descriptor, &req->task_token,
+                                              ERR_BAD_TOKEN, err_text(ERR_BAD_TOKEN), &m)
+                                 : err_set(&op->err, ERR_INVALID, "Task token not set on request.");
     if (rc == 0)
-        rc = token_read(op, &state__query_token__descriptor, &req->task_token, ERR_BAD_TOKEN,
-                        err_text(ERR_BAD_TOKEN), &m);
-    if (rc == 0 && !streq(((State__QueryToken *)m)->namespace_id, space->st->id))
-        rc = err_set(&op->err, ERR_INVALID, "Operation requested with a token from a different namespace.");
+        rc = op_need_token_space(op, req->namespace_, ((State__QueryToken *)m)->namespace_id, &space);
     struct query *q = rc == 0 ? map_get(&op->e->queries, str_of(((State__QueryToken *)m)->task_id)) : NULL;
     if (rc == 0 && (!q || q->state != QUERY_WITH_WORKER))
         rc = err_set(&op->err, ERR_NOT_FOUND, "query task not found, or already expired");

@@ -84,7 +84,7 @@ static void start_task(struct step *s, const char *identity) {
     t->started_event_id = s->st->next_event_id;
     t->started_us = s->now.us;
     pb_set_string(&t->identity, identity, &s->failed);
-    task_write_started(s);
+    task_write_owed(s);
 }
 
 /* One event at a time is unpacked: all of a long history would be too much for one request. */

@@ -228,10 +228,28 @@ static void reply_started(struct op *op, bool started, struct str tail) {
 /* The first task rides in the answer. */
 static void reply_eager(struct op *op) {
     struct str tail = {NULL, 0};
-    if (task_response_tail(op, EAGER_TASK_FIELD, false, &tail) < 0)
+    int rc = task_response_tail(op, EAGER_TASK_FIELD, false, &tail);
+    if (rc == ERR_WAIT)
+        return;
+    if (rc < 0)
         tail = (struct str){NULL, 0}; /* it times out and is offered again */
     op->drop = op_drop_carried;
     reply_started(op, true, tail);
+}
+
+/* The first task, as the start itself gave it to the worker that asked. */
+static bool has_eager_task(const struct op *op) {
+    const State__Execution *st = op->run->body->st;
+    return task_is_started(st) && st->last_started_event_id == 0 && !task_is_transient(st->task) &&
+           streq(st->task->request_id, op->request_id);
+}
+
+/* The same start once more. A worker that asks again for the first task has not heard of it yet. */
+static void reply_same(struct op *op, const Ws__StartWorkflowExecutionRequest *req) {
+    if (req->request_eager_execution && has_eager_task(op))
+        reply_eager(op);
+    else
+        reply_started(op, true, (struct str){NULL, 0});
 }
 
 int op_check_start(struct op *op, const struct space *space, const Ws__StartWorkflowExecutionRequest *req) {
@@ -261,8 +279,12 @@ static void go_start(struct op *op) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, attach_start(&s, req, op->request_id), true);
     }
-    if (rc == 0 && (verdict == START_SAME || verdict == START_EXISTING)) {
-        reply_started(op, verdict == START_SAME, (struct str){NULL, 0});
+    if (rc == 0 && verdict == START_SAME) {
+        reply_same(op, req);
+        return;
+    }
+    if (rc == 0 && verdict == START_EXISTING) {
+        reply_started(op, false, (struct str){NULL, 0});
         return;
     }
     if (rc == 0 && verdict == START_REFUSED) {
@@ -359,6 +381,17 @@ static void reply_signaled(struct op *op, bool started) {
     op_reply_durable(op, &r->base, (struct str){NULL, 0});
 }
 
+static int check_signal_with_start(struct op *op, const struct space *space,
+                                   const Ws__SignalWithStartWorkflowExecutionRequest *req,
+                                   const Ws__StartWorkflowExecutionRequest *start) {
+    int rc = op_check_start(op, space, start);
+    if (rc == 0 && req->workflow_id_conflict_policy == WORKFLOW_ID_CONFLICT_POLICY_FAIL)
+        rc = err_set(&op->err, ERR_INVALID,
+                     "Invalid WorkflowIDConflictPolicy: WORKFLOW_ID_CONFLICT_POLICY_FAIL is not supported "
+                     "for this operation.");
+    return rc == 0 ? op_check_blob(op, (const ProtobufCMessage *)req->signal_input) : rc;
+}
+
 static void go_signal_with_start(struct op *op) {
     const Ws__SignalWithStartWorkflowExecutionRequest *req = op->req;
     Ws__StartWorkflowExecutionRequest start = start_part(req);
@@ -367,9 +400,7 @@ static void go_signal_with_start(struct op *op) {
     struct space *space;
     int rc = op_need_open_space(op, req->namespace_, &space);
     if (rc == 0 && !op->request_id)
-        rc = op_check_start(op, space, &start);
-    if (rc == 0 && !op->request_id)
-        rc = op_check_blob(op, (const ProtobufCMessage *)req->signal_input);
+        rc = check_signal_with_start(op, space, req, &start);
     if (rc == 0)
         rc = validate_required(req->signal_name, "SignalName", &op->err);
     if (rc == 0)

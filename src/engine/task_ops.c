@@ -46,7 +46,8 @@ static void go_answer_with_task(struct op *op) {
     struct str task = {NULL, 0};
     /* Otherwise it ended while events were read. */
     if (now && now->scheduled_event_id == begun->scheduled_event_id && now->started_us == begun->started_us) {
-        int rc = task_response_tail(op, COMPLETED_TASK_FIELD, now->is_sticky, &task);
+        /* This worker has all that came before, also when it keeps nothing for later tasks. */
+        int rc = task_response_tail(op, COMPLETED_TASK_FIELD, true, &task);
         if (rc == ERR_WAIT)
             return;
         if (rc == 0)

@@ -59,9 +59,24 @@ int token_read(struct op *op, const ProtobufCMessageDescriptor *type, const Prot
     return rc < 0 ? err_set(&op->err, code, "%s", text) : 0;
 }
 
-static int read_token(struct op *op, const ProtobufCBinaryData *bytes, const struct space *space,
+int op_need_token_space(struct op *op, const char *name, const char *namespace_id, struct space **ret) {
+    int rc;
+    if (!strempty(name))
+        rc = op_need_space(op, name, ret);
+    else if (strempty(namespace_id))
+        rc = err_set(&op->err, ERR_INVALID, "Namespace is not set on request.");
+    else if ((rc = op_need_space_id(op, namespace_id, ret)) == 0)
+        rc = op_need_space(op, (*ret)->st->name, ret);
+    if (rc == 0 && !streq(namespace_id, (*ret)->st->id))
+        rc = err_set(&op->err, ERR_INVALID, "Operation requested with a token from a different namespace.");
+    return rc;
+}
+
+int op_need_token_run(struct op *op, const ProtobufCBinaryData *bytes, const char *namespace_name,
                       State__TaskToken **ret) {
     ProtobufCMessage *m;
+    struct space *space;
+    struct uuid run_id;
     if (!bytes->len)
         return err_set(&op->err, ERR_INVALID, "Task token not set on request.");
     int rc =
@@ -69,18 +84,7 @@ static int read_token(struct op *op, const ProtobufCBinaryData *bytes, const str
     if (rc < 0)
         return rc;
     *ret = (State__TaskToken *)m;
-    if (!streq((*ret)->namespace_id, space->st->id))
-        return err_set(&op->err, ERR_INVALID, "Operation requested with a token from a different namespace.");
-    return 0;
-}
-
-int op_need_token_run(struct op *op, const ProtobufCBinaryData *bytes, const char *namespace_name,
-                      State__TaskToken **ret) {
-    struct space *space;
-    struct uuid run_id;
-    int rc = op_need_space(op, namespace_name, &space);
-    if (rc == 0)
-        rc = read_token(op, bytes, space, ret);
+    rc = op_need_token_space(op, namespace_name, (*ret)->namespace_id, &space);
     if (rc == 0 && group_is_full(op->e))
         rc = err_std(&op->err, ERR_BUSY);
     if (rc == 0 && uuid_parse(str_of((*ret)->run_id), &run_id) < 0)

@@ -112,13 +112,14 @@ static int need_task(struct op *op) {
     struct step s;
     if (st->task || must_wait(st))
         return 0;
-    bool is_first = st->last_started_event_id == 0; /* not to be forgotten with the update */
+    /* A first task that no delay will bring again is not to be forgotten with the update. */
+    bool is_only = st->last_started_event_id == 0 && !st->first_task_due_us;
     op_step_begin(op, &s);
-    if (is_first)
+    if (is_only)
         task_schedule(&s);
     else
         task_schedule_speculative(&s);
-    return op_step_end(op, &s, 0, is_first);
+    return op_step_end(op, &s, 0, is_only);
 }
 
 int update_admit(struct op *op, Update__Request *request) {

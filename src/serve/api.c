@@ -275,7 +275,7 @@ static struct api_call *call_new(struct api *api, const struct method *method, s
     if (!k)
         return NULL;
     arena_init(&k->arena, CALL_BUDGET);
-    k->call = (struct call){.ops = &api_ops, .arena = &k->arena};
+    k->call = (struct call){.ops = &api_ops, .arena = &k->arena, .reads_unwritten = true};
     k->api = api;
     k->method = method;
     k->begin = begin;

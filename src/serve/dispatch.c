@@ -22,6 +22,9 @@
 #define REQUEST_BUDGET (256u << 10) /* for headers and what the handler adds */
 #define POLL_WITHOUT_DEADLINE_US (60 * USEC_PER_SEC) /* a poll that names no deadline is parked this long */
 
+/* Programs that show histories to people, who would take events that are not written for written ones. */
+static const char *const showing_clients[] = {"temporal-cli", "temporal-ui", "rondo-cli"};
+
 /* One call on its way. Lives in the arena of its h2_request. */
 struct request {
     struct call call;
@@ -151,6 +154,13 @@ static bool is_grpc(struct str content_type) {
     return false;
 }
 
+static bool is_showing(struct str client_name) {
+    for (size_t i = 0; i < ARRAY_LEN(showing_clients); i++)
+        if (str_is(client_name, showing_clients[i]))
+            return true;
+    return false;
+}
+
 static int read_deadline(struct request *q, struct err *reterr) {
     struct str timeout = h2_request_header(q->h2, "grpc-timeout");
     int64_t us = q->method->kind == METHOD_POLL ? POLL_WITHOUT_DEADLINE_US : CLOCK_NEVER;
@@ -216,6 +226,7 @@ static void begin_call(struct dispatch *d, struct h2_request *r, const struct me
         return;
     }
     q->call = (struct call){.ops = &request_ops, .arena = &r->arena};
+    q->call.reads_unwritten = !is_showing(h2_request_header(r, "client-name"));
     q->dispatch = d;
     q->h2 = r;
     q->method = method;
@@ -282,8 +293,8 @@ static void on_sent(void *ctx unused_arg, struct h2_request *r) {
 }
 
 struct h2_handler dispatch_handler(struct dispatch *d) {
-    static const char *const headers[] = {"content-type", "grpc-accept-encoding", "grpc-encoding",
-                                          "grpc-timeout", NULL};
+    static const char *const headers[] = {"client-name",   "content-type", "grpc-accept-encoding",
+                                          "grpc-encoding", "grpc-timeout", NULL};
     return (struct h2_handler){on_request, on_cancel, on_lost, on_sent, d, headers};
 }
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ActivityNotFoundError } from '@temporalio/client';
 import { ActivityFailure, ApplicationFailure, RetryState, TimeoutFailure, TimeoutType } from '@temporalio/common';
-import { attempts, ended, running, tokens } from './lib/activities.mjs';
+import { attempts, ended, released, running, tokens } from './lib/activities.mjs';
 import { eventNames, eventsNamed } from './lib/history.mjs';
 import { eventually, failure, openWorld, replayAll } from './lib/world.mjs';
 
@@ -297,6 +297,23 @@ describe('an end from elsewhere', { concurrency: 16, timeout: 120_000 }, () => {
     const late = await failure(world.client.activity.complete(token, 'too late'));
     assert.ok(late instanceof ActivityNotFoundError, String(late));
   });
+});
+
+describe('a local activity', { concurrency: 2, timeout: 120_000 }, () => {
+  for (const maxCachedWorkflows of [0, 10]) {
+    test(`that outlasts its tasks runs once in a worker that keeps ${maxCachedWorkflows} workflows`, async () => {
+      const taskQueue = `local-${maxCachedWorkflows}`;
+      const keepAlive = async () => {
+        const args = ['untilReleased', { startToCloseTimeout: '60s' }];
+        const handle = await world.start('localActivity', args, { taskQueue, workflowTaskTimeout: '2s' });
+        await eventually(async () => (await eventsNamed(handle, 'WORKFLOW_TASK_COMPLETED')).length >= 2);
+        released.ring(handle.workflowId, 'done');
+        assert.equal(await handle.result(), 'done');
+        assert.equal(attempts.get(handle.workflowId).length, 1);
+      };
+      await world.withWorker(taskQueue, keepAlive, { maxCachedWorkflows });
+    });
+  }
 });
 
 test('a hundred activities at once', { timeout: 180_000 }, async () => {

@@ -276,6 +276,19 @@ describe('reset', { concurrency: 16, timeout: 120_000 }, () => {
     await handle.terminate('seen enough');
   });
 
+  test('ends the pause of a running attempt', async () => {
+    const handle = await world.start('activity', ['endsElsewhere', once]);
+    await tokens.wait(handle.workflowId);
+    const states = PendingActivityState;
+    await world.service.pauseActivity(target(handle));
+    assert.equal((await pendingActivity(handle)).state, states.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED);
+    await world.service.resetActivity(target(handle));
+    const { state, paused, pauseInfo } = await pendingActivity(handle);
+    assert.deepEqual([state, paused, pauseInfo], [states.PENDING_ACTIVITY_STATE_STARTED, false, null]);
+    await world.client.activity.complete({ workflowId: handle.workflowId, activityId: '1' }, 'done');
+    assert.equal(await handle.result(), 'done');
+  });
+
   test('keeps it paused when told so', async () => {
     const handle = await world.start('activity', ['flaky', patient, 2]);
     await pendingActivity(handle, ({ attempt }) => attempt === 2);
@@ -286,6 +299,60 @@ describe('reset', { concurrency: 16, timeout: 120_000 }, () => {
     assert.equal(pending.attempt, 1);
     await world.service.resetActivity(target(handle));
     assert.deepEqual(await ran(handle, 2), [1, 1]);
+    await handle.terminate('seen enough');
+  });
+});
+
+// The newer calls, which take the ids of workflow and activity beside each other.
+describe('by execution', { concurrency: 16, timeout: 120_000 }, () => {
+  const one = (handle, extra = {}) => ({
+    namespace: 'default',
+    workflowId: handle.workflowId,
+    activityId: '1',
+    identity: 'ada',
+    ...extra,
+  });
+
+  test('paused until unpaused', async () => {
+    const handle = await world.start('activity', ['flaky', patient, 2]);
+    await pendingActivity(handle, ({ attempt }) => attempt === 2);
+    const requestId = 'r';
+    await world.service.pauseActivityExecution(one(handle, { runId: handle.firstExecutionRunId, reason: 'why', requestId }));
+    await world.service.pauseActivityExecution(one(handle, { requestId }));
+    const again = await failure(world.service.pauseActivityExecution(one(handle)));
+    assert.equal(again.code, FAILED_PRECONDITION);
+    const { state, pauseInfo } = await pendingActivity(handle);
+    assert.equal(state, PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED);
+    assert.deepEqual([pauseInfo.manual.identity, pauseInfo.manual.reason], ['ada', 'why']);
+    await world.service.unpauseActivityExecution(one(handle, { reason: 'seen', jitter: duration(20) }));
+    assert.equal(await handle.result(), 2);
+  });
+
+  test('reset', async () => {
+    const handle = await world.start('activity', ['flaky', patient, 2]);
+    await pendingActivity(handle, ({ attempt }) => attempt === 2);
+    await world.service.pauseActivityExecution(one(handle));
+    await world.service.resetActivityExecution(one(handle, { keepPaused: true }));
+    assert.deepEqual(
+      await pendingActivity(handle).then(({ paused, attempt }) => [paused, attempt]),
+      [true, 1]
+    );
+    await world.service.resetActivityExecution(one(handle, { resetHeartbeat: true, jitter: duration(20) }));
+    assert.deepEqual(await ran(handle, 2), [1, 1]);
+    await handle.terminate('seen enough');
+  });
+
+  test('given options, and back to those of the workflow', async () => {
+    const handle = await world.start('activity', ['greet', { ...once, taskQueue: NOBODY }, 'Ada']);
+    await pendingActivity(handle);
+    const queue = async (extra) =>
+      (await world.service.updateActivityExecutionOptions(one(handle, extra))).activityOptions.taskQueue.name;
+    const moved = { activityOptions: { taskQueue: { name: 'elsewhere' } }, updateMask: { paths: ['task_queue.name'] } };
+    assert.equal(await queue(moved), 'elsewhere');
+    assert.equal(await queue({ restoreOriginal: true }), NOBODY);
+    await queue(moved);
+    await world.service.resetActivityExecution(one(handle, { restoreOriginalOptions: true }));
+    assert.equal((await pendingActivity(handle)).activityOptions.taskQueue.name, NOBODY);
     await handle.terminate('seen enough');
   });
 });

@@ -231,6 +231,14 @@ const requests = {
   PauseActivity: () => ({ namespace, execution, id: 'act', identity: 'me' }),
   UnpauseActivity: () => ({ namespace, execution, id: 'act', identity: 'me' }),
   ResetActivity: () => ({ namespace, execution, id: 'act', identity: 'me' }),
+  PauseActivityExecution: byId,
+  UnpauseActivityExecution: byId,
+  ResetActivityExecution: byId,
+  UpdateActivityExecutionOptions: () => ({
+    ...byId(),
+    activityOptions: { startToCloseTimeout: { seconds: 9 } },
+    updateMask: { paths: ['start_to_close_timeout'] },
+  }),
   RecordWorkerHeartbeat: () => ({ namespace, identity: 'me', workerHeartbeat: [{ workerInstanceKey: 'k' }] }),
   ListWorkers: () => ({ namespace }),
   CountWorkers: () => ({ namespace }),
@@ -319,8 +327,11 @@ const anyNamespace = new Set(['ListNamespaces', 'RegisterNamespace', 'GetSearchA
 function namespaceRule(name, fields) {
   if (!fields.includes('namespace') || anyNamespace.has(name)) return [];
   const optional = name === 'DeleteNamespace' ? { namespaceId: undefined } : {};
+  const unset = fields.includes('taskToken') // which names it, too
+    ? [{ namespace: '', taskToken: () => tokens.closed }, NOT_FOUND, /already completed|not found|is completed/]
+    : [{ namespace: '', ...optional }, INVALID_ARGUMENT, /Namespace (is )?not set/];
   return [
-    [{ namespace: '', ...optional }, INVALID_ARGUMENT, /Namespace (is )?not set/],
+    unset,
     [{ namespace: LONG }, INVALID_ARGUMENT, /Namespace length exceeds limit/],
     [{ namespace: 'nowhere' }, NOT_FOUND, /Namespace nowhere is not found/],
   ];
@@ -371,13 +382,15 @@ function lengthRule(name, fields) {
 }
 
 function idRule(name) {
-  if (!/ById$|auseWorkflow/.test(name)) return [];
+  if (!/ById$|auseWorkflow|ActivityExecution/.test(name)) return [];
   const activity = [
     [{ activityId: '' }, INVALID_ARGUMENT, /ActivityId is not set/],
-    [{ activityId: 'other' }, NOT_FOUND, /cannot find pending activity with ActivityID other/],
+    [{ activityId: 'other' }, NOT_FOUND, /cannot find pending activity with ActivityID other|Can't find pending activity/],
   ];
+  const standalone = [[{ workflowId: '' }, UNIMPLEMENTED, /WorkflowId is not set.* no standalone activities/]];
   return [
-    ...(name.endsWith('ById') ? activity : [[{ workflowId: '' }, INVALID_ARGUMENT, /WorkflowId is not set/]]),
+    ...(/Activity/.test(name) ? activity : [[{ workflowId: '' }, INVALID_ARGUMENT, /WorkflowId is not set/]]),
+    ...(/ActivityExecution/.test(name) ? standalone : []),
     [{ workflowId: 'nobody' }, NOT_FOUND, /nobody|not found/],
     [{ workflowId: 'closed' }, NOT_FOUND, /already completed|is completed/],
     [{ runId: 'no-uuid' }, INVALID_ARGUMENT, /Invalid RunId/],
@@ -538,6 +551,7 @@ const special = {
   StartWorkflowExecution: starting,
   SignalWithStartWorkflowExecution: [
     ...starting,
+    [{ workflowIdConflictPolicy: 1 }, INVALID_ARGUMENT, /WORKFLOW_ID_CONFLICT_POLICY_FAIL is not supported/],
     [{ signalName: '' }, INVALID_ARGUMENT, /SignalName is not set/],
     [{ signalInput: big }, INVALID_ARGUMENT, /exceeds/i],
   ],
@@ -634,6 +648,17 @@ const special = {
   PauseActivity: [[{ id: '' }, INVALID_ARGUMENT, /./], [{ id: 'other' }, NOT_FOUND, /./]],
   UnpauseActivity: [[{ id: '' }, INVALID_ARGUMENT, /./], [{ id: 'other' }, NOT_FOUND, /./], ...durations('jitter')],
   ResetActivity: [[{ id: '' }, INVALID_ARGUMENT, /./], [{ id: 'other' }, NOT_FOUND, /./], ...durations('jitter')],
+  PauseActivityExecution: [[{ reason: LONG }, INVALID_ARGUMENT, /Reason length exceeds limit/]],
+  UnpauseActivityExecution: durations('jitter'),
+  ResetActivityExecution: durations('jitter'),
+  UpdateActivityExecutionOptions: [
+    [{ updateMask: undefined }, INVALID_ARGUMENT, /UpdateMask is not provided/],
+    [{ updateMask: { paths: [] } }, INVALID_ARGUMENT, /at least one path/],
+    [{ updateMask: { paths: ['nope'] } }, INVALID_ARGUMENT, /nope/],
+    [{ activityOptions: undefined }, INVALID_ARGUMENT, /ActivityOptions are not provided/],
+    [{ restoreOriginal: true }, INVALID_ARGUMENT, /Both UpdateMask and RestoreOriginal/],
+    [{ activityOptions: { startToCloseTimeout: negative } }, INVALID_ARGUMENT, /./],
+  ],
   RecordWorkerHeartbeat: [
     [{ workerHeartbeat: [{}] }, INVALID_ARGUMENT, /WorkerInstanceKey is not set/],
     [{ workerHeartbeat: [{ workerInstanceKey: LONG }] }, INVALID_ARGUMENT, /WorkerInstanceKey length/],

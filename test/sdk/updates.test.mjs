@@ -179,6 +179,26 @@ describe('an update', { concurrency: 16, timeout: 120_000 }, () => {
     });
   });
 
+  for (const maxCachedWorkflows of [0, 10]) {
+    test(`before the start delay is over, in a worker that keeps ${maxCachedWorkflows} workflows`, async () => {
+      const taskQueue = `delayed-${randomUUID()}`;
+      const later = async () => {
+        const handle = await world.start('account', [], { taskQueue, startDelay: '4s' });
+        await failure(handle.executeUpdate('deposit', { args: [-1] })); // by its validator
+        assert.deepEqual(await eventNames(handle), ['WORKFLOW_EXECUTION_STARTED']);
+        await eventually(async () => (await eventNames(handle)).includes('WORKFLOW_TASK_COMPLETED'));
+        assert.equal(await handle.executeUpdate('deposit', { args: [2] }), 2);
+        await handle.executeUpdate('close');
+        await handle.result();
+        const early = await world.start('account', [], { taskQueue, startDelay: '1 hour' });
+        assert.equal(await early.executeUpdate('deposit', { args: [3] }), 3);
+        await early.executeUpdate('close');
+        await early.result();
+      };
+      await world.withWorker(taskQueue, later, { maxCachedWorkflows });
+    });
+  }
+
   test('and a signal at the same time make one task', async () => {
     const taskQueue = `both-${randomUUID()}`;
     const handle = await world.start('account', [], { taskQueue });
@@ -186,7 +206,8 @@ describe('an update', { concurrency: 16, timeout: 120_000 }, () => {
     const before = (await eventNames(handle)).length;
     const result = handle.executeUpdate('deposit', { args: [1], updateId: 'u' });
     await admitted(handle, 'u');
-    assert.equal((await eventNames(handle)).length, before);
+    assert.equal((await handle.describe()).historyLength, before);
+    assert.equal((await eventNames(handle)).length, before + 1); // an SDK is shown the task that is not written
     await handle.signal('add');
     await world.withWorker(taskQueue, async () => assert.equal(await result, 2));
     assert.deepEqual((await eventNames(handle)).slice(before), [

@@ -14,6 +14,7 @@ import {
   isCancellation,
   makeContinueAsNewFunc,
   proxyActivities,
+  proxyLocalActivities,
   proxySinks,
   setHandler,
   setWorkflowOptions,
@@ -41,6 +42,11 @@ export async function hello(name) {
 // Runs one activity with any options, so that a test says all that matters in one place.
 export async function activity(name, options, ...args) {
   return await proxyActivities(options)[name](...args);
+}
+
+// The same, in the worker that runs the workflow.
+export async function localActivity(name, options, ...args) {
+  return await proxyLocalActivities(options)[name](...args);
 }
 
 // The same, in a scope that the signal `stop` cancels; resolves to what the workflow then saw.

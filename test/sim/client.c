@@ -93,6 +93,8 @@ static void client_choose_rider(struct client *c, struct request_model *request)
     if (is_update && request->conflict_policy == WORKFLOW_ID_CONFLICT_POLICY_UNSPECIFIED &&
         request->reuse_policy != WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING)
         request->conflict_policy = WORKFLOW_ID_CONFLICT_POLICY_FAIL; /* it must say which */
+    if (!is_update && request->conflict_policy == WORKFLOW_ID_CONFLICT_POLICY_FAIL)
+        request->conflict_policy = WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING; /* a signal never does */
 }
 
 /* A new start, or, now and then, the last one of this workflow id once more. */

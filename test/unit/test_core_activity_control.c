@@ -396,7 +396,7 @@ TEST(reset_that_keeps_a_pause_does_not_bring_one_back) {
     core_init(&f);
     CHECK_INT(begin_started(&f), 0);
     CHECK_INT(pause(&f), 0);
-    CHECK_INT(reset(&f), 0); /* ends the pause with the attempt that runs */
+    CHECK_INT(reset(&f), 0);
     CHECK_INT(STEP(&f, activity_reset(&f.s, &by_a, &keeping)), 0);
     CHECK_INT(core_activity_fail(&f, 5, core_failure(&f, "Oops")), 0);
     const State__Activity *a = core_activity(&f, 5);
@@ -404,7 +404,7 @@ TEST(reset_that_keeps_a_pause_does_not_bring_one_back) {
     CHECK(!a->is_paused);
 }
 
-TEST(reset_ends_the_pause_of_a_running_attempt_with_it) {
+TEST(reset_ends_the_pause_of_a_running_attempt_at_once) {
     cleanup(core_done) struct core f;
     core_init(&f);
     CHECK_INT(begin_started(&f), 0);
@@ -412,12 +412,13 @@ TEST(reset_ends_the_pause_of_a_running_attempt_with_it) {
     CHECK_INT(reset(&f), 0);
     const State__Activity *a = core_activity(&f, 5);
     REQUIRE(a != NULL);
-    CHECK(a->is_paused && a->is_reset); /* the worker hears of both */
+    CHECK(!a->is_paused && a->is_reset);
+    CHECK_STR(a->pause_reason, "");
     CHECK(activity_due_us(a) != CLOCK_NEVER);
     CHECK_INT(core_activity_fail(&f, 5, core_failure(&f, "Oops")), 0);
     a = core_activity(&f, 5);
     REQUIRE(a != NULL);
-    CHECK(!a->is_paused && !a->ends_pause && !a->is_reset);
+    CHECK(!a->is_paused && !a->is_reset);
     CHECK_INT(a->scheduled_us, f.now_us + SEC);
 }
 
@@ -429,8 +430,8 @@ TEST(pause_again_after_a_reset_holds) {
     CHECK_INT(begin_started(&f), 0);
     CHECK_INT(pause(&f), 0);
     CHECK_INT(reset(&f), 0);
-    CHECK_INT(pause(&f), 0); /* the same request: nothing new */
     CHECK_INT(STEP(&f, activity_pause(&f.s, &by_a, &other)), 0);
+    CHECK_INT(pause(&f), ERR_PRECONDITION); /* another request */
     CHECK_INT(core_activity_fail(&f, 5, core_failure(&f, "Oops")), 0);
     const State__Activity *a = core_activity(&f, 5);
     REQUIRE(a != NULL);

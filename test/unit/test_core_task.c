@@ -70,7 +70,7 @@ TEST(task_owed_start_can_be_written_early_and_only_once) {
     core_init(&f);
     CHECK_INT(core_begin_run(&f), 0);
     (void)core_new(&f);
-    CHECK_INT(STEP_VOID(&f, task_write_started(&f.s)), 0);
+    CHECK_INT(STEP_VOID(&f, task_write_owed(&f.s)), 0);
     CHECK_STR(core_new(&f), "TASK_STARTED@3");
     CHECK(f.st && !task_owes_start(f.st));
     CHECK_INT(core_complete(&f), 0);
@@ -427,7 +427,7 @@ TEST(task_give_back_of_another_start_does_nothing) {
     CHECK_INT(STEP_VOID(&f, task_give_back(&f.s, 3, CORE_T0)), 0);
     CHECK_STR(core_effects(&f), "");
     CHECK(f.st && task_is_started(f.st));
-    CHECK_INT(STEP_VOID(&f, task_write_started(&f.s)), 0); /* someone has seen the start */
+    CHECK_INT(STEP_VOID(&f, task_write_owed(&f.s)), 0); /* someone has seen the start */
     CHECK_INT(STEP_VOID(&f, task_give_back(&f.s, 2, CORE_T0)), 0);
     CHECK(f.st && task_is_started(f.st));
 }
@@ -468,7 +468,7 @@ TEST(task_suggests_continue_as_new_for_large_histories) {
         f.st->history_bytes = cases[i].bytes;
         CHECK_INT(core_end(&f, 0), 0);
         CHECK_INT(core_pick(&f), 0);
-        CHECK_INT(STEP_VOID(&f, task_write_started(&f.s)), 0);
+        CHECK_INT(STEP_VOID(&f, task_write_owed(&f.s)), 0);
         const History__HistoryEvent *ev = core_event(&f, 3); /* the third that was written */
         REQUIRE(ev && ev->event_type == EVENT_TYPE_WORKFLOW_TASK_STARTED);
         const History__WorkflowTaskStartedEventAttributes *a = ev->workflow_task_started_event_attributes;

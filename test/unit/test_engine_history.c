@@ -27,7 +27,7 @@ static const History__History *page_events(const struct ask *a) {
 /* What a test asks for beyond the workflow id. */
 struct want {
     int32_t page_size;
-    bool waits, is_close_only;
+    bool waits, is_close_only, replays;
     const struct ask *after; /* the page before */
     const char *run_id;
 };
@@ -42,6 +42,7 @@ static void read_history(struct rig *r, struct ask *a, const struct want *w) {
     req->next_page_token = make_bytes(ask_arena(a), token);
     if (w->run_id)
         req->execution->run_id = make_text(ask_arena(a), w->run_id);
+    ask_call(a)->reads_unwritten = w->replays;
     RIG_SEND(r, a, get_history, req);
 }
 
@@ -97,6 +98,43 @@ TEST(history_hides_the_events_of_a_transient_task) {
     CHECK_STR(ask_events(&p), FIRST_TASK " TASK_FAILED@4 TASK_SCHEDULED@5 TASK_STARTED@6");
     rig_history(&r, &a, "wf");
     CHECK_STR(ask_events(&a), FIRST_TASK " TASK_FAILED@4");
+}
+
+/* Those who replay histories get them; to people they would look as if they were written. */
+TEST(history_of_a_task_that_is_not_written_is_for_those_who_replay) {
+    cleanup(ask_done) struct ask a = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    rig_poll(&r, &p, "queue");
+    rig_fail_task(&r, &a, &p);
+    read_history(&r, &a, &(struct want){.replays = true});
+    CHECK_STR(ask_events(&a), FIRST_TASK " TASK_FAILED@4 TASK_SCHEDULED@5");
+    read_history(&r, &a, &(struct want){.replays = true, .page_size = 3});
+    CHECK_STR(ask_events(&a), FIRST_TASK); /* only the last page has them */
+    read_history(&r, &p, &(struct want){.replays = true, .after = &a});
+    CHECK_STR(ask_events(&p), "TASK_FAILED@4 TASK_SCHEDULED@5");
+    rig_poll(&r, &p, "queue");
+    read_history(&r, &a, &(struct want){.replays = true});
+    CHECK_STR(ask_events(&a), FIRST_TASK " TASK_FAILED@4 TASK_SCHEDULED@5 TASK_STARTED@6");
+    CHECK_INT(page_token(&a).len, 0);
+    read_reverse(&r, &a, 0, NULL);
+    CHECK_STR(ask_events(&a), "TASK_FAILED@4 TASK_STARTED@3 TASK_SCHEDULED@2 RUN_STARTED@1");
+}
+
+TEST(history_goes_on_where_it_was_written) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, h = {0}, more = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    rig_poll(&r, &p, "queue");
+    rig_fail_task(&r, &a, &p);
+    read_history(&r, &h, &(struct want){.replays = true, .waits = true});
+    CHECK_STR(ask_events(&h), FIRST_TASK " TASK_FAILED@4 TASK_SCHEDULED@5");
+    read_history(&r, &more, &(struct want){.replays = true, .waits = true, .after = &h});
+    CHECK(!more.is_done);
+    rig_signal(&r, &a, "wf", ""); /* takes the number of the task that nobody has */
+    CHECK_STR(ask_events(&more), "RUN_SIGNALED@5");
 }
 
 TEST(history_comes_in_pages) {
@@ -298,6 +336,27 @@ TEST(history_close_filter_without_waiting) {
     read_history(&r, &c, &(struct want){.is_close_only = true, .waits = true});
     CHECK_STR(ask_events(&c), "RUN_TERMINATED@3");
     CHECK_INT(page_token(&c).len, 0);
+}
+
+TEST(history_close_filter_of_a_paused_run) {
+    cleanup(ask_done) struct ask a = {0}, c = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    struct arena *m = ask_begin(&r, &a);
+    Ws__PauseWorkflowExecutionRequest *pause =
+        MAKE(m, Ws__PauseWorkflowExecutionRequest, ws__pause_workflow_execution_request__init);
+    pause->namespace_ = make_text(m, "default");
+    pause->workflow_id = make_text(m, "wf");
+    RIG_SEND(&r, &a, pause_workflow, pause);
+    CHECK_OK(&a);
+    read_history(&r, &c, &(struct want){.is_close_only = true});
+    CHECK_STR(ask_events(&c), "RUN_PAUSED@3");
+    CHECK_INT(page_token(&c).len, 0);
+    read_history(&r, &c, &(struct want){.is_close_only = true, .waits = true});
+    CHECK(!c.is_done); /* who waits for the result waits on */
+    rig_terminate(&r, &a, "wf");
+    CHECK_STR(ask_events(&c), "RUN_TERMINATED@4");
 }
 
 TEST(history_close_is_told_when_it_is_durable) {

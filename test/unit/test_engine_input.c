@@ -424,7 +424,7 @@ TEST(input_task_tokens) {
     cleanup(ask_done) struct ask a = {0}, start = {0};
     cleanup(rig_done) struct rig r;
     struct uuid_text home = {{0}}, other = {{0}};
-    char wf[] = "wf", nobody[] = "nobody", no_run[] = NO_RUN, run[UUID_TEXT_LEN + 1] = "";
+    char none[] = "", wf[] = "wf", nobody[] = "nobody", no_run[] = NO_RUN, run[UUID_TEXT_LEN + 1] = "";
     uint8_t packed[256];
     rig_init(&r);
     rig_start(&r, &start, "wf");
@@ -435,9 +435,13 @@ TEST(input_task_tokens) {
     namespace_id(&r, "other", &other);
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
         const struct answer *c = &answers[i];
-        c->send(&r, &a, "", STR("x"));
+        c->send(&r, &a, "", make_token(packed, home.s, wf, no_run)); /* the token's namespace will do */
+        CHECK_FAILS(&a, ERR_NOT_FOUND, c->is_activity ? GONE_TEXT : "workflow execution not found");
+        c->send(&r, &a, "", make_token(packed, none, wf, run));
         CHECK_FAILS(&a, ERR_INVALID, "Namespace is not set on request.");
-        c->send(&r, &a, "nope", STR("x"));
+        c->send(&r, &a, "", make_token(packed, no_run, wf, run));
+        CHECK_FAILS(&a, ERR_NO_NAMESPACE, "Namespace " NO_RUN " is not found.");
+        c->send(&r, &a, "nope", make_token(packed, home.s, wf, run));
         CHECK_FAILS(&a, ERR_NO_NAMESPACE, "Namespace nope is not found.");
         c->send(&r, &a, "default", STR(""));
         CHECK_FAILS(&a, ERR_INVALID, "Task token not set on request.");
@@ -471,8 +475,8 @@ TEST(input_query_tokens) {
     rig_init(&r);
     namespace_id(&r, "default", &home);
     namespace_id(&r, "other", &other);
-    answer_query(&r, &a, "", STR("x"));
-    CHECK_FAILS(&a, ERR_INVALID, "Namespace is not set on request.");
+    answer_query(&r, &a, "", STR(""));
+    CHECK_FAILS(&a, ERR_INVALID, "Task token not set on request.");
     answer_query(&r, &a, "default", STR("garbage"));
     CHECK_FAILS(&a, ERR_BAD_TOKEN, "Error deserializing task token.");
     t.namespace_id = other.s;
@@ -482,6 +486,8 @@ TEST(input_query_tokens) {
     CHECK_FAILS(&a, ERR_INVALID, "Operation requested with a token from a different namespace.");
     t.namespace_id = home.s;
     answer_query(&r, &a, "default", str_bytes(packed, state__query_token__pack(&t, packed)));
+    CHECK_FAILS(&a, ERR_NOT_FOUND, "query task not found, or already expired");
+    answer_query(&r, &a, "", str_bytes(packed, state__query_token__pack(&t, packed)));
     CHECK_FAILS(&a, ERR_NOT_FOUND, "query task not found, or already expired");
 }
 

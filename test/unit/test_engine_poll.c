@@ -409,15 +409,20 @@ static void fail_activity(struct rig *r, struct ask *a, const struct ask *act, c
     RIG_SEND(r, a, fail_activity, req);
 }
 
-static void heartbeat(struct rig *r, struct ask *a, const struct ask *act) {
+static void heartbeat_as(struct rig *r, struct ask *a, const struct ask *act, const char *identity) {
     struct arena *m = ask_begin(r, a);
     Ws__RecordActivityTaskHeartbeatRequest *req =
         MAKE(m, Ws__RecordActivityTaskHeartbeatRequest, ws__record_activity_task_heartbeat_request__init);
     struct str token = ask_token(act);
     req->namespace_ = make_text(m, "default");
     req->task_token = make_bytes(m, (ProtobufCBinaryData){token.n, (uint8_t *)(uintptr_t)token.p});
+    req->identity = make_text(m, identity);
     req->details = make_payloads(m, "progress");
     RIG_SEND(r, a, heartbeat_activity, req);
+}
+
+static void heartbeat(struct rig *r, struct ask *a, const struct ask *act) {
+    heartbeat_as(r, a, act, "worker");
 }
 
 TEST(poll_gets_the_next_attempt_of_an_activity_after_its_back_off) {
@@ -442,6 +447,37 @@ TEST(poll_gets_the_next_attempt_of_an_activity_after_its_back_off) {
                 "invalid activityID or activity already timed out or invoking workflow is completed");
     rig_complete_activity(&r, &a, &next);
     CHECK_OK(&a);
+}
+
+static const char *last_identity(struct rig *r, struct ask *a) {
+    rig_describe(r, a, "wf");
+    const Ws__DescribeWorkflowExecutionResponse *d = a->response;
+    return d && d->n_pending_activities == 1 ? d->pending_activities[0]->last_worker_identity : NULL;
+}
+
+TEST(poll_of_a_worker_without_an_identity_gets_that_of_its_heartbeats) {
+    cleanup(ask_done) struct ask a = {0}, act = {0}, d = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    begin_activity(&r, &a, &act);
+    heartbeat_as(&r, &a, &act, "other");
+    CHECK_STR(last_identity(&r, &d), "worker"); /* the one that has it */
+    fail_activity(&r, &a, &act, NULL);
+    rig_advance(&r, 2 * SEC);
+    struct arena *m = ask_begin(&r, &act);
+    Ws__PollActivityTaskQueueRequest *poll =
+        MAKE(m, Ws__PollActivityTaskQueueRequest, ws__poll_activity_task_queue_request__init);
+    poll->namespace_ = make_text(m, "default");
+    poll->task_queue = make_queue(m, "queue");
+    RIG_SEND(&r, &act, poll_activity_task, poll);
+    CHECK(has_task(&act));
+    CHECK_STR(last_identity(&r, &d), "");
+    heartbeat_as(&r, &a, &act, "");
+    CHECK_STR(last_identity(&r, &d), "");
+    heartbeat_as(&r, &a, &act, "other");
+    CHECK_STR(last_identity(&r, &d), "other");
+    fail_activity(&r, &a, &act, NULL);
+    CHECK_STR(last_identity(&r, &d), "");
 }
 
 TEST(poll_activity_hears_of_a_cancel_request_by_heartbeat) {
@@ -590,40 +626,6 @@ TEST(poll_finds_what_a_completion_carried_whose_worker_left) {
     CHECK(has_task(&act));
 }
 
-/* Events must be read for the next task; what ended meanwhile is not handed over any more. */
-TEST(poll_completion_does_not_carry_what_ended_meanwhile) {
-    cleanup(ask_done) struct ask a = {0}, end = {0};
-    cleanup(rig_done) struct rig r;
-    rig_init(&r);
-    Ws__RespondWorkflowTaskCompletedRequest *done = begin_rich_completion(&r, &a);
-    r.is_manual = true;
-    rig_restart(&r);
-    rig_settle(&r);
-    RIG_SEND(&r, &a, complete_workflow_task, done);
-    while (mem_store_pending_commits(r.store) == 0) {
-        REQUIRE(mem_store_pending_reads(r.store) > 0);
-        rig_read(&r); /* the run */
-    }
-    rig_commit(&r);
-    REQUIRE(!a.is_done && mem_store_pending_reads(r.store) == 1); /* the events */
-    rig_terminate(&r, &end, "wf");
-    for (int i = 0; i < 20 && !end.is_done; i++) {
-        if (mem_store_pending_commits(r.store)) {
-            rig_commit(&r);
-        } else { /* all but the events */
-            mem_store_answer(r.store, mem_store_pending_reads(r.store) - 1, 0);
-            rig_turn(&r);
-        }
-    }
-    CHECK_OK(&end);
-    REQUIRE(!a.is_done);
-    rig_settle(&r);
-    const Ws__RespondWorkflowTaskCompletedResponse *resp = a.response;
-    REQUIRE(resp);
-    CHECK(!resp->workflow_task);
-    CHECK_INT(resp->n_activity_tasks, 0);
-}
-
 TEST(poll_finds_the_task_of_a_lost_eager_start) {
     cleanup(ask_done) struct ask a = {0}, p = {0};
     cleanup(rig_done) struct rig r;
@@ -638,6 +640,55 @@ TEST(poll_finds_the_task_of_a_lost_eager_start) {
     ask_lose(&r, &a);
     CHECK(has_task(&p));
     CHECK_STR(ask_events(&p), FIRST_TASK);
+}
+
+TEST(poll_is_not_needed_for_a_task_that_an_eager_start_asks_for_again) {
+    cleanup(ask_done) struct ask a = {0}, again = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    for (int i = 0; i < 2; i++) { /* also when the events have to be read */
+        Ws__StartWorkflowExecutionRequest *start = ask_start(&r, i ? &again : &a, "wf");
+        start->request_eager_execution = true;
+        start->request_id = make_text(ask_arena(i ? &again : &a), "r1");
+        RIG_SEND(&r, i ? &again : &a, start_workflow, start);
+        rig_restart(&r);
+    }
+    const Ws__StartWorkflowExecutionResponse *first = a.response, *second = again.response;
+    REQUIRE(first && first->eager_workflow_task && second && second->eager_workflow_task);
+    CHECK_STR(second->run_id, first->run_id);
+    CHECK(second->started);
+    CHECK_INT(second->eager_workflow_task->started_event_id, 3);
+    REQUIRE(second->eager_workflow_task->history);
+    CHECK_INT(second->eager_workflow_task->history->n_events, 3);
+    ProtobufCBinaryData one = first->eager_workflow_task->task_token,
+                        two = second->eager_workflow_task->task_token;
+    CHECK(one.len == two.len && memcmp(one.data, two.data, one.len) == 0);
+    Ws__StartWorkflowExecutionRequest *plain = ask_start(&r, &again, "wf");
+    plain->request_id = make_text(ask_arena(&again), "r1");
+    RIG_SEND(&r, &again, start_workflow, plain);
+    second = again.response;
+    CHECK(second && !second->eager_workflow_task); /* it was not asked for */
+    rig_poll(&r, &p, "queue");
+    CHECK(!p.is_done);
+}
+
+TEST(poll_has_the_task_that_an_eager_start_gets_no_more) {
+    cleanup(ask_done) struct ask a = {0}, again = {0}, p = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    for (int i = 0; i < 2; i++) {
+        Ws__StartWorkflowExecutionRequest *start = ask_start(&r, i ? &again : &a, "wf");
+        start->request_eager_execution = true;
+        start->request_id = make_text(ask_arena(i ? &again : &a), "r1");
+        RIG_SEND(&r, i ? &again : &a, start_workflow, start);
+        if (i == 0) {
+            ask_lose(&r, &a);
+            rig_poll(&r, &p, "queue");
+            CHECK(has_task(&p));
+        }
+    }
+    const Ws__StartWorkflowExecutionResponse *second = again.response;
+    CHECK(second && second->started && !second->eager_workflow_task);
 }
 
 TEST(a_sticky_task_is_not_too_late_before_it_was_offered) {

@@ -413,6 +413,23 @@ TEST(run_completion_can_be_answered_with_the_next_task) {
     CHECK_OK(&b);
 }
 
+TEST(run_task_in_an_answer_has_what_is_new_also_for_a_worker_that_keeps_nothing) {
+    cleanup(ask_done) struct ask a = {0}, b = {0}, task = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    rig_poll(&r, &task, "queue");
+    Ws__RespondWorkflowTaskCompletedRequest *beat = ask_completion(&r, &a, &task);
+    beat->return_new_workflow_task = beat->force_create_new_workflow_task = true;
+    RIG_SEND(&r, &a, complete_workflow_task, beat);
+    CHECK_STR(ask_events(&a), "TASK_COMPLETED@4 TASK_SCHEDULED@5 TASK_STARTED@6");
+    const Ws__RespondWorkflowTaskCompletedResponse *resp = a.response;
+    REQUIRE(resp && resp->workflow_task);
+    CHECK_INT(resp->workflow_task->previous_started_event_id, 3);
+    rig_finish(&r, &b, &a);
+    CHECK_OK(&b);
+}
+
 TEST(run_heartbeats_end_after_half_an_hour) {
     cleanup(ask_done) struct ask a = {0}, task = {0};
     cleanup(rig_done) struct rig r;
@@ -489,6 +506,32 @@ TEST(run_description_of_a_closed_run) {
     REQUIRE(d->workflow_execution_info->execution_duration);
     CHECK_INT(d->workflow_execution_info->execution_duration->seconds, 5);
     CHECK(!d->pending_workflow_task && d->n_pending_activities == 0);
+}
+
+TEST(run_description_of_a_closed_run_shows_what_was_pending) {
+    cleanup(ask_done) struct ask a = {0}, task = {0}, act = {0}, late = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    rig_start(&r, &a, "wf");
+    rig_poll(&r, &task, "queue");
+    Ws__RespondWorkflowTaskCompletedRequest *done = ask_completion(&r, &a, &task);
+    add_command(&a, done, make_activity(ask_arena(&a), "one"));
+    add_command(&a, done, make_activity(ask_arena(&a), "two"));
+    RIG_SEND(&r, &a, complete_workflow_task, done);
+    rig_poll_activity(&r, &act);
+    rig_terminate(&r, &a, "wf");
+    CHECK_OK(&a);
+    rig_restart(&r);
+    rig_describe(&r, &a, "wf");
+    const Ws__DescribeWorkflowExecutionResponse *d = a.response;
+    REQUIRE(d && d->n_pending_activities == 2);
+    CHECK_STR(d->pending_activities[0]->activity_id, "one");
+    CHECK_INT(d->pending_activities[0]->state, PENDING_ACTIVITY_STATE_STARTED);
+    CHECK_INT(d->pending_activities[1]->state, PENDING_ACTIVITY_STATE_SCHEDULED);
+    rig_poll_activity(&r, &late);
+    CHECK(!late.is_done); /* nobody gets it any more */
+    rig_complete_activity(&r, &a, &act);
+    CHECK_INT(a.err.code, ERR_NOT_FOUND);
 }
 
 TEST(namespace_is_described_by_name_and_by_id) {

@@ -214,6 +214,105 @@ TEST(update_that_is_rejected_leaves_no_trace) {
     CHECK_FAILS(&u, ERR_NOT_FOUND, "update \"one\" not found");
 }
 
+/* Events must be read for the next task; it is not handed over any more when it ended meanwhile. */
+TEST(update_task_that_ends_while_its_events_are_read) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0}, v = {0}, end = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    begin_idle(&r, &a);
+    r.is_manual = true;
+    rig_restart(&r);
+    rig_settle(&r);
+    rig_update(&r, &u, "one", ACCEPTED);
+    rig_settle(&r);
+    rig_poll(&r, &p, "queue");
+    rig_settle(&r);
+    rig_update(&r, &v, "two", ACCEPTED);
+    rig_settle(&r);
+    answer(&r, &a, &p, "one", REJECT | INLINE);
+    REQUIRE(!a.is_done && mem_store_pending_reads(r.store) == 1); /* the events */
+    rig_terminate(&r, &end, "wf");
+    rig_commit(&r);
+    CHECK_OK(&end);
+    REQUIRE(!a.is_done);
+    rig_settle(&r);
+    const Ws__RespondWorkflowTaskCompletedResponse *resp = a.response;
+    REQUIRE(resp);
+    CHECK(!resp->workflow_task);
+}
+
+static void begin_delayed(struct rig *r, struct ask *a) {
+    Ws__StartWorkflowExecutionRequest *start = ask_start(r, a, "wf");
+    start->workflow_start_delay = make_duration(ask_arena(a), 60 * SEC);
+    RIG_SEND(r, a, start_workflow, start);
+    CHECK_OK(a);
+}
+
+TEST(update_of_a_run_that_starts_later_brings_its_first_task) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    begin_delayed(&r, &a);
+    rig_update(&r, &u, "one", COMPLETED);
+    CHECK_INT(history_length(&r), 1); /* nothing is written before something comes of it */
+    rig_poll(&r, &p, "queue");
+    CHECK_INT(message_count(&p), 1);
+    CHECK_STR(ask_events(&p), "RUN_STARTED@1 TASK_SCHEDULED@2 TASK_STARTED@3");
+    answer(&r, &a, &p, "one", ACCEPT | COMPLETE);
+    CHECK_OK(&a);
+    CHECK(is_success(&u));
+    CHECK_INT(history_length(&r), 6);
+    rig_advance(&r, 61 * SEC); /* the delay is of no use any more */
+    CHECK_INT(history_length(&r), 6);
+}
+
+TEST(update_that_is_rejected_leaves_the_start_its_delay) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    begin_delayed(&r, &a);
+    rig_update(&r, &u, "one", COMPLETED);
+    rig_poll(&r, &p, "queue");
+    answer(&r, &a, &p, "one", REJECT);
+    CHECK_OK(&a);
+    CHECK_STR(failure_type(&u), "Bad");
+    CHECK_INT(history_length(&r), 1);
+    rig_advance(&r, 59 * SEC);
+    CHECK_INT(history_length(&r), 1);
+    rig_advance(&r, 2 * SEC);
+    CHECK_INT(history_length(&r), 2);
+}
+
+TEST(update_of_a_run_whose_delay_ends_meanwhile) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    begin_delayed(&r, &a);
+    rig_advance(&r, 58 * SEC);
+    rig_update(&r, &u, "one", COMPLETED); /* nobody polls */
+    CHECK_INT(history_length(&r), 1);
+    rig_advance(&r, 2 * SEC);
+    CHECK_INT(history_length(&r), 2);
+    rig_poll(&r, &p, "queue");
+    CHECK_INT(message_count(&p), 1);
+    answer(&r, &a, &p, "one", REJECT);
+    CHECK_OK(&a);
+    CHECK_INT(history_length(&r), 4); /* it was the task that the run waited for */
+}
+
+TEST(update_that_a_restart_forgets_leaves_the_start_its_delay) {
+    cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    begin_delayed(&r, &a);
+    rig_update(&r, &u, "one", COMPLETED);
+    rig_poll(&r, &p, "queue");
+    rig_restart(&r);
+    CHECK_INT(history_length(&r), 1);
+    rig_advance(&r, 61 * SEC);
+    CHECK_INT(history_length(&r), 2);
+}
+
 TEST(update_is_told_when_its_completion_is_durable) {
     cleanup(ask_done) struct ask a = {0}, p = {0}, u = {0};
     cleanup(rig_done) struct rig r;

@@ -17,6 +17,8 @@ export const running = new Doorbell(); // rings with the workflow id when an att
 export const tokens = new Doorbell(); // rings with the workflow id and the task token of one that ends elsewhere
 export const ended = new Doorbell(); // rings with the workflow id when a cancellable one ends, and how
 
+export const released = new Doorbell(); // to be rung with the workflow id and a result, for untilReleased
+
 const STALL_MS = 30_000; // longer than any timeout that is to end it
 
 function noteAttempt() {
@@ -31,6 +33,11 @@ function noteAttempt() {
 export async function greet(name) {
   noteAttempt();
   return `Hello, ${name}!`;
+}
+
+export async function untilReleased() {
+  const { workflowId } = noteAttempt();
+  return await released.wait(workflowId);
 }
 
 export async function echo(data) {

@@ -7,7 +7,7 @@ import { workflowBundle } from './bundle.mjs';
 import { gateSinks } from './gate.mjs';
 import { installQuietRuntime } from './log.mjs';
 
-const { attempts, running, tokens, ended, ...activityFunctions } = activities;
+const { attempts, running, tokens, ended, released, ...activityFunctions } = activities;
 
 // Redial soon after a server comes back; the defaults are made for the internet.
 const channelArgs = { 'grpc.initial_reconnect_backoff_ms': 50, 'grpc.max_reconnect_backoff_ms': 500 };
