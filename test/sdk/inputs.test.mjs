@@ -296,6 +296,7 @@ const requests = {
   ListSearchAttributes: () => ({ namespace }),
   DeleteNamespace: () => ({ namespace }),
   ListClusters: () => ({}),
+  ListNexusEndpoints: () => ({}),
   Check: () => ({ service: '' }),
 };
 
@@ -764,7 +765,7 @@ const special = {
 
 const rules = [namespaceRule, executionRule, tokenRule, lengthRule, idRule, scheduleRule, deploymentRule, queueRule, pageRule, jobRule];
 // They take nothing that could be wrong but their bytes.
-const takesNothing = new Set(['ListNamespaces', 'GetClusterInfo', 'GetSystemInfo', 'GetSearchAttributes', 'ListClusters']);
+const takesNothing = new Set(['ListNamespaces', 'GetClusterInfo', 'GetSystemInfo', 'GetSearchAttributes', 'ListClusters', 'ListNexusEndpoints']);
 
 function linesOf(name) {
   const { fields } = wireOf(name);
