@@ -41,12 +41,12 @@ static size_t share(const State__Backfill *b, size_t room, size_t left) {
     return MIN((room + left - 1) / left, most);
 }
 
-/* At most `room` of its times. */
+/* At most `room` of its times. A time that jitter moves past the end is not one of them. */
 static void fill(struct step *s, const struct times *t, State__Backfill *b, size_t room) {
     for (uint64_t work = 0; room && work < LIMIT_SCHEDULE_WORK && !is_generated(b) && !s->failed; room--) {
         struct cal_time at;
         if (cal_next_counted(t->real, t->seed, b->high_water_us, &at, &work) != CAL_FOUND ||
-            at.nominal_s * USEC_PER_SEC > b->end_us) {
+            at.actual_us > b->end_us) {
             b->high_water_us = b->end_us;
             return;
         }
@@ -56,7 +56,7 @@ static void fill(struct step *s, const struct times *t, State__Backfill *b, size
                                   .backfill_id = b->id};
         start_add(s, &wish);
         b->considered++;
-        /* The actual time, as the schedule's own mark; jitter may lead past the end. */
+        /* The actual time, as the schedule's own mark. */
         b->high_water_us = at.actual_us;
     }
 }

@@ -133,10 +133,10 @@ static int show_running(const State__Schedule *sch, struct arena *arena, Schedul
     return arena_failed(arena) ? ERR_NO_MEMORY : 0;
 }
 
-static int show_future(const State__Schedule *sch, struct arena *arena, size_t *ret_n,
+static int show_future(const State__Schedule *sch, size_t max, struct arena *arena, size_t *ret_n,
                        Google__Protobuf__Timestamp ***ret) {
     const Schedule__ScheduleState *state = sch->schedule->state;
-    size_t n = sch->n_future_us;
+    size_t n = MIN(sch->n_future_us, max);
     if (state->limited_actions)
         n = MIN(n, (size_t)MAX(state->remaining_actions, 0));
     *ret = arena_array(arena, Google__Protobuf__Timestamp *, MAX(n, 1));
@@ -195,7 +195,7 @@ Schedule__ScheduleInfo *schedule_info(const State__Execution *st, struct arena *
     if (rc == 0)
         rc = show_running(sch, arena, info);
     if (rc == 0)
-        rc = show_future(sch, arena, &info->n_future_action_times, &info->future_action_times);
+        rc = show_future(sch, SIZE_MAX, arena, &info->n_future_action_times, &info->future_action_times);
     if (rc == 0)
         rc = show_backfills(sch, arena, info);
     return rc == 0 ? info : NULL;
@@ -229,7 +229,8 @@ static Schedule__ScheduleListInfo *list_info(const State__Execution *st, size_t 
     }
     int rc = show_actions(sch, LIMIT_SCHEDULE_LISTED, arena, &info->n_recent_actions, &info->recent_actions);
     if (rc == 0)
-        rc = show_future(sch, arena, &info->n_future_action_times, &info->future_action_times);
+        rc = show_future(sch, LIMIT_SCHEDULE_LISTED, arena, &info->n_future_action_times,
+                         &info->future_action_times);
     return rc == 0 ? info : NULL;
 }
 

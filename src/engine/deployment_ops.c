@@ -79,8 +79,8 @@ void engine_describe_worker_deployment(struct engine *e, struct call *c,
         op_start(op);
 }
 
-static const struct queue *queue_of_version(struct op *op, struct space *space, struct version v,
-                                            const State__DeploymentQueue *q) {
+static struct queue *queue_of_version(struct op *op, struct space *space, struct version v,
+                                      const State__DeploymentQueue *q) {
     const struct queue *base = queue_find(op->e, space, q->type == TASK_QUEUE_TYPE_ACTIVITY, q->name);
     return base ? queue_find_version(op->e, base, v) : NULL;
 }

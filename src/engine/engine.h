@@ -20,6 +20,8 @@
 #include "store/store.h"
 #include "workflowservice.pb-c.h"
 
+#define ENGINE_CLUSTER_NAME "active" /* of this server; there is no other */
+
 struct engine;
 struct cal_zones;
 

@@ -26,6 +26,7 @@
 #include "engine/counters.h"
 #include "engine/engine.h"
 #include "engine/limits.h"
+#include "engine/pace.h"
 #include "state.pb-c.h"
 #include "store/store.h"
 
@@ -612,6 +613,7 @@ struct route {
 struct lane {
     struct list tasks; /* oldest first */
     size_t count;
+    struct pace *pace; /* of those that came and went lately; NULL: none */
 };
 
 struct queue {
@@ -652,6 +654,16 @@ struct visitor {
     char *identity;
     int64_t first_us, last_us; /* wall */
     double rate;
+    Common__WorkerVersionCapabilities *capabilities; /* what it said of its build; NULL: nothing */
+    Deployment__WorkerDeploymentOptions *options;
+};
+
+/* What a poll says of the worker. Borrowed. */
+struct visit {
+    const char *identity;
+    double rate; /* tasks a second that it asks for, over the whole queue; 0: no limit */
+    const Common__WorkerVersionCapabilities *capabilities;
+    const Deployment__WorkerDeploymentOptions *options;
 };
 
 /* Makes it when it is not there, however many there are: for what is committed. NULL: no memory. */
@@ -660,7 +672,7 @@ struct queue *queue_find(struct engine *e, struct space *space, bool is_activity
 /* The queue beside it for workers of this version; that one itself when there is none. */
 struct queue *queue_get_version(struct engine *e, struct queue *base, struct version v);
 struct queue *queue_find_version(struct engine *e, const struct queue *base, struct version v);
-Taskqueue__TaskQueueStats *queue_stats(const struct op *op, const struct queue *q); /* NULL q: empty */
+Taskqueue__TaskQueueStats *queue_stats(const struct op *op, struct queue *q); /* NULL q: empty */
 void queue_say_goodbye(struct queue *q, const char *identity); /* this worker polls no more */
 bool queue_has_visitor(const struct engine *e, const struct queue *q); /* in the last minutes */
 
@@ -681,6 +693,7 @@ int64_t queues_next_sweep_us(const struct engine *e); /* monotonic */
 /* polls (scaling.c) */
 
 int64_t queue_age_us(const struct engine *e, const struct queue *q); /* how long its first task has waited */
+int64_t lane_age_us(const struct engine *e, const struct queue *q, int lane);
 /* By how much the worker that got this task by a poll of poll_us should change the number of its polls. */
 int32_t queue_advise(struct engine *e, struct queue *q, const struct task *t, int64_t poll_us);
 
@@ -735,7 +748,7 @@ void queue_take_out(struct queue *q, struct task *t); /* wherever it waits in me
 void queue_extend(struct queue *q, int lane, struct task *t); /* with one from the backlog */
 void queue_resume(struct engine *e, struct queue *q); /* the backlog has moved */
 void queue_shut(struct engine *e, struct queue *q); /* its worker said goodbye */
-void queue_visit(struct engine *e, struct queue *q, const char *identity, double rate);
+void queue_visit(struct engine *e, struct queue *q, const struct visit *visit);
 void queue_watch_rate(struct engine *e, struct queue *q); /* wakes it when its rate allows the next task */
 void queues_advance(struct engine *e); /* hands out what a rate held back */
 int64_t queues_next_pass_us(const struct engine *e);

@@ -13,8 +13,7 @@
 #include "wire/guard.h"
 
 struct poll {
-    const char *identity;
-    double rate; /* tasks a second that this worker asks for, over the whole queue; 0: no limit */
+    struct visit visit;
     bool is_sticky;
     struct version version;
     enum task_kind kind;
@@ -192,7 +191,7 @@ static int start_workflow_task(struct op *op, const char *request_id) {
     struct poll *p = op->extra;
     struct step s;
     struct task_pick pick = {.scheduled_event_id = op->task->event_id,
-                             .identity = p->identity,
+                             .identity = p->visit.identity,
                              .request_id = request_id,
                              .from_sticky = p->is_sticky,
                              .version = p->version,
@@ -221,7 +220,7 @@ static int start_activity_task(struct op *op, const char *request_id) {
     op_step_begin(op, &s);
     int rc = versioning_take_activity(&s, op->task->event_id, &pick, &is_moved);
     if (rc == 0 && !is_moved)
-        rc = activity_start(&s, op->task->event_id, op->task->stamp, p->identity, request_id);
+        rc = activity_start(&s, op->task->event_id, op->task->stamp, p->visit.identity, request_id);
     rc = op_step_end(op, &s, rc, is_moved);
     if (rc == 0 && is_moved)
         rc = ERR_NOT_FOUND; /* it is offered again when the run has arrived */
@@ -313,7 +312,7 @@ static void poll_wait(struct op *op) {
     op_pin(op, NULL);
     op->go = poll_wait;
     op->drop = poll_drop;
-    queue_visit(e, q, ((struct poll *)op->extra)->identity, ((struct poll *)op->extra)->rate);
+    queue_visit(e, q, &((struct poll *)op->extra)->visit);
     if (e->is_draining) {
         poll_empty(op);
         return;
@@ -350,28 +349,26 @@ static int poll_enter(struct op *op, const struct poll *p, struct space *space, 
 }
 
 static void poll_begin(struct op *op, const char *namespace_name, const Taskqueue__TaskQueue *tq,
-                       const char *identity, const Deployment__WorkerDeploymentOptions *worker,
-                       bool is_activity, double rate) {
+                       struct visit visit, bool is_activity) {
     struct poll *p = arena_new(op->call->arena, struct poll);
     struct space *space;
     int rc = p ? op_need_space(op, namespace_name, &space) : op_out_of_memory(op);
     if (rc == 0)
         rc = validate_task_queue(tq, &op->err);
     if (rc == 0)
-        rc = validate_id(identity, "Identity", &op->err);
+        rc = validate_id(visit.identity, "Identity", &op->err);
     if (rc == 0)
-        rc = version_validate_options(worker, &op->err);
+        rc = version_validate_options(visit.options, &op->err);
     if (rc == 0) {
         p->is_sticky = !is_activity && tq->kind == TASK_QUEUE_KIND_STICKY;
-        p->version = version_of_options(worker);
+        p->version = version_of_options(visit.options);
         rc = poll_enter(op, p, space, tq->name, is_activity);
     }
     if (rc < 0) {
         op_fail(op);
         return;
     }
-    p->identity = identity;
-    p->rate = rate;
+    p->visit = visit;
     p->begun_us = op->e->now.mono.us;
     taskqueue__poller_scaling_decision__init(&p->advice);
     op->extra = p;
@@ -385,13 +382,15 @@ static double rate_asked(const Taskqueue__TaskQueueMetadata *m) {
 
 static void go_poll_workflow(struct op *op) {
     const Ws__PollWorkflowTaskQueueRequest *req = op->req;
-    poll_begin(op, req->namespace_, req->task_queue, req->identity, req->deployment_options, false, 0);
+    struct visit visit = {req->identity, 0, req->worker_version_capabilities, req->deployment_options};
+    poll_begin(op, req->namespace_, req->task_queue, visit, false);
 }
 
 static void go_poll_activity(struct op *op) {
     const Ws__PollActivityTaskQueueRequest *req = op->req;
-    poll_begin(op, req->namespace_, req->task_queue, req->identity, req->deployment_options, true,
-               rate_asked(req->task_queue_metadata));
+    struct visit visit = {req->identity, rate_asked(req->task_queue_metadata),
+                          req->worker_version_capabilities, req->deployment_options};
+    poll_begin(op, req->namespace_, req->task_queue, visit, true);
 }
 
 void engine_poll_workflow_task(struct engine *e, struct call *c,

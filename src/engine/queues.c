@@ -100,6 +100,12 @@ static struct task *pop_first(struct engine *e, struct queue *q) {
     return NULL;
 }
 
+static void visitor_done(struct visitor *v) {
+    mem_free(v->identity);
+    pb_free(v->capabilities);
+    pb_free(v->options);
+}
+
 void queue_free(struct queue *q) {
     for (int p = 0; p < QUEUE_PRIORITIES; p++)
         while (q->lanes[p].count)
@@ -107,8 +113,10 @@ void queue_free(struct queue *q) {
     backlog_drop(q);
     limits_free(q);
     list_remove(&q->used);
+    for (int p = 0; p < QUEUE_PRIORITIES; p++)
+        mem_free(q->lanes[p].pace);
     for (size_t i = 0; i < q->visitor_count; i++)
-        mem_free(q->visitors[i].identity);
+        visitor_done(&q->visitors[i]);
     mem_free(q->visitors);
     mem_free((void *)(uintptr_t)q->key.p);
     mem_free(q);
@@ -264,6 +272,7 @@ static void count_pass(struct engine *e, struct queue *q, const struct task *t) 
         *next_pass(q) = MAX(*next_pass(q), e->now.mono.us) + interval_us(rate);
     if (limits_have_keys(q->base))
         limits_count(e, q->base, t);
+    pace_count_taken(&q->lanes[lane_of(t)].pace, e->now.mono.us);
 }
 
 /* A rate of 0 lets nothing pass until it is changed. */
@@ -326,6 +335,7 @@ void queue_add(struct engine *e, struct queue *q, struct task *t) {
     t->added_us = q->last_add_us = e->now.mono.us;
     queue_use(e, q);
     q->task_count++;
+    pace_count_added(&q->lanes[lane].pace, e->now.mono.us);
     /* A query has someone who waits for it in memory. */
     if (t->kind != TASK_QUERY && (q->lanes[lane].count >= e->queue_tasks_max || backlog_count(q, lane)))
         backlog_add(e, q, lane, t);
@@ -363,7 +373,7 @@ static struct visitor *visitor_of(struct queue *q, const char *identity) {
     if (!copy)
         return NULL;
     if (q->visitor_count == ENGINE_QUEUE_VISITORS) {
-        mem_free(oldest->identity);
+        visitor_done(oldest);
         *oldest = (struct visitor){.identity = copy};
         return oldest;
     }
@@ -377,26 +387,58 @@ static struct visitor *visitor_of(struct queue *q, const char *identity) {
     return &bigger[q->visitor_count++];
 }
 
+static bool same_capabilities(const Common__WorkerVersionCapabilities *a,
+                              const Common__WorkerVersionCapabilities *b) {
+    return streq(a->build_id, b->build_id) && a->use_versioning == b->use_versioning &&
+           streq(a->deployment_series_name, b->deployment_series_name);
+}
+
+static bool same_options(const Deployment__WorkerDeploymentOptions *a,
+                         const Deployment__WorkerDeploymentOptions *b) {
+    return streq(a->deployment_name, b->deployment_name) && streq(a->build_id, b->build_id) &&
+           a->worker_versioning_mode == b->worker_versioning_mode;
+}
+
+/* A worker says the same with each poll. Texts longer than names may be are not kept. */
+static void note_build(struct visitor *v, const struct visit *visit) {
+    const Common__WorkerVersionCapabilities *c = visit->capabilities;
+    const Deployment__WorkerDeploymentOptions *o = visit->options;
+    bool failed = false; /* then describe does not know it */
+    if (c && (strlen(c->build_id) > LIMIT_ID_BYTES || strlen(c->deployment_series_name) > LIMIT_ID_BYTES))
+        c = NULL;
+    if (o && (strlen(o->build_id) > LIMIT_ID_BYTES || strlen(o->deployment_name) > LIMIT_ID_BYTES))
+        o = NULL;
+    if (!c != !v->capabilities || (c && !same_capabilities(c, v->capabilities))) {
+        pb_free(v->capabilities);
+        v->capabilities = c ? pb_clone(&c->base, &failed) : NULL;
+    }
+    if (!o != !v->options || (o && !same_options(o, v->options))) {
+        pb_free(v->options);
+        v->options = o ? pb_clone(&o->base, &failed) : NULL;
+    }
+}
+
 /* Without memory the visitor is not remembered, and only describe misses it. */
-void queue_visit(struct engine *e, struct queue *q, const char *identity, double rate) {
-    struct visitor *v = visitor_of(q, identity);
+void queue_visit(struct engine *e, struct queue *q, const struct visit *visit) {
+    struct visitor *v = visitor_of(q, visit->identity);
     q->last_poll_us = e->now.mono.us;
     queue_use(e, q);
     q->is_shut = false;
-    q->rate = rate; /* the last word counts */
+    q->rate = visit->rate; /* the last word counts */
     if (!v)
         return;
     v->last_us = e->now.wall.us;
     if (!v->first_us)
         v->first_us = v->last_us;
-    v->rate = rate;
+    v->rate = visit->rate;
+    note_build(v, visit);
 }
 
 void queue_say_goodbye(struct queue *q, const char *identity) {
     for (size_t i = 0; i < q->visitor_count; i++) {
         if (!streq(q->visitors[i].identity, identity))
             continue;
-        mem_free(q->visitors[i].identity);
+        visitor_done(&q->visitors[i]);
         q->visitors[i] = q->visitors[--q->visitor_count];
         return;
     }

@@ -6,16 +6,21 @@
  * and more of them would not help. */
 #include "engine/engine_int.h"
 
-int64_t queue_age_us(const struct engine *e, const struct queue *q) {
+int64_t lane_age_us(const struct engine *e, const struct queue *q, int lane) {
     int64_t oldest = e->now.mono.us;
-    for (int p = 0; p < QUEUE_PRIORITIES; p++) {
-        const struct list *tasks = &q->lanes[p].tasks;
-        if (!list_empty(tasks))
-            oldest = MIN(oldest, container_of(tasks->next, struct task, link)->added_us);
-        if (backlog_count(q, p))
-            oldest = MIN(oldest, backlog_since_us(q, p));
-    }
+    const struct list *tasks = &q->lanes[lane].tasks;
+    if (!list_empty(tasks))
+        oldest = MIN(oldest, container_of(tasks->next, struct task, link)->added_us);
+    if (backlog_count(q, lane))
+        oldest = MIN(oldest, backlog_since_us(q, lane));
     return e->now.mono.us - oldest;
+}
+
+int64_t queue_age_us(const struct engine *e, const struct queue *q) {
+    int64_t age_us = 0;
+    for (int p = 0; p < QUEUE_PRIORITIES; p++)
+        age_us = MAX(age_us, lane_age_us(e, q, p));
+    return age_us;
 }
 
 int32_t queue_advise(struct engine *e, struct queue *q, const struct task *t, int64_t poll_us) {

@@ -72,8 +72,6 @@ static void fail_existing(struct op *op, const char *schedule_id) {
 static int validate_create(struct op *op, const Ws__CreateScheduleRequest *req, struct space *space) {
     int rc = schedule_id_validate(op, req->schedule_id);
     if (rc == 0)
-        rc = validate_required(req->request_id, "RequestId", &op->err);
-    if (rc == 0)
         rc = check_caller(op, req->identity, req->request_id);
     if (rc == 0 && req->initial_patch)
         rc = schedule_validate_patch(req->initial_patch, &op->err);
@@ -131,12 +129,16 @@ static void go_create(struct op *op) {
     if (rc == 0 && !op->extra)
         rc = validate_create(op, req, space);
     if (rc == 0)
+        rc = op_need_request_id(op, req->request_id);
+    if (rc == 0)
+        prepared.request_id = op->request_id;
+    if (rc == 0)
         rc = op_prepare_schedule(op, space, req->schedule_id, req->schedule, &prepared.schedule);
     if (rc == 0)
         rc = op_need_schedule(op, space, req->schedule_id);
     if (rc == ERR_WAIT)
         return;
-    if (rc == 0 && !streq(op->run->body->st->start_request_id, req->request_id)) {
+    if (rc == 0 && !streq(op->run->body->st->start_request_id, op->request_id)) {
         fail_existing(op, req->schedule_id);
         return;
     }

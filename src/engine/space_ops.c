@@ -8,8 +8,7 @@
 #include "engine/engine_int.h"
 #include "wire/encode.h"
 
-#define RETENTION_MIN_US                                                                                     \
-    (INT64_C(86400) * USEC_PER_SEC) /* a day; less would surprise whoever looks tomorrow */
+#define RETENTION_MIN_US (INT64_C(3600) * USEC_PER_SEC) /* an hour, as for local namespaces elsewhere */
 #define LIST_PAGE_MAX 100
 
 /* Describing */
@@ -53,20 +52,37 @@ static Namespace__NamespaceInfo *describe_info(struct op *op, const struct space
     return info;
 }
 
+/* It lives here and nowhere else. */
+static Replication__NamespaceReplicationConfig *describe_place(struct arena *a) {
+    Replication__NamespaceReplicationConfig *repl = arena_new(a, Replication__NamespaceReplicationConfig);
+    Replication__ClusterReplicationConfig *self = arena_new(a, Replication__ClusterReplicationConfig);
+    Replication__ClusterReplicationConfig **all = arena_array(a, Replication__ClusterReplicationConfig *, 1);
+    if (!repl || !self || !all)
+        return NULL;
+    replication__namespace_replication_config__init(repl);
+    replication__cluster_replication_config__init(self);
+    self->cluster_name = repl->active_cluster_name = (char *)(uintptr_t)ENGINE_CLUSTER_NAME;
+    all[0] = self;
+    repl->clusters = all;
+    repl->n_clusters = 1;
+    repl->state = REPLICATION_STATE_NORMAL;
+    return repl;
+}
+
 static Ws__DescribeNamespaceResponse *describe(struct op *op, const struct space *s) {
     struct arena *a = op->call->arena;
     Ws__DescribeNamespaceResponse *r = arena_new(a, Ws__DescribeNamespaceResponse);
     Namespace__NamespaceConfig *config = arena_new(a, Namespace__NamespaceConfig);
     Google__Protobuf__Duration *retention = arena_new(a, Google__Protobuf__Duration);
-    Replication__NamespaceReplicationConfig *repl = arena_new(a, Replication__NamespaceReplicationConfig);
+    Replication__NamespaceReplicationConfig *repl = describe_place(a);
     if (!r || !config || !retention || !repl)
         return NULL;
     ws__describe_namespace_response__init(r);
     namespace__namespace_config__init(config);
-    replication__namespace_replication_config__init(repl);
     *retention = pb_duration(s->st->retention_us);
     config->workflow_execution_retention_ttl = retention;
-    repl->active_cluster_name = (char *)(uintptr_t) "active";
+    config->history_archival_state = ARCHIVAL_STATE_DISABLED;
+    config->visibility_archival_state = ARCHIVAL_STATE_DISABLED;
     r->namespace_info = describe_info(op, s);
     r->config = config;
     r->replication_config = repl;
@@ -153,7 +169,7 @@ void engine_list_namespaces(struct engine *e, struct call *c, const Ws__ListName
 static int validate_retention(const Google__Protobuf__Duration *d, struct err *err) {
     if (!d || !pb_duration_valid(d) || pb_duration_us(d) < RETENTION_MIN_US)
         return err_set(err, ERR_INVALID,
-                       "A valid retention period is not set on request: it must be at least a day.");
+                       "A valid retention period is not set on request: it must be at least an hour.");
     return 0;
 }
 

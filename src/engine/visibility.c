@@ -97,6 +97,7 @@ static void add_schedule(struct gathering *g, const State__Execution *st) {
     add_text(g, "TemporalNamespaceDivision", SCHEDULE_DIVISION);
     add_text(g, "ScheduleId", sched->schedule_id);
     add_text(g, "RunId", st->run_id);
+    add_text(g, "WorkflowType", sched->schedule->action->start_workflow->workflow_type->name);
     add_value(g, "TemporalSchedulePaused", value_int(is_paused));
     add_us(g, "StartTime", st->start_us);
     if (sched->idle_close_us)

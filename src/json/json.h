@@ -42,6 +42,9 @@ int json_print(struct buf *out, const ProtobufCMessage *m, struct json_style sty
 int json_parse(const ProtobufCMessageDescriptor *d, struct str text, bool has_shorthand, struct arena *a,
                ProtobufCMessage **ret, struct err *reterr) must_check;
 
+/* False: the path leads to a name that no message of type d has. */
+bool json_has_field(const ProtobufCMessageDescriptor *d, struct str path);
+
 enum json_set { JSON_SET_OVER, JSON_SET_ONCE };
 /* Sets one field of m from text that stands outside of JSON, as in a URL. The path leads through messages:
  * "execution.workflow_id" or "execution.workflowId". A value for a repeated field is added to it; what was

@@ -412,6 +412,22 @@ static int descend(struct parser *p, ProtobufCMessage **m, const ProtobufCFieldD
     return 0;
 }
 
+static struct str first_name(struct str path) {
+    const char *dot = path.n ? memchr(path.p, '.', path.n) : NULL;
+    return str_bytes(path.p, dot ? (size_t)(dot - path.p) : path.n);
+}
+
+bool json_has_field(const ProtobufCMessageDescriptor *d, struct str path) {
+    for (;;) {
+        struct str name = first_name(path);
+        const ProtobufCFieldDescriptor *f = shape_field(d, name);
+        if (!f || name.n == path.n || f->type != PROTOBUF_C_TYPE_MESSAGE)
+            return f;
+        d = f->descriptor;
+        path = str_bytes(path.p + name.n + 1, path.n - name.n - 1);
+    }
+}
+
 int json_set(ProtobufCMessage *m, struct str path, struct str value, enum json_set mode, struct arena *a,
              struct err *reterr) {
     struct parse_step whole = {.name = path};
@@ -419,16 +435,15 @@ int json_set(ProtobufCMessage *m, struct str path, struct str value, enum json_s
     if (!utf8_valid(value) || !utf8_valid(path))
         return err_set(reterr, ERR_INVALID, "a parameter is not UTF-8");
     for (;;) {
-        const char *dot = path.n ? memchr(path.p, '.', path.n) : NULL;
-        struct str name = str_bytes(path.p, dot ? (size_t)(dot - path.p) : path.n);
+        struct str name = first_name(path);
         const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, name);
         if (!f)
             return parse_refuse(&p, "unknown field");
-        if (!dot)
+        if (name.n == path.n)
             return set_leaf(&p, m, f, value, mode);
         int rc = descend(&p, &m, f);
         if (rc < 0)
             return rc;
-        path = str_bytes(dot + 1, path.n - name.n - 1);
+        path = str_bytes(path.p + name.n + 1, path.n - name.n - 1);
     }
 }

@@ -98,6 +98,20 @@ static bool on_origin(const struct http *h, const struct http1_request *q, struc
     return true;
 }
 
+/* What the pages of Temporal's Web UI ask their own server for: nothing is switched off, nobody signs in. The
+ * version is that of the first Web UI that was tried. */
+static const char ui_settings[] =
+    "{\"Auth\":{\"Enabled\":false,\"Options\":null,\"RedirectToProvider\":false},\"DefaultNamespace\":"
+    "\"default\","
+    "\"ShowTemporalSystemNamespace\":false,\"NavCollapsedByDefault\":false,\"FeedbackURL\":\"\","
+    "\"DisableNewsFetch\":true,\"Codec\":{\"Endpoint\":\"\",\"PassAccessToken\":false,"
+    "\"IncludeCredentials\":false,\"DefaultErrorMessage\":\"\",\"DefaultErrorLink\":\"\"},"
+    "\"Version\":\"2.53.0\",\"DisableWriteActions\":false,\"WorkflowTerminateDisabled\":false,"
+    "\"WorkflowCancelDisabled\":false,\"WorkflowSignalDisabled\":false,\"WorkflowUpdateDisabled\":false,"
+    "\"WorkflowResetDisabled\":false,\"WorkflowPauseDisabled\":false,\"BatchActionsDisabled\":false,"
+    "\"StartWorkflowDisabled\":false,\"HideWorkflowQueryErrors\":false,"
+    "\"RefreshWorkflowCountsDisabled\":false,\"ActivityCommandsDisabled\":false}";
+
 static void on_request(void *ctx, const struct http1_request *q, struct http1_response *resp) {
     struct http *h = ctx;
     if (str_is(q->path, "/healthz"))
@@ -115,6 +129,8 @@ static void on_request(void *ctx, const struct http1_request *q, struct http1_re
         on_namespaces(h, q, resp);
     else if (str_is(q->path, "/metrics"))
         on_metrics(h, q, resp);
+    else if (str_is(q->path, "/api/v1/settings"))
+        on_probe(q, resp, 200, ui_settings);
     else if (!mistral_request(&h->mistral, q, resp) && !api_request(&h->api, q, resp))
         answer_error(resp, HTTP_NOT_FOUND, GRPC_NOT_FOUND, "There is nothing at this path.");
 }

@@ -58,5 +58,6 @@ enum {
 method_fn method_get_system_info;
 method_fn method_get_cluster_info;
 method_fn method_list_clusters;
+method_fn method_list_nexus_endpoints;
 method_fn method_health_check;
 method_fn method_health_watch;

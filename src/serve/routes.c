@@ -12,12 +12,16 @@ enum {
 #undef RPC
 };
 
+#define OWN_WORKFLOW false
+#define OWN_OPERATOR false
+#define OWN_SCHEDULE true
+#define OWN_QUEUE true
 #define BODY_ALL true
 #define BODY_NONE false
 
 static const struct route routes[] = {
 #define ROUTE(service, name, verb_, path_, body)                                                             \
-    {INDEX_##service##_##name, ROUTE_##verb_, path_, BODY_##body},
+    {INDEX_##service##_##name, ROUTE_##verb_, path_, BODY_##body, OWN_##service},
 #include "../../proto/routes.def"
 #undef ROUTE
 };

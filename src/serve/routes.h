@@ -11,6 +11,7 @@ struct route {
     enum route_verb verb;
     const char *path; /* "/api/v1/namespaces/{namespace}/workflows/{execution.workflow_id}" */
     bool has_body;
+    bool is_own; /* Temporal has no such path */
 };
 
 /* The row that verb and path lead to, or NULL; *ret_verbs is the set of those that the path takes. HEAD is

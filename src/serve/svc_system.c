@@ -3,14 +3,17 @@
  * Texts are copied into the call's arena, because the generated structs have
  * no const; without memory for one there is no answer. */
 #include "engine/call.h"
+#include "engine/engine.h"
 #include "health.pb-c.h"
 #include "operatorservice.pb-c.h"
 #include "serve/dispatch.h"
 #include "serve/methods.h"
 #include "workflowservice.pb-c.h"
 
+/* The release of Temporal whose API this is. Clients compare it with the release that brought what they want
+ * to use; our own version would tell them nothing. */
+#define API_VERSION "1.32.0"
 #define WORKFLOW_SERVICE "temporal.api.workflowservice.v1.WorkflowService"
-#define CLUSTER_NAME "active"
 #define OPERATOR_SERVICE "temporal.api.operatorservice.v1.OperatorService"
 
 /* What a client may count on. SDKs read these before they use a feature. */
@@ -26,6 +29,7 @@ static const Ws__GetSystemInfoResponse__Capabilities capabilities = {
     .upsert_memo = true,
     .eager_workflow_start = true,
     .supports_schedules = true,
+    .prefix_search = true,
     /* Not implemented yet, so not claimed: */
     .nexus = false,
 };
@@ -45,16 +49,22 @@ void method_get_system_info(struct dispatch *d unused_arg, struct call *c,
     Ws__GetSystemInfoResponse r;
     ws__get_system_info_response__init(&r);
     Ws__GetSystemInfoResponse__Capabilities caps = capabilities;
-    r.server_version = arena_strdup(c->arena, RONDO_VERSION);
+    r.server_version = arena_strdup(c->arena, API_VERSION);
     r.capabilities = &caps;
     reply(c, &r.base);
 }
 
 void method_get_cluster_info(struct dispatch *d, struct call *c, const ProtobufCMessage *req unused_arg) {
     Ws__GetClusterInfoResponse r;
+    Version__VersionInfo versions = VERSION__VERSION_INFO__INIT;
+    Version__ReleaseInfo self = VERSION__RELEASE_INFO__INIT;
     ws__get_cluster_info_response__init(&r);
-    r.server_version = arena_strdup(c->arena, RONDO_VERSION);
-    r.cluster_name = arena_strdup(c->arena, CLUSTER_NAME);
+    self.version = arena_strdup(c->arena, RONDO_VERSION);
+    self.notes = arena_strdup(c->arena, "Rondo");
+    versions.current = &self;
+    r.version_info = &versions;
+    r.server_version = arena_strdup(c->arena, API_VERSION);
+    r.cluster_name = arena_strdup(c->arena, ENGINE_CLUSTER_NAME);
     r.history_shard_count = 1;
     r.persistence_store = arena_strdup(c->arena, d->store_name);
     r.visibility_store = arena_strdup(c->arena, d->store_name);
@@ -69,13 +79,20 @@ void method_list_clusters(struct dispatch *d unused_arg, struct call *c, const P
     Ops__ClusterMetadata self, *all[] = {&self};
     ops__list_clusters_response__init(&r);
     ops__cluster_metadata__init(&self);
-    self.cluster_name = arena_strdup(c->arena, CLUSTER_NAME);
+    self.cluster_name = arena_strdup(c->arena, ENGINE_CLUSTER_NAME);
     self.initial_failover_version = 1;
     self.history_shard_count = 1;
     self.is_connection_enabled = true;
     r.clusters = all;
     r.n_clusters = ((const Ops__ListClustersRequest *)req)->next_page_token.len ? 0 : ARRAY_LEN(all);
     reply(c, &r.base);
+}
+
+/* There are none, and none can be made. */
+void method_list_nexus_endpoints(struct dispatch *d unused_arg, struct call *c,
+                                 const ProtobufCMessage *req unused_arg) {
+    Ops__ListNexusEndpointsResponse r = OPS__LIST_NEXUS_ENDPOINTS_RESPONSE__INIT;
+    call_reply(c, &r.base);
 }
 
 static bool is_known_service(const ProtobufCMessage *req) {

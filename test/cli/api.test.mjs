@@ -123,15 +123,14 @@ test('what is wrong is said with its place, and changes nothing', async (t) => {
     ['POST', id, { ...START, cronSchedule: 5 }, 400, 3, /^cronSchedule: a string expected, not 5$/],
     ['POST', id, { ...START, workflowRunTimeout: '5 min' }, 400, 3, /^workflowRunTimeout: a duration in seconds/],
     ['POST', id, `{"memo":{"fields":{"a":1,"a":2}}}`, 400, 3, /^memo\.fields: the key "a" is given twice$/],
-    ['POST', `${id}?identity=me`, START, 400, 3, /^identity: this call takes its fields in the body/],
     ['POST', id, {}, 400, 3, /WorkflowType/],
     ['POST', '/api/v1/namespaces/default/workflows/%zz', START, 400, 3, /'%' without two hexadecimal digits/],
     ['POST', '/api/v1/namespaces/default/workflows/%ff', START, 400, 3, /not UTF-8/],
     ['POST', '/api/v1/namespaces/default/workflows/%00', START, 400, 3, /NUL/],
-    ['GET', `${WORKFLOWS}?limit=5`, undefined, 400, 3, /^limit: unknown field$/],
+    ['GET', '/api/v1/namespaces/default/task-queues?limit=5', undefined, 400, 3, /^limit: unknown field$/],
+    ['POST', '/api/v1/namespaces/default/crontabs/x?identity=me', {}, 400, 3, /^identity: this call takes its fields in the body/],
     ['GET', `${WORKFLOWS}?pageSize=x`, undefined, 400, 3, /^pageSize: a whole number expected, not x$/],
     ['GET', `${WORKFLOWS}?pageSize=2&pageSize=3`, undefined, 400, 3, /^pageSize: given twice$/],
-    ['GET', `${WORKFLOWS}?namespace=other`, undefined, 400, 3, /^namespace: given twice$/],
     ['GET', `${WORKFLOWS}?query=%20AND`, undefined, 400, 3, /./],
     ['GET', `${WORKFLOWS}/missing`, undefined, 404, 5, /not found/],
     ['GET', '/api/v1/namespaces/nowhere', undefined, 404, 5, /nowhere is not found/],
@@ -144,6 +143,17 @@ test('what is wrong is said with its place, and changes nothing', async (t) => {
   const again = await refused(server, 'POST', id, START, 409, 6, /already running/);
   assert.match(again.body.details[0]['@type'], /WorkflowExecutionAlreadyStartedFailure$/);
   assert.match(again.body.details[0].runId, /^[0-9a-f-]{36}$/);
+});
+
+test('parameters that Temporal passes over are passed over', async (t) => {
+  const server = await serve(t, args);
+  const id = `${WORKFLOWS}/w`;
+  await ok(server, 'POST', `${id}?identity=me&execution.runId=no-run-id&%zz`, START);
+  const { executions } = await ok(server, 'GET', `${WORKFLOWS}?limit=5&namespace=other&pageSize=1`);
+  assert.deepEqual(executions.map((each) => each.execution.workflowId), ['w']);
+  assert.equal((await ok(server, 'GET', `${id}/history?execution.nope=1`)).history.events.length > 0, true);
+  // The run that the parameter names is not the one: it is the body that counts.
+  await ok(server, 'POST', `${id}/terminate?execution.runId=00000000-0000-4000-8000-000000000000`, {});
 });
 
 test('large requests are refused by what they are, not by what they look like', async (t) => {

@@ -154,7 +154,8 @@ describe('http', { timeout: 120_000 }, () => {
     const seen = await ok('GET', '/api/v1/system-info');
     const { capabilities, serverVersion } = await world.service.getSystemInfo({});
     assert.equal(seen.serverVersion, serverVersion);
-    assert.deepEqual(seen.capabilities, { ...capabilities });
+    assert.deepEqual(seen.capabilities, { ...capabilities, prefixSearch: true }); // a field that the SDK does not know
+    assert.equal(seen.capabilities.supportsSchedules, true);
   });
 
   replayAll(world);

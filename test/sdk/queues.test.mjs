@@ -2,15 +2,34 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { status } from '@grpc/grpc-js';
 import proto from '@temporalio/proto';
-import { eventually, openWorld, replayAll } from './lib/world.mjs';
+import { eventually, failure, openWorld, replayAll } from './lib/world.mjs';
 
-const { TaskQueueType } = proto.temporal.api.enums.v1;
+const { BuildIdTaskReachability: Reach, DescribeTaskQueueMode, TaskQueueType } = proto.temporal.api.enums.v1;
 const world = openWorld();
 
 async function describeQueue(name, taskQueueType = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW) {
   return await world.service.describeTaskQueue({ namespace: 'default', taskQueue: { name }, taskQueueType });
 }
+
+// As `temporal task-queue describe` asks.
+async function describeVersions(name, fields = {}) {
+  const { versionsInfo } = await world.service.describeTaskQueue({
+    namespace: 'default',
+    taskQueue: { name },
+    apiMode: DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED,
+    reportStats: true,
+    reportPollers: true,
+    ...fields,
+  });
+  return versionsInfo;
+}
+
+const reach = async (name, versions) => {
+  const info = await describeVersions(name, { versions, reportTaskReachability: true });
+  return Object.fromEntries(Object.entries(info).map(([key, { taskReachability }]) => [key, taskReachability]));
+};
 
 describe('task queues', { concurrency: 4, timeout: 120_000 }, () => {
   test('know their workers', async () => {
@@ -21,6 +40,79 @@ describe('task queues', { concurrency: 4, timeout: 120_000 }, () => {
       assert.ok(pollers[0].identity.length > 0);
       assert.ok(Math.abs(Number(pollers[0].lastAccessTime.seconds) * 1000 - Date.now()) < 120_000);
     }
+  });
+
+  test('know the builds of their workers, and have none for Nexus', async () => {
+    const taskQueue = 'builds';
+    await world.withWorker(taskQueue, async () => {
+      await eventually(async () => (await describeQueue(taskQueue)).pollers.length === 1);
+      const [poller] = (await describeQueue(taskQueue)).pollers;
+      assert.equal(poller.workerVersionCapabilities.buildId, 'b-7');
+      assert.equal(poller.workerVersionCapabilities.useVersioning, false);
+      assert.equal(poller.ratePerSecond, 100_000);
+      assert.deepEqual((await describeQueue(taskQueue, TaskQueueType.TASK_QUEUE_TYPE_NEXUS)).pollers, []);
+      const types = [TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_NEXUS];
+      const { typesInfo } = (await describeVersions(taskQueue, { taskQueueTypes: types }))[''];
+      assert.deepEqual(Object.entries(typesInfo).map(([type, { pollers }]) => [type, pollers.length]), [['1', 1], ['3', 0]]);
+    }, { buildId: 'b-7' });
+  });
+
+  test('are described by versions', async () => {
+    const taskQueue = 'described';
+    const version = { deploymentName: 'dep', buildId: '1' };
+    const workerDeploymentOptions = { useWorkerVersioning: true, version, defaultVersioningBehavior: 'PINNED' };
+    const handle = await world.start('hello', ['Ada'], { taskQueue, priority: { priorityKey: 2 } });
+    const before = await describeVersions(taskQueue);
+    assert.deepEqual(Object.keys(before), ['']);
+    assert.deepEqual(Object.keys(before[''].typesInfo).sort(), ['1', '2']);
+    const { stats } = before[''].typesInfo[1];
+    assert.equal(Number(stats.approximateBacklogCount), 1);
+    assert.ok(stats.tasksAddRate > 0 && stats.tasksDispatchRate === 0);
+    assert.equal((await describeVersions(taskQueue, { reportStats: false }))[''].typesInfo[1].stats, null);
+    const { statsByPriorityKey } = await world.service.describeTaskQueue({
+      namespace: 'default',
+      taskQueue: { name: taskQueue },
+      reportStats: true,
+    });
+    const counts = Object.entries(statsByPriorityKey).map(([key, each]) => [key, Number(each.approximateBacklogCount)]);
+    assert.deepEqual(counts, [['2', 1], ['3', 0]]);
+
+    await world.withWorker(taskQueue, async () => {
+      const active = () => describeVersions(taskQueue, { versions: { allActive: true } });
+      await eventually(async () => (await active())['dep:1']?.typesInfo[2]?.pollers.length === 1);
+      assert.deepEqual(Object.keys(await active()).sort(), ['', 'dep:1']);
+      assert.deepEqual(await reach(taskQueue, { buildIds: ['dep.1', 'x'], unversioned: true }), {
+        '': Reach.BUILD_ID_TASK_REACHABILITY_REACHABLE,
+        'dep:1': Reach.BUILD_ID_TASK_REACHABILITY_UNREACHABLE,
+        x: Reach.BUILD_ID_TASK_REACHABILITY_UNREACHABLE,
+      });
+      const choose = (buildId) =>
+        world.service.setWorkerDeploymentCurrentVersion({
+          namespace: 'default',
+          deploymentName: 'dep',
+          buildId,
+          ignoreMissingTaskQueues: true,
+        });
+      await choose('1');
+      assert.equal(await handle.result(), 'Hello, Ada!');
+      const moved = (await describeVersions(taskQueue, { versions: { buildIds: ['dep:1'] } }))['dep:1'].typesInfo[1];
+      assert.equal(Number(moved.stats.approximateBacklogCount), 0);
+      assert.ok(moved.stats.tasksDispatchRate > 0);
+      assert.deepEqual(await reach(taskQueue, { buildIds: ['dep:1'] }), { 'dep:1': Reach.BUILD_ID_TASK_REACHABILITY_REACHABLE });
+      await choose('');
+      assert.deepEqual(await reach(taskQueue, { buildIds: ['dep:1'] }), {
+        'dep:1': Reach.BUILD_ID_TASK_REACHABILITY_CLOSED_WORKFLOWS_ONLY,
+      });
+    }, { workerDeploymentOptions });
+    const five = ['1', '2', '3', '4', '5'];
+    assert.equal(Object.keys(await reach(taskQueue, { buildIds: five })).length, 5);
+    const tooMany = await failure(reach(taskQueue, { buildIds: [...five, '6'] }));
+    assert.equal(tooMany.code, status.INVALID_ARGUMENT);
+    assert.match(tooMany.details, /Too many build ids queried at once with ReportTaskReachability==true, limit: 5/);
+    const sticky = await failure(describeVersions('x', { taskQueue: { name: 'x', kind: 2 } }));
+    assert.match(sticky.details, /not valid for a sticky queue/);
+    const type = await failure(describeVersions('x', { taskQueueTypes: [0] }));
+    assert.equal(type.code, status.INVALID_ARGUMENT);
   });
 
   test('count what waits', async () => {

@@ -8,8 +8,9 @@ import { defineSearchAttributeKey, SearchAttributeType, TypedSearchAttributes } 
 import proto from '@temporalio/proto';
 import { eventually, failure, openWorld, replayAll } from './lib/world.mjs';
 
-const { IndexedValueType } = proto.temporal.api.enums.v1;
+const { ArchivalState, IndexedValueType } = proto.temporal.api.enums.v1;
 const DAY = { seconds: 86400 };
+const HOUR = { seconds: 3600 };
 
 const world = openWorld();
 const operator = () => world.client.connection.operatorService;
@@ -31,13 +32,21 @@ describe('namespaces', { concurrency: 4, timeout: 180_000 }, () => {
       workflowExecutionRetentionPeriod: DAY,
     });
     await world.service.updateNamespace({ namespace, updateInfo: { ownerEmail: 'who@example.com' } });
-    const { namespaceInfo, config } = await world.service.describeNamespace({ namespace });
+    const { namespaceInfo, config, replicationConfig } = await world.service.describeNamespace({ namespace });
     assert.equal(namespaceInfo.description, 'for tests');
     assert.equal(namespaceInfo.ownerEmail, 'who@example.com');
     assert.deepEqual(namespaceInfo.data, { team: 'a' });
     assert.equal(Number(config.workflowExecutionRetentionTtl.seconds), 86400);
+    assert.equal(namespaceInfo.supportsSchedules, true);
+    assert.equal(config.historyArchivalState, ArchivalState.ARCHIVAL_STATE_DISABLED);
+    assert.equal(config.visibilityArchivalState, ArchivalState.ARCHIVAL_STATE_DISABLED);
+    assert.equal(replicationConfig.activeClusterName, 'active');
+    assert.deepEqual(replicationConfig.clusters.map((each) => each.clusterName), ['active']);
     const byId = await world.service.describeNamespace({ id: namespaceInfo.id });
     assert.equal(byId.namespaceInfo.name, namespace);
+
+    const shortened = await world.service.updateNamespace({ namespace, config: { workflowExecutionRetentionTtl: HOUR } });
+    assert.equal(Number(shortened.config.workflowExecutionRetentionTtl.seconds), 3600);
 
     const names = [];
     let nextPageToken = new Uint8Array();
@@ -64,6 +73,11 @@ describe('namespaces', { concurrency: 4, timeout: 180_000 }, () => {
     const register = (request) => world.service.registerNamespace(request);
     await refusal(register({ workflowExecutionRetentionPeriod: DAY }), status.INVALID_ARGUMENT, /Namespace is not set/);
     await refusal(register({ namespace: 'x' }), status.INVALID_ARGUMENT, /retention/);
+    await refusal(
+      register({ namespace: 'x', workflowExecutionRetentionPeriod: { seconds: 3599 } }),
+      status.INVALID_ARGUMENT,
+      /at least an hour/
+    );
     await refusal(
       register({ namespace: 'default', workflowExecutionRetentionPeriod: DAY }),
       status.ALREADY_EXISTS,

@@ -1,6 +1,8 @@
 /* Which task queues the engine lists: those that are polled, and those on which runs were started. */
 #include "base/buf.h"
+#include "base/mem.h"
 #include "engine/limits.h"
+#include "engine/pace.h"
 #include "engine_fixture.h"
 
 /* "name(type,type)<identity,identity>" for each queue, in its order. */
@@ -97,4 +99,22 @@ TEST(queues_of_an_unknown_namespace) {
     req->namespace_ = make_text(m, "nowhere");
     RIG_SEND(&r, &a, list_task_queues, req);
     CHECK(a.is_done && a.err.code != 0);
+}
+
+#define AT(seconds) ((seconds)*USEC_PER_SEC)
+
+/* Over its age at first, then over the last half minute and what has passed of the newest five seconds. */
+TEST(paces_follow_the_last_half_minute) {
+    struct pace *p = NULL;
+    CHECK(pace_add_rate(p, AT(1)) == 0 && pace_take_rate(p, AT(1)) == 0);
+    for (int second = 0; second < 20; second++) {
+        for (int i = 0; i < 4; i++)
+            pace_count_added(&p, AT(second));
+        pace_count_taken(&p, AT(second));
+    }
+    CHECK(pace_add_rate(p, AT(20)) == 4.0 && pace_take_rate(p, AT(20)) == 1.0);
+    CHECK(pace_add_rate(p, AT(30)) == 80.0 / 30);
+    CHECK(pace_add_rate(p, AT(37)) == 60.0 / 32); /* the first five seconds are out */
+    CHECK(pace_add_rate(p, AT(1000)) == 0 && pace_take_rate(p, AT(1000)) == 0);
+    mem_free(p);
 }

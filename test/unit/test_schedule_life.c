@@ -142,6 +142,15 @@ TEST(jitter_moves_the_start_and_not_the_name) {
     CHECK_STR(run ? run->workflow_id : "", "wf-2022-06-01T01:00:00Z");
 }
 
+TEST(a_backfill_leaves_out_what_jitter_moves_past_its_end) {
+    cleanup(sched_done) struct sched f;
+    create_jittered(&f);
+    CHECK_INT(sched_backfill(&f, "01:00", "03:37:29.537", POLICY(ALLOW_ALL)), 0);
+    CHECK_STR(sched_begun(&f), "01:00@00:00 02:00@00:00");
+    CHECK_INT(sched_backfill(&f, "03:00", "03:37:29.538", POLICY(ALLOW_ALL)), 0);
+    CHECK_STR(sched_begun(&f), "03:00@00:00");
+}
+
 TEST(a_step_between_nominal_and_jittered_loses_nothing) {
     cleanup(sched_done) struct sched f;
     create_jittered(&f);

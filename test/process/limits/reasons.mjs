@@ -33,6 +33,7 @@ const reasons = {
     'engine.SWEEP_RUNS', 'engine.SWEEP_RUNS_MAX', 'engine.SWEEP_SPACES', 'engine.SWEEP_BITES', 'engine.DROP_LOOKS', 'engine.DUE_PER_TURN', 'engine.REFRESH_SCHEDULES', 'engine.BATCH_PAGE', 'engine.BATCH_PER_TURN',
     'engine.REAP_RUNS', 'engine.QUEUE_LOOKS', 'engine.READERS_PER_TURN',
   ],
+  'more are refused, as test/sdk/queues.test.mjs sees': ['engine.REACHED_BUILDS'],
   'a suggestion to the worker; nothing is refused': ['core.SUGGEST_UPDATES'],
   'a task above it leaves its trace in the history, as every other task': ['core.DISCARD_EVENTS'],
   'above it the oldest entries make room; what is above and below is the same row': ['core.BUILD_IDS_BYTES'],
