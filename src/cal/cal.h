@@ -147,11 +147,16 @@ void cal_calendar_text(const struct cal_calendar *c, struct buf *out);
 struct str cal_calendar_carried(const struct cal_calendar *c);
 
 /* Where zones come from. find returns NULL for an unknown name; the zone must outlive the calendars that use
- * it. */
+ * it. nearest, which may be NULL, returns the name that was probably meant by one that is not known, or NULL.
+ */
 struct cal_zones {
     const struct zone *(*find)(void *ctx, struct str name);
     void *ctx;
+    const char *(*nearest)(void *ctx, struct str name);
 };
+/* What to say of a zone that is not known: its name and, where one is close, what was probably meant. The
+ * text of the error is `prefix` and that. Returns ERR_INVALID. */
+int cal_zone_unknown(const struct cal_zones *zones, const char *prefix, struct str name, struct err *reterr);
 
 struct cal;
 

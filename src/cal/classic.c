@@ -86,6 +86,8 @@ static int parse_rule(struct complaint *c, struct str text, struct rule *rule) {
     int e = 0;
     while (n < ARRAY_LEN(words) && (words[n] = word_next(&rest)).n > 0)
         n++;
+    if (n > FIELD_COUNT && text_is_command(words[FIELD_COUNT]))
+        return complain(c, words[FIELD_COUNT], TEXT_CRONTAB_LINE);
     if (n != FIELD_COUNT)
         return complain(c, text, "the cron string does not have 5 fields");
     for (size_t i = 0; i < FIELD_COUNT && e == 0; i++)
@@ -118,7 +120,9 @@ static int parse(struct complaint *complaint, struct str text, struct classic *c
         return e;
     if (str_starts(text, STR("@every ")))
         return parse_every(complaint, word_from(text, strlen("@every ")), &c->every_s);
-    struct str shorthand = text_shorthand(text);
+    struct str shorthand = text_shorthand(text), command = text_behind_shorthand(text);
+    if (text_is_command(command))
+        return complain(complaint, command, TEXT_CRONTAB_LINE);
     if (text.n > 0 && text.p[0] == '@' && shorthand.n == 0)
         return complain(complaint, text, "a name that is not known");
     return parse_rule(complaint, shorthand.n > 0 ? shorthand : text, &c->rule);
@@ -140,8 +144,7 @@ int classic_new(struct str text, const struct cal_zones *zones, struct classic *
     if (zone.n > 0 && !str_is(zone, "UTC")) {
         c->cal.zone = zones ? zones->find(zones->ctx, zone) : NULL;
         if (!c->cal.zone)
-            return err_set(reterr, ERR_INVALID, "invalid CronSchedule: unknown time zone \"%.*s\"",
-                           (int)MIN(zone.n, 80), zone.p);
+            return cal_zone_unknown(zones, "invalid CronSchedule: ", zone, reterr);
     }
     c->cal.rules = &c->rule;
     c->cal.rule_count = 1;

@@ -215,6 +215,12 @@ static int build_intervals(struct builder *b) {
     return e < 0 ? err_std(b->reterr, e) : 0;
 }
 
+int cal_zone_unknown(const struct cal_zones *zones, const char *prefix, struct str name, struct err *reterr) {
+    const char *meant = zones && zones->nearest ? zones->nearest(zones->ctx, name) : NULL;
+    return err_set(reterr, ERR_INVALID, "%sunknown time zone \"%.*s\"%s%s%s", prefix, (int)MIN(name.n, 80),
+                   name.p, meant ? "; did you mean \"" : "", meant ? meant : "", meant ? "\"?" : "");
+}
+
 static int find_zone(struct builder *b, const struct cal_zones *zones) {
     struct zone_label label;
     int e = zone_label_parse(b->spec->zone_name, &label, b->reterr);
@@ -232,8 +238,7 @@ static int find_zone(struct builder *b, const struct cal_zones *zones) {
         return 0;
     b->cal->zone = zones ? zones->find(zones->ctx, label.name) : NULL;
     if (!b->cal->zone)
-        return err_set(b->reterr, ERR_INVALID, "unknown time zone \"%.*s\"", (int)MIN(label.name.n, 80),
-                       label.name.p);
+        return cal_zone_unknown(zones, "", label.name, b->reterr);
     return 0;
 }
 

@@ -24,6 +24,36 @@ struct str text_shorthand(struct str word) {
     return (struct str){0};
 }
 
+struct str text_behind_shorthand(struct str text) {
+    struct str rest = text, name = word_next(&rest);
+    return text_shorthand(name).n > 0 ? word_trim(rest) : (struct str){0};
+}
+
+static bool is_letter(char c) {
+    return word_lower(c) >= 'a' && word_lower(c) <= 'z';
+}
+
+/* Whether the letters are those of a day of the week, the only words where a crontab may have its command. */
+static bool is_weekday(struct str letters) {
+    static const char *const days[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
+    for (size_t i = 0; i < ARRAY_LEN(days); i++)
+        if (letters.n >= 3 && word_same((struct str){letters.p, 3}, days[i]))
+            return true;
+    return false;
+}
+
+bool text_is_command(struct str word) {
+    for (size_t at = 0; at < word.n;) {
+        struct str letters = {word.p + at, 0};
+        while (at + letters.n < word.n && is_letter(letters.p[letters.n]))
+            letters.n++;
+        if (letters.n > 1 && !is_weekday(letters))
+            return true;
+        at += letters.n + 1;
+    }
+    return false;
+}
+
 int text_cut_zone(struct complaint *c, struct str *text, struct str *ret_zone) {
     static const struct str prefixes[] = {STR("CRON_TZ="), STR("TZ=")};
     *ret_zone = (struct str){0};
@@ -72,6 +102,8 @@ static int parse_fields(const struct text_reader *r, bool is_dbos, struct str bo
     size_t n = 0;
     while (n < ARRAY_LEN(words) && (words[n] = word_next(&rest)).n > 0)
         n++;
+    if (n > FIELDS_MIN && !text_is_command(words[0]) && text_is_command(words[FIELDS_MIN]))
+        return complain(r->complaint, words[FIELDS_MIN], TEXT_CRONTAB_LINE);
     if (is_dbos && n != 5 && n != 6)
         return complain(r->complaint, body, "a DBOS crontab does not have 5 or 6 fields");
     if (n < FIELDS_MIN || n > FIELDS_MAX)
@@ -117,9 +149,11 @@ static int parse_at(const struct text_reader *r, struct str rest, struct text *t
 /* The name after @, and what stands behind it. */
 static int parse_named(const struct text_reader *r, struct str body, struct text *t) {
     struct str rest = body, name = word_next(&rest);
-    struct str fields = text_shorthand(body);
+    struct str fields = text_shorthand(body), command = text_behind_shorthand(body);
     if (fields.n > 0)
         return parse_fields(r, false, fields, t);
+    if (text_is_command(command))
+        return complain(r->complaint, command, TEXT_CRONTAB_LINE);
     if (str_is(name, "@every"))
         return text_parse_every(r, rest, t);
     if (str_is(name, "@at"))

@@ -38,6 +38,14 @@ int text_parse(struct arena *a, struct str seed, enum text_dialect dialect, stru
 int text_cut_zone(struct complaint *c, struct str *text, struct str *ret_zone) must_check;
 /* What @daily and its like stand for, or an empty text. */
 struct str text_shorthand(struct str word);
+/* What stands behind @daily or its like, or an empty text. */
+struct str text_behind_shorthand(struct str text);
+/* Whether the word behind the fields of a cron string is the command, or the user, of a line of a crontab. */
+bool text_is_command(struct str word);
+#define TEXT_CRONTAB_LINE                                                                                    \
+    "this is a line of a crontab: leave out its command, which a schedule does not run; what it starts is "  \
+    "a "                                                                                                     \
+    "workflow"
 
 /* Strings for each field. Marks go to *marks. */
 int text_parse_strings(struct arena *a, struct str seed, const struct cal_strings *s,

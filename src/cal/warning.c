@@ -158,7 +158,9 @@ static int look_at_end(struct finder *f, struct err *err) {
     int rc = compile(f, f->spec->zone_name, false, &raw, err);
     if (rc < 0)
         return rc;
-    if (answer == CAL_LIMIT || (f->spec->exclude_count && next_after(raw, now_s, &any_s)))
+    if (!f->spec->calendar_count && !f->spec->interval_count)
+        warn(f, WARNING_NEVER, "No times are given: it acts only when it is triggered or backfilled.");
+    else if (answer == CAL_LIMIT || (f->spec->exclude_count && next_after(raw, now_s, &any_s)))
         warn(f, WARNING_EXCLUDED, "It never acts any more: everything that it asks for is excluded.");
     else if (next_after(raw, 0, &any_s))
         warn(f, WARNING_ENDED, "It does not act any more: all of its times are past.");

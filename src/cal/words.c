@@ -374,8 +374,10 @@ void words_length(int64_t us, struct buf *out) {
             buf_printf(out, "%s%lld %s%s", out->len > begin ? " " : "", (long long)n, units[i].name,
                        n > 1 ? "s" : "");
     }
-    if (us || out->len == begin)
+    if (us)
         buf_printf(out, "%s%lld ms", out->len > begin ? " " : "", (long long)us / 1000);
+    if (out->len == begin)
+        buf_add_cstr(out, "0 seconds");
 }
 
 void words_interval(const struct cal_interval *i, struct buf *out) {

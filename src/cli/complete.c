@@ -1,9 +1,13 @@
 /* What shells ask: which words could stand next.
  *
  * The words before the last one choose the command, as in parsing. After a flag
- * that takes a value its choices follow, if it has any; after a dash the flags;
- * else the commands below the one that was chosen. */
+ * that takes a value its choices follow, if it has any, else what the caller
+ * knows of values; after a dash the flags; else the commands below the one that
+ * was chosen, or values that stand without a flag. */
 #include "cli/opt.h"
+
+#define WORD_MAX 64
+#define VALUES_BYTES_MAX (256u << 10)
 
 static bool begins(const char *word, const char *part) {
     return strncmp(word, part, strlen(part)) == 0;
@@ -25,7 +29,7 @@ static void add_choices(struct buf *out, const struct opt *o, const char *part) 
 static void add_flags(const struct opt_args *a, struct buf *out, const char *part) {
     const struct opt *o;
     for (size_t i = 0; (o = opt_at(a->program, a->command, i)); i++)
-        if (strlen(part) < 3 || begins(o->name, part + 2))
+        if (!strchr(o->name, '*') && (strlen(part) < 3 || begins(o->name, part + 2)))
             add_word(out, "--", str_of(o->name), o->help);
 }
 
@@ -57,14 +61,67 @@ static const struct opt *waiting_flag(const struct opt_args *a, const char *word
     return NULL;
 }
 
-void opt_complete(const struct opt_program *p, int argc, char *const *argv, struct buf *out) {
-    struct opt_args a = {.program = p, .command = opt_command_of(p, argc > 0 ? argc - 1 : 0, argv)};
+static void add_values(const struct opt_args *a, const struct opt *o, const char *part,
+                       const struct opt_source *source, struct buf *out) {
+    if (o->choices)
+        add_choices(out, o, part);
+    else if (o->type == OPT_FLAG)
+        add_choices(out, &(struct opt){.choices = "true|false", .help = o->help}, part);
+    else if (source)
+        source->values(source->ctx, a, o, part, out);
+}
+
+/* --flag=part: each word begins with the flag. */
+static void add_attached(const struct opt_args *a, const char *word, const struct opt_source *source,
+                         struct buf *out) {
+    size_t n = strcspn(word, "=");
+    char name[WORD_MAX] = "";
+    struct buf values;
+    strncat(name, word + 2, MIN(n - 2, sizeof(name) - 1));
+    const struct opt *o = opt_find(a, name);
+    if (!o)
+        return;
+    buf_init(&values, VALUES_BYTES_MAX);
+    add_values(a, o, word + n + 1, source, &values);
+    struct str rest = buf_ok(&values) ? buf_str(&values) : (struct str){NULL, 0};
+    while (rest.n) {
+        const char *end = memchr(rest.p, '\n', rest.n);
+        size_t length = end ? (size_t)(end - rest.p) + 1 : rest.n;
+        buf_add(out, word, n + 1);
+        buf_add(out, rest.p, length);
+        rest = str_bytes(rest.p + length, rest.n - length);
+    }
+    buf_done(&values);
+}
+
+/* The first value that may stand without its flag and has not been given. */
+static const struct opt *next_word(const struct opt_args *a) {
+    for (size_t i = 0; i < a->command->opt_count; i++) {
+        bool is_given = false;
+        for (size_t k = 0; k < a->given_count; k++)
+            is_given = is_given || a->given[k].opt == &a->command->opts[i];
+        if (a->command->opts[i].type == OPT_WORD && !is_given)
+            return &a->command->opts[i];
+    }
+    return NULL;
+}
+
+void opt_complete(const struct opt_program *p, int argc, char *const *argv,
+                  const char *(*env)(const char *name), const struct opt_source *source, struct buf *out) {
+    struct opt_args a;
     const char *part = argc > 0 ? argv[argc - 1] : "";
+    opt_glean(p, argc > 0 ? argc - 1 : 0, argv, env, &a);
     const struct opt *waiting = argc > 1 ? waiting_flag(&a, argv[argc - 2]) : NULL;
-    if (waiting)
-        add_choices(out, waiting, part);
-    else if (*part == '-')
+    if (waiting) {
+        add_values(&a, waiting, part, source, out);
+    } else if (part[0] == '-' && part[1] == '-' && strchr(part, '=')) {
+        add_attached(&a, part, source, out);
+    } else if (*part == '-') {
         add_flags(&a, out, part);
-    else
+    } else {
+        const struct opt *word = next_word(&a);
         add_commands(&a, out, part);
+        if (word)
+            add_values(&a, word, part, source, out);
+    }
 }

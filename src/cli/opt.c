@@ -1,17 +1,19 @@
 /* Parsing command lines by table.
  *
  * Happy path: the leading words choose the command (the longest path that
- * matches), then each option is found by name or letter, its value checked by
- * its type and remembered in order. A value is looked up later, from the last
- * to the first time it was given, then in the environment, then in the table.
+ * matches; flags that many commands have may stand before it), then each option is found by name or letter,
+ * its value checked by its type and remembered in order. A value is looked up later, from the last to the
+ * first time it was given, then in the environment, then in the table.
  *
  * What the user typed wrong ends the parse with one line that names the word,
  * the closest known one and the help command. */
 #include "cli/opt.h"
 
 #include "base/err.h"
+#include "base/near.h"
 
 #define WORD_MAX 64
+#define GLEAN_BYTES_MAX (64u << 10)
 #define NEAR_ENOUGH 3 /* edits between what was typed and what was probably meant */
 
 struct parser {
@@ -25,31 +27,11 @@ struct parser {
 
 /* Suggestions. */
 
-static size_t edit_distance(const char *a, const char *b) {
-    size_t an = strlen(a), bn = strlen(b);
-    size_t row[WORD_MAX + 1];
-    if (an > WORD_MAX || bn > WORD_MAX)
-        return WORD_MAX;
-    for (size_t j = 0; j <= bn; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= an; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= bn; j++) {
-            size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-            size_t shifted = MIN(row[j], row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = MIN(replaced, shifted);
-        }
-    }
-    return row[bn];
-}
-
 const char *opt_nearest(const char *word, const char *const *candidates, size_t count) {
     const char *best = NULL;
     size_t best_distance = NEAR_ENOUGH + 1;
     for (size_t i = 0; i < count; i++) {
-        size_t d = edit_distance(word, candidates[i]);
+        size_t d = near_distance(str_of(word), str_of(candidates[i]), false);
         /* A word that shares fewer than half of its letters was not a slip of the finger. */
         if (d < best_distance && 2 * d <= strlen(candidates[i])) {
             best = candidates[i];
@@ -180,17 +162,39 @@ const struct opt *opt_at(const struct opt_program *p, const struct opt_command *
     return i < p->global_count ? &p->globals[i] : NULL;
 }
 
+static bool is_called(const struct opt *o, struct str name, char letter) {
+    return letter ? o->letter == letter : str_is(name, o->name) || is_among(name, o->alias);
+}
+
 /* Of two with the same name or letter the command's own counts. */
 static const struct opt *find_in(const struct opt_args *a, struct str name, char letter) {
     const struct opt *o;
     for (size_t i = 0; (o = opt_at(a->program, a->command, i)); i++)
-        if (letter ? o->letter == letter : str_is(name, o->name) || is_among(name, o->alias))
+        if (is_called(o, name, letter))
             return o;
     return NULL;
 }
 
 static const struct opt *find_option(struct parser *p, struct str name, char letter) {
     return find_in(p->args, name, letter);
+}
+
+/* An option called "ui-*" is every flag that begins so and is no other. */
+static const struct opt *find_kind(const struct parser *p, struct str name) {
+    const struct opt *o;
+    for (size_t i = 0; (o = opt_at(p->program, p->args->command, i)); i++) {
+        struct str kind = str_of(o->name);
+        if (kind.n && kind.p[kind.n - 1] == '*' && str_starts(name, str_bytes(kind.p, kind.n - 1)))
+            return o;
+    }
+    return NULL;
+}
+
+/* Whether it takes a value is not known: a word behind it that is no flag is one. */
+static int take_kind(struct parser *p, const struct opt *o, const char *word) {
+    if (!strchr(word, '=') && p->at < p->argc && p->argv[p->at][0] != '-')
+        p->at++;
+    return give(p, o, word);
 }
 
 /* The option's value: what stood after '=' (or directly after the letter), or the next word. */
@@ -210,6 +214,9 @@ static int take_value(struct parser *p, const struct opt *o, const char *attache
 static int parse_long(struct parser *p, const char *word) {
     size_t n = strcspn(word, "=");
     const struct opt *o = find_option(p, str_bytes(word, n), 0);
+    const struct opt *kind = o ? NULL : find_kind(p, str_bytes(word, n));
+    if (kind)
+        return take_kind(p, kind, word);
     if (!o) {
         char name[WORD_MAX] = "";
         strncat(name, word, MIN(n, sizeof(name) - 1));
@@ -281,9 +288,39 @@ static const struct opt_command *choose(const struct opt_program *p, int argc, c
     return best;
 }
 
+/* An option that may stand before the command: one of every command, or one that commands share. */
+static const struct opt *find_early(const struct opt_program *p, struct str name, char letter) {
+    const struct opt *o;
+    for (size_t i = 0; (o = opt_at(p, &p->commands[0], i)); i++)
+        if (is_called(o, name, letter))
+            return o;
+    for (size_t c = 1; c < p->command_count; c++)
+        for (size_t k = 0; k < p->commands[c].set_count; k++)
+            for (size_t i = 0; i < p->commands[c].sets[k].count; i++)
+                if (is_called(&p->commands[c].sets[k].opts[i], name, letter))
+                    return &p->commands[c].sets[k].opts[i];
+    return NULL;
+}
+
+/* How many words before the command are flags and their values. Ends at a flag that must not stand there. */
+static int early_words(const struct opt_program *p, int argc, char *const *argv) {
+    int at = 0;
+    while (at < argc && argv[at][0] == '-' && argv[at][1]) {
+        const char *word = argv[at];
+        bool is_long = word[1] == '-';
+        size_t n = is_long ? strcspn(word + 2, "=") : 1;
+        const struct opt *o = find_early(p, str_bytes(word + (is_long ? 2 : 1), n), is_long ? 0 : word[1]);
+        if (!o)
+            break;
+        bool has_value = is_long ? word[2 + n] != 0 : word[2] != 0;
+        at += o->type == OPT_FLAG || has_value ? 1 : 2;
+    }
+    return argc > 0 ? MIN(at, argc) : 0;
+}
+
 const struct opt_command *opt_command_of(const struct opt_program *p, int argc, char *const *argv) {
-    int words;
-    return choose(p, argc, argv, &words);
+    int words, early = early_words(p, argc, argv);
+    return choose(p, argc - early, argv + early, &words);
 }
 
 static bool asks_for_help(int argc, char *const *argv) {
@@ -322,9 +359,9 @@ static int parse_for_help(struct parser *p) {
     const char *first = p->at < p->argc ? p->argv[p->at] : "-";
     if (*first != '-' && has_subcommands(p))
         return unknown_word(p, first);
-    for (; p->at < p->argc; p->at++) {
-        const char *word = p->argv[p->at];
-        const char *next = p->at + 1 < p->argc ? p->argv[p->at + 1] : "";
+    for (int at = 1; at < p->argc; at++) {
+        const char *word = p->argv[at];
+        const char *next = at + 1 < p->argc ? p->argv[at + 1] : "";
         if (((streq(word, "-o") || streq(word, "--output")) && streq(next, "json")) ||
             streq(word, "--output=json") || streq(word, "-ojson") || streq(word, "-o=json")) {
             const struct opt *output = find_option(p, STR("output"), 0);
@@ -353,30 +390,47 @@ static int parse_word(struct parser *p, const char *word) {
     return unknown_word(p, word);
 }
 
+static int parse_next(struct parser *p) {
+    const char *word = p->argv[p->at++];
+    if (streq(word, "--"))
+        return p->at < p->argc ? parse_word(p, p->argv[p->at++]) : 0;
+    if (word[0] == '-' && word[1] == '-')
+        return parse_long(p, word + 2);
+    return word[0] == '-' && word[1] ? parse_short(p, word + 1) : parse_word(p, word);
+}
+
 int opt_parse(const struct opt_program *program, int argc, char *const *argv,
               const char *(*env)(const char *name), struct opt_args *ret, struct buf *problem) {
     struct parser p = {program, argc, argv, 1, ret, problem};
     *ret = (struct opt_args){.program = program, .env = env};
-    int words;
-    ret->command = choose(program, argc - 1, argv + 1, &words);
-    p.at = words + 1;
+    int words, begin = 1 + early_words(program, argc - 1, argv + 1);
+    ret->command = choose(program, argc - begin, argv + begin, &words);
+    p.at = begin + words;
     if (asks_for_help(argc, argv))
         return parse_for_help(&p);
-    while (p.at < argc) {
-        const char *word = argv[p.at++];
-        int rc;
-        if (streq(word, "--"))
-            rc = p.at < argc ? parse_word(&p, argv[p.at++]) : 0;
-        else if (word[0] == '-' && word[1] == '-')
-            rc = parse_long(&p, word + 2);
-        else if (word[0] == '-' && word[1])
-            rc = parse_short(&p, word + 1);
-        else
-            rc = parse_word(&p, word);
-        if (rc < 0)
-            return rc;
-    }
-    return check_env(&p);
+    if (!words && begin < argc && argv[begin][0] != '-')
+        return unknown_word(&p, argv[begin]);
+    int rc = 0;
+    for (p.at = 1; rc == 0 && p.at < begin;)
+        rc = parse_next(&p);
+    for (p.at = MAX(p.at, begin + words); rc == 0 && p.at < argc;)
+        rc = parse_next(&p);
+    return rc < 0 ? rc : check_env(&p);
+}
+
+void opt_glean(const struct opt_program *program, int argc, char *const *argv,
+               const char *(*env)(const char *name), struct opt_args *ret) {
+    struct buf ignored;
+    struct parser p = {program, argc, argv, 0, ret, &ignored};
+    *ret = (struct opt_args){.program = program, .env = env};
+    int words, begin = early_words(program, argc, argv);
+    buf_init(&ignored, GLEAN_BYTES_MAX);
+    ret->command = choose(program, argc - begin, argv + begin, &words);
+    while (p.at < begin)
+        (void)parse_next(&p); /* what is wrong is for the parse that counts */
+    for (p.at = MAX(p.at, begin + words); p.at < argc;)
+        (void)parse_next(&p);
+    buf_done(&ignored);
 }
 
 /* Taking values. */

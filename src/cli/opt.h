@@ -26,7 +26,7 @@ enum opt_type {
 };
 
 struct opt {
-    const char *name; /* without dashes */
+    const char *name; /* without dashes; "ui-*" is every other flag that begins with ui-, a LIST of them */
     char letter; /* -p, or 0 */
     enum opt_type type;
     const char *arg; /* how help calls the value */
@@ -97,6 +97,11 @@ struct opt_args {
 int opt_parse(const struct opt_program *p, int argc, char *const *argv, const char *(*env)(const char *name),
               struct opt_args *ret, struct buf *problem) must_check;
 
+/* The same of a line that is not complete: what can be read of it, without complaints. argv begins with the
+ * first word after the program's name. */
+void opt_glean(const struct opt_program *p, int argc, char *const *argv, const char *(*env)(const char *name),
+               struct opt_args *ret);
+
 /* Values by the option's row in its command's table. */
 bool opt_is_given(const struct opt_args *a, size_t row); /* on the command line or in the environment */
 bool opt_flag(const struct opt_args *a, size_t row);
@@ -133,9 +138,18 @@ void opt_help_json(const struct opt_args *a, struct buf *out);
 
 /* The command that the words begin with; the one without a path if with none. */
 const struct opt_command *opt_command_of(const struct opt_program *p, int argc, char *const *argv);
+/* Who knows values of options that have no choices. Adds lines of "word<TAB>what it is" for those that begin
+ * with `part`; `a` is the rest of the line, as far as it can be read. */
+struct opt_source {
+    void (*values)(void *ctx, const struct opt_args *a, const struct opt *o, const char *part,
+                   struct buf *out);
+    void *ctx;
+};
 /* What could stand next on a command line, for shells: lines of "word<TAB>what it is". The last of argv is
- * what was typed so far of that word, maybe nothing. No lines where a file, or anything, may be meant. */
-void opt_complete(const struct opt_program *p, int argc, char *const *argv, struct buf *out);
+ * what was typed so far of that word, maybe nothing. No lines where a file, or anything, may be meant.
+ * env and source may be NULL. */
+void opt_complete(const struct opt_program *p, int argc, char *const *argv,
+                  const char *(*env)(const char *name), const struct opt_source *source, struct buf *out);
 /* The manual page, for man(1). */
 void opt_man(const struct opt_program *p, struct buf *out);
 

@@ -1,14 +1,29 @@
 /* The scripts that make shells ask this program what could stand next. */
 #include "cli/shell.h"
 
+/* bash splits words at = and :, which ids and times have; they are put together again, and of what is offered
+ * only the part behind the last of them goes into the line. */
 static const char bash_script[] =
     "# rondo completion for bash: source <(rondo completion bash)\n"
     "_rondo() {\n"
-    "    local IFS=$'\\n' line\n"
+    "    local line word quoted prefix i rest=$COMP_LINE\n"
+    "    local -a words=()\n"
+    "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
+    "        word=${COMP_WORDS[i]}\n"
+    "        if ((i == 0)) || [[ ! $COMP_LINE || $rest == [[:space:]]* ]]; then words+=(\"$word\"); else "
+    "words[${#words[@]} - 1]+=$word; fi\n"
+    "        rest=${rest#\"${rest%%[![:space:]]*}\"}\n"
+    "        rest=${rest#\"$word\"}\n"
+    "    done\n"
+    "    word=${words[${#words[@]} - 1]}\n"
+    "    prefix=${word%\"${word##*[=:]}\"}\n"
     "    COMPREPLY=()\n"
     "    while IFS= read -r line; do\n"
-    "        COMPREPLY+=(\"${line%%$'\\t'*}\")\n"
-    "    done < <(\"${COMP_WORDS[0]}\" __complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+    "        word=${line%%$'\\t'*}\n"
+    "        printf -v quoted %q \"${word#\"$prefix\"}\"\n"
+    "        COMPREPLY+=(\"$quoted\")\n"
+    "        if [[ $word == *= ]]; then compopt -o nospace; fi\n"
+    "    done < <(\"${COMP_WORDS[0]}\" __complete \"${words[@]:1}\" 2>/dev/null)\n"
     "}\n"
     "complete -o default -F _rondo rondo\n";
 

@@ -38,23 +38,23 @@ const char *flag_named(const struct opt_args *a, const char *name) {
     return opt_named(a, name);
 }
 
-/* The token for the next page goes from the response to the request. */
-static int take_token(struct command *c, const ProtobufCMessage *response, bool *ret_has_more) {
+bool page_token(ProtobufCMessage *request, const ProtobufCMessage *response, struct arena *a) {
     const ProtobufCFieldDescriptor *from = shape_field(response->descriptor, STR("next_page_token"));
-    const ProtobufCFieldDescriptor *to = shape_field(c->request->descriptor, STR("next_page_token"));
-    *ret_has_more = false;
-    if (!from || !to || !*c->rule->items || (c->limit && c->shown >= c->limit))
-        return 0;
-    const ProtobufCBinaryData *token = (const void *)((const char *)response + from->offset);
-    if (!token->len)
-        return 0;
-    uint8_t *data = arena_dup(&c->arena, token->data, token->len);
-    if (!data)
-        return ERR_NO_MEMORY;
-    *(ProtobufCBinaryData *)(void *)((char *)c->request + to->offset) =
-        (ProtobufCBinaryData){token->len, data};
-    *ret_has_more = true;
-    return 0;
+    const ProtobufCFieldDescriptor *to = shape_field(request->descriptor, STR("next_page_token"));
+    const ProtobufCBinaryData *token =
+        from && to ? (const void *)((const char *)response + from->offset) : NULL;
+    uint8_t *data = token && token->len ? arena_dup(a, token->data, token->len) : NULL;
+    if (data)
+        *(ProtobufCBinaryData *)(void *)((char *)request + to->offset) =
+            (ProtobufCBinaryData){token->len, data};
+    return data;
+}
+
+/* Whether more of the list follows, which the request then asks for. */
+static int take_token(struct command *c, const ProtobufCMessage *response, bool *ret_has_more) {
+    bool is_wanted = *c->rule->items && !(c->limit && c->shown >= c->limit);
+    *ret_has_more = is_wanted && page_token(c->request, response, &c->arena);
+    return arena_failed(&c->arena) ? ERR_NO_MEMORY : 0;
 }
 
 bool flush(struct buf *out) {
@@ -76,6 +76,8 @@ enum command_exit ask_pages(struct command *c, struct buf *out) {
         if (code != COMMAND_DONE)
             return code;
         has_more = true;
+        if (response && c->touch)
+            c->touch(c, response);
         int rc = response ? view_page(c, response, out) : 0;
         if (rc == 0 && response)
             rc = take_token(c, response, &has_more);
@@ -148,18 +150,29 @@ static bool is_paged(const struct command *c) {
            !opt_named_flag(c->args, "follow");
 }
 
+static bool open_command(struct command *c) {
+    arena_init(&c->arena, COMMAND_MEMORY_MAX);
+    arena_init(&c->page, COMMAND_MEMORY_MAX);
+    c->talk = talk_new();
+    if (!c->talk)
+        say("out of memory");
+    return c->talk;
+}
+
+static void close_command(struct command *c) {
+    talk_free(c->talk);
+    arena_done(&c->page);
+    arena_done(&c->arena);
+}
+
 enum command_exit command_run(enum command_id id, struct opt_args *a, const struct command_style *style) {
     struct command c = {
         .id = id, .rule = &command_rules[id], .args = a, .style = *style, .format = style->format};
     enum command_exit code = COMMAND_MISUSED;
     struct pager pager = {0};
     struct buf out;
-    arena_init(&c.arena, COMMAND_MEMORY_MAX);
-    arena_init(&c.page, COMMAND_MEMORY_MAX);
     buf_init(&out, OUTPUT_BYTES_MAX);
-    c.talk = talk_new();
-    if (!c.talk) {
-        say("out of memory");
+    if (!open_command(&c)) {
         code = COMMAND_REFUSED;
     } else if (settings_load(&c) == 0) {
         if (is_paged(&c))
@@ -169,9 +182,15 @@ enum command_exit command_run(enum command_id id, struct opt_args *a, const stru
             code = COMMAND_DONE;
         pager_close(&pager);
     }
-    talk_free(c.talk);
     buf_done(&out);
-    arena_done(&c.page);
-    arena_done(&c.arena);
+    close_command(&c);
     return code;
+}
+
+void command_complete(enum command_id id, struct opt_args *a, const struct command_style *style,
+                      const struct opt *o, const char *part, struct buf *out) {
+    struct command c = {.id = id, .rule = &command_rules[id], .args = a, .style = *style};
+    if (open_command(&c) && settings_load(&c) == 0)
+        offer_values(&c, o, part, out);
+    close_command(&c);
 }

@@ -50,6 +50,7 @@ struct command_style {
     bool has_color;
     bool has_pager; /* long tables may go through one */
     char *const *environment; /* "NAME=value", the last is NULL */
+    const char *identity; /* who asks, unless --identity says it: user@host */
 };
 
 enum command_exit {
@@ -57,6 +58,12 @@ enum command_exit {
     COMMAND_REFUSED = 1, /* the server said no, something failed on the way, or what was waited for failed */
     COMMAND_MISUSED = 2, /* the command line is wrong */
     COMMAND_UNREACHED = 3, /* no server answered */
+    COMMAND_SKIPPED = 4, /* the server did nothing, since its rules say so: a trigger that was skipped */
 };
 
 enum command_exit command_run(enum command_id id, struct opt_args *a, const struct command_style *style);
+/* What could stand as the value of an option, for shells: lines of "word<TAB>what it is" that begin with
+ * `part`. Asks the server of the line when it must, for a second at most; nothing when that fails. Says
+ * nothing of what went wrong, unless on stderr. */
+void command_complete(enum command_id id, struct opt_args *a, const struct command_style *style,
+                      const struct opt *o, const char *part, struct buf *out);

@@ -19,7 +19,7 @@ enum flag_form {
     FORM_JSON, /* a message, or a payload */
     FORM_PAIR, /* KEY=JSON, for a map */
     FORM_PAIR_TEXT, /* KEY=TEXT, for a map of texts */
-    FORM_EVERY, /* an interval, as the cron string "@every ..." */
+    FORM_EVERY, /* an interval, 90m or 1h/15m */
     FORM_INPUT, /* --input and its relatives, as payloads (input.c) */
 };
 
@@ -55,6 +55,8 @@ struct command {
     size_t limit; /* 0: all */
     size_t widths[COLUMNS_MAX]; /* of columns, so that pages fit under each other */
     bool is_patient; /* calls of ask_pages wait for something to happen */
+    /* Changes what is shown of a response; NULL: nothing does. */
+    void (*touch)(struct command *c, ProtobufCMessage *response);
     /* After the last page: true when the request now asks for what follows. NULL: nothing does. */
     bool (*go_on)(struct command *c, const ProtobufCMessage *response);
     struct settings *settings; /* what files say */
@@ -68,6 +70,12 @@ const char *flag_text(const struct opt_args *a, enum command_flag flag);
 bool flush(struct buf *out); /* to stdout; false after a line on stderr */
 /* Calls once with c->request, or page after page, and shows what comes. The talk is open. */
 enum command_exit ask_pages(struct command *c, struct buf *out);
+
+/* The token for the next page goes from the response to the request; false when there is none. */
+bool page_token(ProtobufCMessage *request, const ProtobufCMessage *response, struct arena *a);
+
+/* offer.c: what could stand as the value of an option, for shells. */
+void offer_values(struct command *c, const struct opt *o, const char *part, struct buf *out);
 
 /* Commands that are more than a call: runs.def names them. */
 #define RUN(id, fn) enum command_exit fn(struct command *c, struct buf *out);
@@ -104,7 +112,11 @@ int request_set(ProtobufCMessage *m, const char *path, enum flag_form form, cons
 /* The message that the path leads to, made if it is not there. NULL: out of memory. */
 ProtobufCMessage *request_message(ProtobufCMessage *m, const char *path, struct arena *a);
 bool request_has(const ProtobufCMessage *m, const char *field);
+/* The field that the path leads to. */
+const ProtobufCFieldDescriptor *request_leaf(const ProtobufCMessageDescriptor *d, const char *path);
+bool is_timestamp(const ProtobufCFieldDescriptor *f);
 const char *random_id(struct command *c); /* NULL: out of memory */
+const char *identity_of(const struct command *c); /* --identity, or user@host */
 
 /* input.c: --input, --input-file, --input-meta, --input-base64 (with a prefix, as in --signal-input) to the
  * payloads of a message. */
@@ -122,8 +134,26 @@ void view_end(struct command *c, struct buf *out);
 int view_card(struct command *c, const char *columns, const ProtobufCMessage *m, struct buf *out) must_check;
 /* The message as JSON in the style of the command, without a line end. */
 int view_json(struct command *c, const ProtobufCMessage *m, struct buf *out) must_check;
+/* The list that the path leads to; nothing when a message on the way is not there. */
+struct view_items {
+    const ProtobufCFieldDescriptor *field;
+    ProtobufCMessage *const *v;
+    size_t n;
+};
+struct view_items view_items(const ProtobufCMessage *m, const char *path);
+/* The word of an enum, as a table shows it; "" for the one that stands for nothing. NULL: out of memory. */
+const char *view_enum(struct command *c, const ProtobufCEnumDescriptor *d, int value);
 /* What a field holds, as a table shows it; "" when there is nothing. NULL: out of memory. */
 const char *view_text(struct command *c, const ProtobufCMessage *m, const char *path);
+
+/* when.c: times as people write them. ERR_INVALID, or NULL, with what is wrong. */
+int when_read(struct command *c, const char *text, int64_t *ret_seconds, int32_t *ret_nanos,
+              struct err *reterr) must_check;
+const char *when_text(struct command *c, const char *text, struct err *reterr); /* 2026-03-01T09:00:00Z */
+/* "tomorrow" as a date of the line's zone; anything else as it is. */
+const char *when_date(struct command *c, const char *text, struct err *reterr);
+/* The zone, where "local" is that of this machine. */
+int when_zone(struct command *c, const char *text, const char **ret, struct err *reterr) must_check;
 
 /* moments.c: a time as --time-format asks for it. */
 void add_moment(const struct command *c, int64_t seconds, int32_t nanos, bool is_iso, struct buf *out);

@@ -241,6 +241,8 @@ enum command_exit schedule_next_run(struct command *c, struct buf *out) {
         code = COMMAND_REFUSED;
     } else if (!c->shown && c->format != FORMAT_NONE) {
         say("no time follows");
+    } else if (c->format == FORMAT_TABLE && s.schedule->state->paused && opt_named(c->args, "schedule-id")) {
+        say("it is paused: until it is unpaused, it acts at none of these times");
     }
     if (c->format == FORMAT_NONE)
         buf_clear(out);

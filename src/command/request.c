@@ -14,8 +14,8 @@
 #include "json/moment.h"
 #include "json/shape.h"
 
-#define IDENTITY "rondo-cli"
 #define FRAGMENT_BYTES_MAX (16u << 20)
+#define DAY_US (24 * 3600 * USEC_PER_SEC)
 
 static ProtobufCMessage *message_new(const ProtobufCMessageDescriptor *d, struct arena *a) {
     ProtobufCMessage *m = arena_alloc(a, d->sizeof_message);
@@ -26,6 +26,22 @@ static ProtobufCMessage *message_new(const ProtobufCMessageDescriptor *d, struct
 
 bool request_has(const ProtobufCMessage *m, const char *field) {
     return shape_field(m->descriptor, str_of(field)) != NULL;
+}
+
+const ProtobufCFieldDescriptor *request_leaf(const ProtobufCMessageDescriptor *d, const char *path) {
+    for (;;) {
+        size_t n = strcspn(path, ".");
+        const ProtobufCFieldDescriptor *f = shape_field(d, str_bytes(path, n));
+        ensure(f); /* paths are the table's */
+        if (!path[n])
+            return f;
+        d = f->descriptor;
+        path += n + 1;
+    }
+}
+
+bool is_timestamp(const ProtobufCFieldDescriptor *f) {
+    return f->type == PROTOBUF_C_TYPE_MESSAGE && shape_of(f->descriptor) == SHAPE_TIMESTAMP;
 }
 
 /* Lists of messages. */
@@ -98,6 +114,43 @@ ProtobufCMessage *request_message(ProtobufCMessage *m, const char *path, struct 
     return m;
 }
 
+/* A length of time as the API writes it, in `span`. */
+static int read_length(const char *text, size_t n, int64_t *ret_us, char span[MOMENT_TEXT_MAX]) {
+    struct duration iso;
+    struct str word = str_bytes(text, n);
+    if (n && text[0] == 'P') {
+        if (duration_parse_iso(word, &iso) < 0 || iso.months)
+            return ERR_INVALID;
+        *ret_us = iso.days * DAY_US + iso.us;
+    } else if (duration_parse_units(word, ret_us) < 0)
+        return ERR_INVALID;
+    return span_format(*ret_us / USEC_PER_SEC, (int32_t)(*ret_us % USEC_PER_SEC) * NSEC_PER_USEC, span);
+}
+
+/* 90m, or 1h/15m with a phase. */
+static int add_interval(const char *text, struct buf *out, struct err *reterr) {
+    char every[MOMENT_TEXT_MAX], shift[MOMENT_TEXT_MAX];
+    int64_t every_us, shift_us = 0;
+    size_t n = strcspn(text, "/");
+    if (read_length(text, n, &every_us, every) < 0)
+        return err_set(reterr, ERR_INVALID,
+                       "\"%.*s\" is not a length of time such as 90s, 1h30m, 2d or PT15M", (int)MIN(n, 80u),
+                       text);
+    if (every_us < USEC_PER_SEC)
+        return err_set(reterr, ERR_INVALID, "\"%.*s\" is too short: an interval is 1s at least", (int)n,
+                       text);
+    buf_printf(out, "{\"interval\":\"%s\"", every);
+    if (text[n] && read_length(text + n + 1, strlen(text + n + 1), &shift_us, shift) < 0)
+        return err_set(reterr, ERR_INVALID, "\"%.80s\" is not a length of time such as 15m", text + n + 1);
+    if (shift_us < 0 || shift_us >= every_us)
+        return err_set(reterr, ERR_INVALID,
+                       "\"%.80s\": the part behind the slash must be shorter than the interval", text);
+    if (text[n])
+        buf_printf(out, ",\"phase\":\"%s\"", shift);
+    buf_add_u8(out, '}');
+    return 0;
+}
+
 /* The value as JSON text. */
 static int fragment(enum flag_form form, const char *text, struct buf *out, struct err *reterr) {
     char span[MOMENT_TEXT_MAX];
@@ -127,9 +180,10 @@ static int fragment(enum flag_form form, const char *text, struct buf *out, stru
         opt_json_string(out, text + key + 1);
         buf_add_u8(out, '}');
         return 0;
+    case FORM_EVERY:
+        return add_interval(text, out, reterr);
     case FORM_NONE:
     case FORM_PLAIN:
-    case FORM_EVERY:
     case FORM_INPUT:
         break;
     }
@@ -184,8 +238,6 @@ int request_set(ProtobufCMessage *m, const char *path, enum flag_form form, cons
         }
         if (f->type == PROTOBUF_C_TYPE_MESSAGE)
             return set_message(m, f, form, text, a, reterr);
-        if (form == FORM_EVERY && !(text = arena_printf(a, "@every %s", text)))
-            return err_std(reterr, ERR_NO_MEMORY);
         return json_set(m, str_of(path), str_of(text), JSON_SET_OVER, a, reterr);
     }
 }
@@ -196,9 +248,13 @@ const char *random_id(struct command *c) {
     return arena_strdup(&c->arena, uuid_format(uuid_random(&rng)).s);
 }
 
+const char *identity_of(const struct command *c) {
+    const char *given = opt_named(c->args, "identity");
+    return given ? given : c->style.identity;
+}
+
 /* What every request of its kind carries. */
 static int set_common(struct command *c, ProtobufCMessage *m, struct err *e) {
-    const char *identity = opt_named(c->args, "identity");
     const char *id = random_id(c);
     int rc = 0;
     if (!id)
@@ -206,7 +262,7 @@ static int set_common(struct command *c, ProtobufCMessage *m, struct err *e) {
     if (request_has(m, "namespace"))
         rc = request_set(m, "namespace", FORM_PLAIN, flag_named(c->args, "namespace"), &c->arena, e);
     if (rc == 0 && request_has(m, "identity"))
-        rc = request_set(m, "identity", FORM_PLAIN, identity ? identity : IDENTITY, &c->arena, e);
+        rc = request_set(m, "identity", FORM_PLAIN, identity_of(c), &c->arena, e);
     if (rc == 0 && request_has(m, "request_id"))
         rc = request_set(m, "request_id", FORM_PLAIN, id, &c->arena, e);
     return rc;
@@ -224,6 +280,21 @@ ProtobufCMessage *request_new(struct command *c, enum client_method call) {
     return NULL;
 }
 
+/* Times and zones may be written in more ways than the API has. */
+static int read_words(struct command *c, const struct flag_rule *rule, const struct opt *o, const char **text,
+                      struct err *e) {
+    if (rule->form != FORM_PLAIN)
+        return 0;
+    if (streq(o->name, "time-zone"))
+        return when_zone(c, *text, text, e);
+    const ProtobufCFieldDescriptor *f = request_leaf(c->request->descriptor, rule->field);
+    if (is_timestamp(f))
+        *text = when_text(c, *text, e);
+    else if (streq(o->name, "date"))
+        *text = when_date(c, *text, e);
+    return *text ? 0 : ERR_INVALID;
+}
+
 static int set_flag(struct command *c, size_t row) {
     const struct opt *o = &c->args->command->opts[row];
     const struct flag_rule *rule = &flag_rules[o - command_opts];
@@ -238,7 +309,8 @@ static int set_flag(struct command *c, size_t row) {
             return 0;
         if (rule->form == FORM_INPUT)
             break;
-        if (request_set(c->request, rule->field, rule->form, text, &c->arena, &e) < 0) {
+        if (read_words(c, rule, o, &text, &e) < 0 ||
+            request_set(c->request, rule->field, rule->form, text, &c->arena, &e) < 0) {
             say("--%s: %s; see rondo %s --help", o->name, e.text, c->args->command->path);
             return ERR_INVALID;
         }

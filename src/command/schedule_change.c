@@ -3,7 +3,7 @@
  * Our own fields and calls are Rondo's alone. A field that another server would drop without a word is
  * refused before anything is sent; a call that it does not have is replaced by what it has, or the line says
  * what is missing. */
-#include "command/schedule_draft.h"
+#include "command/preview.h"
 
 #define ATTEMPTS_MAX 10 /* of an update that others come before */
 
@@ -31,8 +31,12 @@ static enum command_exit check_own(struct command *c) {
 enum command_exit schedule_create_run(struct command *c, struct buf *out) {
     if (draft_finish(c) < 0)
         return COMMAND_MISUSED;
+    struct talk_ask ask = {.method = c->rule->call, .request = c->request};
+    ProtobufCMessage *response;
     enum command_exit code = check_own(c);
-    return code == COMMAND_DONE ? ask_pages(c, out) : code;
+    if (code == COMMAND_DONE)
+        code = talk_call(c, &ask, &c->page, &response);
+    return code == COMMAND_DONE ? preview_show(c, out) : code;
 }
 
 /* Updates. */
@@ -68,9 +72,7 @@ static enum command_exit update_once(struct command *c, bool *ret_again, struct 
         .method = CALL_UpdateSchedule, .request = c->request, .expected = GRPC_FAILED_PRECONDITION};
     code = talk_call(c, &ask, &c->page, &response);
     *ret_again = code == COMMAND_DONE && !response;
-    if (code == COMMAND_DONE && response && view_page(c, response, out) < 0)
-        code = COMMAND_REFUSED;
-    return code;
+    return code == COMMAND_DONE && response ? preview_show(c, out) : code;
 }
 
 enum command_exit schedule_update_run(struct command *c, struct buf *out) {
@@ -115,6 +117,13 @@ static enum command_exit trigger_blindly(struct command *c, struct buf *out) {
     return COMMAND_DONE;
 }
 
+/* A trigger that starts nothing, and will not, has an exit code of its own. */
+static enum command_exit judge_fate(const Rondo__LedgerEntry *e) {
+    if (!e || e->fate == LEDGER_FATE_STARTED || e->fate == LEDGER_FATE_WAITING)
+        return COMMAND_DONE;
+    return e->fate == LEDGER_FATE_START_FAILED ? COMMAND_REFUSED : COMMAND_SKIPPED;
+}
+
 enum command_exit schedule_trigger_run(struct command *c, struct buf *out) {
     ProtobufCMessage *response;
     struct talk_ask ask = {
@@ -124,5 +133,7 @@ enum command_exit schedule_trigger_run(struct command *c, struct buf *out) {
         return code;
     if (!response)
         return trigger_blindly(c, out);
-    return view_page(c, response, out) < 0 ? COMMAND_REFUSED : COMMAND_DONE;
+    if (view_page(c, response, out) < 0)
+        return COMMAND_REFUSED;
+    return judge_fate(((const Rondo__TriggerScheduleResponse *)response)->entry);
 }

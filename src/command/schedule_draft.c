@@ -8,6 +8,7 @@
 
 #include "cal/civil.h"
 #include "core/pb.h"
+#include "host/zoneinfo.h"
 #include "json/shape.h"
 #include "wire/value.h"
 
@@ -54,24 +55,71 @@ static int make_parts(struct command *c, struct err *e) {
 
 /* Times. */
 
+/* The string is read here, too, so that what is wrong with it is said of the flag and of what was typed. */
+static int check_string(struct command *c, const char *flag, const char *text, bool is_dbos, struct err *e) {
+    static const char prefix[] = "invalid cron string ";
+    struct cal_spec alone;
+    struct err why;
+    cal_spec_init(&alone, &c->arena, STR("id"));
+    int rc = is_dbos ? cal_spec_add_dbos(&alone, str_of(text), &why)
+                     : cal_spec_add_cron(&alone, str_of(text), &why);
+    if (rc == 0 || rc == ERR_NO_MEMORY)
+        return rc == 0 ? 0 : err_std(e, rc);
+    bool is_usual = strncmp(why.text, prefix, sizeof(prefix) - 1) == 0;
+    return err_set(e, ERR_INVALID, "--%s: %s", flag, why.text + (is_usual ? sizeof(prefix) - 1 : 0));
+}
+
+static int check_strings(struct command *c, const char *flag, struct err *e) {
+    bool is_dbos = streq(flag, "cron") && streq(opt_named(c->args, "dialect"), "dbos");
+    const char *text;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && (text = opt_named_list(c->args, flag, i)); i++)
+        rc = check_string(c, flag, text, is_dbos, e);
+    return rc;
+}
+
+/* A time by the clocks of the spec stays what it is; others are written out, in whole seconds. */
+static int add_at(struct command *c, const char *text, struct err *e) {
+    struct civil_stamp stamp;
+    struct err why;
+    int64_t seconds;
+    int32_t nanos;
+    size_t at;
+    if (civil_parse(str_of(text), &stamp, &at) < 0) {
+        char iso[CIVIL_TEXT_MAX];
+        if (when_read(c, text, &seconds, &nanos, &why) < 0)
+            return err_set(e, ERR_INVALID, "--at: %s", why.text);
+        civil_format(seconds + (nanos > 0), "Z", iso);
+        text = arena_strdup(&c->arena, iso);
+    }
+    return set(c, "schedule.spec.cron_string", FORM_PLAIN,
+               text ? arena_printf(&c->arena, "@at %s", text) : NULL, e);
+}
+
 static int add_crons(struct command *c, struct err *e) {
     bool is_dbos = streq(opt_named(c->args, "dialect"), "dbos");
     const char *text;
-    int rc = 0;
+    int rc = check_strings(c, "cron", e);
+    if (rc == 0)
+        rc = check_strings(c, "rrule", e);
     for (size_t i = 0; rc == 0 && (text = opt_named_list(c->args, "cron", i)); i++) {
         const char *string = is_dbos ? arena_printf(&c->arena, "@dbos %s", text) : text;
         rc = set(c, "schedule.spec.cron_string", FORM_PLAIN, string, e);
     }
     for (size_t i = 0; rc == 0 && (text = opt_named_list(c->args, "at", i)); i++)
-        rc = set(c, "schedule.spec.cron_string", FORM_PLAIN, arena_printf(&c->arena, "@at %s", text), e);
+        rc = add_at(c, text, e);
     return rc;
 }
 
 static int exclude_date(struct command *c, const char *text, struct err *e) {
     struct civil_stamp stamp;
     size_t at;
-    if (civil_parse(str_of(text), &stamp, &at) < 0 || stamp.has_time)
-        return err_set(e, ERR_INVALID, "--exclude-date: \"%s\" is not a date such as 2026-12-25", text);
+    const char *day = when_date(c, text, e);
+    if (!day)
+        return ERR_INVALID;
+    if (civil_parse(str_of(day), &stamp, &at) < 0 || stamp.has_time)
+        return err_set(e, ERR_INVALID, "--exclude-date: \"%s\" is not a date such as 2026-12-25 or tomorrow",
+                       text);
     struct civil_date date = civil_date_of(civil_day_of(stamp.local_s));
     return set(
         c, "schedule.spec.exclude_calendar", FORM_JSON,
@@ -88,9 +136,22 @@ static int add_exclusions(struct command *c, struct err *e) {
     int rc = 0;
     for (size_t i = 0; rc == 0 && (text = opt_named_list(c->args, "exclude-date", i)); i++)
         rc = exclude_date(c, text, e);
+    if (rc == 0)
+        rc = check_strings(c, "exclude-cron", e);
     for (size_t i = 0; rc == 0 && (text = opt_named_list(c->args, "exclude-cron", i)); i++)
         rc = schedule_exclude_cron(&c->arena, draft_schedule(c)->spec, text, e);
     return rc;
+}
+
+/* A name that is close to one that is known is a slip; any other the server may know. */
+static int check_zone(struct str name, struct err *e) {
+    struct zoneinfo *z cleanup(zoneinfo_freep) = zoneinfo_new(ZONEINFO_DIRECTORY);
+    if (!z)
+        return err_std(e, ERR_NO_MEMORY);
+    struct cal_zones zones = zoneinfo_zones(z);
+    if (!name.n || str_is(name, "UTC") || zoneinfo_find(z, name) || !zoneinfo_nearest(name))
+        return 0;
+    return cal_zone_unknown(&zones, "--time-zone: ", name, e);
 }
 
 /* The zone. What is said about its clock changes stands behind its name, and stays until something else is
@@ -103,8 +164,11 @@ static int set_zone(struct command *c, const char *before, struct err *e) {
         return ERR_INVALID;
     if (zone_label_parse(str_of(spec->timezone_name), &now, e) < 0)
         return ERR_INVALID;
-    if (opt_named_given(c->args, "time-zone"))
+    if (opt_named_given(c->args, "time-zone")) {
         spec->timezone_data = (ProtobufCBinaryData){0};
+        if (check_zone(now.name, e) < 0)
+            return ERR_INVALID;
+    }
     const char *name = spec->timezone_name;
     bool says_itself = strchr(name, ';') != NULL;
     if (!missing)

@@ -27,6 +27,8 @@ struct subject {
 };
 /* From --schedule-id and the flags. What it is not COMMAND_DONE for is said. */
 enum command_exit subject_load(struct command *c, struct subject *ret);
+/* From a draft that is finished; nothing is said. ERR_INVALID: it cannot be read here. */
+int subject_of_draft(struct command *c, struct subject *ret) must_check;
 void subject_done(struct subject *s); /* one of zeros is fine */
 /* The time of a flag; `standard` when it is not given. ERR_INVALID after a line on stderr. */
-int flag_time(const struct command *c, const char *name, int64_t standard_us, int64_t *ret_us) must_check;
+int flag_time(struct command *c, const char *name, int64_t standard_us, int64_t *ret_us) must_check;

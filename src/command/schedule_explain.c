@@ -1,8 +1,7 @@
 /* `schedule explain`: a spec in words, with its warnings; or why one time is a time of it, or is not. */
 #include "cal/civil.h"
-#include "cal/warning.h"
 #include "cal/words.h"
-#include "command/schedule_draft.h"
+#include "command/preview.h"
 #include "command/schedule_show.h"
 #include "core/holiday.h"
 #include "host/loop.h"
@@ -10,21 +9,13 @@
 #include "json/writer.h"
 
 #define WORDS_BYTES_MAX (1u << 20)
-#define NEXT_SHOWN 3
-
-struct caution {
-    const char *kind, *text;
-};
 
 struct explanation {
     const char *text; /* all of it in one sentence */
     const char **times; /* each part of it */
     const char **exclusions;
     size_t time_count, exclusion_count;
-    struct caution cautions[WARNING_KINDS + 2]; /* those of the spec, and two of the schedule */
-    size_t caution_count;
-    int64_t next_s[NEXT_SHOWN];
-    size_t next_count;
+    struct preview ahead;
 };
 
 static const char *take_words(struct command *c, struct buf *b) {
@@ -71,32 +62,6 @@ static int add_parts(struct command *c, const struct subject *s, struct explanat
     return add_holidays(c, s, x);
 }
 
-static int find_cautions(struct command *c, const struct subject *s, int64_t now_us, struct explanation *x) {
-    const Schedule__ScheduleState *state = s->schedule->state;
-    struct warning found[WARNING_KINDS];
-    size_t n;
-    struct err e;
-    int rc = warnings_of(&s->spec, &s->zones, now_us, &c->arena, found, &n, &e);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        x->cautions[x->caution_count++] = (struct caution){warning_word(found[i].kind), found[i].text};
-    if (state->paused)
-        x->cautions[x->caution_count++] =
-            (struct caution){"paused", "It is paused: until it is unpaused, nothing starts by itself."};
-    if (state->limited_actions && state->remaining_actions <= 0)
-        x->cautions[x->caution_count++] =
-            (struct caution){"exhausted", "No actions remain: nothing starts by itself."};
-    return rc;
-}
-
-static int find_next(const struct subject *s, int64_t now_us, struct explanation *x) {
-    struct cal_time t;
-    while (x->next_count < NEXT_SHOWN && cal_next(s->cal, STR(""), now_us, &t) == CAL_FOUND) {
-        x->next_s[x->next_count++] = t.nominal_s;
-        now_us = t.actual_us;
-    }
-    return 0;
-}
-
 /* Showing. */
 
 static void add_array(struct json_writer *w, const char *key, const char *const *texts, size_t n) {
@@ -118,20 +83,20 @@ static int show_json(struct command *c, const struct subject *s, const struct ex
     add_array(&w, "exclusions", x->exclusions, x->exclusion_count);
     writer_key(&w, STR("warnings"));
     writer_open(&w, '[');
-    for (size_t i = 0; i < x->caution_count; i++) {
+    for (size_t i = 0; i < x->ahead.caution_count; i++) {
         writer_open(&w, '{');
         writer_key(&w, STR("kind"));
-        writer_string(&w, str_of(x->cautions[i].kind));
+        writer_string(&w, str_of(x->ahead.cautions[i].kind));
         writer_key(&w, STR("text"));
-        writer_string(&w, str_of(x->cautions[i].text));
+        writer_string(&w, str_of(x->ahead.cautions[i].text));
         writer_close(&w, '}');
     }
     writer_close(&w, ']');
     writer_key(&w, STR("next"));
     writer_open(&w, '[');
-    for (size_t i = 0; i < x->next_count; i++) {
-        const char *utc = utc_text(&c->arena, x->next_s[i]),
-                   *local = local_text(&c->arena, cal_zone(s->cal), x->next_s[i]);
+    for (size_t i = 0; i < x->ahead.next_count; i++) {
+        const char *utc = utc_text(&c->arena, x->ahead.next_s[i]),
+                   *local = local_text(&c->arena, cal_zone(s->cal), x->ahead.next_s[i]);
         if (!utc || !local)
             return ERR_NO_MEMORY;
         writer_open(&w, '{');
@@ -158,21 +123,19 @@ static int show_card(struct command *c, const struct subject *s, const struct ex
     for (size_t i = 0; i < x->exclusion_count; i++)
         card_add(&d, i ? "" : "Not", x->exclusions[i]);
     card_add_bounds(&d, &s->spec);
-    for (size_t i = 0; i < x->next_count; i++)
-        card_add(&d, i ? "" : "Next", local_text(&c->arena, cal_zone(s->cal), x->next_s[i]));
-    for (size_t i = 0; i < x->caution_count; i++)
-        card_add(&d, "Warning", x->cautions[i].text);
+    for (size_t i = 0; i < x->ahead.next_count; i++)
+        card_add(&d, i ? "" : "Next", local_text(&c->arena, cal_zone(s->cal), x->ahead.next_s[i]));
+    for (size_t i = 0; i < x->ahead.caution_count; i++)
+        card_add(&d, "Warning", x->ahead.cautions[i].text);
     return card_print(&d, out);
 }
 
 static enum command_exit explain_spec(struct command *c, const struct subject *s, int64_t now_us,
                                       struct buf *out) {
     struct explanation x = {0};
-    int rc = find_cautions(c, s, now_us, &x);
+    int rc = preview_make(c, s, now_us, &x.ahead);
     if (rc == 0)
         rc = add_parts(c, s, &x);
-    if (rc == 0)
-        rc = find_next(s, now_us, &x);
     if (rc == 0 && c->format == FORMAT_TABLE)
         rc = show_card(c, s, &x, out);
     else if (rc == 0 && c->format != FORMAT_NONE)

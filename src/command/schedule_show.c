@@ -125,15 +125,27 @@ static void add_runs(struct command *c, struct card *d, const Schedule__Schedule
     }
 }
 
-static void add_next(struct command *c, struct card *d, const Schedule__ScheduleInfo *info,
+/* Whether it will act then by itself: not while it is paused. */
+static bool acts_at(const Schedule__Schedule *s, int64_t seconds) {
+    const Google__Protobuf__Timestamp *until = s && s->extras ? s->extras->pause_until : NULL;
+    if (!s || !s->state || !s->state->paused)
+        return true;
+    return until && seconds >= until->seconds;
+}
+
+static void add_next(struct command *c, struct card *d, const Ws__DescribeScheduleResponse *r,
                      const struct cal_spec *spec) {
+    const Schedule__ScheduleInfo *info = r->info;
+    size_t shown = 0;
     struct zoneinfo *zoneinfo = zoneinfo_new(ZONEINFO_DIRECTORY);
     struct zone_label label = {0};
     struct err e;
     bool is_named = zoneinfo && zone_label_parse(spec->zone_name, &label, &e) == 0 && label.name.n;
     const struct zone *zone = is_named ? zoneinfo_find(zoneinfo, label.name) : NULL;
-    for (size_t i = 0; i < MIN(info->n_future_action_times, SHOWN_MAX); i++)
-        card_add(d, i ? "" : "NextTimes", local_text(&c->page, zone, info->future_action_times[i]->seconds));
+    for (size_t i = 0; i < info->n_future_action_times && shown < SHOWN_MAX; i++)
+        if (acts_at(r->schedule, info->future_action_times[i]->seconds))
+            card_add(d, shown++ ? "" : "NextTimes",
+                     local_text(&c->page, zone, info->future_action_times[i]->seconds));
     zoneinfo_free(zoneinfo);
 }
 
@@ -177,7 +189,7 @@ static int show_schedule(struct command *c, const Ws__DescribeScheduleResponse *
         add_policies(c, &d, s);
     }
     if (r->info) {
-        add_next(c, &d, r->info, &spec);
+        add_next(c, &d, r, &spec);
         add_runs(c, &d, r->info);
         add_info(c, &d, r->info);
     }
@@ -202,6 +214,14 @@ enum command_exit schedule_describe_run(struct command *c, struct buf *out) {
 
 /* Lists. */
 
+/* A table shows when a schedule acts next: not while it is paused. JSON has what the server said. */
+static void forget_paused(struct command *c, ProtobufCMessage *response) {
+    const Ws__ListSchedulesResponse *r = (const void *)response;
+    for (size_t i = 0; c->format == FORMAT_TABLE && i < r->n_schedules; i++)
+        if (r->schedules[i]->info && r->schedules[i]->info->paused)
+            r->schedules[i]->info->n_future_action_times = 0;
+}
+
 enum command_exit schedule_list_run(struct command *c, struct buf *out) {
     static const struct command_rule
         longer = {CALL_ListSchedules, "schedules",
@@ -215,5 +235,6 @@ enum command_exit schedule_list_run(struct command *c, struct buf *out) {
         c->rule = &longest;
     else if (opt_named_flag(c->args, "long"))
         c->rule = &longer;
+    c->touch = forget_paused;
     return ask_pages(c, out);
 }

@@ -14,8 +14,8 @@
 #include "core/holiday.h"
 #include "host/loop.h"
 #include "json/json.h"
-#include "json/moment.h"
 #include "json/shape.h"
+#include "json/moment.h"
 #include "json/writer.h"
 
 #define LIMIT_MAX 10000
@@ -38,19 +38,21 @@ static int read_duration(const char *flag, const char *text, int64_t *ret_us) {
     return ERR_INVALID;
 }
 
-static int read_moment(struct str text, int64_t *ret_us) {
+static int read_moment(struct command *c, const char *text, int64_t *ret_us) {
     int64_t seconds;
     int32_t nanos;
-    if (moment_read(text, &seconds, &nanos) < 0)
+    struct err e;
+    if (when_read(c, text, &seconds, &nanos, &e) < 0)
         return ERR_INVALID;
     *ret_us = seconds * USEC_PER_SEC + nanos / NSEC_PER_USEC;
     return 0;
 }
 
-static int read_outage(const char *text, struct outage *ret) {
+static int read_outage(struct command *c, const char *text, struct outage *ret) {
     size_t n = strcspn(text, "/");
-    if (text[n] && read_moment(str_bytes(text, n), &ret->from_us) == 0 &&
-        read_moment(str_of(text + n + 1), &ret->to_us) == 0 && ret->from_us < ret->to_us)
+    const char *from = arena_strndup(&c->arena, text, n);
+    if (from && text[n] && read_moment(c, from, &ret->from_us) == 0 &&
+        read_moment(c, text + n + 1, &ret->to_us) == 0 && ret->from_us < ret->to_us)
         return 0;
     say("--outage: \"%s\" is not a period such as 2026-03-01T00:00:00Z/2026-03-01T06:00:00Z", text);
     return ERR_INVALID;
@@ -64,7 +66,7 @@ static int read_lists(struct command *c, struct lists *l, struct rehearsal_plan 
             return ERR_INVALID;
     for (; (text = opt_named_list(c->args, "outage", p->outage_count)) && p->outage_count < LIST_MAX;
          p->outage_count++)
-        if (read_outage(text, &l->outages[p->outage_count]) < 0)
+        if (read_outage(c, text, &l->outages[p->outage_count]) < 0)
             return ERR_INVALID;
     if (!p->duration_count)
         l->durations_us[p->duration_count++] = DURATION_STANDARD_US;

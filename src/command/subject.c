@@ -2,17 +2,17 @@
  * schedule of the server with what the line changes of it. */
 #include "command/schedule_draft.h"
 #include "host/zoneinfo.h"
-#include "json/moment.h"
 
-int flag_time(const struct command *c, const char *name, int64_t standard_us, int64_t *ret_us) {
+int flag_time(struct command *c, const char *name, int64_t standard_us, int64_t *ret_us) {
     const char *text = opt_named(c->args, name);
     int64_t seconds;
     int32_t nanos;
+    struct err e;
     *ret_us = standard_us;
     if (!text)
         return 0;
-    if (moment_read(str_of(text), &seconds, &nanos) < 0) {
-        say("--%s: \"%s\" is not a time such as 2026-03-01T09:00:00Z", name, text);
+    if (when_read(c, text, &seconds, &nanos, &e) < 0) {
+        say("--%s: %s; see rondo %s --help", name, e.text, c->args->command->path);
         return ERR_INVALID;
     }
     *ret_us = seconds * USEC_PER_SEC + nanos / NSEC_PER_USEC;
@@ -49,24 +49,40 @@ static enum command_exit load_holidays(struct command *c, struct subject *s) {
     return COMMAND_DONE;
 }
 
-static enum command_exit compile(struct command *c, struct subject *s) {
-    struct err e;
+static int compile(struct command *c, struct subject *s, struct err *e) {
     s->zoneinfo = zoneinfo_new(ZONEINFO_DIRECTORY);
-    if (!s->zoneinfo) {
+    if (!s->zoneinfo)
+        return err_std(e, ERR_NO_MEMORY);
+    s->zones = zoneinfo_zones(s->zoneinfo);
+    cal_spec_init(&s->spec, &c->arena, str_of(s->schedule_id));
+    int rc = schedule_read_spec(s->schedule, &s->space, &s->spec, &s->own_exclusions, e);
+    if (rc == 0)
+        rc = cal_new(&s->spec, &s->zones, &s->cal, e);
+    if (rc == 0 && s->spec.has_spread && !*s->schedule_id)
+        rc = err_set(e, ERR_INVALID,
+                     "H depends on the schedule's id: add --new-id ID, the id that the schedule is to have");
+    return rc;
+}
+
+static enum command_exit compile_aloud(struct command *c, struct subject *s) {
+    struct err e;
+    int rc = compile(c, s, &e);
+    if (rc == ERR_NO_MEMORY) {
         say("out of memory");
         return COMMAND_REFUSED;
     }
-    s->zones = zoneinfo_zones(s->zoneinfo);
-    cal_spec_init(&s->spec, &c->arena, str_of(s->schedule_id));
-    int rc = schedule_read_spec(s->schedule, &s->space, &s->spec, &s->own_exclusions, &e);
-    if (rc == 0)
-        rc = cal_new(&s->spec, &s->zones, &s->cal, &e);
-    if (rc == 0 && s->spec.has_spread && !*s->schedule_id)
-        rc = err_set(&e, ERR_INVALID,
-                     "H depends on the schedule's id: add --new-id ID, the id that the schedule is to have");
     if (rc < 0)
         say("%s; see rondo %s --help", e.text, c->args->command->path);
     return rc < 0 ? COMMAND_MISUSED : COMMAND_DONE;
+}
+
+int subject_of_draft(struct command *c, struct subject *ret) {
+    struct err e;
+    *ret = (struct subject){.schedule_id = opt_named(c->args, "schedule-id"), .schedule = draft_schedule(c)};
+    state__namespace__init(&ret->space);
+    if (load_holidays(c, ret) != COMMAND_DONE)
+        return ERR_INVALID;
+    return compile(c, ret, &e);
 }
 
 enum command_exit subject_load(struct command *c, struct subject *ret) {
@@ -83,7 +99,7 @@ enum command_exit subject_load(struct command *c, struct subject *ret) {
     ret->schedule = draft_schedule(c);
     code = load_holidays(c, ret);
     if (code == COMMAND_DONE)
-        code = compile(c, ret);
+        code = compile_aloud(c, ret);
     if (code == COMMAND_DONE && !ret->spec.calendar_count && !ret->spec.interval_count && !id) {
         say("no times are given: add --cron, --calendar, --interval, --rrule or --at, or --schedule-id; see "
             "rondo %s --help",

@@ -74,13 +74,11 @@ static enum command_exit poll(struct command *c, Update__UpdateRef *ref, int sta
 /* Who asks, under which id, and how far to wait. */
 static int finish_request(struct command *c, ProtobufCMessage *m, int stage) {
     const Ws__UpdateWorkflowExecutionRequest *q = (const void *)m;
-    const char *identity = opt_named(c->args, "identity");
     const char *id = random_id(c);
     struct err e;
     int rc = id ? 0 : ERR_NO_MEMORY;
     if (rc == 0)
-        rc = request_set(m, "request.meta.identity", FORM_PLAIN, identity ? identity : "rondo-cli", &c->arena,
-                         &e);
+        rc = request_set(m, "request.meta.identity", FORM_PLAIN, identity_of(c), &c->arena, &e);
     if (rc == 0 && !*q->request->meta->update_id)
         rc = request_set(m, "request.meta.update_id", FORM_PLAIN, id, &c->arena, &e);
     if (rc == 0)

@@ -6,203 +6,14 @@
  * list as an array of its items; where columns take fields of the request too
  * (@field), the object has the columns. &field is one of the request for the
  * table alone. */
-#include "command/schedule_show.h"
+#include "command/cells.h"
 #include "json/json.h"
 #include "json/shape.h"
-#include "wire/value.h"
-#include "google/protobuf/timestamp.pb-c.h"
-#include "workflowservice.pb-c.h"
 
-#define CELL_BYTES_MAX (4u << 20)
 #define TITLE_MAX 40
 
 static const struct json_style line_style = {.has_shorthand = true};
 static const struct json_style pretty_style = {.is_pretty = true, .has_shorthand = true};
-
-/* Cells. */
-
-static void add_quoted_off(struct buf *out, const struct buf *json) {
-    struct str s = buf_str(json);
-    if (s.n >= 2 && s.p[0] == '"' && !memchr(s.p + 1, '\\', s.n - 1))
-        s = str_bytes(s.p + 1, s.n - 2);
-    buf_add_str(out, s);
-}
-
-struct cell_style {
-    const struct command *command;
-    bool is_iso, is_first_only;
-};
-
-static void add_message(struct buf *out, const ProtobufCMessage *m, const struct cell_style *style) {
-    struct buf json;
-    struct err e;
-    if (shape_of(m->descriptor) == SHAPE_TIMESTAMP) {
-        const Google__Protobuf__Timestamp *t = (const void *)m;
-        add_moment(style->command, t->seconds, t->nanos, style->is_iso, out);
-        return;
-    }
-    buf_init(&json, CELL_BYTES_MAX);
-    bool is_payload = shape_of(m->descriptor) == SHAPE_PAYLOAD || shape_of(m->descriptor) == SHAPE_PAYLOADS;
-    if (json_print(&json, m, line_style, &e) == 0 && buf_ok(&json)) {
-        if (is_payload)
-            buf_add_str(out, buf_str(&json));
-        else
-            add_quoted_off(out, &json);
-    }
-    buf_done(&json);
-}
-
-/* "Running 2": the values that the group has in common, and how many there are. */
-static void add_group(struct buf *out, const Ws__CountWorkflowExecutionsResponse__AggregationGroup *g) {
-    for (size_t i = 0; i < g->n_group_values; i++) {
-        const ProtobufCBinaryData *data = &g->group_values[i]->data;
-        struct str text = str_bytes(data->data, data->len);
-        if (text.n >= 2 && text.p[0] == '"')
-            text = str_bytes(text.p + 1, text.n - 2);
-        buf_add_str(out, text);
-        buf_add_u8(out, ' ');
-    }
-    buf_printf(out, "%lld", (long long)g->count);
-}
-
-/* How long the part is that all names of the type begin with, up to an underscore. */
-static size_t enum_prefix(const ProtobufCEnumDescriptor *d) {
-    const char *first = d->values[0].name;
-    size_t n = strlen(first);
-    for (unsigned i = 1; i < d->n_values; i++) {
-        size_t same = 0;
-        while (same < n && d->values[i].name[same] == first[same])
-            same++;
-        n = same;
-    }
-    while (n && first[n - 1] != '_')
-        n--;
-    return n;
-}
-
-/* WORKFLOW_EXECUTION_STATUS_TIMED_OUT is TimedOut; what stands for nothing is nothing. */
-static void add_enum(struct buf *out, const ProtobufCEnumDescriptor *d, int value) {
-    const char *name = shape_enum_name(d, value);
-    size_t skip = enum_prefix(d);
-    if (!name || streq(name + skip, "UNSPECIFIED"))
-        return;
-    if (!skip) {
-        buf_add_cstr(out, name);
-        return;
-    }
-    bool is_start = true;
-    for (const char *at = name + skip; *at; at++) {
-        if (*at != '_')
-            buf_add_u8(out, (uint8_t)(is_start || *at < 'A' ? *at : *at | 0x20));
-        is_start = *at == '_';
-    }
-}
-
-/* Words say more than the ranges of a calendar. */
-static void add_spec(struct buf *out, const Schedule__ScheduleSpec *spec) {
-    struct arena scratch;
-    arena_init(&scratch, COMMAND_MEMORY_MAX);
-    spec_words(spec, &scratch, out);
-    arena_done(&scratch);
-}
-
-static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot,
-                      const struct cell_style *style) {
-    const ProtobufCMessage *m;
-    switch (f->type) {
-    case PROTOBUF_C_TYPE_STRING:
-        buf_add_cstr(out, *(char *const *)slot ? *(char *const *)slot : "");
-        return;
-    case PROTOBUF_C_TYPE_MESSAGE:
-        m = *(const ProtobufCMessage *const *)slot;
-        if (m && m->descriptor == &ws__count_workflow_executions_response__aggregation_group__descriptor)
-            add_group(out, (const void *)m);
-        else if (m && m->descriptor == &schedule__schedule_spec__descriptor)
-            add_spec(out, (const void *)m);
-        else if (m)
-            add_message(out, m, style);
-        return;
-    case PROTOBUF_C_TYPE_ENUM:
-        add_enum(out, f->descriptor, *(const int *)slot);
-        return;
-    case PROTOBUF_C_TYPE_BOOL:
-        buf_add_cstr(out, *(const protobuf_c_boolean *)slot ? "true" : "false");
-        return;
-    case PROTOBUF_C_TYPE_INT64:
-        buf_printf(out, "%lld", (long long)*(const int64_t *)slot);
-        return;
-    case PROTOBUF_C_TYPE_INT32:
-        buf_printf(out, "%d", *(const int32_t *)slot);
-        return;
-    case PROTOBUF_C_TYPE_FLOAT:
-        buf_printf(out, "%g", (double)*(const float *)slot);
-        return;
-    case PROTOBUF_C_TYPE_DOUBLE:
-        buf_printf(out, "%g", *(const double *)slot);
-        return;
-    default:
-        ensure(!"the table shows no fields of this type");
-    }
-}
-
-static void add_list(struct buf *out, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m,
-                     const struct cell_style *style) {
-    size_t n = *(const size_t *)(const void *)((const char *)m + f->quantifier_offset);
-    const char *items = *(const char *const *)(const void *)((const char *)m + f->offset);
-    for (size_t i = 0; i < (style->is_first_only ? MIN(n, 1u) : n); i++) {
-        if (i)
-            buf_add_cstr(out, ", ");
-        add_value(out, f, items + i * wire_value_size(f->type), style);
-    }
-}
-
-/* Whether it is this one that a oneof holds. */
-static bool is_chosen(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
-    return *(const uint32_t *)(const void *)((const char *)m + f->quantifier_offset) == f->id;
-}
-
-/* "*": what its oneof holds, as the attributes of an event. */
-static void add_choice(struct buf *out, const ProtobufCMessage *m, const struct cell_style *style) {
-    for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
-        const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
-        if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF && is_chosen(m, f))
-            add_value(out, f, (const char *)m + f->offset, style);
-    }
-}
-
-/* What the path leads to; nothing when a message on the way is not there. */
-static void add_field(struct buf *out, const ProtobufCMessage *m, struct str path, struct cell_style style) {
-    const char *mark = memchr(path.p, '#', path.n);
-    if (mark) {
-        style.is_first_only = mark[1] == '0';
-        style.is_iso = mark[1] == 'i';
-        path.n = (size_t)(mark - path.p);
-    }
-    if (m && path.n == 1 && path.p[0] == '*') {
-        add_choice(out, m, &style);
-        return;
-    }
-    while (m) {
-        const char *dot = memchr(path.p, '.', path.n);
-        size_t n = dot ? (size_t)(dot - path.p) : path.n;
-        const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path.p, n));
-        ensure(f); /* paths are the table's */
-        if (f->label == PROTOBUF_C_LABEL_REPEATED) {
-            add_list(out, f, m, &style);
-            return;
-        }
-        const void *slot = (const char *)m + f->offset;
-        if (n == path.n) {
-            if (!(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) || is_chosen(m, f))
-                add_value(out, f, slot, &style);
-            return;
-        }
-        if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF && !is_chosen(m, f))
-            return;
-        m = *(const ProtobufCMessage *const *)slot;
-        path = str_bytes(path.p + n + 1, path.n - n - 1);
-    }
-}
 
 /* Columns. */
 
@@ -230,7 +41,7 @@ static bool column_next(const char **at, struct column *ret) {
 static const char *cell_text(struct command *c, const ProtobufCMessage *m, const struct column *col) {
     struct buf text;
     buf_init(&text, CELL_BYTES_MAX);
-    add_field(&text, col->is_asked ? c->request : m, col->path, (struct cell_style){.command = c});
+    cell_add_field(&text, col->is_asked ? c->request : m, col->path, (struct cell_style){.command = c});
     for (size_t i = 0; i < text.len; i++)
         if (text.data[i] < ' ' || text.data[i] == 0x7f)
             text.data[i] = ' ';
@@ -314,24 +125,19 @@ static int add_json(const ProtobufCMessage *m, struct json_style style, struct b
 
 /* Lists. */
 
-struct items {
-    const ProtobufCFieldDescriptor *field;
-    ProtobufCMessage *const *v;
-    size_t n;
-};
-
-static struct items items_of(const ProtobufCMessage *m, const char *path) {
+struct view_items view_items(const ProtobufCMessage *m, const char *path) {
     for (;;) {
         size_t n = strcspn(path, ".");
         const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path, n));
         ensure(f);
         const void *slot = (const char *)m + f->offset;
         if (!path[n])
-            return (struct items){f, *(ProtobufCMessage *const *const *)slot,
-                                  *(const size_t *)(const void *)((const char *)m + f->quantifier_offset)};
+            return (struct view_items){
+                f, *(ProtobufCMessage *const *const *)slot,
+                *(const size_t *)(const void *)((const char *)m + f->quantifier_offset)};
         m = *(const ProtobufCMessage *const *)slot;
         if (!m)
-            return (struct items){0};
+            return (struct view_items){0};
         path += n + 1;
     }
 }
@@ -346,7 +152,7 @@ static int add_titles(struct command *c, struct rows *rows) {
     return rc;
 }
 
-static int add_table(struct command *c, const struct items *items, struct buf *out) {
+static int add_table(struct command *c, const struct view_items *items, struct buf *out) {
     struct rows rows = {.arena = &c->page, .widths = c->widths, .has_color = c->style.has_color};
     struct column col;
     int rc = add_titles(c, &rows);
@@ -369,7 +175,7 @@ static struct json_style style_of(const struct command *c) {
     return style;
 }
 
-static int add_items_json(struct command *c, const struct items *items, struct buf *out) {
+static int add_items_json(struct command *c, const struct view_items *items, struct buf *out) {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < items->n; i++) {
         if (c->format == FORMAT_JSON)
@@ -396,6 +202,16 @@ const char *view_text(struct command *c, const ProtobufCMessage *m, const char *
     return cell_text(c, m, &col);
 }
 
+const char *view_enum(struct command *c, const ProtobufCEnumDescriptor *d, int value) {
+    struct buf text;
+    buf_init(&text, CELL_BYTES_MAX);
+    cell_add_enum(&text, d, value);
+    const char *word =
+        buf_ok(&text) ? arena_strndup(&c->page, text.len ? (const char *)text.data : "", text.len) : NULL;
+    buf_done(&text);
+    return word;
+}
+
 static int view_one(struct command *c, const ProtobufCMessage *m, struct buf *out) {
     if (c->format == FORMAT_TABLE || strchr(c->rule->columns, '@'))
         return view_card(c, c->rule->columns, m, out);
@@ -412,7 +228,7 @@ void view_begin(struct command *c, struct buf *out) {
 int view_page(struct command *c, const ProtobufCMessage *response, struct buf *out) {
     if (!*c->rule->items)
         return c->format == FORMAT_NONE ? 0 : view_one(c, response, out);
-    struct items items = items_of(response, c->rule->items);
+    struct view_items items = view_items(response, c->rule->items);
     if (c->limit)
         items.n = MIN(items.n, c->limit - c->shown);
     int rc = 0;

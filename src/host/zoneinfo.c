@@ -5,14 +5,18 @@
 #include "host/zoneinfo.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/near.h"
 #include "host/zoneinfo_int.h"
 
-#define NAME_BYTES_MAX 64
+#define NAME_BYTES_MAX (ZONEINFO_NAME_MAX - 1)
 #define PATH_BYTES_MAX 4096
 #define ZONES_MAX 2000
+#define NEAREST_EDITS_MAX 2
+#define NEAREST_BYTES_MIN 5 /* of shorter names every other one is near */
 
 struct entry {
     struct zone *zone;
@@ -108,6 +112,38 @@ static struct zone *read_builtin(struct str name) {
     return zone;
 }
 
+static bool take_name(struct str text, char name[ZONEINFO_NAME_MAX]) {
+    while (text.n && (text.p[text.n - 1] == '\n' || text.p[text.n - 1] == ' '))
+        text.n--;
+    if (!is_name(text))
+        return false;
+    memcpy(name, text.p, text.n);
+    name[text.n] = '\0';
+    return true;
+}
+
+static bool read_name(const char *path, char name[ZONEINFO_NAME_MAX]) {
+    char text[2 * ZONEINFO_NAME_MAX];
+    FILE *file = fopen(path, "rbe");
+    size_t n = file ? fread(text, 1, sizeof(text), file) : 0;
+    if (file)
+        (void)fclose(file); /* nothing was written */
+    return take_name(str_bytes(text, n), name);
+}
+
+bool zoneinfo_local_name(const char *tz, char name[ZONEINFO_NAME_MAX]) {
+    static const char mark[] = "zoneinfo/";
+    char path[PATH_BYTES_MAX];
+    if (tz)
+        return take_name(str_of(*tz == ':' ? tz + 1 : *tz ? tz : "UTC"), name);
+    ssize_t n = readlink("/etc/localtime", path, sizeof(path) - 1);
+    path[n > 0 ? n : 0] = '\0';
+    const char *at = strstr(path, mark);
+    if (at && take_name(str_of(at + sizeof(mark) - 1), name))
+        return true;
+    return read_name("/etc/timezone", name);
+}
+
 /* Unknown names are not kept: a client could fill the memory with them. */
 const struct zone *zoneinfo_find(struct zoneinfo *z, struct str name) {
     struct entry *e = map_get(&z->entries, name);
@@ -132,8 +168,35 @@ static const struct zone *find(void *ctx, struct str name) {
     return zoneinfo_find(ctx, name);
 }
 
+/* "Berlin" of "Europe/Berlin". */
+static struct str place_of(const char *name) {
+    const char *slash = strrchr(name, '/');
+    return str_of(slash ? slash + 1 : name);
+}
+
+/* The built-in names; what a directory has beyond them nobody misspells. A name that differs in its case
+ * alone comes first, then one with the same last part, then a slip of the finger. */
+const char *zoneinfo_nearest(struct str name) {
+    const char *best = NULL, *other;
+    size_t best_distance = NEAREST_EDITS_MAX + 1;
+    for (size_t i = 0; (other = zoneinfo_builtin_name(i)); i++) {
+        size_t d = near_distance(name, str_of(other), true);
+        if (d && near_distance(name, place_of(other), true) == 0)
+            d = 1;
+        if (d < best_distance && (d == 0 || name.n >= NEAREST_BYTES_MIN)) {
+            best_distance = d;
+            best = other;
+        }
+    }
+    return best;
+}
+
+static const char *nearest(unused_arg void *ctx, struct str name) {
+    return zoneinfo_nearest(name);
+}
+
 struct cal_zones zoneinfo_zones(struct zoneinfo *z) {
-    return (struct cal_zones){find, z};
+    return (struct cal_zones){find, z, nearest};
 }
 
 const char *zoneinfo_builtin_name(size_t i) {

@@ -8,6 +8,7 @@
 #include "cal/cal.h"
 
 #define ZONEINFO_DIRECTORY "/usr/share/zoneinfo"
+#define ZONEINFO_NAME_MAX 65
 
 struct zoneinfo;
 
@@ -20,6 +21,12 @@ void zoneinfo_freep(struct zoneinfo **z);
 const struct zone *zoneinfo_find(struct zoneinfo *z, struct str name);
 /* The same as what cal_new asks for. */
 struct cal_zones zoneinfo_zones(struct zoneinfo *z);
+
+/* The name of this machine's zone: what the variable TZ says (NULL: it is not set), else what /etc/localtime
+ * leads to, else what /etc/timezone says. False when none of them names one. */
+bool zoneinfo_local_name(const char *tz, char name[ZONEINFO_NAME_MAX]);
+/* The zone that was probably meant by a name that is none; NULL when none is close. */
+const char *zoneinfo_nearest(struct str name);
 
 /* The built-in copy: its names in order, NULL past the last, and which release it is, "2025b". */
 const char *zoneinfo_builtin_name(size_t i);

@@ -161,9 +161,12 @@ static int apply_dynamic_config(const struct opt_args *a, struct server_config *
 }
 
 static void warn_without_effect(const struct opt_args *a, struct log *log) {
+    const char *word;
     for (size_t row = 0; row < DEV_COUNT; row++)
-        if (dev_effects[row] == EFFECT_IGNORED && opt_is_given(a, row))
+        if (dev_effects[row] == EFFECT_IGNORED && row != DEV_UI_OTHER && opt_is_given(a, row))
             warn_ignored(log, a->command->opts[row].name, opt_text(a, row));
+    for (size_t i = 0; (word = opt_list(a, DEV_UI_OTHER, i)); i++)
+        warn_ignored(log, word, "");
 }
 
 static int make_address(const char *ip, int64_t port, struct address *ret, struct err *reterr) {

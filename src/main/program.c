@@ -4,6 +4,7 @@
  * line is one line on stderr and exit code 2; results go to stdout. */
 #include "main/program.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,6 +18,9 @@
 #define HELP_BYTES_MAX (256u << 10)
 #define MAN_BYTES_MAX (4u << 20)
 #define HELP_WORDS_MAX 16
+#define WORDS_BYTES_MAX (1u << 20)
+#define HOST_BYTES_MAX 256
+#define IDENTITY_BYTES_MAX 512
 
 static const struct opt globals[] = {
     [GLOBAL_HELP] = {.name = "help", .letter = 'h', .type = OPT_FLAG, .help = "Show this help."},
@@ -164,7 +168,8 @@ static const struct opt_command commands[] = {
 static const char exit_codes[] =
     "0: done.\n1: the server said no, did not answer in time, or what was waited for failed.\n"
     "2: the command line, or a file of flags, is wrong; nothing was sent.\n"
-    "3: no server could be reached; nothing was done.";
+    "3: no server could be reached; nothing was done.\n"
+    "4: nothing was started, since the schedule's overlap policy, or its state, says so (schedule trigger).";
 static const char files[] = "~/.config/temporalio/temporal.toml: profiles (rondo config).\n"
                             "~/.config/temporalio/temporal.yaml: environments (rondo env).";
 
@@ -210,14 +215,6 @@ static int print_script(const char *shell) {
     return fputs(shell_script(shell), stdout) >= 0 && fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* What a shell asks through its script. */
-static int print_words(int argc, char *const *argv) {
-    struct buf out;
-    buf_init(&out, HELP_BYTES_MAX);
-    opt_complete(&program, argc, argv, &out);
-    return print_buf(&out);
-}
-
 static int print_version(const struct opt_args *a) {
     int n = 1;
     switch (output_of(a)) {
@@ -256,8 +253,22 @@ static struct command_style style_of(const struct opt_args *a) {
                                   .environment = environ};
 }
 
+/* user@host, as histories show who did something. */
+static void write_identity(const struct opt_args *a, char text[IDENTITY_BYTES_MAX]) {
+    char host[HOST_BYTES_MAX] = "";
+    const struct passwd *entry = getpwuid(geteuid());
+    const char *user = entry ? entry->pw_name : a->env("USER");
+    if (gethostname(host, sizeof(host) - 1) < 0)
+        host[0] = '\0';
+    (void)snprintf(text, IDENTITY_BYTES_MAX, "%s@%s", strempty(user) ? "unknown" : user,
+                   *host ? host : "unknown"); /* cut when longer */
+}
+
 static int run_asking(struct opt_args *a) {
     struct command_style style = style_of(a);
+    char identity[IDENTITY_BYTES_MAX];
+    write_identity(a, identity);
+    style.identity = identity;
     return (int)command_run((enum command_id)(a->command - &commands[COMMAND_ASKING]), a, &style);
 }
 
@@ -290,6 +301,30 @@ static int run(struct opt_args *a) {
 
 static const char *environment(const char *name) {
     return getenv(name);
+}
+
+/* Values that only the command, or its server, knows. */
+static void complete_values(unused_arg void *ctx, const struct opt_args *a, const struct opt *o,
+                            const char *part, struct buf *out) {
+    struct command_style style = {.format = FORMAT_NONE, .environment = environ, .identity = "completion"};
+    struct opt_args *line = mem_alloc(sizeof(*line));
+    if (line && a->command >= &commands[COMMAND_ASKING] && a->command->set_count) {
+        *line = *a;
+        command_complete((enum command_id)(a->command - &commands[COMMAND_ASKING]), line, &style, o, part,
+                         out);
+    }
+    mem_free(line);
+}
+
+/* What a shell asks through its script. Whatever goes wrong, it gets words or none. */
+static int print_words(int argc, char *const *argv) {
+    static const struct opt_source source = {complete_values, NULL};
+    struct buf out;
+    if (!freopen("/dev/null", "w", stderr))
+        return EXIT_FAILED;
+    buf_init(&out, WORDS_BYTES_MAX);
+    opt_complete(&program, argc, argv, environment, &source, &out);
+    return print_buf(&out);
 }
 
 /* "rondo help server" is "rondo server --help". */

@@ -53,7 +53,7 @@ test('help of start-dev has every flag of the dev server it stands in for', asyn
   const names = (await helpOf('server', 'start-dev')).flags.map((flag) => flag.name);
   const wanted =
     'port ip ui-port http-port ui-ip metrics-port db-filename namespace headless log-level log-format log-config ' +
-    'ui-asset-path ui-codec-endpoint ui-public-path sqlite-pragma search-attribute dynamic-config-value color ' +
+    'ui-asset-path ui-codec-endpoint ui-public-path ui-disable-news-fetch sqlite-pragma search-attribute dynamic-config-value color ' +
     'command-timeout env env-file';
   for (const name of wanted.split(' ')) assert.ok(names.includes(name), name);
 });

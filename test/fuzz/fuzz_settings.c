@@ -91,7 +91,7 @@ static void check_line(int argc, char **argv) {
     struct buf problem cleanup(buf_done), text cleanup(buf_done);
     buf_init(&problem, TEXT_BYTES_MAX);
     buf_init(&text, TEXT_BYTES_MAX);
-    opt_complete(&program, argc, argv, &text);
+    opt_complete(&program, argc, argv, NULL, NULL, &text);
     ensure(buf_ok(&text));
     if (opt_parse(&program, argc, argv, NULL, &args, &problem) < 0) {
         ensure(buf_ok(&problem) && problem.len > 0);

@@ -87,7 +87,7 @@ static void check_definition(struct dialog *x, struct str text) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const struct cal_zones zones = {find_zone, NULL};
+    static const struct cal_zones zones = {find_zone, NULL, NULL};
     static const struct mistral_server none = {0};
     static const struct dialog_route route = {.name = "fuzz"};
     struct mistral m;

@@ -21,7 +21,7 @@ void cal_world_init(struct cal_world *w) {
     *w = (struct cal_world){0};
     arena_init(&w->arena, ARENA_BUDGET);
     w->zoneinfo = zoneinfo_new(NULL);
-    w->zones = (struct cal_zones){find_zone, w};
+    w->zones = (struct cal_zones){find_zone, w, NULL};
 }
 
 void cal_world_done(struct cal_world *w) {

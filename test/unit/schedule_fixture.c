@@ -52,7 +52,7 @@ void sched_init(struct sched *f) {
     state__namespace__init(&f->space);
     f->space.id = core_text(&f->c, "mynsid");
     f->space.name = core_text(&f->c, "default");
-    f->zones = (struct cal_zones){no_zone, NULL};
+    f->zones = (struct cal_zones){no_zone, NULL, NULL};
     ws__create_schedule_request__init(&f->create);
     f->create.schedule_id = core_text(&f->c, "myschedule");
     f->create.request_id = core_text(&f->c, "create-request");

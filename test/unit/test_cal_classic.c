@@ -112,6 +112,8 @@ TEST(dialect) {
         {__LINE__, "0 0 0 * * *", "", "!the cron string does not have 5 fields"},
         {__LINE__, "0 0 L * *", "", "!DayOfMonth is not in range [1-31] (column 5: \"L\")"},
         {__LINE__, "0 0 1 * * # no", "", "!the cron string does not have 5 fields"},
+        {__LINE__, "0 5 * * 1 /usr/bin/backup.sh", "", "!this is a line of a crontab: leave out its command"},
+        {__LINE__, "@hourly run-parts /etc/cron.hourly", "", "!this is a line of a crontab"},
         {__LINE__, "@every 1d", "", "!@every is not followed by a length of time"},
         {__LINE__, "@reboot", "", "!a name that is not known (column 1: \"@reboot\")"},
         {__LINE__, "invalid-cron-spec", "", "!the cron string does not have 5 fields"},

@@ -221,6 +221,26 @@ TEST(opt_longest_command_wins) {
     buf_done(&p.problem);
 }
 
+TEST(opt_flags_of_every_command_may_stand_before_it) {
+    struct parsed p;
+    PARSE(&p, NULL, "-o", "json", "alpha", "--port", "1");
+    CHECK_INT(p.rc, 0);
+    CHECK_STR(p.args.command->path, "alpha");
+    CHECK_STR(opt_global_text(&p.args, 1), "json");
+    CHECK_INT(opt_int(&p.args, ALPHA_PORT), 1);
+    PARSE(&p, NULL, "--output=json", "alpha", "beta");
+    CHECK_INT(p.rc, 0);
+    CHECK_STR(p.args.command->path, "alpha beta");
+    PARSE(&p, NULL, "--output", "json", "alhpa");
+    check_problem(&p, "unknown command \"alhpa\" (did you mean alpha?); see prog --help");
+    PARSE(&p, NULL, "--port", "1", "alpha");
+    check_problem(&p, "unknown flag --port; see prog --help");
+    PARSE(&p, NULL, "-o", "json");
+    CHECK_INT(p.rc, 0);
+    CHECK_STR(p.args.command->path, "");
+    buf_done(&p.problem);
+}
+
 TEST(opt_mistakes_name_the_word_and_the_way_out) {
     struct parsed p;
     PARSE(&p, NULL, "alpha", "--prot", "1");
@@ -370,6 +390,15 @@ TEST(opt_words_sets_and_files) {
     mem_free(a);
 }
 
+static void test_values(unused_arg void *ctx, unused_arg const struct opt_args *a, const struct opt *o,
+                        const char *part, struct buf *out) {
+    static const char *const words[] = {"red", "blue"};
+    for (size_t i = 0; streq(o->name, "key") && i < ARRAY_LEN(words); i++)
+        if (strncmp(words[i], part, strlen(part)) == 0)
+            buf_printf(out, "%s\tA key\n", words[i]);
+}
+static const struct opt_source test_source = {test_values, NULL};
+
 static void check_complete(int line, const char *words, const char *want) {
     char copy[128] = "";
     char *argv[8];
@@ -382,7 +411,7 @@ static void check_complete(int line, const char *words, const char *want) {
         if (*at == '|')
             *at = '\0';
     buf_init(&out, 4096);
-    opt_complete(&gamma_program, argc, argv, &out);
+    opt_complete(&gamma_program, argc, argv, NULL, &test_source, &out);
     buf_add_u8(&out, '\0');
     if (buf_ok(&out))
         test_check_str(str_of((const char *)out.data), str_of(want), __FILE__, line, words);
@@ -402,6 +431,12 @@ TEST(opt_completes) {
         {__LINE__, "gamma|--speed|", "slow\tA speed\nfast\tA speed\n"},
         {__LINE__, "gamma|-s|f", "fast\tA speed\n"},
         {__LINE__, "gamma|--place|", ""},
+        {__LINE__, "gamma|--key|", "red\tA key\nblue\tA key\n"},
+        {__LINE__, "gamma|--key=b", "--key=blue\tA key\n"},
+        {__LINE__, "gamma|r", "red\tA key\n"},
+        {__LINE__, "gamma|red|", ""},
+        {__LINE__, "gamma|--speed=f", "--speed=fast\tA speed\n"},
+        {__LINE__, "-h|ga", "gamma\tThe third\n"},
         {__LINE__, "none|x", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)

@@ -323,7 +323,7 @@ TEST(a_time_that_comes_earlier_by_new_rules_of_its_zone) {
     cleanup(zone_freep) struct zone *before = make_zone(&f, 1), *after = make_zone(&f, 2);
     REQUIRE(before && after);
     struct zone *now = before;
-    f.zones = (struct cal_zones){zone_now, &now};
+    f.zones = (struct cal_zones){zone_now, &now, NULL};
     f.closes_at_once = true;
     f.schedule->spec->n_cron_string = 0;
     f.schedule->spec->timezone_name = core_text(&f.c, "Mine/Zone");

@@ -61,3 +61,31 @@ TEST(a_directory_comes_first) {
     (void)unlink(broken);
     (void)rmdir(directory);
 }
+
+TEST(zoneinfo_nearest_finds_what_was_meant) {
+    static const struct {
+        const char *typed, *meant;
+    } cases[] = {
+        {"europe/berlin", "Europe/Berlin"},
+        {"Europe/Berln", "Europe/Berlin"},
+        {"Berlin", "Europe/Berlin"},
+        {"america/new york", "America/New_York"},
+        {"utc", "UTC"},
+        {"Mars/Olympus", NULL},
+        {"PST", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *near = zoneinfo_nearest(str_of(cases[i].typed));
+        if (cases[i].meant)
+            CHECK_STR(near, cases[i].meant);
+        else
+            CHECK(near == NULL);
+    }
+    struct zoneinfo *z cleanup(zoneinfo_freep) = zoneinfo_new(NULL);
+    CHECK(z != NULL);
+    struct cal_zones zones = zoneinfo_zones(z);
+    struct err e = {0};
+    CHECK_INT(cal_zone_unknown(&zones, "", STR("europe/berlin"), &e), ERR_INVALID);
+    CHECK_STR(e.text, "unknown time zone \"europe/berlin\"; did you mean \"Europe/Berlin\"?");
+}
