@@ -78,6 +78,8 @@ void merge_memo(struct step *s, const Common__Memo *in) {
         s->st->memo = pb_new(&common__memo__descriptor, &s->failed);
     if (s->st->memo)
         merge_entries(s, &s->st->memo->n_fields, &s->st->memo->fields, in->fields, in->n_fields);
+    if (s->st->memo && s->st->memo->n_fields == 0)
+        pb_set_message(&s->st->memo, NULL, &s->failed);
 }
 
 void merge_search_attributes(struct step *s, const Common__SearchAttributes *in) {
@@ -88,6 +90,8 @@ void merge_search_attributes(struct step *s, const Common__SearchAttributes *in)
         merge_entries(s, &have->n_indexed_fields, &have->indexed_fields, in->indexed_fields,
                       in->n_indexed_fields);
     attributes_add_types(s, have);
+    if (have && have->n_indexed_fields == 0)
+        pb_set_message(&s->st->search_attributes, NULL, &s->failed);
 }
 
 static size_t entries_left(struct step *s, void *array, void *in_array, size_t in_count) {

@@ -5,6 +5,7 @@
 
 /* A null payload (no data, or encoding binary/null) removes the key. */
 bool merge_is_null(const Common__Payload *p);
+/* What has no entry left is absent, not empty. */
 void merge_memo(struct step *s, const Common__Memo *in);
 void merge_search_attributes(struct step *s, const Common__SearchAttributes *in);
 /* What a run that begins with these has of them, for the event that tells it: without the nulls, and NULL

@@ -422,6 +422,8 @@ describe('a schedule', { timeout: 180_000 }, () => {
       assert.deepEqual([await found('one'), await found('two')], [[], [scheduleId]]);
       await update({ memo: { fields: {} }, searchAttributes: { indexedFields: {} } });
       assert.deepEqual([await shown(), await found('two')], [[{}, {}], []]);
+      const cleared = await world.service.describeSchedule({ namespace: NAMESPACE, scheduleId });
+      assert.deepEqual([cleared.memo, cleared.searchAttributes], [null, null], 'absent, not empty');
     });
   });
 });
