@@ -240,8 +240,11 @@ Schedule__ScheduleListEntry *schedule_list_entry(const State__Execution *st, siz
     if (!e)
         return NULL;
     e->schedule_id = st->schedule->schedule_id;
-    e->memo = st->memo;
-    e->search_attributes = st->search_attributes;
+    /* Clients of other servers find both in each row, if only empty. */
+    e->memo = st->memo ? st->memo : pb_arena_new(&common__memo__descriptor, arena);
+    e->search_attributes = st->search_attributes
+                               ? st->search_attributes
+                               : pb_arena_new(&common__search_attributes__descriptor, arena);
     e->info = list_info(st, state_bytes, arena);
     return arena_failed(arena) ? NULL : e;
 }

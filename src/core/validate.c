@@ -7,7 +7,6 @@
 #include "core/limits.h"
 
 #define FAIRNESS_KEY_BYTES 64
-#define RESERVED_QUEUE_PREFIX "/_sys/"
 
 int validate_id(const char *value, const char *name, struct err *err) {
     if (strlen(value) > LIMIT_ID_BYTES)

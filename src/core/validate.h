@@ -11,6 +11,7 @@ int validate_id(const char *value, const char *name, struct err *err) must_check
 int validate_required(const char *value, const char *name,
                       struct err *err) must_check; /* "<name> is not set on request." */
 int validate_execution(const Common__WorkflowExecution *e, struct err *err) must_check; /* run id optional */
+#define RESERVED_QUEUE_PREFIX "/_sys/"
 int validate_task_queue(const Taskqueue__TaskQueue *q, struct err *err) must_check;
 int validate_priority(const Common__Priority *p, struct err *err) must_check; /* NULL is valid */
 /* Whether the path of a field mask is this name, which has no underscores: clients write either case. */

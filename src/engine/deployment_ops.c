@@ -85,6 +85,25 @@ static struct queue *queue_of_version(struct op *op, struct space *space, struct
     return base ? queue_find_version(op->e, base, v) : NULL;
 }
 
+static void add_queue_stats(struct op *op, struct queue *queue,
+                            Ws__DescribeWorkerDeploymentVersionResponse__VersionTaskQueue *q) {
+    typedef Ws__DescribeWorkerDeploymentVersionResponse__VersionTaskQueue__StatsByPriorityKeyEntry Entry;
+    struct arena *a = op->call->arena;
+    q->stats = queue_stats(op, queue);
+    q->stats_by_priority_key = arena_array(a, Entry *, QUEUE_PRIORITIES);
+    for (int p = 1; q->stats_by_priority_key && p <= QUEUE_PRIORITIES; p++) {
+        Taskqueue__TaskQueueStats *stats = queue_lane_stats(op, queue, p);
+        Entry *entry = stats ? arena_new(a, Entry) : NULL;
+        if (!entry)
+            continue;
+        ws__describe_worker_deployment_version_response__version_task_queue__stats_by_priority_key_entry__init(
+            entry);
+        entry->key = p;
+        entry->value = stats;
+        q->stats_by_priority_key[q->n_stats_by_priority_key++] = entry;
+    }
+}
+
 static void add_version_queues(struct op *op, struct space *space, struct version version,
                                const State__DeploymentVersion *v, bool with_stats,
                                Ws__DescribeWorkerDeploymentVersionResponse *r) {
@@ -100,7 +119,7 @@ static void add_version_queues(struct op *op, struct space *space, struct versio
         q->name = arena_strdup(a, v->queues[i]->name);
         q->type = (E__TaskQueueType)v->queues[i]->type;
         if (with_stats)
-            q->stats = queue_stats(op, queue_of_version(op, space, version, v->queues[i]));
+            add_queue_stats(op, queue_of_version(op, space, version, v->queues[i]), q);
         r->version_task_queues[r->n_version_task_queues++] = q;
     }
 }

@@ -673,6 +673,8 @@ struct queue *queue_find(struct engine *e, struct space *space, bool is_activity
 struct queue *queue_get_version(struct engine *e, struct queue *base, struct version v);
 struct queue *queue_find_version(struct engine *e, const struct queue *base, struct version v);
 Taskqueue__TaskQueueStats *queue_stats(const struct op *op, struct queue *q); /* NULL q: empty */
+/* Of one priority, from 1; NULL when it had no task lately and is not the usual one, or out of memory. */
+Taskqueue__TaskQueueStats *queue_lane_stats(const struct op *op, struct queue *q, int priority);
 void queue_say_goodbye(struct queue *q, const char *identity); /* this worker polls no more */
 bool queue_has_visitor(const struct engine *e, const struct queue *q); /* in the last minutes */
 

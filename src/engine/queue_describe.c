@@ -114,6 +114,13 @@ Taskqueue__TaskQueueStats *queue_stats(const struct op *op, struct queue *q) {
     return show_figures(op->call->arena, &sum);
 }
 
+Taskqueue__TaskQueueStats *queue_lane_stats(const struct op *op, struct queue *q, int priority) {
+    struct figures sum = {0};
+    if (q)
+        add_lane(op->e, q, priority - 1, &sum);
+    return sum.is_used || priority == QUEUE_PRIORITY_DEFAULT ? show_figures(op->call->arena, &sum) : NULL;
+}
+
 /* The queue and those of all versions beside it. */
 static void describe_backlog(struct op *op, struct queue *q, Ws__DescribeTaskQueueResponse *r) {
     struct arena *a = op->call->arena;
@@ -243,9 +250,16 @@ static void describe_queue(struct op *op, struct space *space, Ws__DescribeTaskQ
     op_reply_durable(op, &r->base, (struct str){NULL, 0});
 }
 
+/* Other servers divide a queue into partitions and let clients ask for each by a name of this kind. Here a
+ * queue is in one piece, and the others are empty. */
+static bool names_partition(const Ws__DescribeTaskQueueRequest *req) {
+    return req->task_queue && str_starts(str_of(req->task_queue->name), STR(RESERVED_QUEUE_PREFIX)) &&
+           req->api_mode == DESCRIBE_TASK_QUEUE_MODE_UNSPECIFIED;
+}
+
 static int validate_describe(struct op *op) {
     const Ws__DescribeTaskQueueRequest *req = op->req;
-    int rc = validate_task_queue(req->task_queue, &op->err);
+    int rc = names_partition(req) ? 0 : validate_task_queue(req->task_queue, &op->err);
     if (rc == 0 && req->report_task_reachability && req->versions &&
         req->versions->n_build_ids > ENGINE_REACHED_BUILDS)
         rc = err_set(&op->err, ERR_INVALID,

@@ -80,10 +80,16 @@ describe('a deployment', { timeout: 120_000 }, () => {
     assert.ok(conflictToken.length > 0);
     const { workerDeployments } = await world.service.listWorkerDeployments({ namespace });
     assert.deepEqual(workerDeployments.map((d) => d.name), [deploymentName]);
-    const { workerDeploymentVersionInfo } = await world.service.describeWorkerDeploymentVersion({
+    const { workerDeploymentVersionInfo, versionTaskQueues } = await world.service.describeWorkerDeploymentVersion({
       namespace,
       deploymentVersion: { deploymentName, buildId: '1' },
+      reportTaskQueueStats: true,
     });
+    for (const { stats, statsByPriorityKey } of versionTaskQueues) {
+      assert.equal(Number(stats.approximateBacklogCount), 0);
+      assert.deepEqual(Object.keys(statsByPriorityKey), ['3']);
+    }
+    assert.equal(versionTaskQueues.length, 2);
     assert.deepEqual(
       workerDeploymentVersionInfo.taskQueueInfos.map((q) => [q.name, q.type]).sort(),
       [[taskQueue, 1], [taskQueue, 2]]

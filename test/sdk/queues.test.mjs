@@ -76,6 +76,8 @@ describe('task queues', { concurrency: 4, timeout: 120_000 }, () => {
     });
     const counts = Object.entries(statsByPriorityKey).map(([key, each]) => [key, Number(each.approximateBacklogCount)]);
     assert.deepEqual(counts, [['2', 1], ['3', 0]]);
+    const partition = await describeQueue(`/_sys/${taskQueue}/1`);
+    assert.equal(Number(partition.stats.approximateBacklogCount), 0, 'a queue is in one piece; other partitions are empty');
 
     await world.withWorker(taskQueue, async () => {
       const active = () => describeVersions(taskQueue, { versions: { allActive: true } });

@@ -424,6 +424,8 @@ describe('a schedule', { timeout: 180_000 }, () => {
       assert.deepEqual([await shown(), await found('two')], [[{}, {}], []]);
       const cleared = await world.service.describeSchedule({ namespace: NAMESPACE, scheduleId });
       assert.deepEqual([cleared.memo, cleared.searchAttributes], [null, null], 'absent, not empty');
+      const { schedules } = await world.service.listSchedules({ namespace: NAMESPACE, query: `ScheduleId = "${scheduleId}"` });
+      assert.deepEqual(schedules.map((s) => [s.memo?.fields, s.searchAttributes?.indexedFields]), [[{}, {}]], 'in a row of a list they are empty');
     });
   });
 });
