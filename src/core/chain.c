@@ -202,7 +202,7 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     queue.name = has_queue ? in->task_queue->name : st->task_queue;
     queue.kind = TASK_QUEUE_KIND_NORMAL;
     int64_t backoff_us = continue_backoff(s, pb_wait_us(in->backoff_start_interval));
-    Google__Protobuf__Duration backoff = pb_duration(backoff_us);
+    Google__Protobuf__Duration longest;
     Google__Protobuf__Duration execution = pb_duration(st->execution_timeout_us);
     Google__Protobuf__Duration run = pb_duration(st->run_timeout_us);
     Google__Protobuf__Duration task = pb_duration(st->task_timeout_us);
@@ -220,13 +220,15 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     a.workflow_run_timeout = &run;
     a.workflow_task_timeout = &task;
     a.workflow_task_completed_event_id = completed_event_id;
-    a.backoff_start_interval = &backoff;
-    a.initiator = in->initiator ? in->initiator : CONTINUE_AS_NEW_INITIATOR_WORKFLOW;
+    /* As the command says; what came of it stands in the first event of the next run. */
+    a.backoff_start_interval = pb_wait(in->backoff_start_interval, &longest);
+    a.initiator = in->initiator;
     a.failure = in->failure;
     a.last_completion_result = in->last_completion_result;
     a.header = in->header;
     a.memo = merge_memo_left(s, in->memo);
     a.search_attributes = merge_attributes_left(s, in->search_attributes);
+    a.inherit_build_id = in->inherit_build_id;
     a.initial_versioning_behavior = in->initial_versioning_behavior;
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, &a, NULL);
 
@@ -249,7 +251,7 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     struct run_birth birth = birth_after(s, run_id.s);
     versioning_bequeath_continued(s, queue.name, in->initial_versioning_behavior, &legacy);
     versioning_inherit(&birth, &req, &legacy);
-    birth.initiator = a.initiator;
+    birth.initiator = in->initiator ? in->initiator : CONTINUE_AS_NEW_INITIATOR_WORKFLOW;
     birth.backoff_us = backoff_us;
     birth.last_completion_result = in->last_completion_result;
     birth.continued_failure = in->failure;

@@ -83,7 +83,9 @@ static int64_t write_initiated(struct step *s, int64_t completed_event_id, const
     Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
     queue.name = in->task_queue && !strempty(in->task_queue->name) ? in->task_queue->name : s->st->task_queue;
     queue.kind = TASK_QUEUE_KIND_NORMAL;
-    Google__Protobuf__Duration longest[3];
+    struct run_timeouts t =
+        run_timeouts(in->workflow_execution_timeout, in->workflow_run_timeout, in->workflow_task_timeout);
+    Google__Protobuf__Duration longest, run = pb_duration(t.run_us), task = pb_duration(t.task_us);
     History__StartChildWorkflowExecutionInitiatedEventAttributes a =
         HISTORY__START_CHILD_WORKFLOW_EXECUTION_INITIATED_EVENT_ATTRIBUTES__INIT;
     a.namespace_ = (char *)(uintptr_t)s->ctx.namespace_name;
@@ -92,9 +94,9 @@ static int64_t write_initiated(struct step *s, int64_t completed_event_id, const
     a.workflow_type = in->workflow_type;
     a.task_queue = &queue;
     a.input = in->input;
-    a.workflow_execution_timeout = pb_wait(in->workflow_execution_timeout, &longest[0]);
-    a.workflow_run_timeout = pb_wait(in->workflow_run_timeout, &longest[1]);
-    a.workflow_task_timeout = pb_wait(in->workflow_task_timeout, &longest[2]);
+    a.workflow_execution_timeout = pb_wait(in->workflow_execution_timeout, &longest);
+    a.workflow_run_timeout = &run;
+    a.workflow_task_timeout = &task;
     a.parent_close_policy = policy;
     a.control = in->control;
     a.workflow_task_completed_event_id = completed_event_id;
@@ -105,6 +107,7 @@ static int64_t write_initiated(struct step *s, int64_t completed_event_id, const
     a.header = in->header;
     a.memo = merge_memo_left(s, in->memo);
     a.search_attributes = merge_attributes_left(s, in->search_attributes);
+    a.inherit_build_id = in->inherit_build_id;
     a.priority = in->priority;
     a.versioning_override = in->versioning_override;
     return step_event(s, EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, &a, NULL);

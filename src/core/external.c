@@ -11,6 +11,7 @@ struct target {
     const char *namespace_name;
     const char *workflow_id;
     const char *run_id;
+    const char *control;
 };
 
 static int validate_target(struct step *s, const struct target *t, E__WorkflowTaskFailedCause bad) {
@@ -45,6 +46,7 @@ static void admit(struct step *s, int64_t event_id, const struct target *t, bool
     x->is_signal = is_signal;
     pb_set_string(&x->workflow_id, t->workflow_id, &s->failed);
     pb_set_string(&x->run_id, t->run_id, &s->failed);
+    pb_set_string(&x->control, t->control, &s->failed);
     pb_append_message(&s->st->n_externals, &s->st->externals, x, &s->failed);
     letter_send(s, is_signal ? LETTER_SIGNAL : LETTER_CANCEL, t->workflow_id, t->run_id, event_id);
 }
@@ -55,7 +57,7 @@ int external_signal(struct step *s, int64_t completed_event_id, const Command__C
     const E__WorkflowTaskFailedCause bad =
         WORKFLOW_TASK_FAILED_CAUSE_BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES;
     struct target t = {in->namespace_, in->execution ? in->execution->workflow_id : "",
-                       in->execution ? in->execution->run_id : ""};
+                       in->execution ? in->execution->run_id : "", in->control};
     int rc = validate_target(s, &t, bad);
     if (rc == 0 && strempty(in->signal_name)) {
         s->task_failed_cause = bad;
@@ -87,7 +89,7 @@ int external_signal(struct step *s, int64_t completed_event_id, const Command__C
 int external_cancel(struct step *s, int64_t completed_event_id, const Command__Command *cmd) {
     const Command__RequestCancelExternalWorkflowExecutionCommandAttributes *in =
         cmd->request_cancel_external_workflow_execution_command_attributes;
-    struct target t = {in->namespace_, in->workflow_id, in->run_id};
+    struct target t = {in->namespace_, in->workflow_id, in->run_id, NULL};
     int rc = validate_target(
         s, &t, WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES);
     if (rc == 0 && (int64_t)pending(s->st, false) >= step_limit(s, SETTABLE_PENDING_CANCELS)) {
@@ -123,6 +125,7 @@ static void write_signal(struct step *s, const State__External *x, Common__Workf
         a.namespace_ = (char *)(uintptr_t)s->ctx.namespace_name;
         a.namespace_id = s->st->namespace_id;
         a.workflow_execution = ex;
+        a.control = x->control;
         step_event(s, EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED, &a, NULL);
         return;
     }
@@ -133,6 +136,7 @@ static void write_signal(struct step *s, const State__External *x, Common__Workf
     a.namespace_ = (char *)(uintptr_t)s->ctx.namespace_name;
     a.namespace_id = s->st->namespace_id;
     a.workflow_execution = ex;
+    a.control = x->control;
     step_event(s, EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED, &a, NULL);
 }
 

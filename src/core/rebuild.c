@@ -262,7 +262,7 @@ FORGET_CHILD(timed_out, child_workflow_execution_timed_out)
 FORGET_CHILD(terminated, child_workflow_execution_terminated)
 
 static void add_external(struct step *s, int64_t event_id, const Common__WorkflowExecution *ex,
-                         bool is_signal) {
+                         const char *control, bool is_signal) {
     State__External *x = pb_new(&state__external__descriptor, &s->failed);
     if (!x)
         return;
@@ -270,19 +270,22 @@ static void add_external(struct step *s, int64_t event_id, const Common__Workflo
     x->is_signal = is_signal;
     pb_set_string(&x->workflow_id, ex ? ex->workflow_id : "", &s->failed);
     pb_set_string(&x->run_id, ex ? ex->run_id : "", &s->failed);
+    pb_set_string(&x->control, control, &s->failed);
     pb_append_message(&s->st->n_externals, &s->st->externals, x, &s->failed);
 }
 
 static int apply_signal_initiated(struct step *s, const History__HistoryEvent *ev) {
-    add_external(s, ev->event_id,
-                 ev->signal_external_workflow_execution_initiated_event_attributes->workflow_execution, true);
+    const History__SignalExternalWorkflowExecutionInitiatedEventAttributes *a =
+        ev->signal_external_workflow_execution_initiated_event_attributes;
+    add_external(s, ev->event_id, a->workflow_execution, a->control, true);
     return 0;
 }
 
 static int apply_cancel_initiated(struct step *s, const History__HistoryEvent *ev) {
     add_external(
         s, ev->event_id,
-        ev->request_cancel_external_workflow_execution_initiated_event_attributes->workflow_execution, false);
+        ev->request_cancel_external_workflow_execution_initiated_event_attributes->workflow_execution, NULL,
+        false);
     return 0;
 }
 

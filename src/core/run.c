@@ -206,5 +206,5 @@ int run_end_by_reset(struct step *s, const struct reset_end *end) {
     }
     if (end->is_base)
         child_hand_over(s);
-    return run_terminate(s, strempty(end->reason) ? "reset" : end->reason, NULL, "history-service", NULL, 0);
+    return run_terminate(s, strempty(end->reason) ? "reset" : end->reason, NULL, "history-resetter", NULL, 0);
 }

@@ -53,6 +53,14 @@ struct run_birth {
 int run_start(struct step *s, const struct run_birth *birth,
               const Ws__StartWorkflowExecutionRequest *req) must_check;
 
+/* What the timeouts of a start mean: each bounds the next, 0 is none, and a task always has one. */
+struct run_timeouts {
+    int64_t execution_us, run_us, task_us;
+};
+struct run_timeouts run_timeouts(const Google__Protobuf__Duration *execution,
+                                 const Google__Protobuf__Duration *run,
+                                 const Google__Protobuf__Duration *task);
+
 /* The part of run_start that only fills the state: identity, timeouts, times. */
 void run_set_origin(struct step *s, const struct run_birth *birth,
                     const Ws__StartWorkflowExecutionRequest *req, int64_t delay_us);

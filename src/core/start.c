@@ -88,18 +88,26 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
 
 /* the birth */
 
+struct run_timeouts run_timeouts(const Google__Protobuf__Duration *execution,
+                                 const Google__Protobuf__Duration *run,
+                                 const Google__Protobuf__Duration *task) {
+    struct run_timeouts t = {pb_wait_us(execution), pb_wait_us(run), pb_duration_us(task)};
+    if (t.execution_us && (!t.run_us || t.run_us > t.execution_us))
+        t.run_us = t.execution_us;
+    if (!t.task_us)
+        t.task_us = LIMIT_DEFAULT_TASK_TIMEOUT_MS * USEC_PER_MS;
+    t.task_us = MIN(t.task_us, LIMIT_MAX_TASK_TIMEOUT_MS * USEC_PER_MS);
+    if (t.run_us)
+        t.task_us = MIN(t.task_us, t.run_us);
+    return t;
+}
+
 static void set_timeouts(State__Execution *st, const Ws__StartWorkflowExecutionRequest *r) {
-    int64_t execution = pb_wait_us(r->workflow_execution_timeout);
-    int64_t run = pb_wait_us(r->workflow_run_timeout);
-    int64_t task = pb_duration_us(r->workflow_task_timeout);
-    if (execution && (!run || run > execution))
-        run = execution;
-    if (!task)
-        task = LIMIT_DEFAULT_TASK_TIMEOUT_MS * USEC_PER_MS;
-    task = MIN(task, LIMIT_MAX_TASK_TIMEOUT_MS * USEC_PER_MS);
-    st->execution_timeout_us = execution;
-    st->run_timeout_us = run;
-    st->task_timeout_us = run ? MIN(task, run) : task;
+    struct run_timeouts t =
+        run_timeouts(r->workflow_execution_timeout, r->workflow_run_timeout, r->workflow_task_timeout);
+    st->execution_timeout_us = t.execution_us;
+    st->run_timeout_us = t.run_us;
+    st->task_timeout_us = t.task_us;
 }
 
 static void set_times(struct step *s, const struct run_birth *b, int64_t delay_us) {

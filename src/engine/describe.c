@@ -179,7 +179,9 @@ static void describe_requests(struct arena *a, Workflow__WorkflowExecutionExtend
                               const State__Execution *st) {
     x->request_id_infos = arena_array(a, Workflow__WorkflowExecutionExtendedInfo__RequestIdInfosEntry *,
                                       st->n_attached_requests + 1);
-    describe_request(a, x, st->start_request_id, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
+    /* The first event of a run that a reset made is that of the start, not of the reset. */
+    describe_request(a, x, st->original_start_us ? st->origin_request_id : st->start_request_id,
+                     EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
     for (size_t i = 0; i < st->n_attached_requests; i++)
         describe_request(a, x, st->attached_requests[i]->request_id,
                          EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, st->attached_requests[i]->event_id);

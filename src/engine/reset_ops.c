@@ -83,6 +83,7 @@ static void start_task(struct step *s, const char *identity) {
         return;
     t->started_event_id = s->st->next_event_id;
     t->started_us = s->now.us;
+    t->history_bytes = s->st->history_bytes;
     pb_set_string(&t->identity, identity, &s->failed);
     task_write_owed(s);
 }
@@ -225,8 +226,9 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     rebuild_finish(s, &(struct rebuild_name){run_id, op->request_id, base->origin_request_id, task_id});
     pb_set_message(&s->st->scheduled_by, base->scheduled_by, &s->failed); /* no event tells it */
     s->st->history_bytes = (int64_t)(r->base.events.n - rest.n);
-    start_task(s, req->identity);
-    rc = task_reset(s, &reset, req->identity);
+    const char *identity = strempty(req->identity) ? "history-service" : req->identity;
+    start_task(s, identity);
+    rc = task_reset(s, &reset, identity);
     reapply_begin(s);
     if (rc == 0)
         rc = reapply(op, s, r, rest);

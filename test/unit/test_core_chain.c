@@ -245,12 +245,14 @@ TEST(continue_tells_no_nulls) {
             core_attributes(&f, 5, EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW);
         const History__HistoryEvent *first = first_of_next(&f);
         REQUIRE(a && first);
+        CHECK(!a->initiator && !a->backoff_start_interval); /* it says what the command said */
         CHECK_INT(a->memo ? a->memo->n_fields : 0, cases[i].memo);
         CHECK(!a->memo == !cases[i].memo);
         CHECK_INT(a->search_attributes ? a->search_attributes->n_indexed_fields : 0, cases[i].attributes);
         CHECK(!a->search_attributes == !cases[i].attributes);
         const History__WorkflowExecutionStartedEventAttributes *b =
             first->workflow_execution_started_event_attributes;
+        CHECK_INT(b->initiator, CONTINUE_AS_NEW_INITIATOR_WORKFLOW);
         CHECK(!b->memo == !cases[i].memo);
         CHECK(!b->search_attributes == !cases[i].attributes);
     }

@@ -159,7 +159,7 @@ TEST(child_waits_for_a_century_at_most) {
     REQUIRE(a && a->retry_policy);
     CHECK_INT(pb_duration_us(a->workflow_execution_timeout), PB_WAIT_US_MAX);
     CHECK_INT(pb_duration_us(a->workflow_run_timeout), 9 * USEC_PER_SEC);
-    CHECK(!a->workflow_task_timeout);
+    CHECK_INT(pb_duration_us(a->workflow_task_timeout), 9 * USEC_PER_SEC); /* not above that of its run */
     CHECK_INT(pb_duration_us(a->retry_policy->initial_interval), PB_WAIT_US_MAX);
     CHECK_INT(pb_duration_us(a->retry_policy->maximum_interval), PB_WAIT_US_MAX);
 }

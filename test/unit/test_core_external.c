@@ -39,7 +39,7 @@ TEST(external_answers) {
     f.ctx.namespace_name = "here";
     CHECK_INT(core_begin_run(&f), 0);
     (void)core_new(&f);
-    command_add(&f, SIGNAL("'signalName':'s','namespace':'here','execution':{'workflowId':'w',"
+    command_add(&f, SIGNAL("'signalName':'s','namespace':'here','control':'5','execution':{'workflowId':'w',"
                            "'runId':'22222222-2222-4222-8222-222222222222'}"));
     command_add(&f, CANCEL("'workflowId':'w'"));
     CHECK_INT(core_complete(&f), 0);
@@ -53,5 +53,9 @@ TEST(external_answers) {
     CHECK_STR(core_new(&f), "EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED@7 TASK_SCHEDULED@8");
     CHECK_INT(STEP_VOID(&f, external_resolved(&f.s, 5, 1)), 0);
     CHECK_STR(core_new(&f), "SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED@9");
+    const History__SignalExternalWorkflowExecutionFailedEventAttributes *a =
+        core_attributes(&f, 9, EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED);
+    REQUIRE(a);
+    CHECK_STR(a->control, "5");
     CHECK(f.st && f.st->n_externals == 0);
 }

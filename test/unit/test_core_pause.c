@@ -214,6 +214,23 @@ TEST(pause_of_an_activity_is_shown_too) {
     CHECK_STR(shown(&f), "[\"Workflow:wf\",\"Reason:a \\\"look\\\"\"]");
 }
 
+/* Which of the two was paused first does not matter: no worker gets anything of a run that is paused. */
+TEST(pause_of_a_run_outlasts_that_of_its_activity) {
+    const struct activity_choice all = {.is_all = true};
+    const struct activity_pause how = {.identity = "me", .reason = "", .request_id = "p"};
+    const struct activity_unpause back = {0};
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_activity(&f, "a"), 0);
+    CHECK_INT(STEP(&f, activity_pause(&f.s, &all, &how)), 0);
+    CHECK_INT(core_pause(&f, "r1"), 0);
+    CHECK_INT(STEP(&f, activity_unpause(&f.s, &all, &back)), 0);
+    CHECK_INT(core_activity_start(&f, 5), ERR_NOT_FOUND);
+    CHECK_INT(core_unpause(&f), 0);
+    CHECK_STR(core_effects(&f), "ACTIVITY@5 TASK@8");
+    CHECK_INT(core_activity_start(&f, 5), 0);
+}
+
 TEST(pause_ends_with_the_time_of_the_run) {
     cleanup(core_done) struct core f;
     core_init(&f);
