@@ -208,6 +208,10 @@ describe('an update', { concurrency: 16, timeout: 120_000 }, () => {
     await admitted(handle, 'u');
     assert.equal((await handle.describe()).historyLength, before);
     assert.equal((await eventNames(handle)).length, before + 1); // an SDK is shown the task that is not written
+    for (const name of ['temporal-cli', 'temporal-ui', 'rondo-cli'])
+      await world.client.connection.withMetadata({ 'client-name': name }, async () =>
+        assert.equal((await eventNames(handle)).length, before, name)
+      );
     await handle.signal('add');
     await world.withWorker(taskQueue, async () => assert.equal(await result, 2));
     assert.deepEqual((await eventNames(handle)).slice(before), [

@@ -300,8 +300,10 @@ void checker_on_ok(struct rpc *r) {
         control_check_describe(r);
         break;
     case RPC_pause_activity:
+    case RPC_pause_activity_execution:
     case RPC_unpause_activity:
     case RPC_reset_activity:
+    case RPC_reset_activity_execution:
     case RPC_update_activity_options:
     case RPC_pause_workflow:
     case RPC_unpause_workflow:

@@ -54,7 +54,7 @@ bool control_choose(struct errand *e) {
     for (uint32_t i = 0; i < MODEL_ACTIVITIES_MAX; i++)
         if (control_is_open(&e->run->activities[i]) && !e->run->activities[i].control_busy)
             open[count++] = i;
-    e->control_flags = (unsigned)rng_below(r, 4);
+    e->control_flags = (unsigned)rng_below(r, 8);
     e->value_us = (5 + (int64_t)rng_below(r, 20)) * USEC_PER_SEC;
     if (count > 0 && !rng_chance(r, 4)) {
         e->activity = open[rng_below(r, count)];
@@ -134,6 +134,18 @@ static const void *pause_activity(struct errand *e, struct arena *a) {
     return q;
 }
 
+/* The same in the other form. */
+static const void *pause_activity_execution(struct errand *e, struct arena *a) {
+    Ws__PauseActivityExecutionRequest *q =
+        MAKE(a, Ws__PauseActivityExecutionRequest, ws__pause_activity_execution_request__init);
+    q->namespace_ = make_namespace(a, e->workflow_id);
+    q->workflow_id = make_workflow_id(a, e->workflow_id);
+    q->run_id = make_text(a, "%s", e->run->run_id);
+    q->activity_id = make_text(a, "a%" PRIu32, e->activity);
+    q->request_id = make_text(a, "%s", e->request->id);
+    return q;
+}
+
 static const void *unpause_activity(struct errand *e, struct arena *a) {
     Ws__UnpauseActivityRequest *q = MAKE(a, Ws__UnpauseActivityRequest, ws__unpause_activity_request__init);
     q->namespace_ = make_namespace(a, e->workflow_id);
@@ -156,6 +168,18 @@ static const void *reset_activity(struct errand *e, struct arena *a) {
     return q;
 }
 
+static const void *reset_activity_execution(struct errand *e, struct arena *a) {
+    Ws__ResetActivityExecutionRequest *q =
+        MAKE(a, Ws__ResetActivityExecutionRequest, ws__reset_activity_execution_request__init);
+    q->namespace_ = make_namespace(a, e->workflow_id);
+    q->workflow_id = make_workflow_id(a, e->workflow_id);
+    q->run_id = make_text(a, "%s", e->run->run_id);
+    q->activity_id = make_text(a, "a%" PRIu32, e->activity);
+    q->reset_heartbeat = e->control_flags & 1;
+    q->keep_paused = e->control_flags & 2;
+    return q;
+}
+
 static const void *update_options(struct errand *e, struct arena *a) {
     Ws__UpdateActivityOptionsRequest *q =
         MAKE(a, Ws__UpdateActivityOptionsRequest, ws__update_activity_options_request__init);
@@ -173,18 +197,19 @@ static const void *update_options(struct errand *e, struct arena *a) {
 }
 
 const void *control_request(struct errand *e, struct arena *a, enum rpc_kind *ret_kind) {
+    bool is_second_form = e->control_flags & 4;
     if (e->activity == CONTROL_RUN)
         return pause_run(e, a, ret_kind);
     switch (e->control) {
     case CONTROL_PAUSE:
-        *ret_kind = RPC_pause_activity;
-        return pause_activity(e, a);
+        *ret_kind = is_second_form ? RPC_pause_activity_execution : RPC_pause_activity;
+        return is_second_form ? pause_activity_execution(e, a) : pause_activity(e, a);
     case CONTROL_UNPAUSE:
         *ret_kind = RPC_unpause_activity;
         return unpause_activity(e, a);
     case CONTROL_RESET:
-        *ret_kind = RPC_reset_activity;
-        return reset_activity(e, a);
+        *ret_kind = is_second_form ? RPC_reset_activity_execution : RPC_reset_activity;
+        return is_second_form ? reset_activity_execution(e, a) : reset_activity(e, a);
     case CONTROL_OPTIONS:
     case CONTROL_KIND_COUNT:
         break;
@@ -212,7 +237,8 @@ void control_on_ok(struct rpc *r) {
     bool is_run = r->subject.activity == CONTROL_RUN;
     struct activity_model *a = is_run ? NULL : &run->activities[r->subject.activity];
     r->w->tally.controls++;
-    if (r->kind == RPC_pause_activity && a->control_busy)
+    bool is_pause = r->kind == RPC_pause_activity || r->kind == RPC_pause_activity_execution;
+    if (is_pause && a->control_busy)
         a->paused_acked_us = r->w->now.wall.us;
     else if (r->kind == RPC_pause_workflow && run->control_busy)
         run->paused_acked_us = r->w->now.wall.us;

@@ -77,8 +77,10 @@ static unsigned rpc_chances(const struct rpc *r) {
     case RPC_delete_schedule:
         return 4;
     case RPC_pause_activity:
+    case RPC_pause_activity_execution:
     case RPC_unpause_activity:
     case RPC_reset_activity:
+    case RPC_reset_activity_execution:
     case RPC_update_activity_options:
     case RPC_pause_workflow:
     case RPC_unpause_workflow:

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "control.h"
+#include "core/update.h"
 #include "history.h"
 #include "history_rules.h"
 #include "names.h"
@@ -190,10 +191,22 @@ static void check_completed_once(struct rpc *r) {
     run->completed_task_acked_us = r->w->now.mono.us;
 }
 
+bool task_may_be_discarded(const Ws__RespondWorkflowTaskCompletedRequest *q,
+                           const Ws__RespondWorkflowTaskCompletedResponse *m, const struct run_model *run) {
+    if (m->reset_history_event_id)
+        return true;
+    if (run->completed_count || q->n_commands || q->force_create_new_workflow_task)
+        return false;
+    for (size_t i = 0; i < q->n_messages; i++)
+        if (!update_is_rejection(q->messages[i]))
+            return false;
+    return true;
+}
+
 static void on_completion(struct rpc *r) {
     const Ws__RespondWorkflowTaskCompletedRequest *q = r->request;
     const Ws__RespondWorkflowTaskCompletedResponse *m = (const void *)r->response;
-    if (!m->reset_history_event_id) /* a discarded task leaves no trace */
+    if (!task_may_be_discarded(q, m, r->subject.run))
         check_completed_once(r);
     for (size_t i = 0; i < m->n_activity_tasks; i++)
         on_activity_task(r->w, q->namespace_, m->activity_tasks[i]);

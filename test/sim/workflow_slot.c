@@ -320,7 +320,7 @@ static void slot_completed(struct rpc *r) {
     }
     const Ws__RespondWorkflowTaskCompletedResponse *m = (const void *)r->response;
     /* A task that was discarded never was: the worker goes on from where it was before it. */
-    if (s->worker->is_sticky && !m->reset_history_event_id)
+    if (s->worker->is_sticky && !task_may_be_discarded(r->request, m, r->subject.run))
         worker_remember(s->worker, &s->program);
     for (size_t i = 0; i < m->n_activity_tasks; i++)
         worker_give_activity(s->worker, m->activity_tasks[i]);
