@@ -123,13 +123,13 @@ static const History__HistoryEvent *find_failure(struct command *c,
     return NULL;
 }
 
-/* "attempt 3, Started; failed before: no such thing (NonDeterministicError)" */
+/* "Started 3 seconds ago, attempt 3; failed: no such thing (NonDeterministicError)" */
 static const char *task_text(struct command *c, const Ws__DescribeWorkflowExecutionResponse *r) {
     const Workflow__PendingWorkflowTaskInfo *task = r->pending_workflow_task;
     struct buf text cleanup(buf_done);
+    buf_init(&text, COMMAND_MEMORY_MAX);
     if (!task)
         return "";
-    buf_init(&text, COMMAND_MEMORY_MAX);
     buf_printf(&text, "%s %s, attempt %d", view_text(c, &task->base, "state"),
                view_text(c, &task->base, task->started_time ? "started_time" : "scheduled_time"),
                task->attempt);

@@ -245,11 +245,11 @@ static enum command_exit show_meanwhile(struct command *c, const char *workflow_
 /* Milliseconds for programs, words for people. */
 static void add_duration(struct object *o, int64_t us) {
     struct buf words cleanup(buf_done);
+    buf_init(&words, 1u << 10);
     if (o->command->format != FORMAT_TABLE) {
         object_number(o, "DurationMillis", us / USEC_PER_MS);
         return;
     }
-    buf_init(&words, 1u << 10);
     words_length(us - us % USEC_PER_MS, &words);
     object_text(o, "Duration",
                 buf_ok(&words) ? arena_strndup(&o->command->page, (const char *)words.data, words.len)
