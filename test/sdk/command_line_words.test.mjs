@@ -195,6 +195,23 @@ test('a start on an id that runs takes the run that is there', async () => {
   assert.match(stdout, /^Status +COMPLETED\nResult +\[7\]$/m);
 });
 
+test('a trace is a tree of what a workflow does', async () => {
+  const child = { workflowId: 'traced-child', args: ['you'], taskQueue: world.taskQueue };
+  const parent = await world.start('parent', ['hello', child], { workflowId: 'traced' });
+  const tree = await text('workflow', 'trace', '-w', 'traced', '--no-fold');
+  await parent.result();
+  assert.match(tree, /^parent: Completed, .*, traced, [0-9a-f-]{36}\n {2}hello: Completed, .*, traced-child, [0-9a-f-]{36}\n {4}greet: Completed, /);
+  const folded = await text('workflow', 'trace', '-w', 'traced');
+  assert.match(folded, /^ {2}hello: Completed, .*traced-child, folded$/m);
+  assert.match(await text('workflow', 'trace', '-w', 'traced', '--fold', 'failed', '--depth', '0'), /, folded$/m);
+  const waits = await world.start('collect');
+  const shown = run('workflow', 'trace', '-w', waits.workflowId);
+  await waits.signal('add', 1);
+  await waits.signal('stop');
+  assert.match((await shown).stdout, /^collect: Completed, .*\n {2}signal add: Received\n {2}signal stop: Received\n$/);
+  await refused(/--fold: "odd" is none of/, 'workflow', 'trace', '-w', 'traced', '--fold', 'odd');
+});
+
 test('shells are offered ids and names', async () => {
   const offered = async (...words) => (await text('__complete', ...words)).split('\n').filter(Boolean).map((line) => line.split('\t')[0]);
   assert.deepEqual(await offered('workflow', 'describe', '-w', 'tak'), ['taken']);

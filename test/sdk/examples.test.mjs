@@ -79,6 +79,7 @@ const firstOf = {
   'workflow start': () => gone('order-7'),
   'workflow execute': () => gone('order-8'),
   'workflow result': async () => (await order()).signal('approve', true),
+  'workflow trace': async () => (await order()).signal('approve', true),
   'workflow signal-with-start': undefined,
   'workflow query': order,
   'workflow reset with-workflow-update-options': async () => {
