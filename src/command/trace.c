@@ -91,7 +91,7 @@ static const struct trace_rule *rule_of(int event) {
     return NULL;
 }
 
-static struct trace_step *find_step(struct trace_step *steps, size_t n, int64_t event_id) {
+static struct trace_step *trace_find_step(struct trace_step *steps, size_t n, int64_t event_id) {
     for (size_t i = n; i-- > 0;)
         if (steps[i].event_id == event_id)
             return &steps[i];
@@ -107,7 +107,7 @@ static void take_event(struct command *c, const History__HistoryEvent *e, struct
         return;
     if (rule->of && str_to_i64(str_of(text_in(c, m, rule->of)), &of) < 0)
         return;
-    struct trace_step *step = rule->of ? find_step(steps, *n, of) : &steps[(*n)++];
+    struct trace_step *step = rule->of ? trace_find_step(steps, *n, of) : &steps[(*n)++];
     if (!step)
         return;
     if (!rule->of)
