@@ -41,6 +41,21 @@ void card_add_words(struct card *d, const char *title, struct buf *words) {
     buf_clear(words);
 }
 
+void card_add_fields(struct card *d, struct command *c, const ProtobufCMessage *m,
+                     const struct card_line *lines, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        card_add(d, lines[i].title, view_text(c, m, lines[i].path));
+}
+
+void card_add_map(struct card *d, struct command *c, const char *title, const ProtobufCMessage *m,
+                  const char *path) {
+    struct view_items entries = view_items(m, path);
+    for (size_t i = 0; i < entries.n; i++) {
+        const char *key = view_text(c, entries.v[i], "key"), *value = view_text(c, entries.v[i], "value");
+        card_add(d, i ? "" : title, key && value ? arena_printf(d->rows.arena, "%s=%s", key, value) : NULL);
+    }
+}
+
 void card_add_bounds(struct card *d, const struct cal_spec *s) {
     struct buf words cleanup(buf_done);
     buf_init(&words, WORDS_BYTES_MAX);

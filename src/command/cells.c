@@ -60,7 +60,7 @@ static void add_json_text(struct buf *out, const ProtobufCMessage *m) {
 }
 
 /* The JSON that it holds; of anything else how much it is, and what. */
-static void add_payload(struct buf *out, const Common__Payload *p) {
+static void cell_add_payload(struct buf *out, const Common__Payload *p) {
     struct str encoding = STR("");
     for (size_t i = 0; i < p->n_metadata; i++)
         if (streq(p->metadata[i]->key, "encoding"))
@@ -77,11 +77,11 @@ static void add_payload(struct buf *out, const Common__Payload *p) {
     buf_printf(out, "%s%.*s", encoding.n ? " of " : "", (int)encoding.n, encoding.n ? encoding.p : "");
 }
 
-static void add_payloads(struct buf *out, const Common__Payloads *p) {
+static void cell_add_payloads(struct buf *out, const Common__Payloads *p) {
     buf_add_u8(out, '[');
     for (size_t i = 0; i < p->n_payloads; i++) {
         buf_add_cstr(out, i ? "," : "");
-        add_payload(out, p->payloads[i]);
+        cell_add_payload(out, p->payloads[i]);
     }
     buf_add_u8(out, ']');
 }
@@ -94,14 +94,14 @@ static bool is_entry(const ProtobufCMessageDescriptor *d) {
            streq(d->fields[0].name, "key") && streq(d->fields[1].name, "value");
 }
 
-static bool is_map(const ProtobufCFieldDescriptor *f) {
+static bool cell_is_map(const ProtobufCFieldDescriptor *f) {
     return f->label == PROTOBUF_C_LABEL_REPEATED && f->type == PROTOBUF_C_TYPE_MESSAGE &&
            is_entry(f->descriptor);
 }
 
 /* Whether an item of the list may have commas of its own. */
 static bool is_long(const ProtobufCFieldDescriptor *f) {
-    return f->type == PROTOBUF_C_TYPE_MESSAGE && !is_map(f) && shape_of(f->descriptor) == SHAPE_OBJECT;
+    return f->type == PROTOBUF_C_TYPE_MESSAGE && !cell_is_map(f) && shape_of(f->descriptor) == SHAPE_OBJECT;
 }
 
 /* Whether it is this one that a oneof holds. */
@@ -126,8 +126,8 @@ static bool is_set(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
 
 static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot,
                       const struct cell_style *style, int depth);
-static void add_list(struct buf *out, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m,
-                     const struct cell_style *style, int depth);
+static void cell_add_list(struct buf *out, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m,
+                          const struct cell_style *style, int depth);
 
 /* The one field that a message consists of, such as the name of a type; NULL when there are more. */
 static const ProtobufCFieldDescriptor *only_field(const ProtobufCMessage *m) {
@@ -146,7 +146,7 @@ static const ProtobufCFieldDescriptor *only_field(const ProtobufCMessage *m) {
 static void add_member(struct buf *out, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
                        const struct cell_style *style, int depth) {
     if (f->label == PROTOBUF_C_LABEL_REPEATED)
-        add_list(out, f, m, style, depth);
+        cell_add_list(out, f, m, style, depth);
     else
         add_value(out, f, (const char *)m + f->offset, style, depth);
 }
@@ -176,7 +176,8 @@ static void add_fields(struct buf *out, const ProtobufCMessage *m, const struct 
 }
 
 /* An entry of a map: key=value. */
-static void add_entry(struct buf *out, const ProtobufCMessage *m, const struct cell_style *style, int depth) {
+static void cell_add_entry(struct buf *out, const ProtobufCMessage *m, const struct cell_style *style,
+                           int depth) {
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
         buf_add_cstr(out, i ? "=" : "");
         add_value(out, &m->descriptor->fields[i], (const char *)m + m->descriptor->fields[i].offset, style,
@@ -199,14 +200,14 @@ static void add_message(struct buf *out, const ProtobufCMessage *m, const struct
         add_length(out, (const void *)m);
         return;
     case SHAPE_PAYLOAD:
-        add_payload(out, (const void *)m);
+        cell_add_payload(out, (const void *)m);
         return;
     case SHAPE_PAYLOADS:
-        add_payloads(out, (const void *)m);
+        cell_add_payloads(out, (const void *)m);
         return;
     case SHAPE_OBJECT:
         if (is_entry(m->descriptor))
-            add_entry(out, m, style, depth);
+            cell_add_entry(out, m, style, depth);
         else
             add_fields(out, m, style, depth);
         return;
@@ -322,8 +323,8 @@ static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const 
     }
 }
 
-static void add_list(struct buf *out, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m,
-                     const struct cell_style *style, int depth) {
+static void cell_add_list(struct buf *out, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m,
+                          const struct cell_style *style, int depth) {
     size_t n = *(const size_t *)(const void *)((const char *)m + f->quantifier_offset);
     const char *items = *(const char *const *)(const void *)((const char *)m + f->offset);
     bool is_inside = depth > 0 && n > 1;
@@ -362,7 +363,7 @@ void cell_add_field(struct buf *out, const ProtobufCMessage *m, struct str path,
         const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path.p, n));
         ensure(f); /* paths are the table's */
         if (f->label == PROTOBUF_C_LABEL_REPEATED) {
-            add_list(out, f, m, &style, 0);
+            cell_add_list(out, f, m, &style, 0);
             return;
         }
         const void *slot = (const char *)m + f->offset;

@@ -19,6 +19,7 @@ enum flag_form {
     FORM_JSON, /* a message, or a payload */
     FORM_PAIR, /* KEY=JSON, for a map */
     FORM_PAIR_TEXT, /* KEY=TEXT, for a map of texts */
+    FORM_NAME, /* a message with a cluster's name */
     FORM_EVERY, /* an interval, 90m or 1h/15m */
     FORM_INPUT, /* --input and its relatives, as payloads (input.c) */
 };
@@ -94,6 +95,8 @@ struct talk_ask {
     int64_t timeout_us; /* 0: that of --command-timeout */
     bool is_patient; /* a deadline that passes is no failure: *ret is NULL then */
     enum grpc_code expected; /* the same for this refusal; GRPC_OK: for none */
+    bool is_quiet; /* the same for every refusal: what is asked is not needed */
+    struct str *ret_details; /* of a refusal that is none: a packed google.rpc.Status; may be NULL */
 };
 /* One call; the response is in `a`. After a line on stderr: why there is none. */
 enum command_exit talk_call(struct command *c, const struct talk_ask *ask, struct arena *a,
@@ -206,16 +209,24 @@ void object_members(struct object *o,
                     const ProtobufCMessage *m); /* those of a message first, in JSON alone */
 void object_text(struct object *o, const char *title,
                  const char *text); /* "WorkflowId"; in JSON "workflowId" */
+void object_json(struct object *o, const char *title, struct str json); /* in JSON alone */
 void object_number(struct object *o, const char *title, int64_t n);
 void object_message(struct object *o, const char *title,
                     const ProtobufCMessage *m); /* payloads as their values */
 enum command_exit object_print(struct object *o, struct buf *out); /* and ends it */
+
+/* start.c: the start that c->request asks for; or, unless --fail-existing is given, the run that is there
+ * already. */
+enum command_exit start_workflow(struct command *c, ProtobufCMessage **ret);
 
 /* outcome.c: a failure and its causes in one line; of the event that closes a run, its result, and why it
  * failed. */
 void add_failure(struct buf *out, const ProtobufCMessage *failure);
 void add_end(struct object *o, const ProtobufCMessage *close_event);
 void add_why(struct buf *out, const ProtobufCMessage *close_event);
+
+/* queue.c: false when the server says that no worker polls the task queue. `type` is a TASK_QUEUE_TYPE_. */
+bool queue_is_polled(struct command *c, const char *name, int type);
 
 /* settings.c: what files say for flags that are not given. ERR_INVALID after a line on stderr. */
 int settings_load(struct command *c) must_check;

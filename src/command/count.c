@@ -1,5 +1,5 @@
-/* `workflow count`: in JSON the values of a group are shown as what they are, without the type that the
- * server adds. */
+/* `workflow list`, which may be about the archive. `workflow count`: in JSON the values of a group are shown
+ * as what they are, without the type that the server adds. */
 #include "command/command_int.h"
 #include "workflowservice.pb-c.h"
 
@@ -25,4 +25,19 @@ enum command_exit count_run(struct command *c, struct buf *out) {
     int rc = view_page(c, m, out);
     view_end(c, out);
     return rc == 0 ? COMMAND_DONE : COMMAND_REFUSED;
+}
+
+enum command_exit list_run(struct command *c, struct buf *out) {
+    struct command_rule archived = {CALL_ListArchivedWorkflowExecutions, c->rule->items, c->rule->columns};
+    const Ws__ListWorkflowExecutionsRequest *asked = (const void *)c->request;
+    if (!opt_named_flag(c->args, "archived"))
+        return ask_pages(c, out);
+    Ws__ListArchivedWorkflowExecutionsRequest *q = (void *)request_new(c, archived.call);
+    if (!q)
+        return COMMAND_REFUSED;
+    q->query = asked->query;
+    q->page_size = asked->page_size;
+    c->rule = &archived;
+    c->request = &q->base;
+    return ask_pages(c, out);
 }

@@ -44,6 +44,11 @@ void object_text(struct object *o, const char *title, const char *text) {
     add_row(o, title, text);
 }
 
+void object_json(struct object *o, const char *title, struct str json) {
+    begin_member(o, title);
+    buf_add_str(&o->json, json);
+}
+
 void object_number(struct object *o, const char *title, int64_t n) {
     begin_member(o, title);
     buf_printf(&o->json, "%lld", (long long)n);

@@ -149,7 +149,7 @@ static void add_items(struct offering *f, const struct offer *o, const ProtobufC
     }
 }
 
-static void add_list(struct offering *f, const struct offer *o) {
+static void offer_list(struct offering *f, const struct offer *o) {
     struct command *c = f->command;
     ProtobufCMessage *response, *q = question(f, o);
     bool has_more = q != NULL;
@@ -218,7 +218,7 @@ void offer_values(struct command *c, const struct opt *o, const char *part, stru
         add_profiles(&f, streq(o->name, "env"));
     for (size_t i = 0; c->rule->call != CALL_NONE && i < ARRAY_LEN(offers); i++)
         if (streq(offers[i].flag, o->name) && ends_with(field, offers[i].field)) {
-            add_list(&f, &offers[i]);
+            offer_list(&f, &offers[i]);
             return;
         }
 }

@@ -4,6 +4,7 @@
  * Happy path: long polls of its history until the event that closes it, through
  * the runs that follow by continue-as-new or retry. On a terminal all events are
  * asked for, to show how far it is; otherwise only the last. */
+#include "cal/words.h"
 #include "command/command_int.h"
 #include "names.h"
 #include "workflowservice.pb-c.h"
@@ -205,21 +206,72 @@ static Ws__GetWorkflowExecutionHistoryRequest *history_request(struct command *c
     return (void *)m;
 }
 
+static const char detailed_columns[] = "ID=event_id|Time=event_time#iso|Type=event_type|Details=*";
+
+/* The run that comes after this one, once it has ended, is shown behind it. */
+static bool go_on(struct command *c, const ProtobufCMessage *response) {
+    Ws__GetWorkflowExecutionHistoryRequest *q = (void *)c->request;
+    const History__History *h = ((const Ws__GetWorkflowExecutionHistoryResponse *)response)->history;
+    const char *next = h && h->n_events ? following_run(h->events[h->n_events - 1]) : NULL;
+    if (strempty(next) || !(q->execution->run_id = arena_strdup(&c->arena, next)))
+        return false;
+    q->next_page_token = (ProtobufCBinaryData){0};
+    return true;
+}
+
+/* --detailed: the events of a workflow that is waited for, as they come. */
+static enum command_exit show_meanwhile(struct command *c, const char *workflow_id, const char *run_id,
+                                        struct buf *out) {
+    static const struct command_rule rule = {CALL_GetWorkflowExecutionHistory, "history.events",
+                                             detailed_columns};
+    const struct command_rule *rule_before = c->rule;
+    ProtobufCMessage *request_before = c->request;
+    if (!opt_named_flag(c->args, "detailed") || c->format != FORMAT_TABLE)
+        return COMMAND_DONE;
+    Ws__GetWorkflowExecutionHistoryRequest *q = history_request(c, workflow_id, run_id);
+    if (!q)
+        return COMMAND_REFUSED;
+    q->wait_new_event = c->is_patient = true;
+    c->request = &q->base;
+    c->rule = &rule;
+    c->go_on = go_on;
+    enum command_exit code = ask_pages(c, out);
+    c->request = request_before;
+    c->rule = rule_before;
+    buf_add_u8(out, '\n');
+    return code;
+}
+
+/* Milliseconds for programs, words for people. */
+static void add_duration(struct object *o, int64_t us) {
+    struct buf words cleanup(buf_done);
+    buf_init(&words, 1u << 10);
+    if (o->command->format != FORMAT_TABLE) {
+        object_number(o, "DurationMillis", us / USEC_PER_MS);
+        return;
+    }
+    words_length(us - us % USEC_PER_MS, &words);
+    object_text(o, "Duration",
+                buf_ok(&words) ? arena_strndup(&o->command->page, (const char *)words.data, words.len)
+                               : NULL);
+}
+
 enum command_exit execute_run(struct command *c, struct buf *out) {
     const Ws__StartWorkflowExecutionRequest *start = (const void *)c->request;
-    struct talk_ask ask = {.method = CALL_StartWorkflowExecution, .request = c->request};
     ProtobufCMessage *m;
     struct outcome end;
     struct object o;
     struct now begin = host_now();
-    enum command_exit code = talk_call(c, &ask, &c->arena, &m);
+    enum command_exit code = start_workflow(c, &m);
     if (code != COMMAND_DONE)
         return code;
     const char *run_id = ((const Ws__StartWorkflowExecutionResponse *)m)->run_id;
     Ws__GetWorkflowExecutionHistoryRequest *q = history_request(c, start->workflow_id, run_id);
     if (!q)
         return COMMAND_REFUSED;
-    code = wait_end(c, q, &end);
+    code = show_meanwhile(c, start->workflow_id, run_id, out);
+    if (code == COMMAND_DONE)
+        code = wait_end(c, q, &end);
     if (code != COMMAND_DONE)
         return code;
     object_init(&o, c);
@@ -228,13 +280,11 @@ enum command_exit execute_run(struct command *c, struct buf *out) {
     object_text(&o, "Type", start->workflow_type->name);
     object_text(&o, "Namespace", start->namespace_);
     object_text(&o, "TaskQueue", start->task_queue->name);
-    object_number(&o, "DurationMillis", (host_now().mono.us - begin.mono.us) / USEC_PER_MS);
+    add_duration(&o, host_now().mono.us - begin.mono.us);
     return show_end(&o, start->workflow_id, &end, out);
 }
 
 /* History. */
-
-static const char detailed_columns[] = "ID=event_id|Time=event_time#iso|Type=event_type|Details=*";
 
 static enum command_exit show_backwards(struct command *c, const struct command_rule *rule, struct buf *out) {
     const Ws__GetWorkflowExecutionHistoryRequest *q = (const void *)c->request;
@@ -247,17 +297,6 @@ static enum command_exit show_backwards(struct command *c, const struct command_
     c->rule = rule;
     c->request = m;
     return ask_pages(c, out);
-}
-
-/* The run that comes after this one, once it has ended, is shown behind it. */
-static bool go_on(struct command *c, const ProtobufCMessage *response) {
-    Ws__GetWorkflowExecutionHistoryRequest *q = (void *)c->request;
-    const History__History *h = ((const Ws__GetWorkflowExecutionHistoryResponse *)response)->history;
-    const char *next = h && h->n_events ? following_run(h->events[h->n_events - 1]) : NULL;
-    if (strempty(next) || !(q->execution->run_id = arena_strdup(&c->arena, next)))
-        return false;
-    q->next_page_token = (ProtobufCBinaryData){0};
-    return true;
 }
 
 enum command_exit show_run(struct command *c, struct buf *out) {

@@ -56,7 +56,7 @@ int preview_make(struct command *c, const struct subject *s, int64_t now_us, str
 
 /* Showing. */
 
-static void add_json(struct command *c, const struct preview *p, struct buf *out) {
+static void preview_add_json(struct command *c, const struct preview *p, struct buf *out) {
     struct json_writer w;
     writer_init(&w, out, c->format == FORMAT_JSON);
     writer_open(&w, '{');
@@ -84,7 +84,8 @@ static void add_json(struct command *c, const struct preview *p, struct buf *out
     buf_add_u8(out, '\n');
 }
 
-static int add_card(struct command *c, const struct subject *s, const struct preview *p, struct buf *out) {
+static int preview_add_card(struct command *c, const struct subject *s, const struct preview *p,
+                            struct buf *out) {
     struct card d;
     card_init(&d, c, &c->arena);
     card_add(&d, "ScheduleId", opt_named(c->args, "schedule-id"));
@@ -101,9 +102,9 @@ enum command_exit preview_show(struct command *c, struct buf *out) {
     bool is_known = subject_of_draft(c, &s) == 0;
     int rc = is_known ? preview_make(c, &s, host_wall().us, &p) : 0;
     if (rc == 0 && c->format == FORMAT_TABLE)
-        rc = add_card(c, &s, &p, out);
+        rc = preview_add_card(c, &s, &p, out);
     else if (rc == 0 && c->format != FORMAT_NONE)
-        add_json(c, &p, out);
+        preview_add_json(c, &p, out);
     subject_done(&s);
     if (rc < 0 || arena_failed(&c->arena)) {
         say("it is done; what lies ahead cannot be shown: out of memory");

@@ -28,6 +28,19 @@ enum command_exit queue_describe(struct command *c, struct buf *out) {
     return rc == 0 ? COMMAND_DONE : COMMAND_REFUSED;
 }
 
+bool queue_is_polled(struct command *c, const char *name, int type) {
+    Ws__DescribeTaskQueueRequest *q = (void *)request_new(c, CALL_DescribeTaskQueue);
+    ProtobufCMessage *m = NULL;
+    struct err e;
+    if (!q || strempty(name) || request_set(&q->base, "task_queue.name", FORM_PLAIN, name, &c->arena, &e) < 0)
+        return true;
+    q->task_queue_type = type;
+    struct talk_ask ask = {.method = CALL_DescribeTaskQueue, .request = &q->base, .is_quiet = true};
+    if (talk_call(c, &ask, &c->arena, &m) != COMMAND_DONE || !m)
+        return true;
+    return ((const Ws__DescribeTaskQueueResponse *)m)->n_pollers > 0;
+}
+
 /* Every weight that the queue has, as one to be taken away. */
 static enum command_exit unset_all(struct command *c) {
     const Ws__UpdateTaskQueueConfigRequest *q = (const void *)c->request;

@@ -180,6 +180,11 @@ static int fragment(enum flag_form form, const char *text, struct buf *out, stru
         opt_json_string(out, text + key + 1);
         buf_add_u8(out, '}');
         return 0;
+    case FORM_NAME:
+        buf_add_cstr(out, "{\"clusterName\":");
+        opt_json_string(out, text);
+        buf_add_u8(out, '}');
+        return 0;
     case FORM_EVERY:
         return add_interval(text, out, reterr);
     case FORM_NONE:

@@ -4,6 +4,7 @@
 #include "cal/words.h"
 #include "command/schedule_draft.h"
 #include "host/zoneinfo.h"
+#include "names.h"
 
 #define WORDS_BYTES_MAX (1u << 20)
 #define SHOWN_MAX 5 /* times, runs and actions; JSON has all */
@@ -25,16 +26,6 @@ void spec_words(const Schedule__ScheduleSpec *spec, struct arena *a, struct buf 
 }
 
 /* Describe. */
-
-struct line {
-    const char *title, *path;
-};
-
-static void add_lines(struct command *c, struct card *d, const ProtobufCMessage *m, const struct line *lines,
-                      size_t n) {
-    for (size_t i = 0; i < n; i++)
-        card_add(d, lines[i].title, view_text(c, m, lines[i].path));
-}
 
 static void add_when(struct command *c, struct card *d, const Schedule__Schedule *s, struct cal_spec *spec) {
     struct buf words cleanup(buf_done);
@@ -84,7 +75,7 @@ static void add_policies(struct command *c, struct card *d, const Schedule__Sche
 }
 
 static void add_action(struct command *c, struct card *d, const Schedule__Schedule *s) {
-    static const struct line lines[] = {
+    static const struct card_line lines[] = {
         {"TaskQueue", "task_queue.name"},
         {"WorkflowId", "workflow_id"},
         {"Input", "input"},
@@ -92,16 +83,17 @@ static void add_action(struct command *c, struct card *d, const Schedule__Schedu
         {"RunTimeout", "workflow_run_timeout"},
         {"TaskTimeout", "workflow_task_timeout"},
         {"RetryPolicy", "retry_policy"},
-        {"WorkflowMemo", "memo"},
-        {"WorkflowAttributes", "search_attributes"},
-        {"Headers", "header"},
         {"UserMetadata", "user_metadata"},
         {"Priority", "priority"},
     };
     if (!s->action || !s->action->start_workflow)
         return;
     card_add(d, "WorkflowType", view_text(c, &s->action->start_workflow->base, "workflow_type.name"));
-    add_lines(c, d, &s->action->start_workflow->base, lines, ARRAY_LEN(lines));
+    const ProtobufCMessage *start = &s->action->start_workflow->base;
+    card_add_fields(d, c, start, lines, ARRAY_LEN(lines));
+    card_add_map(d, c, "WorkflowMemo", start, "memo.fields");
+    card_add_map(d, c, "WorkflowAttributes", start, "search_attributes.indexed_fields");
+    card_add_map(d, c, "Headers", start, "header.fields");
     if (s->extras)
         card_add(d, "WorkflowIdFormat", view_text(c, &s->extras->base, "workflow_id_format"));
     if (s->policies && s->policies->keep_original_workflow_id)
@@ -150,7 +142,7 @@ static void add_next(struct command *c, struct card *d, const Ws__DescribeSchedu
 }
 
 static void add_info(struct command *c, struct card *d, const Schedule__ScheduleInfo *info) {
-    static const struct line lines[] = {
+    static const struct card_line lines[] = {
         {"Actions", "action_count"},
         {"OverlapSkipped", "overlap_skipped"},
         {"MissedCatchupWindow", "missed_catchup_window"},
@@ -161,7 +153,7 @@ static void add_info(struct command *c, struct card *d, const Schedule__Schedule
         {"CreateTime", "create_time"},
         {"UpdateTime", "update_time"},
     };
-    add_lines(c, d, &info->base, lines, ARRAY_LEN(lines));
+    card_add_fields(d, c, &info->base, lines, ARRAY_LEN(lines));
     for (size_t i = 0; i < info->n_backfills; i++) {
         const ProtobufCMessage *m = &info->backfills[i]->base;
         card_add(d, i ? "" : "Backfills",
@@ -171,8 +163,15 @@ static void add_info(struct command *c, struct card *d, const Schedule__Schedule
     }
 }
 
+/* What it starts waits until a worker comes. */
+static void add_silence(struct command *c, struct card *d, const Schedule__Schedule *s) {
+    const Workflow__NewWorkflowExecutionInfo *start = s && s->action ? s->action->start_workflow : NULL;
+    const char *name = start && start->task_queue ? start->task_queue->name : "";
+    if (!queue_is_polled(c, name, TASK_QUEUE_TYPE_WORKFLOW))
+        card_add(d, "Warning", arena_printf(&c->page, "%s: no worker polls this queue", name));
+}
+
 static int show_schedule(struct command *c, const Ws__DescribeScheduleResponse *r, struct buf *out) {
-    static const struct line ends[] = {{"Memo", "memo"}, {"SearchAttributes", "search_attributes"}};
     const Schedule__Schedule *s = r->schedule;
     struct cal_spec spec;
     struct card d;
@@ -193,7 +192,9 @@ static int show_schedule(struct command *c, const Ws__DescribeScheduleResponse *
         add_runs(c, &d, r->info);
         add_info(c, &d, r->info);
     }
-    add_lines(c, &d, &r->base, ends, ARRAY_LEN(ends));
+    card_add_map(&d, c, "Memo", &r->base, "memo.fields");
+    card_add_map(&d, c, "SearchAttributes", &r->base, "search_attributes.indexed_fields");
+    add_silence(c, &d, s);
     return arena_failed(&c->page) ? ERR_NO_MEMORY : card_print(&d, out);
 }
 

@@ -20,6 +20,15 @@ struct card {
 void card_init(struct card *d, const struct command *c, struct arena *a);
 void card_add(struct card *d, const char *title, const char *text); /* nothing for "" */
 void card_add_words(struct card *d, const char *title, struct buf *words); /* which are empty afterwards */
+/* Fields of a message, by their paths (view.c). */
+struct card_line {
+    const char *title, *path;
+};
+void card_add_fields(struct card *d, struct command *c, const ProtobufCMessage *m,
+                     const struct card_line *lines, size_t n);
+/* The entries of the map that the path leads to, a line for each: key=value. */
+void card_add_map(struct card *d, struct command *c, const char *title, const ProtobufCMessage *m,
+                  const char *path);
 /* Zone, bounds and jitter of a spec. */
 void card_add_bounds(struct card *d, const struct cal_spec *s);
 int card_print(const struct card *d, struct buf *out) must_check; /* ERR_NO_MEMORY */

@@ -198,6 +198,10 @@ static int set_fields(struct command *c, struct err *e) {
     case COMMAND_QUEUE_CONFIG_SET:
         return set_queue_config(c, e);
     case COMMAND_QUEUE_DESCRIBE:
+        if (opt_named(c->args, "task-queue-type-legacy") &&
+            request_set(c->request, "task_queue_type", FORM_PLAIN,
+                        opt_named(c->args, "task-queue-type-legacy"), &c->arena, e) < 0)
+            return ERR_INVALID;
         return opt_named_flag(c->args, "disable-stats")
                    ? 0
                    : request_set(c->request, "report_stats", FORM_PLAIN, "true", &c->arena, e);

@@ -229,14 +229,24 @@ static int keep(struct asking *q, const ProtobufCMessage *m) {
     return rc;
 }
 
+/* Those of a refusal that was expected. */
+static void keep_details(struct asking *q, const struct client_reply *r) {
+    const void *data =
+        q->ask->ret_details && r->details.n ? arena_dup(q->arena, r->details.p, r->details.n) : NULL;
+    if (q->ask->ret_details)
+        *q->ask->ret_details = str_bytes(data, data ? r->details.n : 0);
+}
+
 static void on_reply(void *ctx, const struct client_reply *r) {
     struct asking *q = ctx;
     q->code = r->code;
     q->exit = COMMAND_DONE;
     if (q->ask->is_patient && r->code == GRPC_DEADLINE_EXCEEDED)
         return;
-    if (r->code != GRPC_OK && r->code == q->ask->expected)
+    if (r->code != GRPC_OK && (q->ask->is_quiet || r->code == q->ask->expected)) {
+        keep_details(q, r);
         return;
+    }
     if (r->code != GRPC_OK) {
         on_refusal(q, r);
         return;

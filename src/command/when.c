@@ -84,7 +84,8 @@ static bool read_civil(const struct line_zone *z, const char *text, int64_t *ret
     return true;
 }
 
-static bool read_moment(const struct line_zone *z, const char *text, int64_t *ret_s, int32_t *ret_nanos) {
+static bool when_read_moment(const struct line_zone *z, const char *text, int64_t *ret_s,
+                             int32_t *ret_nanos) {
     int64_t us = 0, day;
     bool is_ago = text[0] == '-' || text[0] == '+';
     if (moment_read(str_of(text), ret_s, ret_nanos) == 0)
@@ -110,7 +111,8 @@ int when_read(struct command *c, const char *text, int64_t *ret_seconds, int32_t
     int rc = line_zone_open(c, &z, reterr);
     if (rc < 0)
         return rc;
-    if (!read_moment(&z, text, ret_seconds, ret_nanos) || moment_format(*ret_seconds, *ret_nanos, check) < 0)
+    if (!when_read_moment(&z, text, ret_seconds, ret_nanos) ||
+        moment_format(*ret_seconds, *ret_nanos, check) < 0)
         return err_set(reterr, ERR_INVALID,
                        "\"%s\" is not a time such as 2026-03-01T09:00:00Z, 2026-03-01, now, yesterday or -1h",
                        text);

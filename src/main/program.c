@@ -183,7 +183,8 @@ enum output output_of(const struct opt_args *a) {
 }
 
 static int print_buf(struct buf *out) {
-    bool ok = buf_ok(out) && fwrite(out->data, 1, out->len, stdout) == out->len && fflush(stdout) == 0;
+    bool ok = buf_ok(out) && (!out->len || fwrite(out->data, 1, out->len, stdout) == out->len) &&
+              fflush(stdout) == 0;
     buf_done(out);
     return ok ? EXIT_DONE : EXIT_FAILED;
 }

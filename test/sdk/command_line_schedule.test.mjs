@@ -74,7 +74,7 @@ test('what the SDK makes, the command line changes and keeps', async () => {
 
   const { stdout } = await promisify(execFile)(BINARY, ['schedule', 'describe', '-s', 'kept', '--address', world.server.address]);
   assert.match(stdout, /^When +at 09:00, 11:00, 13:00, 15:00 and 17:00 on days 1 and 15 of the month$/m);
-  assert.match(stdout, /^RetryPolicy +.*"maximumAttempts":3/m);
+  assert.match(stdout, /^RetryPolicy +initialInterval=2 seconds, backoffCoefficient=2, maximumInterval=1 minute, maximumAttempts=3$/m);
   const next = await rondo('schedule', 'next', '-s', 'kept', '--from', '2026-07-14T00:00:00Z', '--limit', '8');
   assert.deepEqual(next.slice(4, 6).map((t) => t.local), ['2026-07-15T17:00:00+09:00 JST', '2026-09-01T09:00:00+09:00 JST']);
   // The SDK's update carries no conflict token and so overwrites what came between; only changes that carry one may race.
