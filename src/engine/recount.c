@@ -31,9 +31,12 @@ void recount_free(struct engine *e) {
     mem_free(take(&e->recount));
 }
 
+/* As lists ask for it, so that an index answers it alone. */
 static const struct predicate *test_status(struct arena *a, E__WorkflowExecutionStatus status) {
     struct value name = value_text(str_of(status_name(status)));
-    return filter_test(a, PREDICATE_EQUAL, "ExecutionStatus", &name);
+    const struct predicate *is_divided = filter_test(a, PREDICATE_PRESENT, "TemporalNamespaceDivision", NULL);
+    return filter_and(a, filter_test(a, PREDICATE_EQUAL, "ExecutionStatus", &name),
+                      filter_not(a, is_divided));
 }
 
 static int build_questions(struct recount *r) {
