@@ -165,7 +165,9 @@ static void put_text_field(struct line *l, const struct log_field *f) {
     put_cstr(l, " ");
     put_cstr(l, f->name);
     put_cstr(l, "=");
-    if (!f->text)
+    if (f->is_time)
+        put_time(l, (struct wall){f->number});
+    else if (!f->text)
         put_format(l, "%" PRId64, f->number);
     else if (needs_quotes(f->text))
         put_quoted(l, f->text, LOG_TEXT);
@@ -177,13 +179,23 @@ static void put_json_field(struct line *l, const struct log_field *f) {
     put_cstr(l, ",");
     put_quoted(l, f->name, LOG_JSON);
     put_cstr(l, ":");
-    if (f->text)
+    if (f->is_time) {
+        put_cstr(l, "\"");
+        put_time(l, (struct wall){f->number});
+        put_cstr(l, "\"");
+    } else if (f->text)
         put_quoted(l, f->text, LOG_JSON);
     else
         put_format(l, "%" PRId64, f->number);
 }
 
-static void put_head(struct line *l, const struct log_row *row, struct wall at, enum log_format format) {
+/* What the level of a row comes to now. */
+static enum log_level level_of(const struct log *l, const struct log_row *row) {
+    return row->level == LOG_ROUTINE ? (enum log_level)l->routine : row->level;
+}
+
+static void put_head(struct line *l, const char *name, enum log_level level, struct wall at,
+                     enum log_format format) {
     static const char *const names[] = {[LOG_DEBUG] = "DEBUG",
                                         [LOG_INFO] = "INFO",
                                         [LOG_WARN] = "WARN",
@@ -191,14 +203,14 @@ static void put_head(struct line *l, const struct log_row *row, struct wall at, 
                                         [LOG_ASKED] = "INFO"};
     if (format == LOG_TEXT) {
         put_time(l, at);
-        put_format(l, " %-5s ", names[row->level]);
-        put_cstr(l, row->name);
+        put_format(l, " %-5s ", names[level]);
+        put_cstr(l, name);
         return;
     }
     put_cstr(l, "{\"time\":\"");
     put_time(l, at);
-    put_format(l, "\",\"level\":\"%s\",\"event\":\"", names[row->level]);
-    put_cstr(l, row->name);
+    put_format(l, "\",\"level\":\"%s\",\"event\":\"", names[level]);
+    put_cstr(l, name);
     put_cstr(l, "\"");
 }
 
@@ -231,19 +243,23 @@ static void put_tail(struct line *l, enum log_format format) {
 void log_init(struct log *l, int fd, enum log_level level, enum log_format format,
               struct wall (*clock)(void)) {
     ensure(clock);
-    *l = (struct log){fd, level, format, clock};
+    *l = (struct log){fd, level, LOG_DEBUG, format, clock};
+}
+
+bool log_shows(const struct log *l, enum log_event event) {
+    return l && (int)level_of(l, &log_rows[event]) >= l->level;
 }
 
 void log_write(struct log *l, enum log_event event, const struct log_field *fields, size_t count) {
     const struct log_row *row = &log_rows[event];
-    if (!l || (int)row->level < l->level)
+    if (!log_shows(l, event))
         return;
     int saved_errno = errno;
     struct line line;
     line.len = 0;
     line.limit = sizeof(line.text) - LOG_TAIL_MAX;
     line.cut = false;
-    put_head(&line, row, l->clock(), l->format);
+    put_head(&line, row->name, level_of(l, row), l->clock(), l->format);
     put_fields(&line, fields, count, l->format);
     put_tail(&line, l->format);
     ssize_t written = write(l->fd, line.text, line.len);

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 
-enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ASKED, LOG_SILENT };
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ASKED, LOG_SILENT, LOG_ROUTINE };
 enum log_format { LOG_TEXT, LOG_JSON };
 
 enum log_event {
@@ -23,27 +23,33 @@ struct log_field {
     const char *name;
     const char *text; /* NULL: number */
     int64_t number;
+    bool is_time; /* the number is microseconds since 1970, shown as a date */
 };
 
 struct log {
     int fd;
     _Atomic int level; /* enum log_level; may be changed while threads log */
+    _Atomic int routine; /* the same: what LOG_ROUTINE stands for */
     enum log_format format;
     struct wall (*clock)(void); /* where a line's time comes from */
 };
 
 static inline struct log_field log_str(const char *name, const char *text) {
-    return (struct log_field){name, text ? text : "", 0};
+    return (struct log_field){name, text ? text : "", 0, false};
 }
 static inline struct log_field log_int(const char *name, int64_t number) {
-    return (struct log_field){name, NULL, number};
+    return (struct log_field){name, NULL, number, false};
+}
+static inline struct log_field log_time(const char *name, int64_t wall_us) {
+    return (struct log_field){name, NULL, wall_us, true};
 }
 
 void log_init(struct log *l, int fd, enum log_level level, enum log_format format, struct wall (*clock)(void));
+bool log_shows(const struct log *l, enum log_event event); /* whether such a line is written now */
 void log_write(struct log *l, enum log_event event, const struct log_field *fields, size_t count);
 int log_level_parse(const char *name, enum log_level *ret) must_check; /* debug info warn error never */
 int log_format_parse(const char *name, enum log_format *ret) must_check;
 
 #define log_emit(l, event, ...)                                                     \
-    log_write((l), (event), (const struct log_field[]){{"", "", 0}, ##__VA_ARGS__} + 1, \
-              sizeof((const struct log_field[]){{"", "", 0}, ##__VA_ARGS__}) / sizeof(struct log_field) - 1)
+    log_write((l), (event), (const struct log_field[]){{"", "", 0, false}, ##__VA_ARGS__} + 1, \
+              sizeof((const struct log_field[]){{"", "", 0, false}, ##__VA_ARGS__}) / sizeof(struct log_field) - 1)

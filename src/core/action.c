@@ -156,7 +156,9 @@ static void retry_later(struct step *s, State__Start *start, const char *error) 
         wait_ms *= 2;
     start->phase = PHASE_PENDING;
     start->backoff_us = usec_add(s->now.us, MIN(wait_ms, LIMIT_SCHEDULE_RETRY_MAX_MS) * USEC_PER_MS);
-    ledger_start(s, start, LEDGER_FATE_WAITING, error);
+    struct ledger_row *row = ledger_start(s, start, LEDGER_FATE_WAITING, error);
+    if (row)
+        row->is_retry = true;
 }
 
 void schedule_action_started(struct step *s, int64_t start_id, const struct action_outcome *o) {
@@ -229,8 +231,13 @@ static void pause_on_failure(struct step *s, const struct action_end *end) {
         return;
     }
     state->paused = true;
+    sch->is_paused_by_failure = true;
     pb_set_string(&state->notes, note, &s->failed);
     schedule_touch(sch);
+    step_news(s, SCHEDULE_TURN_PAUSED,
+              end->status == WORKFLOW_EXECUTION_STATUS_TIMED_OUT ? "a workflow timed out"
+                                                                 : "a workflow failed",
+              arena_strdup(s->arena, end->workflow_id), arena_strdup(s->arena, end->first_run_id));
 }
 
 /* Of those that are over, the last ones by their end. */

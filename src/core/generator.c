@@ -224,6 +224,7 @@ static int64_t next_look(struct step *s, const struct times *t) {
 void generator_give_up(struct step *s, const struct err *why) {
     State__Schedule *sch = s->st->schedule;
     pb_set_string(&sch->invalid_error, why->text, &s->failed);
+    step_news(s, SCHEDULE_TURN_UNREADABLE, arena_strdup(s->arena, why->text), NULL, NULL);
     sch->n_future_us = 0;
     sch->generate_us = usec_add(s->now.us, LIMIT_SCHEDULE_RECHECK_S * USEC_PER_SEC);
 }

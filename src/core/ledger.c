@@ -98,7 +98,8 @@ static void note_start(struct ledger_row *row, const State__Start *start, struct
         row->lateness_us = start->start_us - start->actual_us;
 }
 
-void ledger_start(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason) {
+struct ledger_row *ledger_start(struct step *s, State__Start *start, Rondo__LedgerFate fate,
+                                const char *reason) {
     ledger_number(s->st->schedule, start);
     Google__Protobuf__Timestamp nominal = pb_timestamp(start->nominal_s * USEC_PER_SEC),
                                 scheduled = pb_timestamp(start->actual_us),
@@ -130,6 +131,7 @@ void ledger_start(struct step *s, State__Start *start, Rondo__LedgerFate fate, c
         row->is_open = fate == LEDGER_FATE_WAITING || (fate == LEDGER_FATE_STARTED && !start->close_us);
     if (row && start->start_us)
         note_start(row, start, s->now);
+    return row;
 }
 
 /* times that share a row */

@@ -154,6 +154,7 @@ static int apply_patch(struct step *s, const Schedule__SchedulePatch *patch,
     if (rc == 0 && !strempty(note)) {
         state->paused = strempty(patch->unpause);
         pb_set_string(&state->notes, note, &s->failed);
+        s->st->schedule->is_paused_by_failure = false;
         forget_pause_end(s);
     }
     return rc;
@@ -389,6 +390,8 @@ int schedule_settle(struct step *s) {
     if (rc < 0)
         return rc;
     end_pause(s, has_more);
+    if (!sch->schedule->state->paused)
+        sch->is_paused_by_failure = false; /* however the pause was lifted */
     rc = backfill_run(s);
     if (rc < 0)
         return rc;
@@ -444,5 +447,10 @@ int schedule_end(struct step *s, E__WorkflowExecutionStatus status) {
     pb_clear_messages(&s->st->n_outbox, &s->st->outbox);
     sch->wake_us = sch->generate_us = sch->idle_close_us = 0;
     run_close(s, status);
+    if (status == WORKFLOW_EXECUTION_STATUS_TERMINATED)
+        step_news(s, SCHEDULE_TURN_DELETED, NULL, NULL, NULL);
+    else
+        step_news(s, SCHEDULE_TURN_ENDED,
+                  schedule_is_exhausted(sch) ? "no remaining actions" : "no more times follow", NULL, NULL);
     return s->failed ? err_std(s->err, ERR_NO_MEMORY) : 0;
 }

@@ -122,8 +122,10 @@ void ledger_idle_add(struct step *s, struct ledger_idle *idle, Rondo__LedgerFate
 void ledger_idle_flush(struct step *s, struct ledger_idle *idle);
 /* The id of the start's row, if it has none yet. */
 void ledger_number(State__Schedule *sch, State__Start *start);
-/* The row of a start, written or written over. */
-void ledger_start(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason);
+/* The row of a start, written or written over; NULL without memory. It stays until the next one is written.
+ */
+struct ledger_row *ledger_start(struct step *s, State__Start *start, Rondo__LedgerFate fate,
+                                const char *reason);
 /* The start comes to nothing. One that has no row yet may join the row of the times before it. */
 void ledger_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason);
 /* The times to come get a row of their own. */

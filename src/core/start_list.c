@@ -117,6 +117,8 @@ void start_launch(struct step *s, State__Start *start) {
         if (!start->is_manual && state->limited_actions) {
             state->remaining_actions--;
             schedule_touch(sch);
+            if (schedule_is_exhausted(sch))
+                step_news(s, SCHEDULE_TURN_EXHAUSTED, "no remaining actions", NULL, NULL);
         }
     }
     start->phase = PHASE_STARTING;

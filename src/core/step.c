@@ -90,6 +90,13 @@ void step_notice(struct step *s, enum notice_kind kind, const char *what, int64_
         s->notices[s->notice_count++] = (struct notice){kind, what, size};
 }
 
+void step_news(struct step *s, enum schedule_turn turn, const char *reason, const char *workflow_id,
+               const char *run_id) {
+    if (s->news_count < STEP_NEWS_MAX)
+        s->news[s->news_count++] = (struct schedule_news){
+            turn, reason ? reason : "", workflow_id ? workflow_id : "", run_id ? run_id : ""};
+}
+
 bool step_fits(struct step *s, const void *message, const char *what, enum settable limit,
                enum settable warn) {
     int64_t size = message ? (int64_t)protobuf_c_message_get_packed_size(message) : 0;

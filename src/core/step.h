@@ -50,6 +50,33 @@ struct notice {
 };
 
 #define STEP_NOTICES_MAX 4 /* of one step; more say nothing new */
+/* What became of a schedule as a whole: engine logs it when it is on disk. */
+enum schedule_turn {
+    SCHEDULE_TURN_PAUSED, /* because an action failed; workflow_id and run_id are those of the action */
+    SCHEDULE_TURN_EXHAUSTED, /* the last of its actions has begun */
+    SCHEDULE_TURN_UNREADABLE, /* its times cannot be worked out any more */
+    SCHEDULE_TURN_ENDED, /* by itself */
+    SCHEDULE_TURN_DELETED,
+};
+
+struct schedule_news {
+    enum schedule_turn turn;
+    const char *reason; /* these three: constants, or in the arena; none of them is NULL */
+    const char *workflow_id;
+    const char *run_id;
+};
+
+#define STEP_NEWS_MAX 8 /* a step takes each turn once, or twice */
+
+/* How the workflow task of this step failed, for those who count. What is no fault of a worker is none: a
+ * signal that came in between, a reset, a sticky queue without a worker. */
+enum task_failure {
+    TASK_FAILURE_NONE,
+    TASK_FAILURE_REPORTED,
+    TASK_FAILURE_NONDETERMINISM,
+    TASK_FAILURE_TIMEOUT
+};
+
 #define STEP_EFFECTS_MAX (1 << 20) /* each has a command, an event or something pending behind it */
 
 struct update_offer;
@@ -89,6 +116,7 @@ struct ledger_row {
     int64_t last_nominal_s; /* of several in one row; 0: there is one */
     int64_t new_times; /* that came to this fate by this step; 0: the row said so before */
     bool is_open; /* the action waits or runs: the row is kept until it ends */
+    bool is_retry; /* it could not be started and is tried again */
     int64_t lateness_us; /* of an action of the spec that started by this step, or CLOCK_NEVER */
 };
 
@@ -127,6 +155,9 @@ struct step {
     const Command__Command *command;
     struct notice notices[STEP_NOTICES_MAX];
     size_t notice_count;
+    struct schedule_news news[STEP_NEWS_MAX];
+    size_t news_count;
+    enum task_failure task_failure;
 
     /* Set when a completion is refused in a way that must fail the workflow task. */
     E__WorkflowTaskFailedCause task_failed_cause;
@@ -149,6 +180,9 @@ static inline int64_t step_limit(const struct step *s, enum settable which) {
 
 void step_effect(struct step *s, enum effect_kind kind, int64_t event_id);
 void step_notice(struct step *s, enum notice_kind kind, const char *what, int64_t size);
+/* The texts must outlive the step: constants, or in its arena. NULL: "". */
+void step_news(struct step *s, enum schedule_turn turn, const char *reason, const char *workflow_id,
+               const char *run_id);
 /* Whether a message is within the limit; above the other one a notice of it is left. NULL is small. */
 bool step_fits(struct step *s, const void *message, const char *what, enum settable limit,
                enum settable warn);

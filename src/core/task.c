@@ -253,6 +253,14 @@ static void end_failed(struct step *s, bool counts) {
     st->task = NULL;
 }
 
+static enum task_failure failure_of(E__WorkflowTaskFailedCause cause) {
+    if (cause == WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR)
+        return TASK_FAILURE_NONDETERMINISM;
+    bool is_overtaken = cause == WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND ||
+                        cause == WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_UPDATE;
+    return is_overtaken ? TASK_FAILURE_NONE : TASK_FAILURE_REPORTED;
+}
+
 static void end_by_failure(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
                            const char *identity) {
     State__WorkflowTask *t = s->st->task;
@@ -268,6 +276,7 @@ static void end_by_failure(struct step *s, E__WorkflowTaskFailedCause cause, Fai
         step_event(s, EVENT_TYPE_WORKFLOW_TASK_FAILED, &a, NULL);
     }
     end_failed(s, true);
+    s->task_failure = failure_of(cause);
 }
 
 void task_fail(struct step *s, E__WorkflowTaskFailedCause cause, Failure__Failure *failure,
@@ -333,6 +342,8 @@ void task_time_out(struct step *s, E__TimeoutType type) {
         step_event(s, EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT, &a, NULL);
     }
     end_failed(s, type == TIMEOUT_TYPE_START_TO_CLOSE);
+    if (type == TIMEOUT_TYPE_START_TO_CLOSE)
+        s->task_failure = TASK_FAILURE_TIMEOUT;
     task_schedule(s);
 }
 

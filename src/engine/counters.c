@@ -37,6 +37,51 @@ static size_t list_length(const struct list *l) {
     return length;
 }
 
+/* A queue and those of its versions, as one. */
+struct family {
+    size_t task_count;
+    int64_t age_us;
+    bool is_unpolled;
+};
+
+static void family_add(const struct engine *e, const struct queue *q, struct family *f) {
+    if (!q->task_count)
+        return;
+    f->task_count += q->task_count;
+    f->age_us = MAX(f->age_us, queue_age_us(e, q));
+    f->is_unpolled |= !queue_has_visitor(e, q);
+}
+
+/* Where the next of those that are shown goes: behind the others, or in place of the youngest, if that is
+ * younger.
+ */
+static struct queue_age *age_slot(struct engine_counters *c, int64_t age_us) {
+    if (c->age_count < ENGINE_METRIC_QUEUES)
+        return &c->ages[c->age_count++];
+    struct queue_age *youngest = &c->ages[0];
+    for (size_t i = 1; i < ENGINE_METRIC_QUEUES; i++)
+        if (c->ages[i].age_us < youngest->age_us)
+            youngest = &c->ages[i];
+    return youngest->age_us < age_us ? youngest : NULL;
+}
+
+/* A sticky queue belongs to one worker, and its name says nothing to anybody else. */
+static void count_family(const struct engine *e, const struct queue *base, struct engine_counters *c) {
+    struct family f = {0};
+    family_add(e, base, &f);
+    list_for(&base->versions, n) family_add(e, container_of(n, struct queue, version_link), &f);
+    if (!f.task_count)
+        return;
+    c->oldest_task_us[base->is_activity] = MAX(c->oldest_task_us[base->is_activity], f.age_us);
+    if (base->is_sticky)
+        return;
+    c->unpolled_queues[base->is_activity] += f.is_unpolled;
+    bool can_be_shown = strlen(base->name) <= ENGINE_METRIC_NAME_BYTES;
+    struct queue_age *slot = can_be_shown ? age_slot(c, f.age_us) : NULL;
+    if (slot)
+        *slot = (struct queue_age){base->space->st->name, base->name, base->is_activity, f.age_us};
+}
+
 void engine_counters(const struct engine *e, struct engine_counters *ret) {
     const struct queue *q;
     *ret = e->counters;
@@ -46,7 +91,11 @@ void engine_counters(const struct engine *e, struct engine_counters *ret) {
         ret->waiting_tasks[q->is_activity] += q->task_count;
         ret->parked_polls[q->is_activity] += list_length(&q->pollers);
         ret->queues[q->is_activity]++;
+        if (q->base == q)
+            count_family(e, q, ret);
     }
+    tallies_show(e, ret);
+    store_measure(e->store, &ret->disk);
 }
 
 /* How long until the first of them is due; CLOCK_NEVER: there is none. */

@@ -3,10 +3,48 @@
 
 #include "base/clock.h"
 #include "base/histogram.h"
+#include "base/map.h"
+#include "engine/limits.h"
+#include "store/store.h"
 
 struct engine;
 
 #define COUNTED_FATES 15 /* values of Rondo__LedgerFate; counters.c checks it */
+
+/* What a run is counted as while it is open; closed runs and batch jobs are not. */
+enum tally {
+    TALLY_NONE,
+    TALLY_RUN,
+    TALLY_SCHEDULE_ACTIVE,
+    TALLY_SCHEDULE_PAUSED, /* by somebody */
+    TALLY_SCHEDULE_FAILED, /* it paused itself because an action failed */
+    TALLY_COUNT,
+};
+
+#define COUNTED_STATUSES 9 /* values of WorkflowExecutionStatus; tally.c checks it */
+
+#define COUNTED_TASK_FAILURES 4 /* values of enum task_failure; the same */
+
+/* What became of the runs of one workflow type in one namespace, since the engine was made. */
+struct type_counter {
+    const char *namespace_name; /* or "other": so many have no label of their own */
+    const char *workflow_type; /* the same */
+    uint64_t closed[COUNTED_STATUSES]; /* by WorkflowExecutionStatus */
+    uint64_t task_failures[COUNTED_TASK_FAILURES]; /* by enum task_failure */
+};
+
+struct space_counts {
+    const char *name; /* or "other" */
+    int64_t tallies[TALLY_COUNT];
+};
+
+/* A task queue with tasks. Those of its worker versions are its own. */
+struct queue_age {
+    const char *namespace_name;
+    const char *name;
+    bool is_activity;
+    int64_t age_us; /* how long its first task has waited */
+};
 
 struct engine_counters {
     /* Since the engine was made. */
@@ -26,6 +64,15 @@ struct engine_counters {
     size_t queues[2];
     size_t bodies; /* runs with their state in memory */
     size_t stubs; /* runs of which only the key and the deadline are */
+    struct store_size disk;
+    size_t unpolled_queues[2]; /* with tasks, and without a worker in the last minutes */
+    int64_t oldest_task_us[2]; /* how long the first task has waited that has waited longest */
+    struct queue_age
+        ages[ENGINE_METRIC_QUEUES]; /* the queues whose first tasks have waited longest, in no order */
+    size_t age_count;
+    struct space_counts spaces[ENGINE_METRIC_SPACES + 1];
+    size_t space_count;
+    const struct map *types; /* struct type_counter; good until the engine goes on */
 };
 
 void counters_init(struct engine_counters *c); /* nothing was counted */

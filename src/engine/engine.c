@@ -52,6 +52,7 @@ void engine_advance_heard(struct engine *e, struct now now, struct now heard) {
     retention_sweep(e);
     spaces_reap(e);
     drainage_sweep(e);
+    schedule_log_rest(e);
 }
 
 /* What is due by the clock and not judged yet waits for one more look at the input, or for calls that are
@@ -197,6 +198,7 @@ int engine_new(const struct engine_config *cfg, struct now now,
     init_facts(e);
     map_init(&e->queries, ENGINE_PARKED, rng_u64(&e->rng));
     map_init(&e->workers, ENGINE_WORKERS, rng_u64(&e->rng));
+    map_init(&e->types, ENGINE_METRIC_TYPES + ENGINE_METRIC_SPACES + 1, rng_u64(&e->rng));
     list_init(&e->heard);
     buf_init(&e->image, ENGINE_IMAGE_BYTES);
     arena_init(&e->scratch, SIZE_MAX);
@@ -331,6 +333,8 @@ void engine_free(struct engine *e) {
     heap_done(&e->passes);
     free_contents(e);
     recovery_free(e);
+    recount_free(e);
+    tallies_free(e);
     ticks_free(e);
     group_free(e->open);
     group_free(e->flight);

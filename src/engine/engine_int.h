@@ -49,6 +49,8 @@ struct space {
     struct engine *e;
     struct version_book book; /* its deployments, as core asks about them */
     size_t deployment_count;
+    int64_t tallies[TALLY_COUNT]; /* how many of its runs are what (tally.c) */
+    bool has_label; /* its name may be a label of metrics */
     struct visibility_place swept; /* retention goes on behind this run, */
     bool is_behind; /* when it has not looked at all of them */
     struct due_place reaped; /* the same for its removal */
@@ -89,6 +91,8 @@ struct body {
     bool is_written; /* the store has it, or a group that was handed over */
     struct placing placing; /* what was written then */
     bool is_ahead; /* memory holds a start that no group holds yet */
+    enum tally tally; /* what it was counted as */
+    bool is_end_counted;
     struct list readers; /* ops that wait for new events */
     struct list queries; /* struct query, waiting for or riding on a workflow task */
     struct list updates; /* struct update: those that the history does not know */
@@ -218,6 +222,8 @@ struct group {
     struct list replies; /* op.link */
     struct pending_effect *effects;
     struct pending_effect **effects_end;
+    struct schedule_line *lines; /* for the log (schedule_log.c) */
+    struct schedule_line **lines_end;
     struct group_run *runs; /* each once */
     size_t run_count;
     size_t run_cap;
@@ -231,6 +237,13 @@ struct ticks {
     size_t at;
     size_t count;
     size_t cap;
+};
+
+/* How many lines about schedules were logged lately (schedule_log.c). */
+struct line_quota {
+    int64_t until_us; /* monotonic; then it begins anew */
+    int64_t left_out;
+    int counts[LOG_schedule_lines_left_out - LOG_schedule_fired];
 };
 
 /* What is thought of the wall clock (clocks.c). */
@@ -306,6 +319,9 @@ struct engine {
     struct list retries; /* ops that try again later */
     struct list slices; /* ops with more work than one turn should do; the first goes on in the next turn */
     struct recovery *recovery; /* while starting (recovery.c) */
+    struct recount *recount; /* the same (recount.c) */
+    struct map types; /* struct type_counter, by namespace and workflow type (tally.c) */
+    size_t labelled_spaces; /* with has_label */
     bool is_sweeping; /* retention.c */
     bool sweep_is_behind; /* some namespace has more that was not looked at in this round */
     int64_t next_sweep_us;
@@ -328,6 +344,7 @@ struct engine {
     struct list sends; /* struct sending: callbacks under way */
     struct engine_counters counters;
     int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
+    struct line_quota line_quota;
 };
 
 /* A read that was needed got no answer. From now on nothing becomes durable, since it could rest on what is
@@ -410,12 +427,35 @@ void callbacks_free(struct engine *e); /* those under way */
 void counters_group(struct engine_counters *c, const struct group *g); /* it is durable */
 void counters_ledger(struct engine_counters *c, const struct ledger_row *row);
 
+/* tallies (tally.c) */
+
+enum tally tally_of(const State__Execution *st);
+void tally_name_space(struct engine *e, struct space *space); /* it is new; maybe it gets a label */
+void tally_forget_space(struct engine *e, const struct space *space);
+void tally_loaded(struct run *run); /* as the store has it */
+void tally_seal(struct engine *e, struct run *run); /* as it is put into a batch */
+void tally_task_failure(struct engine *e, const struct run *run, enum task_failure how);
+void tallies_show(const struct engine *e, struct engine_counters *ret);
+void tallies_free(struct engine *e);
+/* Counts what the store has of each namespace, then calls done. ERR_NO_MEMORY: it was not begun. */
+int recount_begin(struct engine *e, void (*done)(struct engine *e, int rc)) must_check;
+void recount_free(struct engine *e);
+
 /* notices */
 
 /* Logs what a step noticed; at most one line of each kind in a second. run NULL: a call that has none yet. */
 void notice_log(struct engine *e, const struct run *run, const struct notice *n);
 /* A part of a request is large. The line names what the request names, and the field. */
 void notice_log_request(struct engine *e, const ProtobufCMessage *req, const ProtobufCMessage *part, int64_t size);
+
+/* what schedules did, as lines of the log (schedule_log.c) */
+
+/* A row of the ledger that the step of this run wrote; `entry` is the copy in the open group. */
+void schedule_log_row(struct engine *e, const struct run *run, const struct ledger_row *row, struct str entry);
+/* The schedule as a whole. The run is in the open group. */
+void schedule_log_news(struct engine *e, const struct run *run, const struct step *s);
+void schedule_log_write(struct engine *e, struct group *g); /* it is durable */
+void schedule_log_rest(struct engine *e); /* says how many lines were left out, when it is time */
 
 /* spaces */
 
@@ -587,7 +627,8 @@ struct task {
     bool wants_ramp;
     double ramp_place; /* core/version.h */
     int priority; /* 1 is first */
-    int64_t added_us; /* monotonic */
+    int64_t added_us; /* monotonic; when it began to wait */
+    int64_t waited_us; /* by then, in an earlier process */
     struct space *space;
     struct uuid run_id;
     int64_t event_id;

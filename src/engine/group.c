@@ -28,6 +28,8 @@ struct group *group_open(struct engine *e) {
     list_init(&g->replies);
     g->effects = NULL;
     g->effects_end = &g->effects;
+    g->lines = NULL;
+    g->lines_end = &g->lines;
     g->run_count = 0;
     g->bytes = 0;
     g->batch.done = group_durable;
@@ -110,6 +112,7 @@ static void seal_run(struct group *g, struct group_run *gr) {
     struct body *body = run->body;
     const State__Execution *st = body->st;
     gr->next_event_id = st->next_event_id;
+    tally_seal(g->e, run);
     if (run->is_removed)
         return; /* it is only held until that is durable */
     body_pack(g->e, body);
@@ -197,6 +200,7 @@ static void group_durable(struct batch *b) {
         tape_trim(body);
     }
     engine_flush(e); /* before the answers: the store need not wait for them */
+    schedule_log_write(e, g);
     struct list going_on;
     list_init(&going_on);
     for (struct list *n; (n = list_pop(&g->replies));) {

@@ -330,17 +330,29 @@ int64_t queues_next_pass_us(const struct engine *e) {
     return n ? n->key : CLOCK_NEVER;
 }
 
+/* At the start tasks come in the order of their runs, but wait in the order in which they began to. */
+static void queue_restore(struct queue *q, int lane, struct task *t) {
+    struct list *tasks = &q->lanes[lane].tasks, *behind = tasks;
+    while (behind->prev != tasks && container_of(behind->prev, struct task, link)->added_us > t->added_us)
+        behind = behind->prev;
+    list_append(behind, &t->link); /* before that one */
+    q->lanes[lane].count++;
+}
+
 void queue_add(struct engine *e, struct queue *q, struct task *t) {
     int lane = lane_of(t);
-    t->added_us = q->last_add_us = e->now.mono.us;
+    q->last_add_us = e->now.mono.us;
+    t->added_us = q->last_add_us - t->waited_us;
     queue_use(e, q);
     q->task_count++;
     pace_count_added(&q->lanes[lane].pace, e->now.mono.us);
     /* A query has someone who waits for it in memory. */
     if (t->kind != TASK_QUERY && (q->lanes[lane].count >= e->queue_tasks_max || backlog_count(q, lane)))
         backlog_add(e, q, lane, t);
-    else
+    else if (e->is_ready)
         queue_extend(q, lane, t);
+    else
+        queue_restore(q, lane, t);
     hand_out(e, q);
 }
 
@@ -486,6 +498,11 @@ static void unstick(struct step *s, void *arg unused_arg) {
     task_unstick(s);
 }
 
+/* How long a task has waited that an earlier process had; 0 when it is new. */
+static int64_t waited_before_us(const struct engine *e, int64_t scheduled_us) {
+    return e->is_ready ? 0 : MAX(e->now.wall.us - scheduled_us, 0);
+}
+
 void offer_workflow_task(struct engine *e, struct run *run) {
     const State__Execution *st = run->body->st;
     if (!st->task || st->task->started_event_id || run_is_paused(st))
@@ -496,6 +513,7 @@ void offer_workflow_task(struct engine *e, struct run *run) {
             task_new(run, false, st->task->scheduled_event_id, 0, priority_of(st->priority, NULL));
         struct queue *q = sticky ? sticky : route_task(e, run, false, st->task_queue, t);
         ensure(q);
+        t->waited_us = waited_before_us(e, st->task->scheduled_us);
         queue_add(e, q, t);
         return;
     }
@@ -511,6 +529,7 @@ void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {
     set_fairness(t, run->body->st->priority, a->priority);
     struct queue *q = route_task(e, run, true, a->task_queue, t);
     ensure(q);
+    t->waited_us = waited_before_us(e, a->scheduled_us);
     queue_add(e, q, t);
 }
 

@@ -231,13 +231,25 @@ static void deployment_row(struct read *r, const struct row *row) {
     drainage_expect(rec->e);
 }
 
+static void recounted(struct engine *e, int rc) {
+    if (rc < 0)
+        recovery_end(e, rc,
+                     rc == ERR_CANCELLED ? "The start was given up."
+                                         : "The open runs cannot be counted in the store.");
+    else
+        read_page(e);
+}
+
 static void deployments_done(struct read *r, int rc) {
     struct recovery *rec = r->owner;
     rc = rc < 0 ? rc : rec->rc;
-    if (rc < 0)
+    if (rc < 0) {
         recovery_end(rec->e, rc, "The worker deployments cannot be read from the store.");
-    else
-        read_page(rec->e);
+        return;
+    }
+    rc = recount_begin(rec->e, recounted);
+    if (rc < 0)
+        recovery_end(rec->e, rc, "There is no memory to count the open runs.");
 }
 
 static void namespace_row(struct read *r, const struct row *row) {

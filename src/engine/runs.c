@@ -223,6 +223,7 @@ static void body_loaded(struct read *r, const struct row *row) {
     list_append(&run->e->recent, &run->recent);
     run_set_due(run->e, run);
     visibility_loaded(run);
+    tally_loaded(run);
 }
 
 static void load_done(struct read *r, int rc) {

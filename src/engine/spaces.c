@@ -32,6 +32,7 @@ int space_add(struct engine *e, struct str body) {
         mem_free(s);
         return ERR_NO_MEMORY;
     }
+    tally_name_space(e, s);
     if (s->st->is_being_removed)
         e->next_reap_us = e->now.mono.us;
     return 0;
@@ -72,6 +73,7 @@ void space_undo(struct space *s, State__Namespace *before) {
 
 void space_drop(struct engine *e, struct space *s) {
     map_remove(&e->spaces, str_of(s->st->name));
+    tally_forget_space(e, s);
     pb_free(s->st);
     mem_free(s);
 }

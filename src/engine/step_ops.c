@@ -105,6 +105,7 @@ static int keep_ledger(struct engine *e, const struct run *run, const struct ste
         w->body = str_bytes(bytes, row->bytes.n);
         e->open->bytes += row->bytes.n;
         counters_ledger(&e->counters, row);
+        schedule_log_row(e, run, row, w->body);
     }
     if (is_trimming(s)) {
         struct write *w = ledger_write(e, run, WRITE_LEDGER_GONE);
@@ -126,7 +127,7 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     struct body *b = run->body;
     /* I3: nobody may see an event that is not on its way to disk. Rows of a ledger have no other way there.
      */
-    if (s->first_event_id || s->ledger_count || is_trimming(s))
+    if (s->first_event_id || s->ledger_count || s->news_count || is_trimming(s))
         is_durable = true;
     if (step_failed(s))
         return ERR_NO_MEMORY;
@@ -161,6 +162,10 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     /* Past the point where the step could be undone. */
     ensure(keep_effects(e, run, s, is_durable) == 0);
     ensure(keep_ledger(e, run, s) == 0);
+    if (s->task_failure)
+        tally_task_failure(e, run, s->task_failure);
+    if (s->news_count)
+        schedule_log_news(e, run, s);
     struct run *next = NULL;
     ensure(!s->next || run_keep_new(e, run->space, s->next, &next) == 0);
     return 0;

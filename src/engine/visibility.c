@@ -99,6 +99,8 @@ static void add_schedule(struct gathering *g, const State__Execution *st) {
     add_text(g, "RunId", st->run_id);
     add_text(g, "WorkflowType", sched->schedule->action->start_workflow->workflow_type->name);
     add_value(g, "TemporalSchedulePaused", value_int(is_paused));
+    if (tally_of(st) == TALLY_SCHEDULE_FAILED)
+        add_value(g, "SchedulePausedByFailure", value_int(1));
     add_us(g, "StartTime", st->start_us);
     if (sched->idle_close_us)
         add_us(g, "ScheduleIdleCloseTime", sched->idle_close_us);

@@ -66,6 +66,7 @@ int command_server(const struct opt_args *given) {
     cfg.limits.allows_callbacks = opt_flag(a, SETTING_ALLOW_CALLBACKS);
     store_choose(&cfg, opt_text(a, SETTING_DATA));
     log_open(&log, opt_text(a, SETTING_LOG_LEVEL), opt_text(a, SETTING_LOG_FORMAT));
+    log.routine = streq(opt_text(a, SETTING_LOG_SCHEDULES), "info") ? LOG_INFO : LOG_DEBUG;
     if (address_parse(opt_text(a, SETTING_GRPC), &cfg.grpc, &e) < 0)
         return usage_error("grpc", &e);
     if (cfg.has_http && address_parse(opt_text(a, SETTING_HTTP), &cfg.http, &e) < 0)

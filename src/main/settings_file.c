@@ -169,12 +169,15 @@ void settings_file_reread(void *ctx) {
         return;
     }
     struct opt_args all = *f->given;
-    enum log_level level;
+    enum log_level level, routine;
     all.file = settings_file_text;
     all.file_ctx = f;
-    const char *text = opt_text(&all, SETTING_LOG_LEVEL);
+    const char *text = opt_text(&all, SETTING_LOG_LEVEL), *schedules = opt_text(&all, SETTING_LOG_SCHEDULES);
     ensure(log_level_parse(text, &level) == 0); /* one of its choices */
+    ensure(log_level_parse(schedules, &routine) == 0);
     f->log->level = (int)level;
-    log_emit(f->log, LOG_settings_read, log_str("file", f->path), log_str("log_level", text));
+    f->log->routine = (int)routine;
+    log_emit(f->log, LOG_settings_read, log_str("file", f->path), log_str("log_level", text),
+             log_str("log_schedules", schedules));
     warn_overruled(f);
 }

@@ -97,12 +97,95 @@ static void add_rondo_commit_bytes(const struct scrape *s, const struct metric *
     exposition_histogram(out, m, NULL, &s->engine.commit_bytes);
 }
 
+/* the disk: nothing is said of one that there is not, since a free space of 0 would mean the worst */
+
+static void add_rondo_store_bytes(const struct scrape *s, const struct metric *m, struct buf *out) {
+    static const char *const files[] = {"data", "wal"};
+    exposition_count(out, m, &files[0], (uint64_t)s->engine.disk.data_bytes);
+    exposition_count(out, m, &files[1], (uint64_t)s->engine.disk.log_bytes);
+}
+
+static void add_rondo_disk_size_bytes(const struct scrape *s, const struct metric *m, struct buf *out) {
+    if (s->engine.disk.disk_bytes)
+        exposition_count(out, m, NULL, (uint64_t)s->engine.disk.disk_bytes);
+}
+
+static void add_rondo_disk_free_bytes(const struct scrape *s, const struct metric *m, struct buf *out) {
+    if (s->engine.disk.disk_bytes)
+        exposition_count(out, m, NULL, (uint64_t)s->engine.disk.free_bytes);
+}
+
+/* workflows, by names that users chose: the engine bounds how many there are */
+
+static void add_rondo_workflows_open(const struct scrape *s, const struct metric *m, struct buf *out) {
+    for (size_t i = 0; i < s->engine.space_count; i++) {
+        const struct space_counts *c = &s->engine.spaces[i];
+        exposition_count(out, m, &c->name, (uint64_t)c->tallies[TALLY_RUN]);
+    }
+}
+
+static void add_rondo_workflows_closed_total(const struct scrape *s, const struct metric *m,
+                                             struct buf *out) {
+    static const char *const statuses[COUNTED_STATUSES] = {
+        [WORKFLOW_EXECUTION_STATUS_COMPLETED] = "completed",
+        [WORKFLOW_EXECUTION_STATUS_FAILED] = "failed",
+        [WORKFLOW_EXECUTION_STATUS_CANCELED] = "canceled",
+        [WORKFLOW_EXECUTION_STATUS_TERMINATED] = "terminated",
+        [WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW] = "continued_as_new",
+        [WORKFLOW_EXECUTION_STATUS_TIMED_OUT] = "timed_out",
+    };
+    const struct type_counter *t;
+    for (size_t at = 0; s->engine.types && (t = map_next(s->engine.types, &at));) {
+        for (size_t i = 0; i < COUNTED_STATUSES; i++) {
+            const char *values[] = {t->namespace_name, t->workflow_type, statuses[i]};
+            if (t->closed[i] && statuses[i])
+                exposition_count(out, m, values, t->closed[i]);
+        }
+    }
+}
+
+static void add_rondo_workflow_task_failures_total(const struct scrape *s, const struct metric *m,
+                                                   struct buf *out) {
+    static const char *const ways[COUNTED_TASK_FAILURES] = {NULL, "failed", "nondeterminism", "timed_out"};
+    const struct type_counter *t;
+    for (size_t at = 0; s->engine.types && (t = map_next(s->engine.types, &at));) {
+        for (size_t i = 0; i < COUNTED_TASK_FAILURES; i++) {
+            const char *values[] = {t->namespace_name, t->workflow_type, ways[i]};
+            if (t->task_failures[i] && ways[i])
+                exposition_count(out, m, values, t->task_failures[i]);
+        }
+    }
+}
+
 /* queues and runs */
 
+static const char *const kinds[] = {"workflow", "activity"};
+
 static void add_by_kind(const struct metric *m, struct buf *out, const size_t counts[2]) {
-    static const char *const kinds[] = {"workflow", "activity"};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         exposition_count(out, m, &kinds[i], counts[i]);
+}
+
+static double metric_seconds(int64_t us) {
+    return (double)us / (double)USEC_PER_SEC;
+}
+
+static void add_rondo_oldest_task_seconds(const struct scrape *s, const struct metric *m, struct buf *out) {
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        exposition_number(out, m, &kinds[i], metric_seconds(s->engine.oldest_task_us[i]));
+}
+
+static void add_rondo_task_queue_oldest_seconds(const struct scrape *s, const struct metric *m,
+                                                struct buf *out) {
+    for (size_t i = 0; i < s->engine.age_count; i++) {
+        const struct queue_age *q = &s->engine.ages[i];
+        const char *values[] = {q->namespace_name, q->name, kinds[q->is_activity]};
+        exposition_number(out, m, values, metric_seconds(q->age_us));
+    }
+}
+
+static void add_rondo_task_queues_unpolled(const struct scrape *s, const struct metric *m, struct buf *out) {
+    add_by_kind(m, out, s->engine.unpolled_queues);
 }
 
 static void add_rondo_tasks_waiting(const struct scrape *s, const struct metric *m, struct buf *out) {
@@ -149,6 +232,21 @@ static void add_rondo_schedule_times_total(const struct scrape *s, const struct 
 static void add_rondo_schedule_lateness_seconds(const struct scrape *s, const struct metric *m,
                                                 struct buf *out) {
     exposition_histogram(out, m, NULL, &s->engine.lateness_us);
+}
+
+static void add_rondo_schedules(const struct scrape *s, const struct metric *m, struct buf *out) {
+    static const struct {
+        const char *name;
+        enum tally tally;
+    } states[] = {{"active", TALLY_SCHEDULE_ACTIVE},
+                  {"paused", TALLY_SCHEDULE_PAUSED},
+                  {"paused_by_failure", TALLY_SCHEDULE_FAILED}};
+    for (size_t i = 0; i < s->engine.space_count; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(states); k++) {
+            const char *values[] = {s->engine.spaces[i].name, states[k].name};
+            exposition_count(out, m, values, (uint64_t)s->engine.spaces[i].tallies[states[k].tally]);
+        }
+    }
 }
 
 /* the clock */

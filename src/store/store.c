@@ -46,3 +46,9 @@ void store_close(struct store *s) {
     if (s)
         s->ops->close(s);
 }
+
+void store_measure(struct store *s, struct store_size *ret) {
+    *ret = (struct store_size){0};
+    if (s->ops->measure)
+        s->ops->measure(s, ret);
+}

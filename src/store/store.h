@@ -193,6 +193,7 @@ struct read {
     struct ledger_filter ledger;           /* LEDGER */
     struct backlog_place backlog;          /* BACKLOG */
     bool wants_state;                      /* VISIBILITY */
+    bool is_on_loop;                       /* VISIBILITY*: on the loop's thread; for a start, when nothing else waits */
     struct str group_by;                   /* VISIBILITY_COUNT; one of the names with a column, or empty */
     /* Called for each row, then done once: rc 0 (also with no rows) or ERR_STORE_*. */
     void (*row)(struct read *r, const struct row *row);
@@ -203,6 +204,14 @@ struct read {
     _Atomic bool is_unwanted;
 };
 
+/* What it takes on the disk; all 0 when it is not on one. */
+struct store_size {
+    int64_t data_bytes; /* of the file, */
+    int64_t log_bytes; /* and of what is written beside it first */
+    int64_t disk_bytes; /* of the file system that it is on, */
+    int64_t free_bytes; /* and what the process may still take of it */
+};
+
 /* the interface */
 
 struct store_ops {
@@ -211,6 +220,7 @@ struct store_ops {
     void (*collect)(struct store *s);
     void (*rest)(struct store *s);
     void (*close)(struct store *s);
+    void (*measure)(struct store *s, struct store_size *ret); /* NULL: it is not on a disk */
 };
 
 /* Each implementation embeds this first. */
@@ -222,6 +232,8 @@ static inline void store_commit(struct store *s, struct batch *b) { s->ops->comm
 static inline void store_read(struct store *s, struct read *r) { s->ops->read(s, r); }
 static inline void store_collect(struct store *s) { s->ops->collect(s); }
 static inline void store_rest(struct store *s) { s->ops->rest(s); }
+/* For those who watch: asks the file system, so not for each request. */
+void store_measure(struct store *s, struct store_size *ret);
 /* Waits for batches under way to be durable (their `done` runs), then frees. NULL is fine. */
 void store_close(struct store *s);
 

@@ -157,37 +157,67 @@ test('the table is what the server says and what the documents say', async (t) =
   assert.equal((await server.stop()).code, 0);
 });
 
+// The series that a server has, with their labels and kinds.
+function seriesTable() {
+  const series = new Map();
+  for (const { name, kind, labels } of tableRows()) {
+    if (kind !== 'histogram') series.set(name, { labels, kind });
+    else for (const suffix of ['_bucket', '_sum', '_count']) series.set(name + suffix, { labels, kind: 'counter' });
+  }
+  return series;
+}
+
+const namesIn = (expr) => [...expr.matchAll(/\b(?:rondo|process)_\w+/g)].map(([name]) => name);
+
+// That there is what the expression asks for, that only counters have a rate, and that labels belong to it.
+function checkExpression(series, where, expr, moreLabels = []) {
+  const names = namesIn(expr);
+  for (const name of names) assert.ok(series.has(name), `${where}: ${name} in ${expr}`);
+  for (const [, name] of expr.matchAll(/\b(?:rate|increase)\((\w+)/g)) assert.equal(series.get(name).kind, 'counter', `${where}: ${name}`);
+  const labels = ['job', 'instance', 'le', ...names.flatMap((name) => series.get(name).labels)];
+  const used = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list]) => list.split(', '));
+  used.push(...[...expr.matchAll(/[{,](\w+)(?:=|!)/g)].map(([, label]) => label), ...moreLabels);
+  for (const label of used) assert.ok(labels.includes(label), `${where}: label ${label}`);
+}
+
 test('the dashboard asks only for what is there', () => {
   const dashboard = JSON.parse(source('docs/grafana.json'));
-  const rows = tableRows();
-  const series = new Map();
-  for (const { name, kind, labels } of rows) {
-    if (kind !== 'histogram') series.set(name, labels);
-    else for (const suffix of ['_bucket', '_sum', '_count']) series.set(name + suffix, labels);
-  }
-  const queries = dashboard.panels.flatMap((panel) => panel.targets.map((target) => target.expr));
-  queries.push(...dashboard.templating.list.map((variable) => variable.query));
+  const series = seriesTable();
   const asked = new Set();
-  for (const query of queries) {
-    for (const [name] of query.matchAll(/\b(rondo|process)_\w+/g)) {
-      assert.ok(series.has(name), `${name} in ${query}`);
-      asked.add(name.replace(/_(bucket|sum|count)$/, ''));
-    }
-  }
   for (const { targets, title } of dashboard.panels) {
     for (const { expr, legendFormat } of targets) {
-      const names = [...expr.matchAll(/\b(?:rondo|process)_\w+/g)].map(([name]) => name);
-      const labels = ['job', 'instance', 'le', ...names.flatMap((name) => series.get(name))];
-      const used = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list]) => list.split(', '));
-      used.push(...[...expr.matchAll(/[{,](\w+)(?:=|!)/g)].map(([, label]) => label));
-      used.push(...[...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label));
-      assert.ok(names.length, title);
-      for (const label of used) assert.ok(labels.includes(label), `${title}: label ${label}`);
+      assert.ok(namesIn(expr).length, title);
+      checkExpression(series, title, expr, [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label));
+      for (const name of namesIn(expr)) asked.add(name.replace(/_(bucket|sum|count)$/, ''));
     }
   }
-  for (const { name } of rows) assert.ok(asked.has(name), `${name} is on no panel`);
+  for (const { query } of dashboard.templating.list) for (const name of namesIn(query)) assert.ok(series.has(name), query);
+  for (const { name } of tableRows()) assert.ok(asked.has(name), `${name} is on no panel`);
   const ids = dashboard.panels.map((panel) => panel.id);
   assert.equal(new Set(ids).size, ids.length);
+  const places = dashboard.panels.map(({ gridPos: { x, y } }) => `${x} ${y}`);
+  assert.equal(new Set(places).size, places.length, 'no panel lies on another');
+});
+
+// A rule is read by its lines: all of them have the same form.
+test('the alerts ask only for what is there', () => {
+  const series = seriesTable();
+  const [head, ...rules] = source('docs/alerts.yaml').split(/^ {6}- alert: /m);
+  assert.match(head, /^groups:\n {2}- name: rondo\n {4}rules:\n$/m);
+  assert.ok(rules.length >= 9, 'there are rules');
+  const names = rules.map((text) => {
+    const rule = text.match(/^(\w+)\n {8}expr: (.+)\n(?: {8}for: \d+m\n)? {8}labels:\n {10}severity: (?:warning|critical)\n {8}annotations:\n {10}summary: "(.+)"\n {10}description: "(.+)"\n+$/);
+    assert.ok(rule, `a rule that cannot be read: ${text}`);
+    const [, name, expr, summary, description] = rule;
+    const labels = [...`${summary} ${description}`.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label);
+    if (!expr.startsWith('up{')) assert.ok(namesIn(expr).length, name);
+    checkExpression(series, name, expr, labels);
+    // What an aggregation does not keep cannot be said.
+    const kept = expr.match(/\bsum by \(([^)]*)\)/)?.[1].split(', ');
+    for (const label of labels) assert.ok(!kept || kept.includes(label), `${name}: ${label} is lost`);
+    return name;
+  });
+  assert.equal(new Set(names).size, names.length);
 });
 
 test('requests, commits and tasks are counted', async (t) => {

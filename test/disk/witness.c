@@ -68,8 +68,8 @@ static void on_fatal(void *ctx, const char *text unused_arg) {
 }
 
 void witness_init(struct witness *w, struct disk *d) {
-    static const struct store_ops ops = {witness_commit, witness_read, witness_collect, witness_rest,
-                                         witness_close};
+    static const struct store_ops ops = {witness_commit, witness_read,  witness_collect,
+                                         witness_rest,   witness_close, NULL};
     *w = (struct witness){.base = {&ops}, .disk = d, .wake_fd = eventfd(0, EFD_CLOEXEC)};
     ensure(w->wake_fd >= 0);
 }

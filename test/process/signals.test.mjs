@@ -386,11 +386,11 @@ describe('SIGHUP rereads the file of --settings', { concurrency: 3, timeout: 300
       await ask(server);
       assert.equal(debugLines(server), 0);
       await reread(server, 'log-level = debug\n', 'settings_read');
-      assert.match(server.log, /settings_read file=\S+ log_level=debug\n/);
+      assert.match(server.log, /settings_read file=\S+ log_level=debug log_schedules=debug\n/);
       await ask(server);
       await until(() => debugLines(server) > 0, HANG_MS, 'a line of debugging');
       await reread(server, '', 'settings_read');
-      assert.match(server.log, /log_level=info\n/);
+      assert.match(server.log, /log_level=info log_schedules=debug\n/);
       assert.equal(await server.stop(), 0);
     }));
 
@@ -406,7 +406,7 @@ describe('SIGHUP rereads the file of --settings', { concurrency: 3, timeout: 300
     withSettings(RondoProcess, '', async (server) => {
       await server.launchSilently();
       await reread(server, 'log-level = error\n', 'settings_read');
-      assert.match(server.log, /settings_read file=\S+ log_level=info\n/);
+      assert.match(server.log, /settings_read file=\S+ log_level=info log_schedules=debug\n/);
       assert.match(server.log, /WARN +setting_ignored flag=log-level value=error /);
       assert.equal(await server.stop(), 0);
     }));

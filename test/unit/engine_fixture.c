@@ -36,6 +36,7 @@ static void on_fatal(void *ctx, const char *text unused_arg) {
 static void boot(struct rig *r) {
     static const char *const namespaces[] = {"default", "other", NULL};
     struct engine_config cfg = {.store = r->store,
+                                .log = r->log,
                                 .seed = ++r->seed,
                                 .resident_runs_max = r->resident_runs_max,
                                 .queue_tasks_max = r->queue_tasks_max,

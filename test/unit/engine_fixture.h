@@ -44,6 +44,7 @@ struct rig {
     size_t queue_tasks_max; /* of one priority, in memory; 0: as usual */
     size_t parked_max; /* calls that may wait; 0: as usual */
     struct core_limits limits;
+    struct log *log; /* of the next boot; NULL: none */
     void (*wait)(
         void *ctx); /* for a store of the test's own: sleeps until it has something to say, and hears it */
     void *wait_ctx;

@@ -4,6 +4,7 @@
 #include "engine_fixture.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #define SCHEDULE "minutely"
 #define MINUTE_US (60 * USEC_PER_SEC)
@@ -543,4 +544,84 @@ TEST(schedule_follows_a_clock_that_comes_back_from_the_past) {
     set_clock(&r, HOUR_US);
     rig_advance(&r, MINUTE_US / 2);
     CHECK_INT(count_times(&r), 2);
+}
+
+/* lines of the log */
+
+#define LOG_ROOM (64 << 10)
+
+struct notebook {
+    FILE *file;
+    struct log log;
+    char text[LOG_ROOM];
+};
+
+static struct wall dawn(void) {
+    return (struct wall){RIG_T0};
+}
+
+static bool notebook_open(struct notebook *n) {
+    n->file = tmpfile();
+    if (!CHECK(n->file))
+        return false;
+    log_init(&n->log, fileno(n->file), LOG_INFO, LOG_TEXT, dawn);
+    n->log.routine = LOG_INFO;
+    return true;
+}
+
+static int lines_of(struct notebook *n, const char *event) {
+    int count = 0;
+    ssize_t got = pread(n->log.fd, n->text, LOG_ROOM - 1, 0);
+    n->text[got > 0 ? got : 0] = 0;
+    for (const char *at = n->text; (at = strstr(at, event)); at++)
+        count++;
+    return count;
+}
+
+TEST(a_line_is_written_when_what_it_says_is_on_disk) {
+    struct notebook n;
+    cleanup(rig_done) struct rig r;
+    rig_init_manual(&r);
+    rig_sweep(&r);
+    if (!notebook_open(&n))
+        return;
+    r.log = &n.log;
+    rig_restart(&r);
+    rig_settle(&r);
+    rig_sweep(&r);
+    create(&r, "one");
+    rig_settle(&r);
+    rig_advance(&r, MINUTE_US);
+    while (mem_store_pending_reads(r.store))
+        rig_read(&r);
+    CHECK(!engine_idle(r.engine)); /* the start is on its way to the disk */
+    CHECK_INT(lines_of(&n, " schedule_fired "), 0);
+    rig_settle(&r);
+    CHECK_INT(lines_of(&n, " schedule_fired namespace=default schedule_id=minutely "
+                           "nominal_time=2023-11-14T22:14:00.000000Z workflow_id=wf-2023-11-14T22:14:00Z run_id="),
+              1);
+    fclose(n.file);
+}
+
+TEST(lines_that_nobody_asked_for_are_bounded) {
+    enum { MORE = 5 };
+    struct notebook n;
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    if (!notebook_open(&n))
+        return;
+    r.log = &n.log;
+    rig_restart(&r);
+    for (int i = 0; i < ENGINE_SCHEDULE_LINES + MORE; i++) {
+        create(&r, "one");
+        CHECK_INT(delete (&r), 0);
+    }
+    CHECK_INT(lines_of(&n, " schedule_deleted "), ENGINE_SCHEDULE_LINES);
+    CHECK_INT(lines_of(&n, " schedule_lines_left_out "), 0);
+    rig_advance(&r, USEC_PER_SEC);
+    CHECK_INT(lines_of(&n, " schedule_lines_left_out count=5\n"), 1);
+    create(&r, "one");
+    CHECK_INT(delete (&r), 0);
+    CHECK_INT(lines_of(&n, " schedule_deleted "), ENGINE_SCHEDULE_LINES + 1);
+    fclose(n.file);
 }

@@ -90,6 +90,39 @@ TEST(log_json_line) {
               "failed\",\"path\":\"a b\",\"code\":-9223372036854775808}\n");
 }
 
+TEST(log_time_field) {
+    struct capture c;
+    if (!capture_open(&c, LOG_TEXT, noon))
+        return;
+    log_emit(&c.log, LOG_server_stopped, log_time("at", 0));
+    CHECK_STR(capture_close(&c),
+              "2026-11-15T08:00:00.123456Z INFO  server_stopped at=1970-01-01T00:00:00.000000Z\n");
+    if (!capture_open(&c, LOG_JSON, noon))
+        return;
+    log_emit(&c.log, LOG_server_stopped, log_time("at", 1));
+    CHECK_STR(capture_close(&c), "{\"time\":\"2026-11-15T08:00:00.123456Z\",\"level\":\"INFO\",\"event\":"
+                                 "\"server_stopped\",\"at\":\"1970-01-01T00:00:00.000001Z\"}\n");
+}
+
+TEST(log_routine_lines_have_the_level_that_was_set) {
+    struct capture c;
+    if (!capture_open(&c, LOG_TEXT, noon))
+        return;
+    CHECK(log_shows(&c.log, LOG_schedule_fired)); /* at debug */
+    log_emit(&c.log, LOG_schedule_fired);
+    c.log.level = LOG_INFO;
+    CHECK(!log_shows(&c.log, LOG_schedule_fired));
+    log_emit(&c.log, LOG_schedule_fired);
+    c.log.routine = LOG_INFO;
+    CHECK(log_shows(&c.log, LOG_schedule_fired));
+    log_emit(&c.log, LOG_schedule_fired);
+    c.log.level = LOG_WARN;
+    CHECK(!log_shows(&c.log, LOG_schedule_fired));
+    CHECK_STR(capture_close(&c), "2026-11-15T08:00:00.123456Z DEBUG schedule_fired\n"
+                                 "2026-11-15T08:00:00.123456Z INFO  schedule_fired\n");
+    CHECK(!log_shows(NULL, LOG_server_ready));
+}
+
 TEST(log_line_without_fields) {
     struct capture c;
     if (!capture_open(&c, LOG_TEXT, noon))

@@ -114,7 +114,7 @@ static void ops_close(struct store *base) {
     mem_store_crash(base);
 }
 
-static const struct store_ops mem_ops = {ops_commit, ops_read, ops_collect, ops_rest, ops_close};
+static const struct store_ops mem_ops = {ops_commit, ops_read, ops_collect, ops_rest, ops_close, NULL};
 
 int mem_store_open(struct mem_disk *d, struct store **ret) {
     struct mem_store *s = mem_zalloc(sizeof *s);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -167,4 +168,21 @@ int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr
 void sqlite_file_close(struct sqlite_file *f) {
     sqlite_lock_drop(f);
     mem_free(take(&f->path));
+}
+
+void sqlite_file_measure(const struct sqlite_file *f, struct store_size *ret) {
+    char log_path[PATH_MAX];
+    struct stat st;
+    struct statvfs disk;
+    if (f->is_memory)
+        return;
+    if (fstat(f->data_fd, &st) == 0)
+        ret->data_bytes = st.st_size;
+    if (snprintf(log_path, sizeof(log_path), "%s-wal", f->path) < (int)sizeof(log_path) &&
+        stat(log_path, &st) == 0)
+        ret->log_bytes = st.st_size;
+    if (fstatvfs(f->data_fd, &disk) == 0) {
+        ret->disk_bytes = (int64_t)(disk.f_blocks * disk.f_frsize);
+        ret->free_bytes = (int64_t)(disk.f_bavail * disk.f_frsize);
+    }
 }

@@ -46,6 +46,8 @@ struct sqlite_file {
 
 int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr) must_check;
 void sqlite_file_close(struct sqlite_file *f); /* after the connections */
+/* What cannot be found out is 0, as in memory. */
+void sqlite_file_measure(const struct sqlite_file *f, struct store_size *ret);
 
 /* Takes both locks, on `<file>.lock` and on the file itself. */
 int sqlite_lock_take(struct sqlite_file *f, struct err *reterr) must_check;

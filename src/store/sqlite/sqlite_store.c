@@ -198,7 +198,7 @@ static void ops_commit(struct store *base, struct batch *b) {
 }
 
 static bool is_list(const struct read *r) {
-    return r->kind == READ_VISIBILITY || r->kind == READ_VISIBILITY_COUNT;
+    return (r->kind == READ_VISIBILITY || r->kind == READ_VISIBILITY_COUNT) && !r->is_on_loop;
 }
 
 static void ops_read(struct store *base, struct read *r) {
@@ -222,7 +222,13 @@ static void ops_close(struct store *base) {
     store_dispose(container_of(base, struct sqlite_store, base));
 }
 
-static const struct store_ops sqlite_ops = {ops_commit, ops_read, ops_collect, ops_rest, ops_close};
+static void ops_measure(struct store *base, struct store_size *ret) {
+    const struct sqlite_store *s = container_of(base, struct sqlite_store, base);
+    sqlite_file_measure(&s->file, ret);
+}
+
+static const struct store_ops sqlite_ops = {ops_commit, ops_read,  ops_collect,
+                                            ops_rest,   ops_close, ops_measure};
 
 /* SQLite counts the bytes of all its connections under one lock, which the loop and the writer then fight
  * for; nobody reads that count. Refused, harmlessly, when the process has used SQLite before. */

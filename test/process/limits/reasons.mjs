@@ -25,7 +25,8 @@ const reasons = {
   [VIEW]: [
     'core.SCHEDULE_RECENT', 'core.SCHEDULE_LISTED', 'core.SCHEDULE_LISTED_ENTRIES', 'core.SCHEDULE_FUTURE', 'core.SCHEDULE_MATCHING',
     'engine.HISTORY_PAGE_EVENTS', 'engine.HISTORY_PAGE_BYTES', 'engine.TASK_HISTORY_BYTES', 'engine.LIST_PAGE_RUNS', 'engine.LIST_PAGE_BYTES',
-    'engine.LIST_ROW_BYTES', 'engine.LEDGER_PAGE_ROWS', 'engine.LISTED_TYPES',
+    'engine.LIST_ROW_BYTES', 'engine.LEDGER_PAGE_ROWS', 'engine.LISTED_TYPES', 'engine.METRIC_SPACES', 'engine.METRIC_QUEUES', 'engine.METRIC_TYPES',
+    'engine.METRIC_NAME_BYTES', 'engine.SCHEDULE_LINES',
   ],
   [PACE]: [
     'core.SCHEDULE_CANDIDATES', 'core.SCHEDULE_WALK', 'core.SCHEDULE_DRAIN', 'core.SCHEDULE_ATTEMPTS', 'core.BATCH_RATE',
