@@ -11,6 +11,7 @@ root=$(dirname "$(dirname "$(realpath "$0")")")
 venv=$root/build/tools/python
 export RONDO_BIN=${RONDO_BIN:-$root/build/rondo}
 [[ $RONDO_BIN = /* ]] || RONDO_BIN=$PWD/$RONDO_BIN
+limit_s=900 # for each program: ends what hangs, and its servers with it
 passed=0
 failed=0
 
@@ -50,7 +51,12 @@ install_python() {
     fi
     echo "python: installing what test/python/requirements.txt names"
     if ! "$venv/bin/pip" install -q --disable-pip-version-check -r "$root/test/python/requirements.txt" >"$log" 2>&1; then
-        skip python "pip could not install the packages; $log says why"
+        if grep -qE 'from versions: none|Max retries|Connection|timed out|name resolution|ProxyError|SSLError' "$log"; then
+            skip python "pip could not reach its packages; $log says why"
+        else
+            cat "$log"
+            count 0 1
+        fi
         return 1
     fi
     cp "$root/test/python/requirements.txt" "$venv/requirements.txt"
@@ -62,7 +68,7 @@ run_python() {
     echo "python: $("$venv/bin/python" --version), $(sed -n '/^[a-z]/p' "$venv/requirements.txt" | head -2 | paste -sd ' ')"
     for name in temporal mistral; do
         log=$root/build/sdks-python-$name.log
-        "$venv/bin/python" "$root/test/python/${name}_test.py" 2>&1 | tee "$log"
+        timeout -s INT -k 60 $limit_s "$venv/bin/python" -B "$root/test/python/${name}_test.py" 2>&1 | tee "$log"
         ran=$(sed -n 's/^Ran \([0-9]*\) tests\? in .*/\1/p' "$log")
         bad=$(sed -n 's/^FAILED (\(.*\))$/\1/p' "$log" | tr -c '0-9\n' ' ' | awk '{ for (i = 1; i <= NF; i++) n += $i } END { print n + 0 }')
         if [ -z "$ran" ]; then
@@ -88,15 +94,16 @@ run_java() {
     mkdir -p "$root/build"
     echo "java: javac $major, $(sed -n 's/.*<temporal.version>\(.*\)<.*/io.temporal:temporal-sdk \1/p' "$root/test/java/pom.xml")"
     if ! "$mvn" "${options[@]}" test-compile >"$log" 2>&1; then
-        if grep -qE 'Could not (transfer|find) artifact|could not be resolved' "$log"; then
-            skip java "mvn could not fetch the packages; $log says why"
+        if grep -qE 'Could not transfer|Unknown host|Connection refused|timed out|name resolution' "$log"; then
+            skip java "mvn could not reach its packages; $log says why"
         else
             cat "$log"
             count 0 1
         fi
         return 0
     fi
-    "$mvn" "${options[@]}" surefire:test 2>&1 | tee "$log"
+    rm -rf "$root/build/java/surefire-reports"
+    timeout -s INT -k 60 $limit_s "$mvn" "${options[@]}" surefire:test 2>&1 | tee "$log"
     sed -n 's/.*testcase name="\([^"]*\)".* time="\([^"]*\)".*/\1 (\2 s)/p' "$root"/build/java/surefire-reports/TEST-*.xml
     totals=$(cat "$root"/build/java/surefire-reports/*.txt 2>/dev/null |
         sed -n 's/^Tests run: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\),.*/\1 \2 \3/p' |
