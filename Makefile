@@ -18,7 +18,7 @@ NPM_DONE := test/sdk/node_modules/.package-lock.json
 PEERS    := test/bench/peers
 PEERS_NODE := NODE_OLDEST=22 tools/node.sh
 
-.PHONY: all run test test-tsan test-process tiny unit mutants bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
+.PHONY: all run test test-tsan test-process test-sdks tiny unit mutants bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -53,6 +53,11 @@ test-process: ## the long form of the process suite, against the release binary:
 	@tools/node.sh --install
 	@$(MAKE) --no-print-directory all tiny $(NPM_DONE) $(TEST_BUILD)/build.ninja
 	@PROCESS_LONG=1 tools/run_tests.sh $(TEST_BUILD) --suite process --timeout-multiplier 0 $(ARGS)
+
+test-sdks: ## the SDKs in Python and Java, and Mistral's client in Python, against the release binary (ARGS=java for one)
+	@tools/deps.sh build
+	@$(MAKE) --no-print-directory all
+	@tools/sdks.sh $(ARGS)
 
 tiny: $(TINY_BUILD)/build.ninja ## build build-tiny/rondo, whose limits are small, for the tests that reach them
 	@ninja -C $(TINY_BUILD) rondo

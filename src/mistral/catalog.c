@@ -242,6 +242,7 @@ static void on_registrations(struct dialog *x) {
     for (size_t i = 0; items && !has_none && i < all; i++) {
         items[i].name = registration_id(&x->arena, items[i].workflow, items[i].queue->name);
         if (items[i].name && is_text(&v[registrations_query_workflow_id], items[i].workflow) &&
+            is_text(&v[registrations_query_workflow_name], items[i].workflow) &&
             is_text(&v[registrations_query_task_queue], items[i].queue->name) &&
             (!v[registrations_query_active_only].truth || items[i].is_active) &&
             contains(items[i].workflow, v[registrations_query_workflow_search].text))
@@ -322,7 +323,8 @@ static void write_deployment_members(struct dialog *x, const Rondo__TaskQueueUse
     write_bool(w, "is_active", is_active(q));
     write_bool(w, "is_hardened", false);
     write_us(w, "created_at", created_us(q));
-    write_us(w, "updated_at", updated_us(q));
+    write_us(w, "last_heartbeat", updated_us(q));
+    write_us(w, "updated_at", updated_us(q)); /* the same, by its old name */
     write_null(w, "owner");
     write_null(w, "location");
     write_whole(w, "worker_count", (int64_t)q->n_pollers);
@@ -396,6 +398,7 @@ static void write_worker(struct json_writer *w, const Rondo__TaskQueueVisitor *v
     writer_open(w, '{');
     write_text(w, "name", strempty(v->identity) ? "unnamed" : v->identity);
     write_time(w, "created_at", v->first_access_time);
+    write_time(w, "last_heartbeat", v->last_access_time);
     write_time(w, "updated_at", v->last_access_time);
     write_bool(w, "is_active", true);
     write_null(w, "location");

@@ -80,13 +80,18 @@ static void on_started(struct dialog *x) {
 /* What travels with an execution without being its input is what headers are for. */
 static Common__Header *header_of(struct dialog *x) {
     static const enum execution_request_field fields[] = {execution_request_custom_tracing_attributes,
-                                                          execution_request_extensions};
+                                                          execution_request_extensions,
+                                                          execution_request_traceparent};
+    const struct given *v = x->body->v;
     struct arena *a = &x->arena;
     Common__Header *h = message_new(a, &common__header__descriptor);
     if (!h || !(h->fields = arena_array(a, Common__Header__FieldsEntry *, ARRAY_LEN(fields))))
         return NULL;
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        Common__Payloads *p = payload_input(a, x->body->v[fields[i]]);
+        bool is_trace = fields[i] == execution_request_traceparent;
+        if (is_trace && v[execution_request_force_new_trace].truth)
+            continue;
+        Common__Payloads *p = is_trace ? payload_words(a, v[fields[i]]) : payload_input(a, v[fields[i]]);
         Common__Header__FieldsEntry *e = p ? message_new(a, &common__header__fields_entry__descriptor) : NULL;
         if (!e)
             continue;

@@ -43,6 +43,17 @@ Common__Payloads *payload_input(struct arena *a, struct given input) {
     return payloads_of(a, payload_new(a, input.text, "json/plain"));
 }
 
+Common__Payloads *payload_words(struct arena *a, struct given text) {
+    struct buf json cleanup(buf_done);
+    struct json_writer w;
+    buf_init(&json, PAYLOAD_BYTES_MAX);
+    if (!text.is_given)
+        return NULL;
+    writer_init(&w, &json, false);
+    writer_string(&w, text.text);
+    return buf_ok(&json) ? payloads_of(a, payload_new(a, buf_str(&json), "json/plain")) : NULL;
+}
+
 /* Whether an object has a member of this name. */
 static bool has_member(struct arena *a, struct str json, const char *name) {
     struct json_reader r;

@@ -8,6 +8,7 @@
 
 /* One argument; none for null and for what was not given. NULL then, or when memory is short. */
 Common__Payloads *payload_input(struct arena *a, struct given input);
+Common__Payloads *payload_words(struct arena *a, struct given text); /* the same for TEXT */
 /* The same for what may be an encoded input, {"b64payload": ...}. False with a complaint at `place`. */
 bool payload_message(struct dialog *x, const char *place, struct given input, Common__Payloads **ret);
 

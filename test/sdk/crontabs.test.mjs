@@ -110,3 +110,122 @@ describe('crontab bindings', { timeout: 180_000 }, () => {
     });
   });
 });
+
+// What DBOS's page "Scheduled Workflows" says, in its order. `matches` is the page's own rule: a time matches when each of
+// its fields lies in one of the ranges and is divisible by the divisor. The server must name the same times.
+describe("the page about DBOS's crontabs", { timeout: 180_000 }, () => {
+  const MONTHS = ['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september', 'october',
+                  'november', 'december'];
+  const DAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
+  const FIELDS = [
+    { first: 0, last: 59, divisor: 59 },
+    { first: 0, last: 59, divisor: 59 },
+    { first: 0, last: 23, divisor: 23 },
+    { first: 1, last: 31, divisor: 31 },
+    { first: 1, last: 12, divisor: 12, names: MONTHS, offset: 1 },
+    { first: 0, last: 7, divisor: 7, names: DAYS, offset: 0 },
+  ];
+
+  function value(text, { names = [], offset }) {
+    const lower = text.toLowerCase();
+    const at = names.findIndex((name) => name === lower || name.slice(0, 3) === lower);
+    return at < 0 ? Number(text) : at + offset;
+  }
+
+  function fieldMatches(text, field, number) {
+    const [list, divisor = '1'] = text.split('/');
+    const isIn = list.split(',').some((range) => {
+      if (range === '*') return true;
+      const [from, to = from] = range.split('-').map((each) => value(each, field));
+      return number >= from && number <= to;
+    });
+    return isIn && number % Number(divisor) === 0;
+  }
+
+  function matches(crontab, time) {
+    const texts = crontab.split(' ');
+    if (texts.length === 5) texts.unshift('0');
+    const numbers = [time.getUTCSeconds(), time.getUTCMinutes(), time.getUTCHours(), time.getUTCDate(), time.getUTCMonth() + 1];
+    const day = time.getUTCDay();
+    const isDay = [day, ...(day === 0 ? [7] : [])].some((each) => fieldMatches(texts[5], FIELDS[5], each));
+    return isDay && numbers.every((number, i) => fieldMatches(texts[i], FIELDS[i], number));
+  }
+
+  // All times of a crontab in a range, both ends included, by the page's rule and by the server.
+  function expected(crontab, from, to) {
+    const step = crontab.split(' ').length === 6 ? 1000 : 60_000;
+    const found = [];
+    for (let at = Date.parse(from); at <= Date.parse(to); at += step) if (matches(crontab, new Date(at))) found.push(at);
+    return found;
+  }
+
+  async function named(world, crontab, from, to) {
+    await ok(world, 'POST', 'crontabs/page', binding(world, { crontab, taskQueue: 'nobody' }));
+    const startTime = new Date(Date.parse(from) - 1000).toISOString();
+    const path = `schedules/page/matching-times?startTime=${startTime}&endTime=${to}`;
+    const { startTime: times = [] } = await ok(world, 'GET', path);
+    return times.map((each) => Date.parse(each));
+  }
+
+  const EXAMPLES = [
+    ['* * * * *', '2030-01-01T00:00:00Z', '2030-01-01T12:00:00Z', 721, 'every minute of every day'],
+    ['* 5 * * 1', '2030-01-01T00:00:00Z', '2030-01-14T23:59:00Z', 120, 'every minute during the hour of 05:00 on Mondays'],
+    ['30 * * * * *', '2030-01-01T00:00:00Z', '2030-01-01T01:00:00Z', 60, '30 seconds after the beginning of every minute'],
+    ['0 12 * * Sun', '2030-01-01T00:00:00Z', '2030-01-31T23:59:00Z', 4, 'at noon on sundays'],
+    ['0 9-17 * * *', '2030-01-01T00:00:00Z', '2030-01-02T23:59:00Z', 18, 'at the top of the hour, from 9am to 5pm'],
+    ['*/30 * * * * *', '2030-01-01T00:00:00Z', '2030-01-01T00:59:59Z', 120, 'every 30 seconds'],
+    ['10-19/2 * * January,Feb *', '2030-02-27T00:00:00Z', '2030-03-02T00:00:00Z', 240, 'at 10, 12, 14, 16 and 18 minutes'],
+  ];
+
+  test('its examples', async () => {
+    await inNewWorld(async (world) => {
+      for (const [crontab, from, to, count, words] of EXAMPLES) {
+        const times = await named(world, crontab, from, to);
+        assert.deepEqual(times, expected(crontab, from, to), `${crontab}: ${words}`);
+        assert.equal(times.length, count, `${crontab}: ${words}`);
+      }
+      await ok(world, 'DELETE', 'schedules/page');
+    });
+  });
+
+  test('its fields: lists, ranges, divisors and names', async () => {
+    const written = (name) => [name, name.slice(0, 3).toUpperCase()];
+    const names = [
+      ...MONTHS.flatMap((name, i) => written(name).map((each) => [`0 0 1 ${each} *`, `0 0 1 ${i + 1} *`])),
+      ...DAYS.flatMap((name, i) => written(name).map((each) => [`0 0 * * ${each}`, `0 0 * * ${i}`])),
+      ['0 0 * * 7', '0 0 * * 0'],
+    ];
+    const formats = ['1,2,4-9/2 0 5 * * *', '0 5,10-12,30-40/5 3 * * *', '0 11-19/5 * * *', '0 0 1-7,20 * *', '0 0 */10 * *',
+                     '0 0 13 * Fri', '0 0 * */5 1-5', '0 0 * * */2', '0 0 * * 5-7', '0 0 * * 6-7/7', '*/59 * 0 1 1 *'];
+    await inNewWorld(async (world) => {
+      const same = async (crontab, from, to) => {
+        assert.deepEqual(await named(world, crontab, from, to), expected(crontab, from, to), crontab);
+      };
+      for (const crontab of formats) await same(crontab, '2030-01-01T00:00:00Z', '2030-01-13T00:00:00Z');
+      await same('0 0 13 * Fri', '2030-01-01T00:00:00Z', '2031-01-01T00:00:00Z');
+      for (const [name, number] of names) {
+        const year = ['2030-01-01T00:00:00Z', '2030-12-31T00:00:00Z'];
+        const times = await named(world, name, ...year);
+        assert.ok(times.length > 0);
+        assert.deepEqual(times, await named(world, number, ...year), name);
+      }
+      await ok(world, 'DELETE', 'schedules/page');
+    });
+  });
+
+  test('its bounds: numbers and divisors outside of them are refused', async () => {
+    await inNewWorld(async (world) => {
+      const answer = async (at, text) => {
+        const crontab = FIELDS.map((_, i) => (i === at ? text : '*')).join(' ');
+        return (await call(world, 'POST', 'crontabs/page', binding(world, { crontab, taskQueue: 'nobody' }))).status;
+      };
+      for (const [at, { first, last, divisor }] of FIELDS.entries()) {
+        for (const text of [`${first}`, `${last}`, `${first}-${last}`, '*/2', `*/${divisor}`])
+          assert.equal(await answer(at, text), 200, `${at} ${text}`);
+        for (const text of [`${first - 1}`, `${last + 1}`, `${first}-${last + 1}`, '*/0', '*/1', `*/${divisor + 1}`, 'someday'])
+          assert.equal(await answer(at, text), 400, `${at} ${text}`);
+      }
+      await ok(world, 'DELETE', 'schedules/page');
+    });
+  });
+});
