@@ -28,6 +28,7 @@ const ACTIVITY_CLOSING = new Set([
   'ACTIVITY_TASK_TIMED_OUT',
   'ACTIVITY_TASK_CANCELED',
 ]);
+const MESSAGES = new Set(['WORKFLOW_EXECUTION_UPDATE_ACCEPTED', 'WORKFLOW_EXECUTION_UPDATE_COMPLETED']);
 const TIMER_CLOSING = new Set(['TIMER_FIRED', 'TIMER_CANCELED']);
 const TASK_CLOSING = new Set(['WORKFLOW_TASK_COMPLETED', 'WORKFLOW_TASK_FAILED', 'WORKFLOW_TASK_TIMED_OUT']);
 
@@ -157,6 +158,15 @@ export function checkForm(workflowId, events) {
     }
     if (attrs.workflowTaskCompletedEventId && Number(attrs.workflowTaskCompletedEventId)) {
       refersTo(event, attrs.workflowTaskCompletedEventId, 'WORKFLOW_TASK_COMPLETED');
+      // SDKs predict the id of the event that each command makes: nothing else may stand among them.
+      const before = events[index - 1];
+      const asked = Number(attributes(before).workflowTaskCompletedEventId);
+      assert.ok(
+        Number(before.eventId) === Number(attrs.workflowTaskCompletedEventId) ||
+          asked === Number(attrs.workflowTaskCompletedEventId) ||
+          MESSAGES.has(eventName(before)),
+        `${at(event)}: stands behind ${eventName(before)}`
+      );
     }
   }
 }
