@@ -113,20 +113,26 @@ struct time_line {
     const char *also[ZONES_MAX];
 };
 
+static int read_zone(struct command *c, const struct subject *s, const char *name, const struct zone **ret,
+                     struct err *e) {
+    int rc = when_zone(c, name, &name, e);
+    if (rc < 0)
+        return rc;
+    *ret = streq(name, "UTC") ? NULL : zoneinfo_find(s->zoneinfo, str_of(name));
+    return *ret || streq(name, "UTC") ? 0 : cal_zone_unknown(&s->zones, "", str_of(name), e);
+}
+
 static int read_zones(struct command *c, const struct subject *s, struct times_view *v) {
+    struct err e;
     const char *name;
-    for (size_t i = 0; (name = opt_named_list(c->args, "also-in", i)); i++) {
-        bool is_utc = streq(name, "UTC");
-        const struct zone *zone = is_utc || i == ZONES_MAX ? NULL : zoneinfo_find(s->zoneinfo, str_of(name));
-        if (i == ZONES_MAX || (!zone && !is_utc)) {
-            say("--also-in: %s; see rondo schedule next --help",
-                i == ZONES_MAX ? "more than 8 zones"
-                               : arena_printf(&c->arena, "\"%s\" is no time zone", name));
+    for (; (name = opt_named_list(c->args, "also-in", v->zone_count)); v->zone_count++) {
+        int rc = v->zone_count == ZONES_MAX ? err_set(&e, ERR_INVALID, "more than %d zones", ZONES_MAX)
+                                            : read_zone(c, s, name, &v->zones[v->zone_count], &e);
+        if (rc < 0) {
+            say("--also-in: %s; see rondo schedule next --help", e.text);
             return ERR_INVALID;
         }
-        v->zones[i] = zone;
-        v->names[i] = name;
-        v->zone_count++;
+        v->names[v->zone_count] = name;
     }
     return 0;
 }

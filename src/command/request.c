@@ -16,6 +16,7 @@
 
 #define FRAGMENT_BYTES_MAX (16u << 20)
 #define DAY_US (24 * 3600 * USEC_PER_SEC)
+#define INTERVAL_DAYS_MAX 3650000 /* ten thousand years */
 
 static ProtobufCMessage *message_new(const ProtobufCMessageDescriptor *d, struct arena *a) {
     ProtobufCMessage *m = arena_alloc(a, d->sizeof_message);
@@ -119,7 +120,7 @@ static int read_length(const char *text, size_t n, int64_t *ret_us, char span[MO
     struct duration iso;
     struct str word = str_bytes(text, n);
     if (n && text[0] == 'P') {
-        if (duration_parse_iso(word, &iso) < 0 || iso.months)
+        if (duration_parse_iso(word, &iso) < 0 || iso.months || iso.days > INTERVAL_DAYS_MAX)
             return ERR_INVALID;
         *ret_us = iso.days * DAY_US + iso.us;
     } else if (duration_parse_units(word, ret_us) < 0)
@@ -132,6 +133,12 @@ static int add_interval(const char *text, struct buf *out, struct err *reterr) {
     char every[MOMENT_TEXT_MAX], shift[MOMENT_TEXT_MAX];
     int64_t every_us, shift_us = 0;
     size_t n = strcspn(text, "/");
+    if (strchr(text, ' '))
+        return err_set(
+            reterr, ERR_INVALID,
+            "\"%.80s\" is not 90m or 1h/15m; an interval with a first date is a cron string: --cron "
+            "'@every 2 weeks from 2026-01-05T09:00'",
+            text);
     if (read_length(text, n, &every_us, every) < 0)
         return err_set(reterr, ERR_INVALID,
                        "\"%.*s\" is not a length of time such as 90s, 1h30m, 2d or PT15M", (int)MIN(n, 80u),

@@ -92,7 +92,8 @@ static bool when_read_moment(const struct line_zone *z, const char *text, int64_
         return true;
     *ret_nanos = 0;
     if (streq(text, "now") || (is_ago && duration_parse_units(str_of(text), &us) == 0)) {
-        us += host_wall().us;
+        if (__builtin_add_overflow(us, host_wall().us, &us))
+            return false;
         *ret_s = civil_div(us, USEC_PER_SEC);
         *ret_nanos = (int32_t)civil_mod(us, USEC_PER_SEC) * NSEC_PER_USEC;
         return true;

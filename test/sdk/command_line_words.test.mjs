@@ -163,6 +163,7 @@ test('mistakes are named as they were typed', async () => {
     await refused(/--time-zone: unknown time zone "[^"]+"; did you mean "Europe\/Berlin"\?/, 'schedule', 'create', '-s', 'zoned', ...action, '--cron', '@daily', '--time-zone', zone);
   await refused(/--rrule: "RRULE:FREQ=X": FREQ is none of/, 'schedule', 'update', '-s', 'hourly', '--rrule', 'RRULE:FREQ=X');
   await refused(/--at: "noon" is not a time/, ...next, '--at', 'noon');
+  await refused(/--also-in: unknown time zone "asia\/tokyo"; did you mean "Asia\/Tokyo"/, ...next, '--interval', '1h', '--also-in', 'asia/tokyo');
   await assert.rejects(world.client.schedule.create({ scheduleId: 'pasted', spec: { cronExpressions: ['0 5 * * 1 /usr/bin/backup.sh'] },
     action: { type: 'startWorkflow', workflowType: 'same', taskQueue: world.taskQueue } }), (error) => /line of a crontab/.test(`${error.message} ${error.cause?.message}`));
 });

@@ -89,3 +89,15 @@ TEST(zoneinfo_nearest_finds_what_was_meant) {
     CHECK_INT(cal_zone_unknown(&zones, "", STR("europe/berlin"), &e), ERR_INVALID);
     CHECK_STR(e.text, "unknown time zone \"europe/berlin\"; did you mean \"Europe/Berlin\"?");
 }
+
+TEST(zoneinfo_local_name_is_that_of_the_variable) {
+    char name[ZONEINFO_NAME_MAX];
+    CHECK(zoneinfo_local_name("Asia/Tokyo", name));
+    CHECK_STR(name, "Asia/Tokyo");
+    CHECK(zoneinfo_local_name(":Europe/Berlin", name));
+    CHECK_STR(name, "Europe/Berlin");
+    CHECK(zoneinfo_local_name("", name));
+    CHECK_STR(name, "UTC");
+    CHECK(!zoneinfo_local_name("../../etc/passwd", name));
+    CHECK(!zoneinfo_local_name("<+03>-3", name));
+}
