@@ -12,7 +12,7 @@ struct engine;
 #define COUNTED_FATES 15 /* values of Rondo__LedgerFate; counters.c checks it */
 
 /* What a run is counted as while it is open; closed runs and batch jobs are not. */
-enum tally {
+enum tally_kind {
     TALLY_NONE,
     TALLY_RUN,
     TALLY_SCHEDULE_ACTIVE,

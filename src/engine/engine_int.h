@@ -91,7 +91,7 @@ struct body {
     bool is_written; /* the store has it, or a group that was handed over */
     struct placing placing; /* what was written then */
     bool is_ahead; /* memory holds a start that no group holds yet */
-    enum tally tally; /* what it was counted as */
+    enum tally_kind tally; /* what it was counted as */
     bool is_end_counted;
     struct list readers; /* ops that wait for new events */
     struct list queries; /* struct query, waiting for or riding on a workflow task */
@@ -429,7 +429,7 @@ void counters_ledger(struct engine_counters *c, const struct ledger_row *row);
 
 /* tallies (tally.c) */
 
-enum tally tally_of(const State__Execution *st);
+enum tally_kind tally_of(const State__Execution *st);
 void tally_name_space(struct engine *e, struct space *space); /* it is new; maybe it gets a label */
 void tally_forget_space(struct engine *e, const struct space *space);
 void tally_loaded(struct run *run); /* as the store has it */

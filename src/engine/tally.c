@@ -14,7 +14,7 @@
 static_assert(WORKFLOW_EXECUTION_STATUS_PAUSED + 1 == COUNTED_STATUSES, "each status is counted");
 static_assert(TASK_FAILURE_TIMEOUT + 1 == COUNTED_TASK_FAILURES, "each kind of failure is counted");
 
-enum tally tally_of(const State__Execution *st) {
+enum tally_kind tally_of(const State__Execution *st) {
     if (!run_is_open(st) || st->batch)
         return TALLY_NONE;
     if (!st->schedule)
@@ -102,7 +102,7 @@ static void count_end(struct engine *e, const struct run *run) {
 
 void tally_seal(struct engine *e, struct run *run) {
     struct body *b = run->body;
-    enum tally now = run->is_removed ? TALLY_NONE : tally_of(b->st);
+    enum tally_kind now = run->is_removed ? TALLY_NONE : tally_of(b->st);
     run->space->tallies[b->tally]--;
     run->space->tallies[now]++;
     b->tally = now;

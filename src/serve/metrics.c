@@ -237,7 +237,7 @@ static void add_rondo_schedule_lateness_seconds(const struct scrape *s, const st
 static void add_rondo_schedules(const struct scrape *s, const struct metric *m, struct buf *out) {
     static const struct {
         const char *name;
-        enum tally tally;
+        enum tally_kind tally;
     } states[] = {{"active", TALLY_SCHEDULE_ACTIVE},
                   {"paused", TALLY_SCHEDULE_PAUSED},
                   {"paused_by_failure", TALLY_SCHEDULE_FAILED}};

@@ -78,6 +78,7 @@ test('mistakes end with 2 and say what to do next', async () => {
     [['serve'], /unknown command "serve" \(did you mean server\?\); see rondo --help/],
     [['server', 'start-dve'], /unknown command "start-dve" \(did you mean start-dev\?\)/],
     [['server', '--data'], /--data needs a value: --data FILE/],
+    [['server', '--log-schedules', 'warn'], /--log-schedules takes debug\|info, not "warn"/],
     [['server', '--log-level', 'loud'], /--log-level takes debug\|info\|warn\|error\|never, not "loud"/],
     [['server', '--grpc', '7233'], /--grpc: "7233" is not an address like 127\.0\.0\.1:7233/],
     [['server', '--http', 'example.com:80'], /--http: "example\.com" is not an IP address/],

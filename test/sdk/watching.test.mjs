@@ -2,6 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ScheduleOverlapPolicy } from '@temporalio/client';
 import { connectOwn } from './lib/own.mjs';
@@ -190,7 +193,11 @@ describe('lines of the log', () => {
 });
 
 describe('metrics', () => {
-  const world = openWorldWith({});
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'rondo-watching-'));
+  after(() => rmSync(directory, { recursive: true, force: true }));
+  const settings = path.join(directory, 'settings');
+  writeFileSync(settings, '');
+  const world = openWorldWith({ flags: ['--settings', settings] });
   const schedules = (seen, state) => seen.value('rondo_schedules', { namespace: NAMESPACE, state });
   const open = (seen) => seen.value('rondo_workflows_open', { namespace: NAMESPACE });
   const closed = (seen, workflow_type, status) =>
@@ -270,5 +277,15 @@ describe('metrics', () => {
     await eventually(async () => JSON.stringify(state(await metrics(world.server))) === JSON.stringify(end));
     await world.server.killAndRestart();
     assert.deepEqual(state(await metrics(world.server)), end);
+  });
+
+  test('lines of what fires can be asked for while the server runs', async () => {
+    const handle = await create(world, 'hello');
+    writeFileSync(settings, 'log-schedules = info\n');
+    world.server.child.kill('SIGHUP');
+    await eventually(() => /settings_read .*log_schedules=info/.test(world.server.log));
+    await handle.trigger();
+    await eventually(() => lines(world.server, 'schedule_fired', handle.scheduleId).length === 1);
+    await handle.delete();
   });
 });

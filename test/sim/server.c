@@ -11,6 +11,7 @@
 #include "callback.h"
 #include "host/zoneinfo.h"
 #include "rpc.h"
+#include "engine/counters.h"
 #include "world.h"
 
 #define STOP_STEPS_MAX 500
@@ -147,6 +148,37 @@ static void server_stop_step(struct world *w) {
     engine_free(s->engine);
     store_close(s->store);
     server_is_gone(w);
+}
+
+static void server_mute(void *ctx unused_arg, int rc unused_arg, const struct err *e unused_arg) {}
+
+void server_check_tallies(struct world *w) {
+    static const char *const none[] = {NULL};
+    struct server *s = &w->server;
+    struct engine_counters kept, counted;
+    struct store *store = NULL;
+    struct engine *engine = NULL;
+    if (s->state != SERVER_UP || !engine_idle(s->engine) || server_store_work(w))
+        return;
+    engine_counters(s->engine, &kept);
+    if (mem_store_open(s->disk, &store) < 0) {
+        world_fail(w, "server_starts", "the store does not open");
+        return;
+    }
+    mem_store_set_auto(store, true);
+    struct engine_config cfg = {.zones = &s->zones, .store = store, .seed = 1, .namespaces = none};
+    if (engine_new(&cfg, w->now, server_mute, w, &engine) < 0)
+        world_fail(w, "server_starts", "the engine does not start");
+    if (engine)
+        engine_counters(engine, &counted);
+    for (size_t i = 0; engine && i < kept.space_count; i++)
+        for (size_t k = TALLY_NONE + 1; k < TALLY_COUNT; k++)
+            if (i >= counted.space_count || kept.spaces[i].tallies[k] != counted.spaces[i].tallies[k])
+                world_fail(w, "tallies_survive", "%s: tally %zu is %" PRId64 ", a start counts %" PRId64,
+                           kept.spaces[i].name, k, kept.spaces[i].tallies[k],
+                           i < counted.space_count ? counted.spaces[i].tallies[k] : -1);
+    mem_store_crash(store);
+    engine_free(engine);
 }
 
 void server_tell_time(struct world *w) {

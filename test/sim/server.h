@@ -35,6 +35,9 @@ void server_done(struct world *w);
 void server_start(struct world *w);
 void server_crash(struct world *w, const char *why);
 void server_stop(struct world *w); /* gracefully; server_step() sees it through */
+/* At the end of a world: what metrics say of open runs and schedules is what a start counts. Nothing is to be done any
+ * more. */
+void server_check_tallies(struct world *w);
 bool server_accepts(const struct world *w);
 void server_tell_time(struct world *w);
 size_t server_store_work(const struct world *w); /* store operations that wait */

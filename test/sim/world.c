@@ -341,5 +341,7 @@ bool world_run(struct world *w) {
     }
     if (!w->failure.is_set)
         world_expect_progress(w);
+    if (!w->failure.is_set)
+        server_check_tallies(w);
     return !w->failure.is_set;
 }
