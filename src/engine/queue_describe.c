@@ -5,8 +5,9 @@
  *
  * A queue that is not in memory is empty and nobody polls it; that is no error. There are no queues for
  * Nexus. */
-#include "core/validate.h"
 #include "engine/queue_describe.h"
+
+#include "core/validate.h"
 #include "engine/response.h"
 
 #define RATE_UNLIMITED 100000 /* what other servers say of a worker that asks for no limit */

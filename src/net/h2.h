@@ -9,6 +9,12 @@
  * h2_respond() must not be called. If a response had been given but could not be handed to the peer's socket
  * completely, `on_lost` runs instead, once. Exactly one of: response sent, on_cancel, on_lost.
  *
+ * A request for one of the handler's `streams` does not wait for its end: `on_request` gets it with the first
+ * bytes of its body, and `on_more` whenever more of it has come or its end (is_complete), until it is answered.
+ * The handler takes bytes away with h2_consume(), best one message at a time: if some are left, `on_more` runs
+ * again when it is this connection's turn and its peer has read what it was sent. What is left stands before
+ * what comes. A message must fit into LIMIT_STREAM_WINDOW_BYTES: no more is taken in before it is consumed.
+ *
  * Limits (net/limits.def) protect the process; breaking one closes the
  * connection with GOAWAY ENHANCE_YOUR_CALM and is logged. */
 #pragma once
@@ -40,6 +46,7 @@ struct h2_request {
     size_t header_count;
     struct buf body;
     bool is_oversize;
+    bool is_complete; /* the peer has said all */
     void *user; /* for the handler */
     /* The rest is net's own. */
     struct h2_request_state *state;
@@ -53,6 +60,8 @@ struct h2_handler {
     void *ctx;
     /* The names of the headers that it reads, ended by NULL. Others are not kept. NULL keeps all. */
     const char *const *headers;
+    void (*on_more)(void *ctx, struct h2_request *r); /* NULL when there are no streams */
+    const char *const *streams; /* paths, ended by NULL; NULL for none */
 };
 
 struct h2_response {
@@ -97,4 +106,6 @@ void h2_park(struct h2_request *r);
 /* Optional: the answer may have so many bytes. The next requests of the connection wait as if they were already
  * there to be read. A later call replaces the number; h2_respond() ends it. */
 void h2_expect(struct h2_request *r, size_t bytes);
+/* Takes the first n bytes of the body of a stream away; the peer may send as many more. */
+void h2_consume(struct h2_request *r, size_t n);
 struct str h2_request_header(const struct h2_request *r, const char *name); /* {NULL,0} when absent */

@@ -10,6 +10,9 @@
  * one by about one request. A connection that waits for its turn is not read; the kernel holds its input, and
  * then its peer.
  *
+ * A stream of messages (h2_handler.streams) is READY with its first bytes; while it is WAITING, what comes is
+ * news for the handler and brings it back into the list `ready`.
+ *
  * Three rules keep lifetimes simple. Handlers are called from conn_settle() and
  * conn_dispatch() only, never inside nghttp2 and never inside h2_respond().
  * Bytes leave in conn_flush() only, which runs at the end of a loop turn for
@@ -55,6 +58,8 @@ struct h2_request_state {
     bool has_headers; /* all of them; later ones are trailers, which are counted and dropped */
     bool is_header_overflow;
     bool is_refused; /* we reset it; what still comes is dropped */
+    bool is_stream; /* the handler gets it before its end, and then piece by piece */
+    bool has_consumed; /* it took something away since it was called */
 
     size_t header_capacity;
     size_t header_bytes;
@@ -95,7 +100,7 @@ struct h2_conn {
     uint64_t written; /* bytes taken by the kernel since the start */
 
     struct list receiving; /* least recently active first */
-    struct list ready;
+    struct list ready; /* READY, and streams that are WAITING and have news */
     struct list open; /* WAITING and RESPONDING */
     struct list just_whole; /* complete in nghttp2 during this pull; their mark comes next */
     struct list flushing; /* by mark */

@@ -1,7 +1,7 @@
 /* One request: from its first header to the outcome that its handler hears.
  *
- * The happy path: headers and body collect in RECEIVING, the whole request is
- * READY, conn_dispatch() hands it over and it is WAITING, h2_respond() makes it
+ * The happy path: headers and body collect in RECEIVING, the whole request (of a
+ * stream its first bytes) is READY, conn_dispatch() hands it over and it is WAITING, h2_respond() makes it
  * RESPONDING, and once nghttp2 has given out the last frame it is FLUSHING until
  * the kernel has taken that frame: on_sent.
  *
@@ -14,7 +14,8 @@
  * is granted while the connection holds less than CONN_BODY_BYTES, and beyond
  * that to one favoured stream at a time, so that some request always gets
  * finished and its memory comes back. One that is parked (h2_park) is favoured
- * no longer: it may wait for what another one brings. */
+ * no longer: it may wait for what another one brings. A stream of messages gets
+ * no more while a window's worth of it has not been consumed. */
 #include "net/h2_int.h"
 
 #include <stdio.h>
@@ -75,7 +76,7 @@ static void stream_grant(struct h2_request_state *r) {
     if (r->is_closed || c->is_over)
         return;
     int rv = nghttp2_session_consume_stream(c->session, r->req.stream_id, n);
-    bool is_large = r->req.body.len >= LIMIT_STREAM_WINDOW_BYTES / 2;
+    bool is_large = !r->is_stream && r->req.body.len >= LIMIT_STREAM_WINDOW_BYTES / 2;
     if (rv == 0 && is_large && !r->is_wide && c->wide_count < LIMIT_WIDE_STREAMS_MAX) {
         r->is_wide = true;
         c->wide_count++;
@@ -203,7 +204,16 @@ int stream_add_header(struct h2_request_state *r, struct str name, struct str va
 
 static int stream_submit(struct h2_request_state *r, const struct h2_response *resp);
 
+static bool path_is_stream(const struct h2_handler *h, struct str path) {
+    for (const char *const *each = h->streams; each && *each; each++)
+        if (str_is(path, *each))
+            return true;
+    return false;
+}
+
 int stream_headers_done(struct h2_request_state *r) {
+    if (!r->has_headers)
+        r->is_stream = path_is_stream(&r->req.conn->server->handler, r->req.path);
     r->has_headers = true;
     stream_count(r);
     if (r->phase != REQUEST_RECEIVING || !r->is_header_overflow)
@@ -219,7 +229,25 @@ static void stream_ready(struct h2_request_state *r) {
     stream_set_phase(r, REQUEST_READY);
     list_remove(&r->link);
     list_append(&r->req.conn->ready, &r->link);
-    list_remove(&r->starved_link);
+    if (!r->is_stream) /* of which more will come */
+        list_remove(&r->starved_link);
+}
+
+/* Something for the handler of a stream that it has. */
+static void stream_bring_news(struct h2_request_state *r) {
+    list_remove(&r->link);
+    list_append(&r->req.conn->ready, &r->link);
+}
+
+static bool stream_may_grow(const struct h2_request_state *r) {
+    return !r->is_stream || r->req.body.len < LIMIT_STREAM_WINDOW_BYTES;
+}
+
+static bool stream_wants_body(const struct h2_request_state *r) {
+    if (r->is_refused || r->is_remote_done || r->req.is_oversize)
+        return false;
+    return r->phase == REQUEST_RECEIVING ||
+           (r->is_stream && (r->phase == REQUEST_READY || r->phase == REQUEST_WAITING));
 }
 
 static int stream_keep_body(struct h2_request_state *r, const uint8_t *data, size_t len) {
@@ -236,10 +264,17 @@ static int stream_keep_body(struct h2_request_state *r, const uint8_t *data, siz
     c->body_bytes += len;
     stream_count(r);
     r->active_us = c->read_us;
-    list_remove(&r->link);
-    list_append(&c->receiving, &r->link);
     r->ungranted += len;
-    stream_ask_window(r);
+    if (stream_may_grow(r))
+        stream_ask_window(r);
+    if (r->phase == REQUEST_WAITING) {
+        stream_bring_news(r);
+    } else if (r->phase == REQUEST_RECEIVING) {
+        list_remove(&r->link);
+        list_append(&c->receiving, &r->link);
+        if (r->is_stream)
+            stream_ready(r);
+    }
     return 0;
 }
 
@@ -247,10 +282,10 @@ int stream_add_body(struct h2_request_state *r, const uint8_t *data, size_t len)
     struct h2_conn *c = r->req.conn;
     if (nghttp2_session_consume_connection(c->session, len) != 0)
         c->is_broken = true;
-    if (r->phase == REQUEST_RECEIVING && !r->is_refused) {
+    if (stream_wants_body(r)) {
         if (len <= LIMIT_BODY_BYTES_MAX - r->req.body.len)
             return stream_keep_body(r, data, len);
-        r->req.is_oversize = true;
+        r->req.is_oversize = true; /* but for streams, whose window is smaller */
         stream_ready(r);
     }
     /* Whoever will not be heard may still finish speaking. */
@@ -258,9 +293,11 @@ int stream_add_body(struct h2_request_state *r, const uint8_t *data, size_t len)
 }
 
 void stream_remote_done(struct h2_request_state *r) {
-    r->is_remote_done = true;
+    r->is_remote_done = r->req.is_complete = true;
     if (r->phase == REQUEST_RECEIVING && !r->is_refused)
         stream_ready(r);
+    else if (r->is_stream && r->phase == REQUEST_WAITING && !r->is_refused)
+        stream_bring_news(r);
 }
 
 void stream_reset(struct h2_request_state *r, uint32_t code) {
@@ -288,11 +325,38 @@ void conn_dispatch(struct h2_conn *c) {
     struct h2_server *s = c->server;
     struct h2_request_state *r = request_of(list_pop(&c->ready));
     list_append(&c->open, &r->link);
-    stream_set_phase(r, REQUEST_WAITING);
-    r->is_dispatched = true;
-    bucket_refund(&c->glitches, LIMIT_GLITCH_REFUND_REQUEST);
-    s->handler.on_request(s->handler.ctx, &r->req);
+    r->has_consumed = false;
+    if (!r->is_dispatched) {
+        stream_set_phase(r, REQUEST_WAITING);
+        r->is_dispatched = true;
+        bucket_refund(&c->glitches, LIMIT_GLITCH_REFUND_REQUEST);
+        s->handler.on_request(s->handler.ctx, &r->req);
+    } else if (r->phase == REQUEST_WAITING) { /* it may have been answered since it got news */
+        s->handler.on_more(s->handler.ctx, &r->req);
+    }
     stream_count(r);
+    if (r->has_consumed && r->req.body.len && r->phase == REQUEST_WAITING && !r->is_closed)
+        stream_bring_news(r);
+}
+
+/* A message of a stream pays for frames as a request of its own would. */
+void h2_consume(struct h2_request *req, size_t n) {
+    struct h2_request_state *r = req->state;
+    struct h2_conn *c = req->conn;
+    ensure(r->is_stream && n && n <= req->body.len);
+    memmove(req->body.data, req->body.data + n, req->body.len - n);
+    buf_truncate(&req->body, req->body.len - n);
+    r->has_consumed = true;
+    r->body_held -= n;
+    c->body_bytes -= n;
+    if (c->favoured == r)
+        c->favoured = NULL;
+    bucket_refund(&c->glitches, LIMIT_GLITCH_REFUND_REQUEST);
+    if (c->is_over)
+        return;
+    conn_feed_starved(c);
+    if (r->ungranted && stream_may_grow(r))
+        stream_ask_window(r);
 }
 
 struct str h2_request_header(const struct h2_request *req, const char *name) {
@@ -520,8 +584,12 @@ void conn_end_requests(struct h2_conn *c) {
     conn_settle(c);
     while ((n = list_pop(&c->receiving)))
         stream_free(request_of(n));
-    while ((n = list_pop(&c->ready)))
-        stream_free(request_of(n));
+    while ((n = list_pop(&c->ready))) {
+        if (request_of(n)->is_dispatched)
+            list_append(&c->open, n);
+        else
+            stream_free(request_of(n));
+    }
     list_move_all(&c->ended, &c->open);
     list_move_all(&c->ended, &c->flushing);
     conn_settle(c);

@@ -5,6 +5,9 @@
  * minute later; the answer is packed, framed, compressed if the client can read
  * that and the loop turn has time, and given to net together with its trailers.
  *
+ * A call with a stream of requests has its handler called with each of them as it comes; the call ends well
+ * when the client has said all.
+ *
  * What fails before the handler, and every call that the engine fails, is one
  * HEADERS frame with a status (reply.c). A peer that goes away cancels the
  * call in the engine; an answer with a task that never left the process hands
@@ -16,10 +19,12 @@
 #include "serve/reply.h"
 #include "wire/grpc.h"
 #include "wire/guard.h"
+#include "wire/services.h"
 
 #define DECODE_BUDGET_FACTOR 4 /* what a decoded message may cost, in message limits */
 #define GZIP_TURN_US (4 * LOOP_TURN_US) /* of a loop turn, after which answers go out as they are */
 #define REQUEST_BUDGET (256u << 10) /* for headers and what the handler adds */
+#define STREAM_BUDGET (1u << 20) /* for one message of a stream and its answer */
 #define POLL_WITHOUT_DEADLINE_US (60 * USEC_PER_SEC) /* a poll that names no deadline is parked this long */
 
 /* Programs that show histories to people, who would take events that are not written for written ones. */
@@ -216,6 +221,87 @@ static int prepare(struct request *q, ProtobufCMessage **ret, struct err *reterr
     return rc;
 }
 
+/* A stream of requests. */
+
+/* The first message of the body, with its prefix; empty when it is not all there. */
+static int first_frame(const struct request *q, struct str *ret, struct err *reterr) {
+    const struct buf *body = &q->h2->body;
+    *ret = (struct str){NULL, 0};
+    if (body->len < GRPC_PREFIX_LEN)
+        return 0;
+    const uint8_t *p = body->data;
+    size_t size = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
+    if (size > q->method->request_bytes_max)
+        return grpc_too_large(reterr, size, q->method->request_bytes_max);
+    if (body->len - GRPC_PREFIX_LEN >= size)
+        *ret = str_bytes(p, GRPC_PREFIX_LEN + size);
+    return 0;
+}
+
+/* Each message has an arena of its own, so that a long stream costs no more than a short one. */
+static int hand_over(struct request *q, struct str frame, struct err *reterr) {
+    struct arena a cleanup(arena_done);
+    struct str message;
+    ProtobufCMessage *m;
+    size_t max = q->method->request_bytes_max;
+    arena_init(&a, STREAM_BUDGET);
+    int rc = grpc_unframe(frame, h2_request_header(q->h2, "grpc-encoding"), max, &a, &message, reterr);
+    if (rc == 0)
+        rc = wire_decode(q->method->request, message, &a, &m, reterr);
+    if (rc < 0)
+        return rc;
+    q->call.arena = &a;
+    q->method->fn(q->dispatch, &q->call, m);
+    q->call.arena = &q->h2->arena;
+    if (!q->is_ended)
+        h2_consume(q->h2, frame.n);
+    return 0;
+}
+
+static void end_stream(struct request *q) {
+    list_remove(&q->watch);
+    q->is_ended = true;
+    note_end(q, NULL);
+    reply_end(q->h2);
+}
+
+static void stop_stream(struct call *c) {
+    struct err e;
+    (void)err_std(&e, ERR_UNAVAILABLE);
+    call_fail(c, &e);
+}
+
+/* One message at a time: net comes back with the rest when it is this connection's turn. */
+static void feed_stream(struct request *q) {
+    struct str frame = {NULL, 0};
+    struct err e;
+    int rc = first_frame(q, &frame, &e);
+    if (rc == 0 && frame.n)
+        rc = hand_over(q, frame, &e);
+    if (q->is_ended)
+        return;
+    if (rc == 0 && !frame.n && q->h2->is_complete && q->h2->body.len)
+        rc = err_set(&e, ERR_INVALID, "the last message is not complete");
+    if (rc < 0) {
+        (void)settle_too_large(q->method, rc, &e);
+        call_fail(&q->call, &e);
+    } else if (q->h2->is_complete && !q->h2->body.len) {
+        end_stream(q);
+    }
+}
+
+static void begin_stream(struct dispatch *d, struct request *q) {
+    struct err e;
+    q->h2->arena.budget = REQUEST_BUDGET;
+    dispatch_watch(d, &q->call, stop_stream);
+    if (d->is_draining)
+        stop_stream(&q->call);
+    else if (read_deadline(q, &e) < 0)
+        call_fail(&q->call, &e);
+    else
+        feed_stream(q);
+}
+
 static void begin_call(struct dispatch *d, struct h2_request *r, const struct method *method,
                        struct now now) {
     struct err e;
@@ -233,6 +319,10 @@ static void begin_call(struct dispatch *d, struct h2_request *r, const struct me
     q->begin = now.mono;
     q->accepts_gzip = grpc_accepts_gzip(h2_request_header(r, "grpc-accept-encoding"));
     r->user = q;
+    if (method->kind == METHOD_DUPLEX) {
+        begin_stream(d, q);
+        return;
+    }
     ProtobufCMessage *message;
     if (prepare(q, &message, &e) < 0) {
         call_fail(&q->call, &e);
@@ -271,6 +361,12 @@ static void on_request(void *ctx, struct h2_request *r) {
 
 /* What net reports. */
 
+static void on_more(void *ctx unused_arg, struct h2_request *r) {
+    struct request *q = r->user;
+    if (q && !q->is_ended)
+        feed_stream(q);
+}
+
 static void on_cancel(void *ctx, struct h2_request *r) {
     struct dispatch *d = ctx;
     struct request *q = r->user;
@@ -295,7 +391,16 @@ static void on_sent(void *ctx unused_arg, struct h2_request *r) {
 struct h2_handler dispatch_handler(struct dispatch *d) {
     static const char *const headers[] = {"client-name",   "content-type", "grpc-accept-encoding",
                                           "grpc-encoding", "grpc-timeout", NULL};
-    return (struct h2_handler){on_request, on_cancel, on_lost, on_sent, d, headers};
+    static const char *const streams[] = {"/" SERVICE_REFLECTION "/ServerReflectionInfo",
+                                          "/" SERVICE_REFLECTION_ALPHA "/ServerReflectionInfo", NULL};
+    return (struct h2_handler){.on_request = on_request,
+                               .on_cancel = on_cancel,
+                               .on_lost = on_lost,
+                               .on_sent = on_sent,
+                               .ctx = d,
+                               .on_more = on_more,
+                               .streams = streams,
+                               .headers = headers};
 }
 
 void dispatch_return_lost(struct dispatch *d) {

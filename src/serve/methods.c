@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "health.pb-c.h"
 #include "operatorservice.pb-c.h"
+#include "reflection.pb-c.h"
 #include "rondo.pb-c.h"
 #include "serve/dispatch.h"
 #include "wire/grpc.h"
@@ -17,6 +18,7 @@
 #include "workflowservice.pb-c.h"
 
 #define BYTES_MESSAGE GRPC_MESSAGE_BYTES_MAX
+#define BYTES_NAME (8u << 10) /* less than net lets a stream send at a time */
 #define NAME_SHOWN_MAX 200 /* of a path in an error text */
 
 #define ENGINE_RPC(snake, Name)                                                                              \
@@ -54,12 +56,16 @@ static const struct method method_table[] = {
         .response = &type_##_response__descriptor,                                                           \
         .fn = method_##handler_,                                                                             \
     },
+#define RPC_DUPLEX(...) RPC(__VA_ARGS__)
 #include "../../proto/methods.def"
+#undef RPC_DUPLEX
 #undef RPC
 };
 
-static const char *const service_names[] = {SERVICE_WORKFLOW, SERVICE_OPERATOR, SERVICE_HEALTH,
-                                            SERVICE_SCHEDULE, SERVICE_QUEUE};
+const char *const method_services[] = {
+    SERVICE_HEALTH, SERVICE_REFLECTION, SERVICE_REFLECTION_ALPHA, SERVICE_SCHEDULE,
+    SERVICE_QUEUE,  SERVICE_OPERATOR,   SERVICE_WORKFLOW,         NULL,
+};
 
 const struct method *method_at(size_t i) {
     return i < ARRAY_LEN(method_table) ? &method_table[i] : NULL;
@@ -97,10 +103,10 @@ static int not_found(struct str path, struct err *reterr) {
                        (int)MIN(path.n, NAME_SHOWN_MAX), path.p ? path.p : "");
     struct str service = str_bytes(path.p + 1, (size_t)(slash - path.p - 1));
     struct str name = str_bytes(slash + 1, path.n - service.n - 2);
-    for (size_t i = 0; i < ARRAY_LEN(service_names); i++)
-        if (str_is(service, service_names[i]))
+    for (const char *const *each = method_services; *each; each++)
+        if (str_is(service, *each))
             return err_set(reterr, ERR_UNIMPLEMENTED, "unknown method %.*s for service %s",
-                           (int)MIN(name.n, NAME_SHOWN_MAX), name.p, service_names[i]);
+                           (int)MIN(name.n, NAME_SHOWN_MAX), name.p, *each);
     return err_set(reterr, ERR_UNIMPLEMENTED, "unknown service %.*s", (int)MIN(service.n, NAME_SHOWN_MAX),
                    service.p);
 }

@@ -15,11 +15,13 @@ enum method_kind {
     METHOD_POLL, /* asks for a task, and may wait for one */
     METHOD_WAIT,
     METHOD_STREAM,
+    METHOD_DUPLEX, /* the handler is called with each request */
 };
 
 enum method_access { METHOD_OPEN, METHOD_READ, METHOD_WORKER, METHOD_WRITE, METHOD_ADMIN };
 
-/* Ends the call exactly once, now or later. req lives in the call's arena. */
+/* Ends the call exactly once, now or later. req lives in the call's arena. Of a METHOD_DUPLEX, whose arena is
+ * gone when the handler returns, the end may be left to the client. */
 typedef void method_fn(struct dispatch *d, struct call *c, const ProtobufCMessage *req);
 
 struct method {
@@ -43,14 +45,18 @@ void methods_done(struct methods *m);
 /* The method that a request names, with a handler; ERR_UNIMPLEMENTED with the text for the client. */
 int methods_find(const struct methods *m, struct str path, const struct method **ret,
                  struct err *reterr) must_check;
+/* The services of the table, in the order of their names, ended by NULL. */
+extern const char *const method_services[];
 /* The i-th row of the table, NULL past the end; and the way back. */
 const struct method *method_at(size_t i);
 size_t method_index(const struct method *m);
 
 enum {
 #define RPC(service, name, type, kind, access, bytes_max, handler) +1
+#define RPC_DUPLEX(...) RPC(__VA_ARGS__)
     METHOD_COUNT = 0
 #include "../../proto/methods.def"
+#undef RPC_DUPLEX
 #undef RPC
 };
 
@@ -61,3 +67,4 @@ method_fn method_list_clusters;
 method_fn method_list_nexus_endpoints;
 method_fn method_health_check;
 method_fn method_health_watch;
+method_fn method_reflect; /* svc_reflection.c */

@@ -62,6 +62,14 @@ void reply_part(struct h2_request *r, struct buf *body) {
     h2_respond_part(r, &part);
 }
 
+void reply_end(struct h2_request *r) {
+    const struct h2_header trailer = {STR("grpc-status"), STR("0")};
+    struct h2_response resp = {
+        .status = 200, .headers = &grpc_type, .header_count = 1, .trailers = &trailer, .trailer_count = 1};
+    buf_init(&resp.body, 0);
+    h2_respond(r, &resp);
+}
+
 static void add_header(struct h2_header *headers, size_t *count, const char *name, const char *value) {
     if (!strempty(value))
         headers[(*count)++] = (struct h2_header){str_of(name), str_of(value)};

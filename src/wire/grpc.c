@@ -129,8 +129,7 @@ static int inflate_members(z_stream *z, struct buf *out, size_t max, struct err 
     }
 }
 
-static int inflate_to_arena(struct str packed, size_t max, struct arena *a, struct str *ret,
-                            struct err *reterr) {
+int grpc_gunzip(struct str packed, size_t max, struct arena *a, struct str *ret, struct err *reterr) {
     z_stream z = {.zalloc = zlib_alloc,
                   .zfree = zlib_free,
                   .next_in = (const Bytef *)packed.p,
@@ -186,7 +185,7 @@ int grpc_unframe(struct str body, struct str encoding, size_t max, struct arena 
     if (message.n > length)
         return err_set(reterr, ERR_INVALID, "grpc: %zu bytes follow the message", message.n - length);
     if (flag == FRAME_COMPRESSED && length > 0)
-        return inflate_to_arena(message, max, a, ret, reterr);
+        return grpc_gunzip(message, max, a, ret, reterr);
     *ret = message;
     return 0;
 }

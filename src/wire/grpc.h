@@ -29,6 +29,9 @@ size_t grpc_timeout_format(int64_t us, char text[GRPC_TIMEOUT_MAX]);
  * ERR_INVALID. ERR_UNIMPLEMENTED for an encoding other than gzip or identity. */
 int grpc_unframe(struct str body, struct str encoding, size_t max, struct arena *a, struct str *ret,
                  struct err *reterr) must_check;
+/* What gzip packed, into the arena; at most max bytes of it. ERR_TOO_LARGE, ERR_INVALID, ERR_NO_MEMORY. */
+int grpc_gunzip(struct str packed, size_t max, struct arena *a, struct str *ret,
+                struct err *reterr) must_check;
 /* The text for a message of `size` bytes over `max`, as grpc servers word it. */
 int grpc_too_large(struct err *reterr, size_t size, size_t max);
 

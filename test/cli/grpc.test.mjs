@@ -60,7 +60,7 @@ async function call(session, path, headers, body) {
 }
 
 test('a call has headers, one message and trailers', async (t) => {
-  const { session, version } = await start(t);
+  const { session } = await start(t);
   const { headers, body, trailers, status } = await call(session, systemInfo);
   assert.equal(headers[':status'], 200);
   assert.equal(headers['content-type'], 'application/grpc');
@@ -69,7 +69,7 @@ test('a call has headers, one message and trailers', async (t) => {
   assert.equal(status, 0);
   assert.equal(body[0], 0);
   assert.equal(body.readUInt32BE(1), body.length - 5);
-  assert.ok(body.includes(field(1, version)));
+  assert.ok(body.includes(field(1, '1.32.0')));
 });
 
 test('errors are one HEADERS frame', async (t) => {
@@ -308,4 +308,91 @@ test('health is watched until the server stops', async (t) => {
   await Promise.all([all, one, unknown].map((each) => each.closed));
   assert.deepEqual([all.body, one.body, unknown.body], [status(1, 2), status(1, 2), status(3)]);
   assert.deepEqual([all.status, one.status, unknown.status], [14, 14, 14]);
+});
+
+// A stream of requests: `ask` sends one and gives its answer, without its prefix.
+function converse(session, path, headers = {}) {
+  const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...headers });
+  let seen = Buffer.alloc(0);
+  const waiting = [];
+  const talk = { stream, status: undefined, message: '', closed: once(stream, 'close') };
+  const note = (got) => {
+    if (got['grpc-status'] === undefined) return;
+    talk.status = Number(got['grpc-status']);
+    talk.message = decodeURIComponent(got['grpc-message'] ?? '');
+  };
+  stream.on('response', note);
+  stream.on('trailers', note);
+  stream.on('data', (bytes) => {
+    seen = Buffer.concat([seen, bytes]);
+    while (seen.length >= 5 && seen.length >= 5 + seen.readUInt32BE(1)) {
+      const end = 5 + seen.readUInt32BE(1);
+      waiting.shift()(seen.subarray(5, end));
+      seen = seen.subarray(end);
+    }
+  });
+  talk.hear = () => new Promise((resolve) => void waiting.push(resolve));
+  talk.ask = (number, text) => {
+    stream.write(frame(field(number, text)));
+    return talk.hear();
+  };
+  return talk;
+}
+
+const [FILE, SYMBOL, EXTENSIONS, SERVICES] = [3, 4, 6, 7]; // of ServerReflectionRequest
+for (const version of ['v1', 'v1alpha']) {
+  test(`reflection ${version} answers each request of its stream`, async (t) => {
+    const { session } = await start(t);
+    const path = `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`;
+    const talk = converse(session, path);
+    const services = await talk.ask(SERVICES, '*');
+    for (const name of [workflowService, 'rondo.api.v1.ScheduleService', `grpc.reflection.${version}.ServerReflection`])
+      assert.ok(services.includes(field(1, name)), name);
+    const file = await talk.ask(SYMBOL, `${workflowService}.GetSystemInfo`);
+    assert.ok(file.includes(field(1, 'workflowservice.proto')));
+    assert.ok(file.includes(field(1, 'google/protobuf/timestamp.proto')), 'with what it imports');
+    assert.ok(!file.includes('protobuf-c'));
+    assert.ok((await talk.ask(FILE, 'google/protobuf/duration.proto')).includes('google.protobuf'));
+    assert.ok((await talk.ask(SYMBOL, 'no.Such')).includes(field(2, 'Symbol not found: no.Such')));
+    assert.ok((await talk.ask(FILE, 'no.proto')).includes(field(2, 'File not found: no.proto')));
+    assert.ok((await talk.ask(EXTENSIONS, 'google.protobuf.Duration')).includes(field(5, field(1, 'google.protobuf.Duration'))));
+    assert.ok((await talk.ask(EXTENSIONS, 'no.Such')).includes('Type not found: no.Such'));
+
+    // In pieces, and several at once.
+    const both = Buffer.concat([frame(field(FILE, 'a.proto')), frame(field(FILE, 'b.proto'))]);
+    const answers = [talk.hear(), talk.hear()];
+    for (const byte of both) talk.stream.write(Buffer.from([byte]));
+    assert.ok((await answers[0]).includes('not found: a.proto'));
+    assert.ok((await answers[1]).includes('not found: b.proto'));
+    assert.equal((await call(session, systemInfo)).status, 0);
+    talk.stream.end();
+    await talk.closed;
+    assert.equal(talk.status, 0);
+  });
+}
+
+test('reflection ends with what is wrong, or with the server', async (t) => {
+  const { session, proc } = await start(t);
+  const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+  const ended = async (bytes, headers) => {
+    const talk = converse(session, path, headers);
+    talk.stream.end(bytes);
+    await talk.closed;
+    return [talk.status, talk.message];
+  };
+  assert.deepEqual(await ended(Buffer.alloc(0)), [0, '']);
+  assert.deepEqual(await ended(frame(field(SERVICES, '')).subarray(0, 6)), [3, 'the last message is not complete']);
+  assert.equal((await ended(frame(Buffer.from([0xff]))))[0], 3);
+  assert.match((await ended(frame(Buffer.alloc(70_000))))[1], /larger than max/);
+  assert.equal((await ended(frame(), { 'grpc-encoding': 'snappy' }))[0], 12);
+  const zipped = converse(session, path, { 'grpc-encoding': 'gzip' });
+  zipped.stream.write(frame(gzipSync(field(SERVICES, '')), 1));
+  assert.ok((await zipped.hear()).includes(workflowService));
+  const left = converse(session, path);
+  await left.ask(SERVICES, '');
+  left.stream.close(http2.constants.NGHTTP2_CANCEL);
+  await left.closed;
+  proc.kill('SIGTERM');
+  await zipped.closed;
+  assert.equal(zipped.status, 14);
 });

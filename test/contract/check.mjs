@@ -20,7 +20,7 @@ const COMPLETE_SERVICES = [
   'temporal.api.operatorservice.v1.OperatorService',
 ];
 const DETAILS_PACKAGE = 'temporal.api.errordetails.v1.'; // packed into Any, so no method leads to them
-const isOwnPackage = (name) => name === 'rondo' || name.startsWith('rondo.');
+const isOwnPackage = (name) => /^(rondo|grpc\.reflection)(\.|$)/.test(name); // or one that the SDK does not have
 
 function load(nodeModules) {
   const installed = createRequire(join(resolve(nodeModules), 'contract.js'));

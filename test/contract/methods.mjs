@@ -5,12 +5,14 @@ const SERVICES = {
   WORKFLOW: { name: 'temporal.api.workflowservice.v1.WorkflowService', prefix: 'ws__' },
   OPERATOR: { name: 'temporal.api.operatorservice.v1.OperatorService', prefix: 'ops__' },
   HEALTH: { name: 'grpc.health.v1.Health', prefix: 'health__' },
+  REFLECTION: { name: 'grpc.reflection.v1.ServerReflection', prefix: 'reflection__' },
+  REFLECTION_ALPHA: { name: 'grpc.reflection.v1alpha.ServerReflection', prefix: 'reflection__' },
   SCHEDULE: { name: 'rondo.api.v1.ScheduleService', prefix: 'rondo__' },
   QUEUE: { name: 'rondo.api.v1.TaskQueueService', prefix: 'rondo__' },
 };
-const KINDS = ['UNARY', 'POLL', 'WAIT', 'STREAM'];
+const KINDS = ['UNARY', 'POLL', 'WAIT', 'STREAM', 'DUPLEX'];
 const ACCESS = ['OPEN', 'READ', 'WORKER', 'WRITE', 'ADMIN'];
-const LIMITS = ['MESSAGE'];
+const LIMITS = ['MESSAGE', 'NAME'];
 
 const snakeCase = (name) => name.replace(/(?<!^)[A-Z]/g, (c) => `_${c}`).toLowerCase();
 
@@ -31,10 +33,11 @@ function checkRow(row, ours, report) {
     return;
   }
   const stem = stemOf(known.prefix, method);
-  const isStream = method.streams.endsWith('/true');
+  const stream = { 'false/true': 'STREAM', 'true/true': 'DUPLEX' }[method.streams];
+  const isFitting = stream ? kind === stream : !['STREAM', 'DUPLEX'].includes(kind);
   if (type !== stem) report(`methods.def: ${name}: type is ${type}, not ${stem}`);
   if (!KINDS.includes(kind)) report(`methods.def: ${name}: kind ${kind} does not exist`);
-  if ((kind === 'STREAM') !== isStream) report(`methods.def: ${name}: kind ${kind} does not fit its stream`);
+  if (!isFitting) report(`methods.def: ${name}: kind ${kind} does not fit its stream`);
   if (!ACCESS.includes(access)) report(`methods.def: ${name}: access ${access} does not exist`);
   if (!LIMITS.includes(bytesMax)) report(`methods.def: ${name}: limit ${bytesMax} does not exist`);
   if (!/^(NOT_YET|[a-z][a-z0-9_]*)$/.test(handler)) report(`methods.def: ${name}: ${handler} is not a handler's name`);
@@ -45,10 +48,10 @@ export function checkMethods(path, ours) {
   const differences = [];
   const report = (line) => differences.push(line);
   const seen = new Set();
-  const lines = readFileSync(path, 'utf8').split('\n').filter((line) => line.startsWith('RPC('));
+  const lines = readFileSync(path, 'utf8').split('\n').filter((line) => /^RPC(_DUPLEX)?\(/.test(line));
 
   for (const line of lines) {
-    const row = /^RPC\((.*)\)$/.exec(line)?.[1].split(',').map((cell) => cell.trim());
+    const row = /^RPC(?:_DUPLEX)?\((.*)\)$/.exec(line)?.[1].split(',').map((cell) => cell.trim());
     if (row?.length !== 7) {
       report(`methods.def: cannot read ${line}`);
       continue;

@@ -308,7 +308,7 @@ static struct ask *ask_new(struct world *w, const struct method *m) {
 }
 
 static bool is_askable(const struct method *m) {
-    return m->fn && m->kind != METHOD_STREAM; /* a stream answers through a connection */
+    return m->fn && m->kind != METHOD_STREAM && m->kind != METHOD_DUPLEX; /* a stream answers through a connection */
 }
 
 struct ask *world_ask(struct world *w, const struct method *m, struct str bytes) {

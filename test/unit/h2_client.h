@@ -28,7 +28,7 @@
 #define GUARD_FAULT_US (20 * USEC_PER_MS) /* --torture: what was refused memory may never happen */
 #define CLIENT_SPACE 65536
 
-enum rig_mode { MODE_ECHO, MODE_TRAILERS, MODE_PARK, MODE_PARK_EARLY, MODE_LARGE, MODE_PARTS };
+enum rig_mode { MODE_ECHO, MODE_TRAILERS, MODE_PARK, MODE_PARK_EARLY, MODE_LARGE, MODE_PARTS, MODE_STREAM };
 
 struct call {
     int32_t id;
@@ -57,6 +57,8 @@ struct rig {
     enum rig_mode mode;
     struct h2_request *parked[CALLS_MAX];
     size_t parked_count;
+    size_t more_count; /* pieces of streams */
+    size_t message_bytes; /* of one message of a stream; 0: two */
     size_t request_count, sent_count, cancel_count, lost_count, idle_count;
     size_t oversize_count;
     size_t large_bytes;
@@ -128,6 +130,25 @@ static void rig_answer_large(struct rig *rig, struct h2_request *r) {
     buf_done(&body);
 }
 
+/* A stream of messages of the same size, each of which comes back. */
+static void rig_feed(struct rig *rig, struct h2_request *r) {
+    size_t n = rig->message_bytes ? rig->message_bytes : 2;
+    rig->oversize_count += r->is_oversize;
+    if (r->body.len >= n) {
+        rig_answer_part(r, str_bytes(r->body.data, n));
+        h2_consume(r, n);
+    }
+    if ((r->is_complete && r->body.len < n) || r->is_oversize)
+        rig_answer(r, str_bytes(r->body.data, r->body.len));
+}
+
+static void rig_on_more(void *ctx, struct h2_request *r) {
+    struct rig *rig = ctx;
+    rig->more_count++;
+    if (rig->mode == MODE_STREAM)
+        rig_feed(rig, r);
+}
+
 static void rig_on_request(void *ctx, struct h2_request *r) {
     struct rig *rig = ctx;
     rig->request_count++;
@@ -152,6 +173,9 @@ static void rig_on_request(void *ctx, struct h2_request *r) {
         rig_answer_part(r, STR("one,"));
         rig_answer_part(r, STR("two,"));
         rig->parked[rig->parked_count++] = r;
+        break;
+    case MODE_STREAM:
+        rig_feed(rig, r);
         break;
     case MODE_PARK_EARLY:
         h2_park(r);
@@ -434,7 +458,9 @@ static inline void rig_run(struct rig *rig, bool (*until)(struct rig *)) {
 }
 
 static inline bool rig_open(struct rig *rig, enum rig_mode mode) {
-    struct h2_handler handler = {rig_on_request, rig_on_cancel, rig_on_lost, rig_on_sent, rig};
+    static const char *const streams[] = {"/stream", NULL};
+    struct h2_handler handler = {rig_on_request, rig_on_cancel, rig_on_lost, rig_on_sent, rig,
+                                 NULL,           rig_on_more,   streams};
     struct err err = {0};
     memset(rig, 0, sizeof(*rig));
     rig->fd = -1;

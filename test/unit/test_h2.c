@@ -505,3 +505,115 @@ TEST(addresses_without_a_port_are_refused) {
     }
     rig_stop(&rig);
 }
+
+/* streams of messages */
+
+static bool one_message_came_back(struct rig *rig) {
+    return rig->calls[0].got.len == 2;
+}
+
+static void go_on(struct rig *rig, struct call *call) {
+    call->hold_at = 0;
+    (void)nghttp2_session_resume_data(rig->session, call->id);
+    client_pump(rig);
+}
+
+TEST(stream_is_handed_over_as_it_comes) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_STREAM)) {
+        struct call *call = rig_call_held(&rig, "/stream", "aabbccd", 7, 3);
+        rig_run(&rig, one_message_came_back);
+        CHECK_INT(rig.request_count, 1);
+        CHECK_SLICE(buf_str(&call->got), STR("aa"));
+        CHECK_INT(rig.sent_count, 0);
+        go_on(&rig, call);
+        rig_run(&rig, calls_done);
+        rig_run(&rig, outcomes_known);
+        CHECK_SLICE(buf_str(&call->got), STR("aabbccd"));
+        CHECK_STR(call->grpc_status, "0");
+        CHECK_INT(rig.request_count, 1);
+        CHECK(rig.more_count >= 1);
+        CHECK_INT(rig.sent_count, 1);
+        CHECK_INT(rig_body_bytes(&rig), 0);
+    }
+    rig_stop(&rig);
+}
+
+TEST(stream_without_a_message_ends) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_STREAM)) {
+        struct call *call = rig_call(&rig, "/stream", NULL, 0);
+        rig_run(&rig, calls_done);
+        CHECK_STR(call->grpc_status, "0");
+        CHECK_INT(call->got.len, 0);
+    }
+    rig_stop(&rig);
+}
+
+/* Much more than its window: what was consumed makes room. */
+TEST(stream_may_be_long) {
+    struct rig rig;
+    static const uint8_t body[MIB];
+    if (rig_start(&rig, MODE_STREAM)) {
+        rig.message_bytes = 8 << 10;
+        struct call *call = rig_call(&rig, "/stream", body, sizeof(body));
+        rig_run(&rig, calls_done);
+        CHECK_INT(call->got.len, sizeof(body));
+        CHECK_INT(rig.oversize_count, 0);
+        CHECK_INT(rig_body_bytes(&rig), 0);
+    }
+    rig_stop(&rig);
+}
+
+TEST(stream_that_is_left_is_cancelled) {
+    struct rig rig;
+    if (rig_start(&rig, MODE_STREAM)) {
+        struct call *call = rig_call_held(&rig, "/stream", "aabbc", 5, 3);
+        rig_run(&rig, one_message_came_back);
+        rig_reset(&rig, call);
+        rig_run(&rig, one_cancelled);
+        CHECK_INT(rig.cancel_count, 1);
+        (void)rig_call_held(&rig, "/stream", "aabbc", 5, 3);
+        rig_run(&rig, requests_arrived);
+        rig_vanish(&rig);
+        CHECK_INT(rig.cancel_count + rig.lost_count, 2);
+    }
+    rig_stop(&rig);
+}
+
+static bool request_is_answered(struct rig *rig) {
+    return rig->calls[rig->call_count - 1].is_closed;
+}
+
+static bool stream_is_full(struct rig *rig) {
+    return rig->parked[0] && rig->parked[0]->body.len >= LIMIT_STREAM_WINDOW_BYTES;
+}
+
+static bool stream_is_read(struct rig *rig) {
+    if (rig->parked[0] && rig->parked[0]->body.len)
+        h2_consume(rig->parked[0], rig->parked[0]->body.len);
+    return rig->parked[0] && rig->parked[0]->is_complete;
+}
+
+/* Nobody takes anything away: the peer has to wait, and others are heard. */
+TEST(stream_that_is_not_read_is_not_sent_on) {
+    struct rig rig;
+    static const uint8_t body[5 * MIB];
+    if (rig_start(&rig, MODE_PARK)) {
+        struct call *call = rig_call(&rig, "/stream", body, sizeof(body));
+        rig_run(&rig, stream_is_full);
+        rig.mode = MODE_ECHO;
+        for (int i = 0; i < 100; i++) {
+            struct call *other = rig_call(&rig, "/x", body, 100);
+            rig_run(&rig, request_is_answered);
+            CHECK_INT(other->status, 200);
+        }
+        /* A peer that has not heard of our window yet uses the one that the RFC gives it. */
+        CHECK(rig.parked[0] && rig.parked[0]->body.len <= NGHTTP2_INITIAL_WINDOW_SIZE);
+        rig_run(&rig, stream_is_read);
+        rig_answer_parked(&rig);
+        rig_run(&rig, calls_done);
+        CHECK_SLICE(buf_str(&call->got), STR("12345"));
+    }
+    rig_stop(&rig);
+}
