@@ -247,7 +247,7 @@ static int parse_query(struct op *op, struct listing *l, const struct space *spa
 
 static void list_by_query(struct op *op, const struct wanted *w, const char *query) {
     struct space *space;
-    struct listing *l;
+    struct listing *l = NULL;
     int rc = prepare(op, w, &space, &l);
     if (rc == 0)
         l->subject = w->subject;
@@ -273,7 +273,7 @@ static void go_scan(struct op *op) {
 static void count_by_query(struct op *op, const struct wanted *w, const char *query) {
     struct arena *a = op->call->arena;
     struct space *space;
-    struct listing *l;
+    struct listing *l = NULL;
     int rc = prepare(op, w, &space, &l);
     if (rc == 0) {
         l->subject = w->subject;
@@ -375,7 +375,7 @@ static int narrow_status(struct op *op, struct listing *l, const Filter__StatusF
 static void list_older(struct op *op, const struct wanted *w, const struct older *o) {
     struct arena *a = op->call->arena;
     struct space *space;
-    struct listing *l;
+    struct listing *l = NULL;
     int rc = prepare(op, w, &space, &l);
     if (rc == 0)
         rc = parse_query(op, l, space, o->is_open ? "CloseTime IS NULL" : "CloseTime IS NOT NULL");
