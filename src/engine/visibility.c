@@ -90,6 +90,11 @@ static void add_built_ins(struct gathering *g, const State__Execution *st) {
     add_value(g, "StateTransitionCount", value_int(st->transition_count));
 }
 
+static const char *action_type(const Schedule__Schedule *s) {
+    const Workflow__NewWorkflowExecutionInfo *start = s->action ? s->action->start_workflow : NULL;
+    return start && start->workflow_type ? start->workflow_type->name : "";
+}
+
 /* A schedule has names of its own, beside those of its namespace (core/schedule_attributes.def). */
 static void add_schedule(struct gathering *g, const State__Execution *st) {
     const State__Schedule *sched = st->schedule;
@@ -97,7 +102,7 @@ static void add_schedule(struct gathering *g, const State__Execution *st) {
     add_text(g, "TemporalNamespaceDivision", SCHEDULE_DIVISION);
     add_text(g, "ScheduleId", sched->schedule_id);
     add_text(g, "RunId", st->run_id);
-    add_text(g, "WorkflowType", sched->schedule->action->start_workflow->workflow_type->name);
+    add_text(g, "WorkflowType", action_type(sched->schedule));
     add_value(g, "TemporalSchedulePaused", value_int(is_paused));
     if (tally_of(st) == TALLY_SCHEDULE_FAILED)
         add_value(g, "SchedulePausedByFailure", value_int(1));
