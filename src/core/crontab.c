@@ -6,6 +6,7 @@
 #include "core/crontab.h"
 
 #include "core/pb.h"
+#include "core/schedule.h"
 #include "core/validate.h"
 #include "names.h"
 #include "wire/encode.h"
@@ -72,6 +73,7 @@ static Rondo__ScheduleExtras *extras_of(const Rondo__CrontabBinding *b, struct a
     if (!x)
         return NULL;
     x->workflow_id_format = arena_strdup(a, ID_FORMAT);
+    x->crontab = arena_strdup(a, b->crontab);
     x->passes_times = true;
     x->only_while_active = b->mode == CRONTAB_MODE_EXACTLY_ONCE_PER_INTERVAL_WHEN_ACTIVE;
     return x;
@@ -96,6 +98,29 @@ int crontab_schedule(const Rondo__CrontabBinding *binding, struct arena *arena, 
 bool crontab_is_bound(const Schedule__Schedule *schedule) {
     const Rondo__ScheduleExtras *x = schedule->extras;
     return x && x->passes_times && streq(x->workflow_id_format, ID_FORMAT);
+}
+
+Rondo__BoundCrontab *crontab_shown(const State__Execution *st, struct arena *arena) {
+    const Schedule__Schedule *schedule = st->schedule->schedule;
+    if (!crontab_is_bound(schedule))
+        return NULL;
+    Rondo__BoundCrontab *shown = pb_arena_new(&rondo__bound_crontab__descriptor, arena);
+    Rondo__CrontabBinding *b = pb_arena_new(&rondo__crontab_binding__descriptor, arena);
+    if (!shown || !b)
+        return NULL;
+    const Workflow__NewWorkflowExecutionInfo *start = schedule->action->start_workflow;
+    int64_t next_us = schedule_next_us(st);
+    b->name = st->schedule->schedule_id;
+    b->crontab = schedule->extras->crontab;
+    b->mode = schedule->extras->only_while_active ? CRONTAB_MODE_EXACTLY_ONCE_PER_INTERVAL_WHEN_ACTIVE
+                                                  : CRONTAB_MODE_EXACTLY_ONCE_PER_INTERVAL;
+    b->workflow_type = start->workflow_type->name;
+    b->task_queue = start->task_queue->name;
+    b->time_zone = schedule->spec->timezone_name;
+    shown->binding = b;
+    shown->paused = schedule->state && schedule->state->paused;
+    shown->next_time = next_us ? pb_arena_timestamp(next_us, arena) : NULL;
+    return arena_failed(arena) ? NULL : shown;
 }
 
 void crontab_keep(Schedule__Schedule *schedule, const Schedule__Schedule *old, struct arena *arena) {

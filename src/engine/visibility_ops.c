@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "core/filter.h"
 #include "core/filter_value.h"
+#include "core/crontab.h"
 #include "core/schedule.h"
 #include "engine/question.h"
 #include "wire/encode.h"
@@ -28,6 +29,7 @@ struct listing {
     struct visibility_place after;
     bool has_after;
     const ProtobufCMessage *empty; /* an answer without fields */
+    bool is_crontabs; /* of schedules, those that bindings made */
 
     struct answer answer;
     bool failed; /* no memory for a row */
@@ -45,20 +47,25 @@ struct wanted {
     const ProtobufCBinaryData *token;
     const ProtobufCMessage *empty;
     enum filter_subject subject;
+    bool is_crontabs;
 };
 
 /* rows */
 
 /* A schedule is shown as its state is. False: there is no memory. */
-static bool add_schedule(struct op *op, struct str state) {
+static bool add_schedule(struct op *op, const struct listing *l, struct str state) {
     struct arena *scratch = &op->e->scratch;
     ProtobufCAllocator allocator = wire_arena_allocator(scratch);
     arena_clear(scratch);
     State__Execution *st = state__execution__unpack(&allocator, state.n, (const uint8_t *)state.p);
-    Schedule__ScheduleListEntry *entry = st ? schedule_list_entry(st, state.n, scratch) : NULL;
+    if (!st)
+        return false;
+    const ProtobufCMessage *entry = l->is_crontabs
+                                        ? (const ProtobufCMessage *)crontab_shown(st, scratch)
+                                        : (const ProtobufCMessage *)schedule_list_entry(st, state.n, scratch);
     if (entry)
-        wire_add_message_field(&op->page, FIELD_EXECUTIONS, &entry->base);
-    return entry;
+        wire_add_message_field(&op->page, FIELD_EXECUTIONS, entry);
+    return entry || (l->is_crontabs && !arena_failed(scratch));
 }
 
 static void list_row(struct op *op, struct listing *l, const struct row *row) {
@@ -70,7 +77,7 @@ static void list_row(struct op *op, struct listing *l, const struct row *row) {
     l->bytes += row->body.n;
     l->last = (struct visibility_place){row->close_us, row->start_us, row->run_id};
     if (l->subject == FILTER_SCHEDULES)
-        l->failed |= !add_schedule(op, row->body);
+        l->failed |= !add_schedule(op, l, row->body);
     else
         wire_add_bytes_field(&op->page, FIELD_EXECUTIONS, row->body);
 }
@@ -234,6 +241,7 @@ static int prepare(struct op *op, const struct wanted *w, struct space **ret_spa
     l->namespace_id = (*ret_space)->id;
     l->size = is_sized ? (size_t)w->page_size : ENGINE_LIST_PAGE_RUNS;
     l->empty = w->empty;
+    l->is_crontabs = w->is_crontabs;
     op->extra = *ret = l;
     return w->token ? read_token(op, w->token, l) : 0;
 }
@@ -305,6 +313,14 @@ static void go_list_schedules(struct op *op) {
     struct wanted w = {req->namespace_, req->maximum_page_size, &req->next_page_token, &empty.base,
                        FILTER_SCHEDULES};
     list_by_query(op, &w, req->query);
+}
+
+static void go_list_crontabs(struct op *op) {
+    static const Rondo__ListCrontabsResponse empty = RONDO__LIST_CRONTABS_RESPONSE__INIT;
+    const Rondo__ListCrontabsRequest *req = op->req;
+    struct wanted w = {req->namespace_, req->page_size,   &req->next_page_token,
+                       &empty.base,     FILTER_SCHEDULES, .is_crontabs = true};
+    list_by_query(op, &w, "");
 }
 
 static void go_list_batches(struct op *op) {
@@ -450,3 +466,9 @@ LIST_RPC(list_archived_workflows, ListArchivedWorkflowExecutions, go_list_archiv
 LIST_RPC(list_schedules, ListSchedules, go_list_schedules)
 LIST_RPC(list_batches, ListBatchOperations, go_list_batches)
 LIST_RPC(count_schedules, CountSchedules, go_count_schedules)
+
+void engine_list_crontabs(struct engine *e, struct call *c, const Rondo__ListCrontabsRequest *req) {
+    struct op *op = op_new(e, c, req, go_list_crontabs);
+    if (op)
+        op_start(op);
+}

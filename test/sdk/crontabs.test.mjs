@@ -79,6 +79,25 @@ describe('crontab bindings', { timeout: 180_000 }, () => {
       const { schedule, info } = await ok(world, 'GET', 'schedules/report');
       assert.deepEqual(schedule.state, { notes: 'not this week', paused: true });
       assert.match(info.futureActionTimes[0], /T04:30:00Z$/);
+
+      // Other schedules are none, and a page of one is one.
+      await ok(world, 'POST', 'crontabs/other', binding(world, { crontab: '0 5 * * *', timeZone: 'Europe/Berlin' }));
+      await ok(world, 'POST', 'schedules/plain', { schedule: { action: schedule.action } });
+      const seen = [];
+      let nextPageToken = '';
+      do {
+        const page = await ok(world, 'GET', `crontabs?pageSize=1&nextPageToken=${encodeURIComponent(nextPageToken)}`);
+        assert.ok((page.crontabs ?? []).length <= 1);
+        seen.push(...(page.crontabs ?? []));
+        nextPageToken = page.nextPageToken ?? '';
+      } while (nextPageToken);
+      const all = Object.fromEntries(seen.map((each) => [each.binding.name, each]));
+      assert.deepEqual(Object.keys(all).sort(), ['other', 'report']);
+      assert.deepEqual(all.report.binding, { ...binding(world, { crontab: '30 4 * * *' }).binding, name: 'report', mode: all.report.binding.mode });
+      assert.equal(all.report.paused, true);
+      assert.equal(all.report.nextTime, undefined);
+      assert.equal(all.other.binding.timeZone, 'Europe/Berlin');
+      assert.match(all.other.nextTime, /T0[34]:00:00Z$/);
     });
   });
 

@@ -75,7 +75,12 @@ const slowBatch = async () => {
 const profile = () => rondo('config', 'set', '--profile', 'prod', '--prop', 'address', '--value', 'x:1');
 const environment = () => rondo('env', 'set', 'prod.address', 'x:1');
 
+const crontab = () => rondo('crontab', 'bind', '--crontab', '0 */10 * * * *', '--type', 'scheduledFunc', '-t', 'functions');
+
 const firstOf = {
+  'crontab list': crontab,
+  'crontab describe': crontab,
+  'crontab delete': crontab,
   'workflow start': () => gone('order-7'),
   'workflow execute': () => gone('order-8'),
   'workflow result': async () => (await order()).signal('approve', true),

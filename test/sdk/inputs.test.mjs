@@ -273,6 +273,7 @@ const requests = {
   CancelBackfill: ofSchedule({ backfillId: 99, identity: 'me' }),
   PutHolidayCalendar: () => ({ namespace, calendar: { name: 'days', dates: ['2026-12-25'] } }),
   ListHolidayCalendars: () => ({ namespace }),
+  ListCrontabs: () => ({ namespace }),
   ListTaskQueues: () => ({ namespace }),
   DeleteHolidayCalendar: () => ({ namespace, name: 'nope' }),
   ListWorkerDeployments: () => ({ namespace }),
