@@ -288,7 +288,7 @@ int stream_add_body(struct h2_request_state *r, const uint8_t *data, size_t len)
         r->req.is_oversize = true; /* but for streams, whose window is smaller */
         stream_ready(r);
     }
-    /* Whoever will not be heard may still finish speaking. */
+    /* Drain the body of a refused request. */
     return nghttp2_session_consume_stream(c->session, r->req.stream_id, len) == 0 ? 0 : ERR_NO_MEMORY;
 }
 
@@ -318,6 +318,7 @@ void conn_refuse_unfinished(struct h2_conn *c) {
 
 bool conn_can_dispatch(const struct h2_conn *c) {
     return !list_empty(&c->ready) && !c->is_over && !c->abuse &&
+           c->response_bytes < LIMIT_RESPONSE_BYTES_HELD &&
            c->answered_held + c->expected_bytes < LIMIT_RESPONSE_BYTES_HELD;
 }
 
