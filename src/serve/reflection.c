@@ -138,7 +138,10 @@ const struct reflected_file *reflection_by_symbol(const char *symbol, struct are
 
 const struct reflected_file *reflection_next_import(struct str descriptor, size_t *at) {
     uint64_t number;
-    struct str content, rest = str_bytes(descriptor.p + *at, descriptor.n - *at);
+    struct str content, rest;
+    if (*at >= descriptor.n)
+        return NULL;
+    rest = str_bytes(descriptor.p + *at, descriptor.n - *at);
     while (take_field(&rest, &number, &content)) {
         const struct reflected_file *f = number == FIELD_DEPENDENCY ? find_name(content) : NULL;
         *at = descriptor.n - rest.n;
