@@ -9,6 +9,7 @@
 #include "core/eager.h"
 #include "core/failure.h"
 #include "core/pause.h"
+#include "core/problems.h"
 #include "core/run.h"
 #include "core/task.h"
 #include "core/update.h"
@@ -47,6 +48,7 @@ static int64_t write_completed(struct step *s, const Ws__RespondWorkflowTaskComp
     int64_t id = step_event(s, EVENT_TYPE_WORKFLOW_TASK_COMPLETED, &a, NULL);
     st->last_started_event_id = st->task->started_event_id;
     st->task_attempt = 1;
+    problems_end(s);
     pb_free(st->task);
     st->task = NULL;
     versioning_complete(s, &a);

@@ -94,6 +94,27 @@ void merge_search_attributes(struct step *s, const Common__SearchAttributes *in)
         pb_set_message(&s->st->search_attributes, NULL, &s->failed);
 }
 
+void merge_json_attribute(struct step *s, const char *name, struct str json) {
+    char key[] = "encoding";
+    uint8_t encoding[] = "json/plain";
+    Common__Payload__MetadataEntry meta = COMMON__PAYLOAD__METADATA_ENTRY__INIT, *metas[] = {&meta};
+    Common__Payload payload = COMMON__PAYLOAD__INIT;
+    Common__SearchAttributes__IndexedFieldsEntry field =
+        COMMON__SEARCH_ATTRIBUTES__INDEXED_FIELDS_ENTRY__INIT;
+    Common__SearchAttributes__IndexedFieldsEntry *fields[] = {&field};
+    Common__SearchAttributes all = COMMON__SEARCH_ATTRIBUTES__INIT;
+    meta.key = key;
+    meta.value = (ProtobufCBinaryData){sizeof(encoding) - 1, encoding};
+    payload.metadata = metas;
+    payload.n_metadata = 1;
+    payload.data = (ProtobufCBinaryData){json.n, (uint8_t *)(uintptr_t)json.p};
+    field.key = (char *)(uintptr_t)name;
+    field.value = &payload;
+    all.indexed_fields = fields;
+    all.n_indexed_fields = 1;
+    merge_search_attributes(s, &all);
+}
+
 static size_t entries_left(struct step *s, void *array, void *in_array, size_t in_count) {
     struct entry **left = arena_array(s->arena, struct entry *, in_count), *const *in = in_array;
     size_t n = 0;

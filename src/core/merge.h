@@ -8,6 +8,8 @@ bool merge_is_null(const Common__Payload *p);
 /* What has no entry left is absent, not empty. */
 void merge_memo(struct step *s, const Common__Memo *in);
 void merge_search_attributes(struct step *s, const Common__SearchAttributes *in);
+/* One search attribute of the server's own, from the JSON of its value; null or [] removes it. */
+void merge_json_attribute(struct step *s, const char *name, struct str json);
 /* What a run that begins with these has of them, for the event that tells it: without the nulls, and NULL
  * when nothing is left. In the arena, pointing into `in`. */
 Common__Memo *merge_memo_left(struct step *s, const Common__Memo *in);

@@ -54,27 +54,6 @@ static void list_paused(struct step *s, struct buf *b) {
     buf_add_cstr(b, "]");
 }
 
-static void set_attribute(struct step *s, struct str json) {
-    char name[] = "TemporalPauseInfo", key[] = "encoding";
-    uint8_t encoding[] = "json/plain";
-    Common__Payload__MetadataEntry meta = COMMON__PAYLOAD__METADATA_ENTRY__INIT, *metas[] = {&meta};
-    Common__Payload payload = COMMON__PAYLOAD__INIT;
-    Common__SearchAttributes__IndexedFieldsEntry field =
-        COMMON__SEARCH_ATTRIBUTES__INDEXED_FIELDS_ENTRY__INIT;
-    Common__SearchAttributes__IndexedFieldsEntry *fields[] = {&field};
-    Common__SearchAttributes all = COMMON__SEARCH_ATTRIBUTES__INIT;
-    meta.key = key;
-    meta.value = (ProtobufCBinaryData){sizeof(encoding) - 1, encoding};
-    payload.metadata = metas;
-    payload.n_metadata = 1;
-    payload.data = (ProtobufCBinaryData){json.n, (uint8_t *)(uintptr_t)json.p};
-    field.key = name;
-    field.value = &payload;
-    all.indexed_fields = fields;
-    all.n_indexed_fields = 1;
-    merge_search_attributes(s, &all);
-}
-
 void pause_show(struct step *s) {
     struct buf b;
     bool has_paused = s->st->pause != NULL;
@@ -85,7 +64,7 @@ void pause_show(struct step *s) {
     buf_init(&b, SHOWN_BYTES_MAX);
     list_paused(s, &b);
     if (buf_ok(&b))
-        set_attribute(s, buf_str(&b));
+        merge_json_attribute(s, "TemporalPauseInfo", buf_str(&b));
     else
         s->failed = true;
     buf_done(&b);

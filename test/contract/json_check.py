@@ -25,9 +25,12 @@ WHOLE = {
 }
 
 
+DESCRIPTOR_ONLY = {"reflection_alpha.proto"}  # the server reads and writes the same messages of reflection.proto
+
+
 def load_pool(proto_dir):
     """Every type of proto/, by its full name, as a Python class."""
-    names = sorted(n for n in os.listdir(proto_dir) if n.endswith(".proto"))
+    names = sorted(n for n in os.listdir(proto_dir) if n.endswith(".proto") and n not in DESCRIPTOR_ONLY)
     with tempfile.NamedTemporaryFile() as out:
         command = ["protoc", "-I" + proto_dir, "-I/usr/include", "--include_imports", "-o" + out.name]
         subprocess.run(command + names, check=True, cwd=proto_dir)

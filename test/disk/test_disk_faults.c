@@ -18,6 +18,7 @@
 #include "scene.h"
 
 #define PLACES 4
+#define SYNC_PLACES 12 /* syncs of three files, of which one matters most */
 #define HANGING_S 120
 
 /* How the process ended. */
@@ -108,7 +109,8 @@ static void run_with(const struct scene *s, struct life *l, const struct disk_fa
 static void run_places(const struct scene *s, struct life *l, struct disk_fault f, struct totals *t) {
     uint64_t calls = s->disk.counts[f.call];
     uint64_t only = setting("DISK_AT", 0);
-    uint64_t wanted = MIN(setting("DISK_FAULTS", PLACES), calls);
+    uint64_t places = f.call == DISK_sync ? SYNC_PLACES : PLACES;
+    uint64_t wanted = MIN(setting("DISK_FAULTS", places), calls);
     if (only) {
         f.at = only;
         run_with(s, l, &f, t);

@@ -165,6 +165,37 @@ TEST(task_transient_attempts_leave_no_events) {
     CHECK(f.st && f.st->next_event_id == 5);
 }
 
+static const char *reported_problems(struct core *f) {
+    const Common__SearchAttributes *a = f->st ? f->st->search_attributes : NULL;
+    for (size_t i = 0; a && i < a->n_indexed_fields; i++)
+        if (streq(a->indexed_fields[i]->key, "TemporalReportedProblems"))
+            return arena_strndup(&f->arena, (const char *)a->indexed_fields[i]->value->data.data,
+                                                   a->indexed_fields[i]->value->data.len);
+    return "";
+}
+
+TEST(task_problems_are_reported_from_the_fifth_in_a_row_until_one_succeeds) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(begin_transient(&f), 0); /* the first failure */
+    for (int i = 2; i <= 5; i++) {
+        CHECK_STR(reported_problems(&f), "");
+        CHECK_INT(core_pick(&f), 0);
+        CHECK_INT(core_fail_task(&f), 0);
+    }
+    CHECK_STR(reported_problems(&f),
+              "[\"category=WorkflowTaskFailed\",\"cause=WorkflowTaskFailedCauseWorkflowWorkerUnhandledFailure\"]");
+    CHECK_INT(core_pick(&f), 0);
+    core_advance(&f, 100 * TASK_TIMEOUT_US);
+    CHECK_INT(core_tick(&f), 0);
+    CHECK_STR(reported_problems(&f),
+              "[\"category=WorkflowTaskTimedOut\",\"cause=WorkflowTaskTimedOutCauseStartToClose\"]");
+    CHECK_INT(core_pick(&f), 0);
+    CHECK_INT(core_complete(&f), 0);
+    CHECK_STR(reported_problems(&f), "");
+    CHECK(f.st && f.st->task_problems == 0);
+}
+
 TEST(task_transient_timeouts_leave_no_events) {
     cleanup(core_done) struct core f;
     core_init(&f);
