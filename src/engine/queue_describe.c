@@ -251,11 +251,16 @@ static void describe_queue(struct op *op, struct space *space, Ws__DescribeTaskQ
     op_reply_durable(op, &r->base, (struct str){NULL, 0});
 }
 
-/* Other servers divide a queue into partitions and let clients ask for each by a name of this kind. Here a
+/* Other servers divide a queue into partitions, and clients ask for each by name, as in /_sys/NAME/3. Here a
  * queue is in one piece, and the others are empty. */
 static bool names_partition(const Ws__DescribeTaskQueueRequest *req) {
-    return req->task_queue && str_starts(str_of(req->task_queue->name), STR(RESERVED_QUEUE_PREFIX)) &&
-           req->api_mode == DESCRIBE_TASK_QUEUE_MODE_UNSPECIFIED;
+    static const char digits[] = "0123456789";
+    const char *name = req->task_queue ? req->task_queue->name : "";
+    if (req->api_mode != DESCRIBE_TASK_QUEUE_MODE_UNSPECIFIED ||
+        !str_starts(str_of(name), STR(RESERVED_QUEUE_PREFIX)))
+        return false;
+    const char *base = name + strlen(RESERVED_QUEUE_PREFIX), *number = strrchr(base, '/');
+    return number && number > base && number[1] && !number[1 + strspn(number + 1, digits)];
 }
 
 static int validate_describe(struct op *op) {
