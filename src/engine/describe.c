@@ -217,7 +217,9 @@ static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const St
         return NULL;
     ws__describe_workflow_execution_response__init(r);
     r->execution_config = describe_config(a, st);
-    const Workflow__WorkflowExecutionInfo *info = execution_info(a, st);
+    Workflow__WorkflowExecutionInfo *info = execution_info(a, st);
+    if (info)
+        info->auto_reset_points = st->reset_points; /* no list shows them */
     r->workflow_execution_info = info ? message_copy(a, &info->base) : NULL;
     r->pending_workflow_task = describe_task(a, st->task);
     r->workflow_extended_info = describe_extended(a, st);
