@@ -361,11 +361,19 @@ void child_go(struct step *s) {
         task_schedule(s);
 }
 
+/* The run has nothing to do with it any more, but it is still described. */
+static void leave_child(struct step *s, State__Child *c) {
+    State__Child *left = pb_clone(&c->base, &s->failed);
+    if (left)
+        pb_append_message(&s->st->n_left_children, &s->st->left_children, left, &s->failed);
+    child_remove(s, c);
+}
+
 void child_hand_over(struct step *s) {
     State__Execution *st = s->st;
     for (size_t i = 0; i < st->n_children;) {
         if (st->children[i]->is_started)
-            pb_remove_message(&st->n_children, st->children, i);
+            leave_child(s, st->children[i]);
         else
             i++;
     }
@@ -383,7 +391,7 @@ void child_say_goodbye(struct step *s) {
             letter_send(s, LETTER_TERMINATE_CHILD, c->workflow_id, c->run_id, 0);
         else if (c->parent_close_policy == PARENT_CLOSE_POLICY_REQUEST_CANCEL)
             letter_send(s, LETTER_CANCEL_CHILD, c->workflow_id, c->run_id, 0);
-        pb_remove_message(&st->n_children, st->children, i);
+        leave_child(s, c);
     }
     bool goes_on = !strempty(st->new_run_id) || !strempty(st->reset_run_id);
     if (st->parent && !goes_on)

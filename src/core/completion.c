@@ -10,6 +10,7 @@
 #include "core/failure.h"
 #include "core/pause.h"
 #include "core/problems.h"
+#include "core/reset_points.h"
 #include "core/run.h"
 #include "core/task.h"
 #include "core/update.h"
@@ -52,6 +53,7 @@ static int64_t write_completed(struct step *s, const Ws__RespondWorkflowTaskComp
     pb_free(st->task);
     st->task = NULL;
     versioning_complete(s, &a);
+    reset_points_add(s, &a, id);
     return id;
 }
 

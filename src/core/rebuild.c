@@ -9,6 +9,7 @@
 #include "core/merge.h"
 #include "core/options.h"
 #include "core/pause.h"
+#include "core/reset_points.h"
 #include "core/run.h"
 #include "core/signal_ids.h"
 #include "core/timer.h"
@@ -65,6 +66,7 @@ static int apply_started(struct step *s, const History__HistoryEvent *ev) {
     run_set_origin(s, &birth, &req, 0);
     s->st->original_start_us = event_us(ev);
     s->st->cron_us = usec_add(event_us(ev), pb_duration_us(a->first_workflow_task_backoff));
+    reset_points_inherit(s, a->prev_auto_reset_points, a->continued_execution_run_id, event_us(ev));
     if (s->st->versioning)
         versioning_show(s, NULL, (struct version){0});
     return callback_attach(s, a->completion_callbacks, a->n_completion_callbacks, "");
@@ -137,6 +139,7 @@ static int end_task(struct step *s) {
 static int apply_task_completed(struct step *s, const History__HistoryEvent *ev) {
     s->st->last_started_event_id = ev->workflow_task_completed_event_attributes->started_event_id;
     versioning_complete(s, ev->workflow_task_completed_event_attributes);
+    reset_points_add(s, ev->workflow_task_completed_event_attributes, ev->event_id);
     return end_task(s);
 }
 
@@ -415,6 +418,7 @@ int rebuild_apply(struct step *s, const History__HistoryEvent *ev) {
 }
 
 void rebuild_finish(struct step *s, const struct rebuild_name *name) {
+    reset_points_rename(s, name->run_id);
     pb_set_string(&s->st->run_id, name->run_id, &s->failed);
     if (!s->st->parent)
         pb_set_string(&s->st->root_run_id, name->run_id, &s->failed);

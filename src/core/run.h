@@ -25,7 +25,7 @@ struct run_birth {
     const char *request_id;
     /* from the run before it in the chain */
     const char *origin_request_id;
-    const State__Execution *before; /* its callbacks go over */
+    const State__Execution *before; /* its callbacks and reset points go over */
     const char *first_run_id;
     const char *continued_run_id;
     int64_t task_id_base;

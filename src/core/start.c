@@ -6,6 +6,7 @@
 #include "core/cron.h"
 #include "core/merge.h"
 #include "core/pause.h"
+#include "core/reset_points.h"
 #include "core/retry.h"
 #include "core/run.h"
 #include "core/task.h"
@@ -217,6 +218,7 @@ static void write_started(struct step *s, const struct run_birth *b,
     a.inherited_pinned_version = (Deployment__WorkerDeploymentVersion *)(uintptr_t)b->inherited_pin;
     a.inherited_auto_upgrade_info = (Deployment__InheritedAutoUpgradeInfo *)(uintptr_t)b->inherited_upgrade;
     a.declined_target_version_upgrade = (History__DeclinedTargetVersionUpgrade *)(uintptr_t)b->declined;
+    a.prev_auto_reset_points = st->reset_points;
     a.eager_execution_accepted = b->is_eager && !delay_us;
     a.priority = r->priority;
     a.completion_callbacks = callback_list(s);
@@ -240,8 +242,10 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
     run_set_origin(s, birth, req, delay_us);
     if (birth->continued_run_id)
         pause_show(s); /* what was paused in the run before is not in this one */
-    if (birth->before)
+    if (birth->before) {
         callback_inherit(s, birth->before);
+        reset_points_inherit(s, birth->before->reset_points, birth->continued_run_id, s->now.us);
+    }
     int rc = callback_attach(s, req->completion_callbacks, req->n_completion_callbacks, birth->request_id);
     if (rc < 0)
         return rc;

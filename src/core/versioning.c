@@ -3,6 +3,7 @@
 
 #include "core/activity.h"
 #include "core/task.h"
+#include "core/validate.h"
 
 static State__Versioning *need(struct step *s) {
     if (!s->st->versioning)
@@ -205,7 +206,10 @@ int versioning_check_completion(const Ws__RespondWorkflowTaskCompletedRequest *r
         return err_set(err, ERR_INVALID,
                        "Only a worker whose deployment options ask for versioning may set a versioning "
                        "behavior.");
-    return version_validate_options(req->deployment_options, err);
+    int rc = validate_id(req->binary_checksum, "BinaryChecksum", err);
+    if (rc == 0 && req->worker_version_stamp)
+        rc = validate_id(req->worker_version_stamp->build_id, "BuildId", err);
+    return rc == 0 ? version_validate_options(req->deployment_options, err) : rc;
 }
 
 /* Those that wait in a queue may wait in the wrong one. */

@@ -185,6 +185,18 @@ void versioning_show(struct step *s, const Common__WorkerVersionStamp *stamp, st
         s->failed = true;
 }
 
+void versioning_show_checksums(struct step *s) {
+    const Workflow__ResetPoints *points = s->st->reset_points;
+    size_t n = 0;
+    char **checksums = points ? arena_array(s->arena, char *, points->n_points) : NULL;
+    for (size_t i = 0; checksums && i < points->n_points; i++)
+        if (!strempty(points->points[i]->binary_checksum))
+            checksums[n++] = points->points[i]->binary_checksum;
+    put_attribute(s, "BinaryChecksums", checksums, n, true);
+    if (arena_failed(s->arena))
+        s->failed = true;
+}
+
 Common__SearchAttributes *versioning_strip(struct step *s, const Common__SearchAttributes *in) {
     Common__SearchAttributes *out = in ? arena_dup(s->arena, in, sizeof(*in)) : NULL;
     s->failed |= in && !out;

@@ -211,19 +211,30 @@ static void describe_activities(struct arena *a, Ws__DescribeWorkflowExecutionRe
         r->pending_activities[r->n_pending_activities++] = describe_activity(a, activities[i]);
 }
 
+/* Those of a closed run too: what became of them is theirs. */
+static void describe_children(struct arena *a, Ws__DescribeWorkflowExecutionResponse *r,
+                              const State__Execution *st) {
+    r->pending_children =
+        arena_array(a, Workflow__PendingChildExecutionInfo *, st->n_left_children + st->n_children);
+    for (size_t i = 0; r->pending_children && i < st->n_left_children; i++)
+        r->pending_children[r->n_pending_children++] = describe_child(a, st->left_children[i]);
+    for (size_t i = 0; r->pending_children && i < st->n_children; i++)
+        r->pending_children[r->n_pending_children++] = describe_child(a, st->children[i]);
+}
+
 static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const State__Execution *st) {
     Ws__DescribeWorkflowExecutionResponse *r = arena_new(a, Ws__DescribeWorkflowExecutionResponse);
     if (!r)
         return NULL;
     ws__describe_workflow_execution_response__init(r);
     r->execution_config = describe_config(a, st);
-    const Workflow__WorkflowExecutionInfo *info = execution_info(a, st);
+    Workflow__WorkflowExecutionInfo *info = execution_info(a, st);
+    if (info)
+        info->auto_reset_points = st->reset_points; /* no list shows them */
     r->workflow_execution_info = info ? message_copy(a, &info->base) : NULL;
     r->pending_workflow_task = describe_task(a, st->task);
     r->workflow_extended_info = describe_extended(a, st);
-    r->pending_children = arena_array(a, Workflow__PendingChildExecutionInfo *, st->n_children);
-    for (size_t i = 0; r->pending_children && run_is_open(st) && i < st->n_children; i++)
-        r->pending_children[r->n_pending_children++] = describe_child(a, st->children[i]);
+    describe_children(a, r, st);
     if (run_is_open(st))
         describe_activities(a, r, st->activities, st->n_activities);
     else

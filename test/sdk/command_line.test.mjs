@@ -235,6 +235,16 @@ test('a workflow is reset to a place by its name', async () => {
   assert.equal(made.raw.workflowExecutionInfo.execution.runId, back.runId);
   assert.notEqual(back.runId, next.runId);
   await world.client.workflow.getHandle(chain.workflowId).terminate();
+  const points = await rondo('workflow', 'describe', '-w', chain.workflowId, '-r', next.runId, '--reset-points');
+  assert.deepEqual(points.map((p) => p.runId), [chain.firstExecutionRunId]); // its worker is the same
+  const byBuild = await rondo('workflow', 'reset', '-w', chain.workflowId, '-r', next.runId, '--reason', 'x', '--type', 'BuildId', '--build-id', points[0].buildId);
+  const rebuilt = await rondo('workflow', 'show', '-w', chain.workflowId, '-r', byBuild.runId);
+  const failed = rebuilt.events.find((e) => e.workflowTaskFailedEventAttributes);
+  assert.equal(failed.eventId, points[0].firstWorkflowTaskCompletedId);
+  assert.equal(failed.workflowTaskFailedEventAttributes.baseRunId, chain.firstExecutionRunId);
+  await world.client.workflow.getHandle(chain.workflowId, byBuild.runId).terminate();
+  const never = await refused('workflow', 'reset', '-w', chain.workflowId, '--reason', 'x', '--type', 'BuildId', '--build-id', 'never');
+  assert.match(never.stderr, /no step of the workflow was made by build never/);
   const withOptions = ['--type', 'FirstWorkflowTask', '--reapply-exclude', 'All', '--versioning-override-behavior', 'auto_upgrade'];
   const freed = await rondo('workflow', 'reset', 'with-workflow-update-options', ...of, ...withOptions);
   const { versioningInfo } = (await rondo('workflow', 'describe', '-w', handle.workflowId, '-r', freed.runId)).workflowExecutionInfo;

@@ -102,7 +102,10 @@ describe('children', { concurrency: 8, timeout: 120_000 }, () => {
 describe('when the parent closes', { concurrency: 8, timeout: 120_000 }, () => {
   async function closeParent(parentClosePolicy) {
     const options = child([60_000], { parentClosePolicy });
-    await world.execute('abandons', ['pause', options]);
+    const parent = await world.start('abandons', ['pause', options]);
+    await parent.result();
+    const { raw } = await parent.describe(); // it stays pending there
+    assert.deepEqual(raw.pendingChildren.map((c) => c.workflowId), [options.workflowId]);
     return options.workflowId;
   }
 

@@ -207,7 +207,7 @@ describe('reset', { concurrency: 8, timeout: 120_000 }, () => {
         namespace: 'default',
         execution: { workflowId: parent.workflowId },
       });
-      assert.deepEqual(description.pendingChildren, []);
+      assert.deepEqual(description.pendingChildren.map((c) => c.workflowId), [child.workflowId]);
       const end = async () => {
         await child.signal('add', 'x');
         await child.signal('stop');
@@ -253,6 +253,59 @@ describe('reset', { concurrency: 8, timeout: 120_000 }, () => {
     const second = await reset(handle, point, { requestId });
     assert.equal(second.workflowExecution?.runId ?? second.runId, first.workflowExecution?.runId ?? first.runId);
     await first.terminate();
+  });
+
+  test('has a point for the first task of each build, also of an earlier run', async () => {
+    const taskQueue = `builds-${randomUUID()}`;
+    const handle = await world.start('collectTwice', [], { taskQueue });
+    const { workflowId, firstExecutionRunId: oldRun } = handle;
+    const info = async (runId) => {
+      const request = { namespace: 'default', execution: { workflowId, runId } };
+      return (await world.service.describeWorkflowExecution(request)).workflowExecutionInfo;
+    };
+    const tasks = async (runId) => await eventsNamed(world.client.workflow.getHandle(workflowId, runId), 'WORKFLOW_TASK_COMPLETED');
+    // What is done while a worker of this build is there, until it has completed so many tasks of the current run.
+    const withBuild = async (buildId, count, body = () => undefined) =>
+      await world.withWorker(
+        taskQueue,
+        async () => {
+          await body(world.client.workflow.getHandle(workflowId));
+          return await eventually(async () => {
+            const { runId } = (await info('')).execution;
+            return (runId !== oldRun || buildId === 'v1') && (await tasks(runId)).length >= count && runId;
+          });
+        },
+        { buildId, maxCachedWorkflows: 0 },
+      );
+    await withBuild('v1', 1);
+    const newRun = await withBuild('v2', 1, async (current) => await current.signal('stop'));
+    world.runs.note(workflowId, newRun);
+    await withBuild('v3', 2, async (current) => await current.signal('add', 1));
+
+    const firstOf = async (runId, build) =>
+      Number((await tasks(runId)).find((e) => e.workflowTaskCompletedEventAttributes.workerVersion.buildId === build).eventId);
+    const shown = ({ points }) => points.map((p) => [p.buildId, p.runId, Number(p.firstWorkflowTaskCompletedId), p.resettable]);
+    const { autoResetPoints, startTime } = await info(newRun);
+    const expected = [
+      ['v1', oldRun, await firstOf(oldRun, 'v1'), true],
+      ['v2', oldRun, await firstOf(oldRun, 'v2'), true],
+      ['v3', newRun, await firstOf(newRun, 'v3'), true],
+    ];
+    assert.deepEqual(shown(autoResetPoints), expected);
+    assert.deepEqual(shown((await info(oldRun)).autoResetPoints), expected.slice(0, 2));
+    const { config } = await world.service.describeNamespace({ namespace: 'default' });
+    const expires = Number(startTime.seconds) + Number(config.workflowExecutionRetentionTtl.seconds);
+    assert.deepEqual(autoResetPoints.points.map((p) => p.expireTime && Number(p.expireTime.seconds)), [expires, expires, null]);
+    const [started] = await eventsNamed(world.client.workflow.getHandle(workflowId, newRun), 'WORKFLOW_EXECUTION_STARTED');
+    assert.deepEqual(shown(started.workflowExecutionStartedEventAttributes.prevAutoResetPoints), expected.slice(0, 2));
+
+    // Back to where v3 began: the copy has what was before it, and the builds of the run before.
+    const again = await reset({ workflowId, firstExecutionRunId: newRun }, expected[2][2]);
+    const { runId: copy } = await again.describe();
+    assert.deepEqual(shown((await info(copy)).autoResetPoints), expected.slice(0, 2));
+    await withBuild('v3', 2);
+    assert.deepEqual(shown((await info(copy)).autoResetPoints), [...expected.slice(0, 2), ['v3', copy, await firstOf(copy, 'v3'), true]]);
+    await again.terminate();
   });
 
   test('to a point that is none is refused, and changes nothing', async () => {

@@ -294,6 +294,8 @@ TEST(child_that_is_starting_is_handed_over) {
     CHECK_INT(STEP_VOID(&f, child_hand_over(&f.s)), 0);
     REQUIRE(f.st && f.st->n_children == 1);
     CHECK_STR(f.st->children[0]->workflow_id, "v");
+    REQUIRE(f.st->n_left_children == 1); /* it is still described */
+    CHECK_INT(f.st->left_children[0]->initiated_event_id, 5);
 }
 
 /* Two children: the close of one leaves the other, and nothing is heard after the end. */

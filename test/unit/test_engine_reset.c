@@ -463,23 +463,26 @@ TEST(reset_again_does_not_repeat_a_signal) {
 
 #define UNTIL_ORPHAN UNTIL_CHILD "TASK_SCHEDULED@6 "
 
-static void check_no_pending_child(struct rig *r) {
+/* It is described with its run id, "" before it has one. */
+static void check_pending_child(struct rig *r, bool has_run) {
     cleanup(ask_done) struct ask a = {0};
     rig_describe(r, &a, "wf");
     settle_done(r, &a);
     const Ws__DescribeWorkflowExecutionResponse *resp = a.response;
-    CHECK_INT(resp->n_pending_children, 0);
+    REQUIRE(resp->n_pending_children == 1);
+    CHECK_STR(resp->pending_children[0]->workflow_id, "child");
+    CHECK(!strempty(resp->pending_children[0]->run_id) == has_run);
 }
 
 static void orphan_child(struct rig *r, struct uuid_text *ret_base) {
     init_without_residents(r);
     start_base(r, ret_base);
     command_and_close(r, one_child);
-    check_no_pending_child(r); /* nor while it is being started */
+    check_pending_child(r, false); /* while it is being started */
     rig_settle(r);
     check_events_settled(r, "wf", UNTIL_ORPHAN "RUN_TERMINATED@7");
     check_events_settled(r, "child", "RUN_STARTED@1 TASK_SCHEDULED@2");
-    check_no_pending_child(r);
+    check_pending_child(r, true);
 }
 
 static void work_settled(struct rig *r, const char *queue, Command__Command *(*make)(struct arena *a)) {

@@ -56,6 +56,7 @@ const settings = {
   'core.STATE_BYTES': 12000,
   'core.LEDGER_ROWS': 5,
   'core.LEDGER_DAYS': 30,
+  'core.RESET_POINTS': 3,
   'core.BATCH_JOBS': 1,
   'core.BATCH_RATE': 2,
   'core.BATCH_EXECUTIONS': 5,
@@ -284,6 +285,18 @@ const cases = {
     }
     await signal(service, run); // the step that finds the state too large
     assert.ok(await isTerminated(service, run));
+  },
+  'core.RESET_POINTS': async ({ service, max }) => {
+    const queue = uniqueId('queue');
+    const run = await startOn(service, queue);
+    const builds = async () => (await describeRun(service, run)).workflowExecutionInfo.autoResetPoints.points.map((point) => point.buildId);
+    const all = Array.from({ length: max + 1 }, (_, i) => `build-${i}`);
+    for (const buildId of all) {
+      await completeTask(service, await takeTask(service, queue), [], { workerVersionStamp: { buildId } });
+      if (buildId === all[max - 1]) assert.deepEqual(await builds(), all.slice(0, max));
+      await signal(service, run);
+    }
+    assert.deepEqual(await builds(), all.slice(1)); // the oldest made room
   },
   'core.LEDGER_ROWS': async ({ service, server, max, slack }) => {
     const request = scheduleRequest(uniqueId('schedule'), 3600, { spec: { interval: [{ interval: seconds(3600) }], startTime: seconds(4e9) } });
