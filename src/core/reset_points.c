@@ -45,7 +45,8 @@ void reset_points_add(struct step *s, const History__WorkflowTaskCompletedEventA
                       int64_t event_id) {
     const State__Execution *st = s->st;
     const char *build_id = build_of(a);
-    if (is_known(st->reset_points, a->binary_checksum, build_id))
+    if (strlen(build_id) > LIMIT_ID_BYTES || strlen(a->binary_checksum) > LIMIT_ID_BYTES ||
+        is_known(st->reset_points, a->binary_checksum, build_id))
         return;
     Workflow__ResetPointInfo *p = pb_new(&workflow__reset_point_info__descriptor, &s->failed);
     if (!p)

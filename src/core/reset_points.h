@@ -4,7 +4,8 @@
 
 #include "core/step.h"
 
-/* The task that ended with this event was completed: adds a point, unless the build has one. */
+/* The task that ended with this event was completed: adds a point, unless the build has one, or a name longer
+ * than LIMIT_ID_BYTES. */
 void reset_points_add(struct step *s, const History__WorkflowTaskCompletedEventAttributes *a,
                       int64_t event_id);
 

@@ -3,7 +3,6 @@
 
 #include "core/activity.h"
 #include "core/task.h"
-#include "core/validate.h"
 
 static State__Versioning *need(struct step *s) {
     if (!s->st->versioning)
@@ -206,10 +205,7 @@ int versioning_check_completion(const Ws__RespondWorkflowTaskCompletedRequest *r
         return err_set(err, ERR_INVALID,
                        "Only a worker whose deployment options ask for versioning may set a versioning "
                        "behavior.");
-    int rc = validate_id(req->binary_checksum, "BinaryChecksum", err);
-    if (rc == 0 && req->worker_version_stamp)
-        rc = validate_id(req->worker_version_stamp->build_id, "BuildId", err);
-    return rc == 0 ? version_validate_options(req->deployment_options, err) : rc;
+    return version_validate_options(req->deployment_options, err);
 }
 
 /* Those that wait in a queue may wait in the wrong one. */

@@ -86,7 +86,7 @@ void versioning_inherit(struct run_birth *b, Ws__StartWorkflowExecutionRequest *
 
 /* Brings them up to date. stamp: of the worker that completed a task, or NULL; used: its version. */
 void versioning_show(struct step *s, const Common__WorkerVersionStamp *stamp, struct version used);
-/* BinaryChecksums: those of the reset points. */
+/* BinaryChecksums: those of the reset points, the latest of them that have room. */
 void versioning_show_checksums(struct step *s);
 /* A copy without those that follow from versions, which the next run does not take over. */
 Common__SearchAttributes *versioning_strip(struct step *s, const Common__SearchAttributes *in);

@@ -187,12 +187,18 @@ void versioning_show(struct step *s, const Common__WorkerVersionStamp *stamp, st
 
 void versioning_show_checksums(struct step *s) {
     const Workflow__ResetPoints *points = s->st->reset_points;
-    size_t n = 0;
-    char **checksums = points ? arena_array(s->arena, char *, points->n_points) : NULL;
-    for (size_t i = 0; checksums && i < points->n_points; i++)
-        if (!strempty(points->points[i]->binary_checksum))
-            checksums[n++] = points->points[i]->binary_checksum;
-    put_attribute(s, "BinaryChecksums", checksums, n, true);
+    size_t count = points ? points->n_points : 0, first = count, bytes = 2;
+    char **checksums = arena_array(s->arena, char *, count);
+    for (size_t i = count; checksums && i-- > 0;) {
+        char *checksum = points->points[i]->binary_checksum;
+        bytes += strempty(checksum) ? 0 : strlen(checksum) + 3;
+        if (bytes > LIMIT_BUILD_IDS_BYTES)
+            break;
+        if (!strempty(checksum))
+            checksums[--first] = checksum;
+    }
+    if (checksums)
+        put_attribute(s, "BinaryChecksums", checksums + first, count - first, true);
     if (arena_failed(s->arena))
         s->failed = true;
 }

@@ -99,7 +99,6 @@ TEST(reset_points_know_what_was_pending) {
 
 TEST(reset_points_are_bounded) {
     cleanup(core_done) struct core f;
-    char name[LIMIT_ID_BYTES + 2];
     core_init(&f);
     f.limits.values[SETTABLE_RESET_POINTS] = 2;
     CHECK_INT(core_start(&f), 0);
@@ -108,19 +107,28 @@ TEST(reset_points_are_bounded) {
     CHECK_STR(points_text(&f, f.st), "a@4 b@8");
     CHECK_INT(build_turn(&f, "c", ""), 0);
     CHECK_STR(points_text(&f, f.st), "b@8 c@12");
+}
+
+/* Longer names are those of no build that anyone could ask for. */
+TEST(reset_points_have_short_names) {
+    cleanup(core_done) struct core f;
+    char name[LIMIT_ID_BYTES + 2];
+    core_init(&f);
     memset(name, 'n', sizeof(name));
     name[LIMIT_ID_BYTES + 1] = '\0';
-    CHECK_INT(core_pick(&f), 0);
-    f.completion.binary_checksum = name;
-    CHECK_INT(core_complete(&f), ERR_INVALID);
-    Common__WorkerVersionStamp stamp = COMMON__WORKER_VERSION_STAMP__INIT;
-    f.completion.binary_checksum = core_text(&f, "");
-    f.completion.worker_version_stamp = &stamp;
-    stamp.build_id = name;
-    REQUIRE(f.completion.binary_checksum);
-    CHECK_INT(core_complete(&f), ERR_INVALID);
+    CHECK_INT(core_start(&f), 0);
+    CHECK_INT(build_turn(&f, name, ""), 0);
+    CHECK_INT(build_turn(&f, "", name), 0);
+    CHECK_STR(points_text(&f, f.st), "");
     name[LIMIT_ID_BYTES] = '\0';
-    CHECK_INT(core_complete(&f), 0);
+    for (char c = 'a'; c < 'd'; c++) {
+        name[0] = c;
+        CHECK_INT(build_turn(&f, "", name), 0);
+    }
+    REQUIRE(f.st && f.st->reset_points && f.st->reset_points->n_points == 3);
+    const char *shown = shown_attribute(&f, "BinaryChecksums"); /* as many as BuildIds has room for */
+    CHECK_INT(strlen(shown), 2 * (LIMIT_ID_BYTES + 3) + 1);
+    CHECK(str_starts(str_of(shown), STR("[\"bn")));
 }
 
 /* The first event of the next run. */
