@@ -1,7 +1,8 @@
 /* What the search attribute TemporalReportedProblems shows: why the workflow tasks of a run do not succeed.
  *
- * It appears with the fifth failure or timeout in a row (a setting), names the last one, and goes with the next
- * task that succeeds. Lists and pages find stuck runs by it. */
+ * It appears with the fifth failure or timeout in a row (a setting) and goes with the next task that succeeds.
+ * It names the last one that is in the history, which is the first of a row: some SDKs report only that one, and
+ * let later attempts time out. Lists and pages find stuck runs by it. */
 #include "core/problems.h"
 
 #include "core/limits.h"
@@ -30,40 +31,39 @@ static void add_value(struct buf *b, const ProtobufCEnumDescriptor *d, int value
         add_camel(b, v->name, strlen(prefix));
 }
 
-/* Too few in a row are no problem yet; 0 turns it off. */
-static bool is_due(struct step *s) {
-    int64_t least = step_limit(s, SETTABLE_TASK_PROBLEMS);
-    s->st->task_problems++;
-    return least > 0 && s->st->task_problems >= least;
+static void add_problem(struct buf *b, const State__Execution *st) {
+    bool is_timeout = st->problem_timeout != 0;
+    buf_add_cstr(b, is_timeout ? "[\"category=WorkflowTaskTimedOut\",\"cause=WorkflowTaskTimedOutCause"
+                               : "[\"category=WorkflowTaskFailed\",\"cause=WorkflowTaskFailedCause");
+    if (is_timeout)
+        add_value(b, &e__timeout_type__descriptor, st->problem_timeout, "TIMEOUT_TYPE_");
+    else
+        add_value(b, &e__workflow_task_failed_cause__descriptor, st->problem_cause,
+                  "WORKFLOW_TASK_FAILED_CAUSE_");
+    buf_add_cstr(b, "\"]");
 }
 
-static void show(struct step *s, struct buf *b) {
-    buf_add_cstr(b, "\"]");
-    if (buf_ok(b))
-        merge_json_attribute(s, ATTRIBUTE, buf_str(b));
+void problems_set_failure(struct step *s, E__WorkflowTaskFailedCause cause) {
+    s->st->problem_cause = (int32_t)cause;
+    s->st->problem_timeout = 0;
+}
+
+void problems_set_timeout(struct step *s, E__TimeoutType type) {
+    s->st->problem_cause = 0;
+    s->st->problem_timeout = (int32_t)type;
+}
+
+void problems_count(struct step *s) {
+    int64_t least = step_limit(s, SETTABLE_TASK_PROBLEMS);
+    struct buf b;
+    if (++s->st->task_problems < least || least == 0)
+        return;
+    buf_init(&b, TEXT_BYTES_MAX);
+    add_problem(&b, s->st);
+    if (buf_ok(&b))
+        merge_json_attribute(s, ATTRIBUTE, buf_str(&b));
     else
         s->failed = true;
-}
-
-void problems_add_failure(struct step *s, E__WorkflowTaskFailedCause cause) {
-    struct buf b;
-    if (!is_due(s))
-        return;
-    buf_init(&b, TEXT_BYTES_MAX);
-    buf_add_cstr(&b, "[\"category=WorkflowTaskFailed\",\"cause=WorkflowTaskFailedCause");
-    add_value(&b, &e__workflow_task_failed_cause__descriptor, (int)cause, "WORKFLOW_TASK_FAILED_CAUSE_");
-    show(s, &b);
-    buf_done(&b);
-}
-
-void problems_add_timeout(struct step *s, E__TimeoutType type) {
-    struct buf b;
-    if (!is_due(s))
-        return;
-    buf_init(&b, TEXT_BYTES_MAX);
-    buf_add_cstr(&b, "[\"category=WorkflowTaskTimedOut\",\"cause=WorkflowTaskTimedOutCause");
-    add_value(&b, &e__timeout_type__descriptor, (int)type, "TIMEOUT_TYPE_");
-    show(s, &b);
     buf_done(&b);
 }
 
@@ -71,5 +71,5 @@ void problems_end(struct step *s) {
     int64_t least = step_limit(s, SETTABLE_TASK_PROBLEMS);
     if (least > 0 && s->st->task_problems >= least)
         merge_json_attribute(s, ATTRIBUTE, STR("null"));
-    s->st->task_problems = 0;
+    s->st->task_problems = s->st->problem_cause = s->st->problem_timeout = 0;
 }

@@ -3,8 +3,10 @@
 
 #include "core/step.h"
 
+/* What the history says of the end of a task. */
+void problems_set_failure(struct step *s, E__WorkflowTaskFailedCause cause);
+void problems_set_timeout(struct step *s, E__TimeoutType type);
 /* A task on the normal queue is over without success. */
-void problems_add_failure(struct step *s, E__WorkflowTaskFailedCause cause);
-void problems_add_timeout(struct step *s, E__TimeoutType type);
+void problems_count(struct step *s);
 /* One has succeeded. */
 void problems_end(struct step *s);

@@ -242,8 +242,8 @@ int task_check_token(struct step *s, const State__TaskToken *token) {
 }
 
 /* The task is over without success. A failure on the sticky queue is first tried again elsewhere:
- * only failures on the normal queue count as attempts. Returns whether this one does. */
-static bool end_failed(struct step *s, bool counts) {
+ * only failures on the normal queue count as attempts. */
+static void end_failed(struct step *s, bool counts) {
     State__Execution *st = s->st;
     if (!strempty(st->sticky_queue)) {
         counts = false;
@@ -252,7 +252,8 @@ static bool end_failed(struct step *s, bool counts) {
     st->task_attempt = counts ? st->task->attempt + 1 : 1;
     pb_free(st->task);
     st->task = NULL;
-    return counts;
+    if (counts)
+        problems_count(s);
 }
 
 static enum task_failure failure_of(E__WorkflowTaskFailedCause cause) {
@@ -276,9 +277,9 @@ static void end_by_failure(struct step *s, E__WorkflowTaskFailedCause cause, Fai
         a.failure = failure;
         a.identity = (char *)(uintptr_t)identity;
         step_event(s, EVENT_TYPE_WORKFLOW_TASK_FAILED, &a, NULL);
+        problems_set_failure(s, cause);
     }
-    if (end_failed(s, true))
-        problems_add_failure(s, cause);
+    end_failed(s, true);
     s->task_failure = failure_of(cause);
 }
 
@@ -343,9 +344,9 @@ void task_time_out(struct step *s, E__TimeoutType type) {
         a.started_event_id = t->started_event_id;
         a.timeout_type = type;
         step_event(s, EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT, &a, NULL);
+        problems_set_timeout(s, type);
     }
-    if (end_failed(s, type == TIMEOUT_TYPE_START_TO_CLOSE))
-        problems_add_timeout(s, type);
+    end_failed(s, type == TIMEOUT_TYPE_START_TO_CLOSE);
     if (type == TIMEOUT_TYPE_START_TO_CLOSE)
         s->task_failure = TASK_FAILURE_TIMEOUT;
     task_schedule(s);

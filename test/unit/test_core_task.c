@@ -188,12 +188,26 @@ TEST(task_problems_are_reported_from_the_fifth_in_a_row_until_one_succeeds) {
     CHECK_INT(core_pick(&f), 0);
     core_advance(&f, 100 * TASK_TIMEOUT_US);
     CHECK_INT(core_tick(&f), 0);
-    CHECK_STR(reported_problems(&f),
-              "[\"category=WorkflowTaskTimedOut\",\"cause=WorkflowTaskTimedOutCauseStartToClose\"]");
+    CHECK_STR(reported_problems(&f), /* what is in the history */
+              "[\"category=WorkflowTaskFailed\",\"cause=WorkflowTaskFailedCauseWorkflowWorkerUnhandledFailure\"]");
     CHECK_INT(core_pick(&f), 0);
     CHECK_INT(core_complete(&f), 0);
     CHECK_STR(reported_problems(&f), "");
     CHECK(f.st && f.st->task_problems == 0);
+}
+
+TEST(task_timeouts_are_reported_too) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    CHECK_INT(core_begin_run(&f), 0);
+    for (int i = 1; i <= 5; i++) {
+        CHECK_STR(reported_problems(&f), "");
+        core_advance(&f, 100 * TASK_TIMEOUT_US);
+        CHECK_INT(core_tick(&f), 0);
+        CHECK_INT(core_pick(&f), 0);
+    }
+    CHECK_STR(reported_problems(&f),
+              "[\"category=WorkflowTaskTimedOut\",\"cause=WorkflowTaskTimedOutCauseStartToClose\"]");
 }
 
 TEST(task_transient_timeouts_leave_no_events) {
