@@ -124,7 +124,7 @@ static bool is_set(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
     return memcmp(slot, zeros, wire_value_size(f->type)) != 0;
 }
 
-static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot,
+static void cell_add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot,
                       const struct cell_style *style, int depth);
 static void cell_add_list(struct buf *out, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m,
                           const struct cell_style *style, int depth);
@@ -143,22 +143,22 @@ static const ProtobufCFieldDescriptor *only_field(const ProtobufCMessage *m) {
     return only && (m->descriptor->n_fields == 1 || streq(only->name, "name")) ? only : NULL;
 }
 
-static void add_member(struct buf *out, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
+static void cell_add_member(struct buf *out, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
                        const struct cell_style *style, int depth) {
     if (f->label == PROTOBUF_C_LABEL_REPEATED)
         cell_add_list(out, f, m, style, depth);
     else
-        add_value(out, f, (const char *)m + f->offset, style, depth);
+        cell_add_value(out, f, (const char *)m + f->offset, style, depth);
 }
 
-static void add_fields(struct buf *out, const ProtobufCMessage *m, const struct cell_style *style,
+static void cell_add_fields(struct buf *out, const ProtobufCMessage *m, const struct cell_style *style,
                        int depth) {
     const ProtobufCFieldDescriptor *only = only_field(m);
     bool any = false;
     if (depth > DEPTH_MAX)
         return;
     if (only) {
-        add_member(out, m, only, style, depth);
+        cell_add_member(out, m, only, style, depth);
         return;
     }
     buf_add_cstr(out, depth ? "(" : "");
@@ -169,7 +169,7 @@ static void add_fields(struct buf *out, const ProtobufCMessage *m, const struct 
             continue;
         shape_camel(f->name, name);
         buf_printf(out, "%s%s=", any ? ", " : "", name);
-        add_member(out, m, f, style, depth + 1);
+        cell_add_member(out, m, f, style, depth + 1);
         any = true;
     }
     buf_add_cstr(out, depth ? ")" : "");
@@ -180,7 +180,7 @@ static void cell_add_entry(struct buf *out, const ProtobufCMessage *m, const str
                            int depth) {
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
         buf_add_cstr(out, i ? "=" : "");
-        add_value(out, &m->descriptor->fields[i], (const char *)m + m->descriptor->fields[i].offset, style,
+        cell_add_value(out, &m->descriptor->fields[i], (const char *)m + m->descriptor->fields[i].offset, style,
                   depth + 1);
     }
 }
@@ -209,7 +209,7 @@ static void add_message(struct buf *out, const ProtobufCMessage *m, const struct
         if (is_entry(m->descriptor))
             cell_add_entry(out, m, style, depth);
         else
-            add_fields(out, m, style, depth);
+            cell_add_fields(out, m, style, depth);
         return;
     case SHAPE_MASK:
     case SHAPE_WRAPPER:
@@ -272,7 +272,7 @@ static void add_spec(struct buf *out, const Schedule__ScheduleSpec *spec) {
     arena_done(&scratch);
 }
 
-static void add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot,
+static void cell_add_value(struct buf *out, const ProtobufCFieldDescriptor *f, const void *slot,
                       const struct cell_style *style, int depth) {
     const ProtobufCMessage *m;
     switch (f->type) {
@@ -332,7 +332,7 @@ static void cell_add_list(struct buf *out, const ProtobufCFieldDescriptor *f, co
     for (size_t i = 0; i < (style->is_first_only ? MIN(n, 1u) : n); i++) {
         if (i)
             buf_add_cstr(out, is_long(f) ? "; " : ", ");
-        add_value(out, f, items + i * wire_value_size(f->type), style, depth);
+        cell_add_value(out, f, items + i * wire_value_size(f->type), style, depth);
     }
     buf_add_cstr(out, is_inside ? "]" : "");
 }
@@ -342,7 +342,7 @@ static void add_choice(struct buf *out, const ProtobufCMessage *m, const struct 
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
         if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF && is_chosen(m, f))
-            add_value(out, f, (const char *)m + f->offset, style, 0);
+            cell_add_value(out, f, (const char *)m + f->offset, style, 0);
     }
 }
 
@@ -369,7 +369,7 @@ void cell_add_field(struct buf *out, const ProtobufCMessage *m, struct str path,
         const void *slot = (const char *)m + f->offset;
         if (n == path.n) {
             if (!(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) || is_chosen(m, f))
-                add_value(out, f, slot, &style, 0);
+                cell_add_value(out, f, slot, &style, 0);
             return;
         }
         if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF && !is_chosen(m, f))

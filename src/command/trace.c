@@ -67,7 +67,7 @@ struct trace {
 
 /* From events to steps. */
 
-static const ProtobufCMessage *attributes_of(const History__HistoryEvent *e) {
+static const ProtobufCMessage *trace_attributes_of(const History__HistoryEvent *e) {
     const ProtobufCMessage *m = &e->base;
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
@@ -101,7 +101,7 @@ static struct trace_step *trace_find_step(struct trace_step *steps, size_t n, in
 static void take_event(struct command *c, const History__HistoryEvent *e, struct trace_step *steps,
                        size_t *n) {
     const struct trace_rule *rule = rule_of((int)e->event_type);
-    const ProtobufCMessage *m = attributes_of(e);
+    const ProtobufCMessage *m = trace_attributes_of(e);
     int64_t of = 0;
     if (!rule || !m)
         return;
@@ -192,7 +192,7 @@ static void add_clean(struct buf *out, const char *text) {
         buf_add_u8(out, (uint8_t)*text < ' ' || *text == 0x7f ? ' ' : (uint8_t)*text);
 }
 
-static void add_line(struct trace *t, int depth, const struct trace_step *s, int64_t now_us) {
+static void trace_add_line(struct trace *t, int depth, const struct trace_step *s, int64_t now_us) {
     int64_t us = (s->end_us ? s->end_us : now_us) - s->begin_us;
     buf_printf(t->out, "%*s", 2 * depth, "");
     add_clean(t->out, s->prefix);
@@ -247,7 +247,7 @@ static enum command_exit draw_steps(struct trace *t, const struct trace_step *st
         bool is_deep = (t->depth_max >= 0 && depth > t->depth_max) || depth >= DEPTH_MAX;
         bool is_below = is_child && !is_deep && !is_folded(t->command, s->status);
         if (!is_below) {
-            add_line(t, depth, s, now_us);
+            trace_add_line(t, depth, s, now_us);
             buf_add_cstr(t->out, is_child ? ", folded\n" : "\n");
         } else {
             code = draw_run(t, s->workflow_id, s->run_id, depth);
@@ -281,7 +281,7 @@ static enum command_exit draw_run(struct trace *t, const char *workflow_id, cons
                               .failure = "",
                               .workflow_id = info->execution->workflow_id};
     t->is_open = depth ? t->is_open : !info->close_time;
-    add_line(t, depth, &self, host_wall().us);
+    trace_add_line(t, depth, &self, host_wall().us);
     buf_printf(t->out, ", %s\n", info->execution->run_id);
     return draw_steps(t, steps, n, depth + 1);
 }

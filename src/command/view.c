@@ -152,7 +152,7 @@ static int add_titles(struct command *c, struct rows *rows) {
     return rc;
 }
 
-static int add_table(struct command *c, const struct view_items *items, struct buf *out) {
+static int view_add_table(struct command *c, const struct view_items *items, struct buf *out) {
     struct rows rows = {.arena = &c->page, .widths = c->widths, .has_color = c->style.has_color};
     struct column col;
     int rc = add_titles(c, &rows);
@@ -233,7 +233,7 @@ int view_page(struct command *c, const ProtobufCMessage *response, struct buf *o
         items.n = MIN(items.n, c->limit - c->shown);
     int rc = 0;
     if (c->format == FORMAT_TABLE && (items.n || !c->shown))
-        rc = add_table(c, &items, out);
+        rc = view_add_table(c, &items, out);
     else if (c->format == FORMAT_JSON || c->format == FORMAT_JSONL)
         rc = add_items_json(c, &items, out);
     c->shown += items.n;

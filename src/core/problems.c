@@ -1,8 +1,8 @@
 /* What the search attribute TemporalReportedProblems shows: why the workflow tasks of a run do not succeed.
  *
- * It appears with the fifth failure or timeout in a row (a setting) and goes with the next task that succeeds.
- * It names the last one that is in the history, which is the first of a row: some SDKs report only that one, and
- * let later attempts time out. Lists and pages find stuck runs by it. */
+ * It appears with the fifth failure or timeout in a row (a setting) and goes with the next task that
+ * succeeds. It names the last one that is in the history, which is the first of a row: some SDKs report only
+ * that one, and let later attempts time out. Lists and pages find stuck runs by it. */
 #include "core/problems.h"
 
 #include "core/limits.h"
@@ -12,7 +12,7 @@
 #define TEXT_BYTES_MAX 512
 
 /* WORKFLOW_TASK_FAILED_CAUSE_BAD_BINARY without its prefix is BadBinary. */
-static void add_camel(struct buf *b, const char *name, size_t prefix_len) {
+static void problems_add_camel(struct buf *b, const char *name, size_t prefix_len) {
     bool is_first = true;
     for (name += prefix_len; *name; name++) {
         if (*name == '_') {
@@ -25,21 +25,22 @@ static void add_camel(struct buf *b, const char *name, size_t prefix_len) {
     }
 }
 
-static void add_value(struct buf *b, const ProtobufCEnumDescriptor *d, int value, const char *prefix) {
+static void problems_add_value(struct buf *b, const ProtobufCEnumDescriptor *d, int value,
+                               const char *prefix) {
     const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(d, value);
     if (v && str_starts(str_of(v->name), str_of(prefix)))
-        add_camel(b, v->name, strlen(prefix));
+        problems_add_camel(b, v->name, strlen(prefix));
 }
 
-static void add_problem(struct buf *b, const State__Execution *st) {
+static void problems_add_text(struct buf *b, const State__Execution *st) {
     bool is_timeout = st->problem_timeout != 0;
     buf_add_cstr(b, is_timeout ? "[\"category=WorkflowTaskTimedOut\",\"cause=WorkflowTaskTimedOutCause"
                                : "[\"category=WorkflowTaskFailed\",\"cause=WorkflowTaskFailedCause");
     if (is_timeout)
-        add_value(b, &e__timeout_type__descriptor, st->problem_timeout, "TIMEOUT_TYPE_");
+        problems_add_value(b, &e__timeout_type__descriptor, st->problem_timeout, "TIMEOUT_TYPE_");
     else
-        add_value(b, &e__workflow_task_failed_cause__descriptor, st->problem_cause,
-                  "WORKFLOW_TASK_FAILED_CAUSE_");
+        problems_add_value(b, &e__workflow_task_failed_cause__descriptor, st->problem_cause,
+                           "WORKFLOW_TASK_FAILED_CAUSE_");
     buf_add_cstr(b, "\"]");
 }
 
@@ -59,7 +60,7 @@ void problems_count(struct step *s) {
     if (++s->st->task_problems < least || least == 0)
         return;
     buf_init(&b, TEXT_BYTES_MAX);
-    add_problem(&b, s->st);
+    problems_add_text(&b, s->st);
     if (buf_ok(&b))
         merge_json_attribute(s, ATTRIBUTE, buf_str(&b));
     else

@@ -55,7 +55,7 @@ static size_t queues_beside(struct op *op, struct versions *all) {
     return n;
 }
 
-static void add_version(struct op *op, struct versions *all, struct described d, const char *key) {
+static void described_add_version(struct op *op, struct versions *all, struct described d, const char *key) {
     for (size_t i = 0; i < all->count; i++) {
         if (!streq(all->list[i].entry->key, key))
             continue;
@@ -79,7 +79,7 @@ static void add_version(struct op *op, struct versions *all, struct described d,
 }
 
 static void add_unversioned(struct op *op, struct versions *all) {
-    add_version(op, all, (struct described){.is_named = true}, "");
+    described_add_version(op, all, (struct described){.is_named = true}, "");
 }
 
 /* Those of the queues that are in memory. With a text only the one that it names, by either delimiter. */
@@ -97,7 +97,7 @@ static bool add_present(struct op *op, struct versions *all, const char *text) {
             if (!key || !old || (text && !streq(text, key) && !streq(text, old)))
                 continue;
             struct version v = {arena_strdup(a, q->version.deployment), arena_strdup(a, q->version.build_id)};
-            add_version(op, all, (struct described){.version = v, .is_named = text != NULL}, key);
+            described_add_version(op, all, (struct described){.version = v, .is_named = text != NULL}, key);
             is_there = true;
         }
     }
@@ -113,7 +113,7 @@ static void add_named(struct op *op, struct versions *all, const char *text) {
         if (!strchr(text, VERSION_DELIMITER) ||
             version_parse(op->call->arena, text, &d.version, &ignored) < 0)
             d = (struct described){.is_named = true, .build = text};
-        add_version(op, all, d, text);
+        described_add_version(op, all, d, text);
     }
 }
 

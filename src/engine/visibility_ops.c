@@ -53,7 +53,7 @@ struct wanted {
 /* rows */
 
 /* A schedule is shown as its state is. False: there is no memory. */
-static bool add_schedule(struct op *op, const struct listing *l, struct str state) {
+static bool listing_add_schedule(struct op *op, const struct listing *l, struct str state) {
     struct arena *scratch = &op->e->scratch;
     ProtobufCAllocator allocator = wire_arena_allocator(scratch);
     arena_clear(scratch);
@@ -77,7 +77,7 @@ static void list_row(struct op *op, struct listing *l, const struct row *row) {
     l->bytes += row->body.n;
     l->last = (struct visibility_place){row->close_us, row->start_us, row->run_id};
     if (l->subject == FILTER_SCHEDULES)
-        l->failed |= !add_schedule(op, l, row->body);
+        l->failed |= !listing_add_schedule(op, l, row->body);
     else
         wire_add_bytes_field(&op->page, FIELD_EXECUTIONS, row->body);
 }

@@ -11,7 +11,7 @@
 
 #define FILES_MAX 64 /* more than there are */
 
-static void answer_error(struct arena *a, enum grpc_code code, const char *text,
+static void reflection_answer_error(struct arena *a, enum grpc_code code, const char *text,
                          Reflection__ServerReflectionResponse *r) {
     Reflection__ErrorResponse *e = arena_new(a, Reflection__ErrorResponse);
     if (!e)
@@ -27,7 +27,7 @@ static void answer_not_found(struct arena *a, const char *what, const char *name
                              Reflection__ServerReflectionResponse *r) {
     const char *text = arena_printf(a, "%s not found: %.200s", what, name);
     if (text)
-        answer_error(a, GRPC_NOT_FOUND, text, r);
+        reflection_answer_error(a, GRPC_NOT_FOUND, text, r);
 }
 
 /* Each file once, a file before what it imports. */
@@ -92,7 +92,7 @@ static void answer_extensions(struct arena *a, const char *type, Reflection__Ser
         REFLECTION__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_ALL_EXTENSION_NUMBERS_RESPONSE;
 }
 
-static void answer(struct arena *a, const Reflection__ServerReflectionRequest *q,
+static void reflection_answer(struct arena *a, const Reflection__ServerReflectionRequest *q,
                    Reflection__ServerReflectionResponse *r) {
     const struct reflected_file *f;
     switch (q->message_request_case) {
@@ -124,7 +124,7 @@ static void answer(struct arena *a, const Reflection__ServerReflectionRequest *q
     case _REFLECTION__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST__CASE_IS_INT_SIZE:
         break;
     }
-    answer_error(a, GRPC_INVALID_ARGUMENT, "The request asks for nothing.", r);
+    reflection_answer_error(a, GRPC_INVALID_ARGUMENT, "The request asks for nothing.", r);
 }
 
 void method_reflect(struct dispatch *d unused_arg, struct call *c, const ProtobufCMessage *req) {
@@ -136,7 +136,7 @@ void method_reflect(struct dispatch *d unused_arg, struct call *c, const Protobu
     } original = {.given = req};
     r.valid_host = original.field->host;
     r.original_request = original.field;
-    answer(c->arena, original.field, &r);
+    reflection_answer(c->arena, original.field, &r);
     if (arena_failed(c->arena)) {
         struct err e;
         (void)err_std(&e, ERR_NO_MEMORY);
