@@ -6,7 +6,7 @@
 #include "command/cells.h"
 
 #include "cal/words.h"
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "failure.pb-c.h"
 #include "json/json.h"
 #include "json/shape.h"

@@ -7,7 +7,7 @@
 #include "command/schedule_draft.h"
 
 #include "cal/civil.h"
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "host/zoneinfo.h"
 #include "json/shape.h"
 #include "wire/value.h"

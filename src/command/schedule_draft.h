@@ -2,7 +2,7 @@
 #pragma once
 
 #include "command/command_int.h"
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 
 /* What the table cannot say of c->request, which was built from it: dialects, single times, exclusions, clock
  * changes. ERR_INVALID after a line on stderr. */

@@ -3,7 +3,7 @@
 #include "cal/words.h"
 #include "command/preview.h"
 #include "command/schedule_show.h"
-#include "core/holiday.h"
+#include "core/schedule/holiday.h"
 #include "host/loop.h"
 #include "host/zoneinfo.h"
 #include "json/writer.h"

@@ -11,7 +11,7 @@
 #include "command/rehearsal.h"
 #include "command/schedule_draft.h"
 #include "command/schedule_show.h"
-#include "core/holiday.h"
+#include "core/schedule/holiday.h"
 #include "host/loop.h"
 #include "json/json.h"
 #include "json/shape.h"

@@ -12,7 +12,7 @@
 
 #include "cal/words.h"
 #include "command/command_int.h"
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "json/shape.h"
 #include "names.h"
 #include "workflowservice.pb-c.h"
