@@ -298,7 +298,7 @@ static void begin_call(struct api_call *k, const struct route *route, const stru
         call_fail(&k->call, &e);
         return;
     }
-    k->method->fn(k->api->dispatch, &k->call, message);
+    method_run(k->method, k->api->dispatch, &k->call, message);
     if (k->is_ended)
         return;
     k->later = http1_take(q, on_gone, k);

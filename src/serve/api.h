@@ -1,4 +1,4 @@
-/* Temporal's HTTP API: JSON over the paths of proto/routes.def, answered by the same methods as gRPC.
+/* Temporal's HTTP API: JSON over the paths of src/serve/routes.def, answered by the same methods as gRPC.
  *
  * One api belongs to one server; everything runs on the loop thread. */
 #pragma once

@@ -18,7 +18,7 @@ static void start(void *ctx, struct call *c, const ProtobufCMessage *request) {
     size_t size = protobuf_c_message_get_packed_size(request);
     struct err e;
     int rc = d->engine && !d->is_draining ? 0 : err_std(&e, ERR_UNAVAILABLE);
-    if (rc == 0 && !m->fn)
+    if (rc == 0 && !method_is_implemented(m))
         rc = err_set(&e, ERR_UNIMPLEMENTED, "%s is not implemented", m->name);
     if (rc == 0 && size > m->request_bytes_max)
         rc = err_set(&e, ERR_INVALID, "the request has %zu bytes, more than %zu", size, m->request_bytes_max);
@@ -28,7 +28,7 @@ static void start(void *ctx, struct call *c, const ProtobufCMessage *request) {
     }
     /* The engine must not work by the time of the last turn, which may be long ago. */
     engine_tell_time(d->engine, host_now());
-    m->fn(d, c, request);
+    method_run(m, d, c, request);
 }
 
 static void cancel(void *ctx, struct call *c) {

@@ -251,7 +251,7 @@ static int hand_over(struct request *q, struct str frame, struct err *reterr) {
     if (rc < 0)
         return rc;
     q->call.arena = &a;
-    q->method->fn(q->dispatch, &q->call, m);
+    method_run(q->method, q->dispatch, &q->call, m);
     q->call.arena = &q->h2->arena;
     if (!q->is_ended)
         h2_consume(q->h2, frame.n);
@@ -328,7 +328,7 @@ static void begin_call(struct dispatch *d, struct h2_request *r, const struct me
         call_fail(&q->call, &e);
         return;
     }
-    method->fn(d, &q->call, message);
+    method_run(method, d, &q->call, message);
 }
 
 static void on_request(void *ctx, struct h2_request *r) {

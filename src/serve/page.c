@@ -58,7 +58,7 @@ static int add_rows(struct engine *e, struct buf *out) {
         Ws__ListNamespacesRequest req = WS__LIST_NAMESPACES_REQUEST__INIT;
         req.next_page_token = l.next_page;
         l.rc = ERR_WAIT;
-        engine_list_namespaces(e, &l.call, &req);
+        engine_call(e, &l.call, rpc_list_namespaces, &req.base);
         ensure(l.rc != ERR_WAIT);
     } while (l.rc == 0 && l.next_page.len);
     arena_done(&l.arena);

@@ -1,4 +1,4 @@
-/* From a URL to a row of proto/routes.def.
+/* From a URL to a row of src/serve/routes.def.
  *
  * No two rows take the same URL with the same verb (a test sees to it),
  * so their order does not matter. */
@@ -8,7 +8,7 @@
 
 enum {
 #define RPC(service, name, type, kind, access, bytes_max, handler) INDEX_##service##_##name,
-#include "../../proto/methods.def"
+#include "wire/methods.def"
 #undef RPC
 };
 
@@ -22,7 +22,7 @@ enum {
 static const struct route routes[] = {
 #define ROUTE(service, name, verb_, path_, body)                                                             \
     {INDEX_##service##_##name, ROUTE_##verb_, path_, BODY_##body, OWN_##service},
-#include "../../proto/routes.def"
+#include "serve/routes.def"
 #undef ROUTE
 };
 

@@ -1,4 +1,4 @@
-/* The names of the services in proto/methods.def, as they stand in paths. */
+/* The names of the services in src/wire/methods.def, as they stand in paths. */
 #pragma once
 
 #define SERVICE_WORKFLOW "temporal.api.workflowservice.v1.WorkflowService"

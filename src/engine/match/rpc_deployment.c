@@ -54,7 +54,7 @@ static void wait_for(struct op *op, const struct deployment *d) {
 
 /* Describe and list */
 
-static void go_describe(struct op *op) {
+void rpc_describe_worker_deployment(struct op *op) {
     const Ws__DescribeWorkerDeploymentRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__DescribeWorkerDeploymentResponse *r = arena_new(a, Ws__DescribeWorkerDeploymentResponse);
@@ -70,13 +70,6 @@ static void go_describe(struct op *op) {
         wait_for(op, d);
     }
     end(op, rc, r ? &r->base : NULL);
-}
-
-void engine_describe_worker_deployment(struct engine *e, struct call *c,
-                                       const Ws__DescribeWorkerDeploymentRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe);
-    if (op)
-        op_start(op);
 }
 
 static struct queue *queue_of_version(struct op *op, struct space *space, struct version v,
@@ -124,7 +117,7 @@ static void add_version_queues(struct op *op, struct space *space, struct versio
     }
 }
 
-static void go_describe_version(struct op *op) {
+void rpc_describe_worker_deployment_version(struct op *op) {
     const Ws__DescribeWorkerDeploymentVersionRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__DescribeWorkerDeploymentVersionResponse *r =
@@ -145,13 +138,6 @@ static void go_describe_version(struct op *op) {
         wait_for(op, d);
     }
     end(op, rc, r ? &r->base : NULL);
-}
-
-void engine_describe_worker_deployment_version(struct engine *e, struct call *c,
-                                               const Ws__DescribeWorkerDeploymentVersionRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe_version);
-    if (op)
-        op_start(op);
 }
 
 static Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *summary(struct arena *a,
@@ -194,7 +180,7 @@ static struct deployment **listed(struct op *op, const struct space *space, stru
     return all;
 }
 
-static void go_list(struct op *op) {
+void rpc_list_worker_deployments(struct op *op) {
     const Ws__ListWorkerDeploymentsRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__ListWorkerDeploymentsResponse *r = arena_new(a, Ws__ListWorkerDeploymentsResponse);
@@ -222,16 +208,9 @@ static void go_list(struct op *op) {
     end(op, rc, r ? &r->base : NULL);
 }
 
-void engine_list_worker_deployments(struct engine *e, struct call *c,
-                                    const Ws__ListWorkerDeploymentsRequest *req) {
-    struct op *op = op_new(e, c, req, go_list);
-    if (op)
-        op_start(op);
-}
-
 /* Create */
 
-static void go_create(struct op *op) {
+void rpc_create_worker_deployment(struct op *op) {
     const Ws__CreateWorkerDeploymentRequest *req = op->req;
     Ws__CreateWorkerDeploymentResponse *r = arena_new(op->call->arena, Ws__CreateWorkerDeploymentResponse);
     struct deployment_edit ed;
@@ -258,14 +237,7 @@ static void go_create(struct op *op) {
     end(op, rc, r ? &r->base : NULL);
 }
 
-void engine_create_worker_deployment(struct engine *e, struct call *c,
-                                     const Ws__CreateWorkerDeploymentRequest *req) {
-    struct op *op = op_new(e, c, req, go_create);
-    if (op)
-        op_start(op);
-}
-
-static void go_create_version(struct op *op) {
+void rpc_create_worker_deployment_version(struct op *op) {
     static const Ws__CreateWorkerDeploymentVersionResponse resp =
         WS__CREATE_WORKER_DEPLOYMENT_VERSION_RESPONSE__INIT;
     const Ws__CreateWorkerDeploymentVersionRequest *req = op->req;
@@ -294,13 +266,6 @@ static void go_create_version(struct op *op) {
             wait_for(op, ed.deployment);
     }
     end(op, rc, &resp.base);
-}
-
-void engine_create_worker_deployment_version(struct engine *e, struct call *c,
-                                             const Ws__CreateWorkerDeploymentVersionRequest *req) {
-    struct op *op = op_new(e, c, req, go_create_version);
-    if (op)
-        op_start(op);
 }
 
 /* Routing */
@@ -371,7 +336,7 @@ static int change_routing(struct op *op, struct space *space, const char *name, 
     return rc;
 }
 
-static void go_set_current(struct op *op) {
+void rpc_set_worker_deployment_current_version(struct op *op) {
     const Ws__SetWorkerDeploymentCurrentVersionRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__SetWorkerDeploymentCurrentVersionResponse *r =
@@ -398,14 +363,7 @@ static void go_set_current(struct op *op) {
     end(op, rc, r ? &r->base : NULL);
 }
 
-void engine_set_worker_deployment_current_version(struct engine *e, struct call *c,
-                                                  const Ws__SetWorkerDeploymentCurrentVersionRequest *req) {
-    struct op *op = op_new(e, c, req, go_set_current);
-    if (op)
-        op_start(op);
-}
-
-static void go_set_ramping(struct op *op) {
+void rpc_set_worker_deployment_ramping_version(struct op *op) {
     const Ws__SetWorkerDeploymentRampingVersionRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__SetWorkerDeploymentRampingVersionResponse *r =
@@ -439,14 +397,7 @@ static void go_set_ramping(struct op *op) {
     end(op, rc, r ? &r->base : NULL);
 }
 
-void engine_set_worker_deployment_ramping_version(struct engine *e, struct call *c,
-                                                  const Ws__SetWorkerDeploymentRampingVersionRequest *req) {
-    struct op *op = op_new(e, c, req, go_set_ramping);
-    if (op)
-        op_start(op);
-}
-
-static void go_set_manager(struct op *op) {
+void rpc_set_worker_deployment_manager(struct op *op) {
     const Ws__SetWorkerDeploymentManagerRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__SetWorkerDeploymentManagerResponse *r = arena_new(a, Ws__SetWorkerDeploymentManagerResponse);
@@ -478,16 +429,9 @@ static void go_set_manager(struct op *op) {
     end(op, rc, r ? &r->base : NULL);
 }
 
-void engine_set_worker_deployment_manager(struct engine *e, struct call *c,
-                                          const Ws__SetWorkerDeploymentManagerRequest *req) {
-    struct op *op = op_new(e, c, req, go_set_manager);
-    if (op)
-        op_start(op);
-}
-
 /* Metadata */
 
-static void go_update_metadata(struct op *op) {
+void rpc_update_worker_deployment_version_metadata(struct op *op) {
     const Ws__UpdateWorkerDeploymentVersionMetadataRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__UpdateWorkerDeploymentVersionMetadataResponse *r =
@@ -513,16 +457,9 @@ static void go_update_metadata(struct op *op) {
     end(op, rc, r ? &r->base : NULL);
 }
 
-void engine_update_worker_deployment_version_metadata(
-    struct engine *e, struct call *c, const Ws__UpdateWorkerDeploymentVersionMetadataRequest *req) {
-    struct op *op = op_new(e, c, req, go_update_metadata);
-    if (op)
-        op_start(op);
-}
-
 /* Delete */
 
-static void go_delete(struct op *op) {
+void rpc_delete_worker_deployment(struct op *op) {
     static const Ws__DeleteWorkerDeploymentResponse resp = WS__DELETE_WORKER_DEPLOYMENT_RESPONSE__INIT;
     const Ws__DeleteWorkerDeploymentRequest *req = op->req;
     struct deployment *d = NULL;
@@ -536,14 +473,7 @@ static void go_delete(struct op *op) {
     end(op, rc, &resp.base);
 }
 
-void engine_delete_worker_deployment(struct engine *e, struct call *c,
-                                     const Ws__DeleteWorkerDeploymentRequest *req) {
-    struct op *op = op_new(e, c, req, go_delete);
-    if (op)
-        op_start(op);
-}
-
-static void go_delete_version(struct op *op) {
+void rpc_delete_worker_deployment_version(struct op *op) {
     static const Ws__DeleteWorkerDeploymentVersionResponse resp =
         WS__DELETE_WORKER_DEPLOYMENT_VERSION_RESPONSE__INIT;
     const Ws__DeleteWorkerDeploymentVersionRequest *req = op->req;
@@ -562,11 +492,4 @@ static void go_delete_version(struct op *op) {
         rc = deployment_edit_end(op, &ed, rc);
     }
     end(op, rc, &resp.base);
-}
-
-void engine_delete_worker_deployment_version(struct engine *e, struct call *c,
-                                             const Ws__DeleteWorkerDeploymentVersionRequest *req) {
-    struct op *op = op_new(e, c, req, go_delete_version);
-    if (op)
-        op_start(op);
 }

@@ -380,29 +380,15 @@ static double rate_asked(const Taskqueue__TaskQueueMetadata *m) {
                                                                               : 0;
 }
 
-static void go_poll_workflow(struct op *op) {
+void rpc_poll_workflow_task(struct op *op) {
     const Ws__PollWorkflowTaskQueueRequest *req = op->req;
     struct visit visit = {req->identity, 0, req->worker_version_capabilities, req->deployment_options};
     poll_begin(op, req->namespace_, req->task_queue, visit, false);
 }
 
-static void go_poll_activity(struct op *op) {
+void rpc_poll_activity_task(struct op *op) {
     const Ws__PollActivityTaskQueueRequest *req = op->req;
     struct visit visit = {req->identity, rate_asked(req->task_queue_metadata),
                           req->worker_version_capabilities, req->deployment_options};
     poll_begin(op, req->namespace_, req->task_queue, visit, true);
-}
-
-void engine_poll_workflow_task(struct engine *e, struct call *c,
-                               const Ws__PollWorkflowTaskQueueRequest *req) {
-    struct op *op = op_new(e, c, req, go_poll_workflow);
-    if (op)
-        op_start(op);
-}
-
-void engine_poll_activity_task(struct engine *e, struct call *c,
-                               const Ws__PollActivityTaskQueueRequest *req) {
-    struct op *op = op_new(e, c, req, go_poll_activity);
-    if (op)
-        op_start(op);
 }

@@ -204,7 +204,7 @@ static int keep(struct op *op, struct space *s, const State__TaskQueueSetting *s
     return op_out_of_memory(op);
 }
 
-static void go_update(struct op *op) {
+void rpc_update_task_queue_config(struct op *op) {
     const Ws__UpdateTaskQueueConfigRequest *req = op->req;
     Ws__UpdateTaskQueueConfigResponse *resp = arena_new(op->call->arena, Ws__UpdateTaskQueueConfigResponse);
     Taskqueue__TaskQueueConfig *config = arena_new(op->call->arena, Taskqueue__TaskQueueConfig);
@@ -236,11 +236,4 @@ static void go_update(struct op *op) {
     }
     op->wait_seq = s->group_seq;
     op_reply_durable(op, &resp->base, (struct str){NULL, 0});
-}
-
-void engine_update_task_queue_config(struct engine *e, struct call *c,
-                                     const Ws__UpdateTaskQueueConfigRequest *req) {
-    struct op *op = op_new(e, c, req, go_update);
-    if (op)
-        op_start(op);
 }

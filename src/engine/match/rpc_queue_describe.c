@@ -280,7 +280,7 @@ static int validate_describe(struct op *op) {
     return rc;
 }
 
-static void go_describe(struct op *op) {
+void rpc_describe_task_queue(struct op *op) {
     const Ws__DescribeTaskQueueRequest *req = op->req;
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
@@ -298,10 +298,4 @@ static void go_describe(struct op *op) {
         describe_versions(op, space, r);
     else
         describe_queue(op, space, r);
-}
-
-void engine_describe_task_queue(struct engine *e, struct call *c, const Ws__DescribeTaskQueueRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe);
-    if (op)
-        op_start(op);
 }

@@ -180,7 +180,7 @@ static void go_read(struct op *op) {
     op_reply(op, &l->r->base, (struct str){NULL, 0});
 }
 
-static void go_list(struct op *op) {
+void rpc_list_task_queues(struct op *op) {
     const Rondo__ListTaskQueuesRequest *req = op->req;
     struct arena *a = op->call->arena;
     struct listing *l = arena_new(a, struct listing);
@@ -203,10 +203,4 @@ static void go_list(struct op *op) {
     add_polled(op, space, l);
     op->wait_seq = group_last_change(op->e);
     op_continue_durable(op, go_read);
-}
-
-void engine_list_task_queues(struct engine *e, struct call *c, const Rondo__ListTaskQueuesRequest *req) {
-    struct op *op = op_new(e, c, req, go_list);
-    if (op)
-        op_start(op);
 }

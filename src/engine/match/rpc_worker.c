@@ -120,7 +120,7 @@ void workers_forget(struct engine *e, const struct space *space) {
             worker_forget(e, w);
 }
 
-static void go_record(struct op *op) {
+void rpc_record_worker(struct op *op) {
     static const Ws__RecordWorkerHeartbeatResponse resp = WS__RECORD_WORKER_HEARTBEAT_RESPONSE__INIT;
     const Ws__RecordWorkerHeartbeatRequest *req = op->req;
     struct space *space;
@@ -133,12 +133,6 @@ static void go_record(struct op *op) {
         op_fail(op);
     else
         op_reply(op, &resp.base, (struct str){NULL, 0});
-}
-
-void engine_record_worker(struct engine *e, struct call *c, const Ws__RecordWorkerHeartbeatRequest *req) {
-    struct op *op = op_new(e, c, req, go_record);
-    if (op)
-        op_start(op);
 }
 
 /* Asking */
@@ -321,7 +315,7 @@ static void fill_page(struct arena *a, Ws__ListWorkersResponse *r, const struct 
     r->next_page_token.data = arena_dup(a, last, strlen(last));
 }
 
-static void go_list(struct op *op) {
+void rpc_list_workers(struct op *op) {
     const Ws__ListWorkersRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__ListWorkersResponse *r = arena_new(a, Ws__ListWorkersResponse);
@@ -344,13 +338,7 @@ static void go_list(struct op *op) {
         op_reply(op, &r->base, (struct str){NULL, 0});
 }
 
-void engine_list_workers(struct engine *e, struct call *c, const Ws__ListWorkersRequest *req) {
-    struct op *op = op_new(e, c, req, go_list);
-    if (op)
-        op_start(op);
-}
-
-static void go_count(struct op *op) {
+void rpc_count_workers(struct op *op) {
     const Ws__CountWorkersRequest *req = op->req;
     Ws__CountWorkersResponse r = WS__COUNT_WORKERS_RESPONSE__INIT;
     const struct predicate *where;
@@ -368,13 +356,7 @@ static void go_count(struct op *op) {
         op_reply(op, &r.base, (struct str){NULL, 0});
 }
 
-void engine_count_workers(struct engine *e, struct call *c, const Ws__CountWorkersRequest *req) {
-    struct op *op = op_new(e, c, req, go_count);
-    if (op)
-        op_start(op);
-}
-
-static void go_describe(struct op *op) {
+void rpc_describe_worker(struct op *op) {
     const Ws__DescribeWorkerRequest *req = op->req;
     Ws__DescribeWorkerResponse r = WS__DESCRIBE_WORKER_RESPONSE__INIT;
     struct worker *w = NULL;
@@ -391,10 +373,4 @@ static void go_describe(struct op *op) {
         op_fail(op);
     else
         op_reply(op, &r.base, (struct str){NULL, 0});
-}
-
-void engine_describe_worker(struct engine *e, struct call *c, const Ws__DescribeWorkerRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe);
-    if (op)
-        op_start(op);
 }

@@ -39,6 +39,12 @@ void op_start(struct op *op) {
     op->go(op);
 }
 
+void engine_call(struct engine *e, struct call *c, rpc_fn *handler, const ProtobufCMessage *req) {
+    struct op *op = op_new(e, c, req, handler);
+    if (op)
+        op_start(op);
+}
+
 void op_pin(struct op *op, struct run *run) {
     if (op->run == run)
         return;

@@ -245,7 +245,7 @@ static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const St
     return arena_failed(a) ? NULL : r;
 }
 
-static void go_describe(struct op *op) {
+void rpc_describe_workflow(struct op *op) {
     const Ws__DescribeWorkflowExecutionRequest *req = op->req;
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
@@ -262,11 +262,4 @@ static void go_describe(struct op *op) {
         op_fail(op);
     else
         op_reply_durable(op, &resp->base, (struct str){NULL, 0});
-}
-
-void engine_describe_workflow(struct engine *e, struct call *c,
-                              const Ws__DescribeWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe);
-    if (op)
-        op_start(op);
 }

@@ -32,7 +32,7 @@ static int check(struct op *op, const Ws__UpdateWorkflowExecutionOptionsRequest 
     return rc == 0 ? validate_id(req->identity, "Identity", &op->err) : rc;
 }
 
-static void go_update(struct op *op) {
+void rpc_update_workflow_options(struct op *op) {
     const Ws__UpdateWorkflowExecutionOptionsRequest *req = op->req;
     Ws__UpdateWorkflowExecutionOptionsResponse *resp = NULL;
     bool is_changed = false;
@@ -59,11 +59,4 @@ static void go_update(struct op *op) {
         op_fail_durable(op);
     else
         op_reply_durable(op, &resp->base, (struct str){NULL, 0});
-}
-
-void engine_update_workflow_options(struct engine *e, struct call *c,
-                                    const Ws__UpdateWorkflowExecutionOptionsRequest *req) {
-    struct op *op = op_new(e, c, req, go_update);
-    if (op)
-        op_start(op);
 }

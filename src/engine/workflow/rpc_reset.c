@@ -431,7 +431,7 @@ static bool is_too_late(const struct op *op) {
     return r->open_run_id && !(current && run_is_open(current) && streq(current->run_id, r->open_run_id));
 }
 
-static void go_reset(struct op *op) {
+void rpc_reset_workflow(struct op *op) {
     struct space *space;
     int rc = reset_prepare(op, &space);
     if (rc == 0)
@@ -450,15 +450,9 @@ static void go_reset(struct op *op) {
         reply_reset(op);
 }
 
-void engine_reset_workflow(struct engine *e, struct call *c, const Ws__ResetWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_reset);
-    if (op)
-        op_start(op);
-}
-
 void reset_while_open(struct engine *e, struct call *c, const Ws__ResetWorkflowExecutionRequest *req,
                       const char *open_run_id) {
-    struct op *op = op_new(e, c, req, go_reset);
+    struct op *op = op_new(e, c, req, rpc_reset_workflow);
     if (!op)
         return;
     struct reset *r = op->extra = arena_new(c->arena, struct reset);

@@ -259,7 +259,7 @@ int op_check_start(struct op *op, const struct space *space, const Ws__StartWork
     return rc == 0 ? op_check_memo(op, req->memo) : rc;
 }
 
-static void go_start(struct op *op) {
+void rpc_start_workflow(struct op *op) {
     const Ws__StartWorkflowExecutionRequest *req = op->req;
     enum start_verdict verdict;
     struct space *space;
@@ -300,12 +300,6 @@ static void go_start(struct op *op) {
         reply_eager(op);
     else
         reply_started(op, true, (struct str){NULL, 0});
-}
-
-void engine_start_workflow(struct engine *e, struct call *c, const Ws__StartWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_start);
-    if (op)
-        op_start(op);
 }
 
 /* Signal with start */
@@ -392,7 +386,7 @@ static int check_signal_with_start(struct op *op, const struct space *space,
     return rc == 0 ? op_check_blob(op, (const ProtobufCMessage *)req->signal_input) : rc;
 }
 
-static void go_signal_with_start(struct op *op) {
+void rpc_signal_with_start(struct op *op) {
     const Ws__SignalWithStartWorkflowExecutionRequest *req = op->req;
     Ws__StartWorkflowExecutionRequest start = start_part(req);
     Ws__SignalWorkflowExecutionRequest signal = signal_part(req);
@@ -429,11 +423,4 @@ static void go_signal_with_start(struct op *op) {
         op_fail(op);
     else
         reply_signaled(op, started);
-}
-
-void engine_signal_with_start(struct engine *e, struct call *c,
-                              const Ws__SignalWithStartWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_signal_with_start);
-    if (op)
-        op_start(op);
 }

@@ -137,7 +137,7 @@ static void reply_completed(struct op *op, const struct completion *done) {
     go_answer_with_task(op);
 }
 
-static void go_complete(struct op *op) {
+void rpc_complete_workflow_task(struct op *op) {
     const Ws__RespondWorkflowTaskCompletedRequest *req = op->req;
     struct completion done = {0};
     State__TaskToken *token;
@@ -158,16 +158,9 @@ static void go_complete(struct op *op) {
     reply_completed(op, &done);
 }
 
-void engine_complete_workflow_task(struct engine *e, struct call *c,
-                                   const Ws__RespondWorkflowTaskCompletedRequest *req) {
-    struct op *op = op_new(e, c, req, go_complete);
-    if (op)
-        op_start(op);
-}
-
 /* failed */
 
-static void go_fail(struct op *op) {
+void rpc_fail_workflow_task(struct op *op) {
     static const Ws__RespondWorkflowTaskFailedResponse resp = WS__RESPOND_WORKFLOW_TASK_FAILED_RESPONSE__INIT;
     const Ws__RespondWorkflowTaskFailedRequest *req = op->req;
     State__TaskToken *token;
@@ -187,11 +180,4 @@ static void go_fail(struct op *op) {
         return;
     }
     op_reply_durable(op, &resp.base, (struct str){NULL, 0});
-}
-
-void engine_fail_workflow_task(struct engine *e, struct call *c,
-                               const Ws__RespondWorkflowTaskFailedRequest *req) {
-    struct op *op = op_new(e, c, req, go_fail);
-    if (op)
-        op_start(op);
 }

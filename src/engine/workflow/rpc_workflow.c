@@ -42,7 +42,7 @@ static void reply_signaled(struct op *op, const char *request_id) {
     end_change(op, arena_failed(a) ? op_out_of_memory(op) : 0, (const ProtobufCMessage *)r);
 }
 
-static void go_signal(struct op *op) {
+void rpc_signal_workflow(struct op *op) {
     const Ws__SignalWorkflowExecutionRequest *req = op->req;
     struct step s;
     int rc = validate_required(req->signal_name, "SignalName", &op->err);
@@ -62,13 +62,7 @@ static void go_signal(struct op *op) {
         reply_signaled(op, req->request_id);
 }
 
-void engine_signal_workflow(struct engine *e, struct call *c, const Ws__SignalWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_signal);
-    if (op)
-        op_start(op);
-}
-
-static void go_request_cancel(struct op *op) {
+void rpc_request_cancel(struct op *op) {
     static const Ws__RequestCancelWorkflowExecutionResponse resp =
         WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__RequestCancelWorkflowExecutionRequest *req = op->req;
@@ -84,14 +78,7 @@ static void go_request_cancel(struct op *op) {
     end_change(op, rc, &resp.base);
 }
 
-void engine_request_cancel(struct engine *e, struct call *c,
-                           const Ws__RequestCancelWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_request_cancel);
-    if (op)
-        op_start(op);
-}
-
-static void go_terminate(struct op *op) {
+void rpc_terminate_workflow(struct op *op) {
     static const Ws__TerminateWorkflowExecutionResponse resp =
         WS__TERMINATE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__TerminateWorkflowExecutionRequest *req = op->req;
@@ -109,13 +96,6 @@ static void go_terminate(struct op *op) {
     end_change(op, rc, &resp.base);
 }
 
-void engine_terminate_workflow(struct engine *e, struct call *c,
-                               const Ws__TerminateWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_terminate);
-    if (op)
-        op_start(op);
-}
-
 /* Pause and unpause name their run in the same fields. */
 static int find_for_pause(struct op *op, const char *namespace_name, char *workflow_id, char *run_id,
                           const char *identity, const char *reason, const char *request_id) {
@@ -128,7 +108,7 @@ static int find_for_pause(struct op *op, const char *namespace_name, char *workf
     return rc == 0 ? find_for_change(op, namespace_name, &ex, NULL, identity, 0) : rc;
 }
 
-static void go_pause(struct op *op) {
+void rpc_pause_workflow(struct op *op) {
     static const Ws__PauseWorkflowExecutionResponse resp = WS__PAUSE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__PauseWorkflowExecutionRequest *req = op->req;
     struct step s;
@@ -141,13 +121,7 @@ static void go_pause(struct op *op) {
     end_change(op, rc, &resp.base);
 }
 
-void engine_pause_workflow(struct engine *e, struct call *c, const Ws__PauseWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_pause);
-    if (op)
-        op_start(op);
-}
-
-static void go_unpause(struct op *op) {
+void rpc_unpause_workflow(struct op *op) {
     static const Ws__UnpauseWorkflowExecutionResponse resp = WS__UNPAUSE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__UnpauseWorkflowExecutionRequest *req = op->req;
     struct step s;
@@ -158,11 +132,4 @@ static void go_unpause(struct op *op) {
         rc = op_step_end(op, &s, run_unpause(&s, req), true);
     }
     end_change(op, rc, &resp.base);
-}
-
-void engine_unpause_workflow(struct engine *e, struct call *c,
-                             const Ws__UnpauseWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_unpause);
-    if (op)
-        op_start(op);
 }
