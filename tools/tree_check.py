@@ -1,6 +1,6 @@
 """Checks that what is written down about the tree is so. Prints a line for each problem; exit 1 if there is one.
 
-- a relative link in a document leads to a file
+- a relative link in a document leads to a file, and its anchor to a heading
 - the first workflow in README.md is the one that test/sdk/first runs
 - every test program and every *.test.mjs is named in test/meson.build, so that it runs
 - every file of the corpus belongs to a fuzz target that is replayed
@@ -23,12 +23,24 @@ def find(pattern):
     return sorted(os.path.relpath(p, ROOT) for p in paths if "node_modules" not in p)
 
 
+def anchors(document):
+    """The anchors of a document's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", read(document), flags=re.M | re.S)
+    for heading in re.findall(r"^#+ +(.*)$", text, re.M):
+        yield re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
 def dead_links():
     for document in find("*.md") + find("docs/**/*.md") + find("src/**/*.md") + find("test/**/*.md"):
         for target in re.findall(r"\]\(([^)\s]+)\)", read(document)):
-            path = target.partition("#")[0]
-            if "://" not in target and path and not os.path.exists(os.path.join(ROOT, os.path.dirname(document), path)):
+            path, _, anchor = target.partition("#")
+            if "://" in target:
+                continue
+            linked = os.path.normpath(os.path.join(os.path.dirname(document), path)) if path else document
+            if not os.path.exists(os.path.join(ROOT, linked)):
                 yield f"{document}: no file for the link {target}"
+            elif anchor and linked.endswith(".md") and anchor not in anchors(linked):
+                yield f"{document}: no heading for the link {target}"
 
 
 def readme_differs():
