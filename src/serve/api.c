@@ -218,18 +218,24 @@ static bool has_suffix(const struct http1_request *q, const char *header, const 
     return value.n && memmem(value.p, value.n, suffix, strlen(suffix));
 }
 
+/* The pages of Temporal's Web UI send this with every call. They send and read payloads in full, and do not
+ * say so: between them and Temporal's server stands one of their own, which has no shorthand. */
+static bool is_web_ui(const struct http1_request *q) {
+    return str_is(http1_header(q, "Caller-Type"), "operator");
+}
+
 static struct json_style style_of(const struct http1_request *q) {
     return (struct json_style){
         .is_pretty = query_has(q->query, "pretty") || has_suffix(q, "Accept", "+pretty"),
-        .has_shorthand =
-            !query_has(q->query, "noPayloadShorthand") && !has_suffix(q, "Accept", "+no-payload-shorthand"),
+        .has_shorthand = !query_has(q->query, "noPayloadShorthand") &&
+                         !has_suffix(q, "Accept", "+no-payload-shorthand") && !is_web_ui(q),
     };
 }
 
 static int make_request(struct api_call *k, const struct route *route, const struct http1_request *q,
                         ProtobufCMessage **ret, struct err *reterr) {
     bool has_text = route->has_body && q->body.n > 0;
-    bool has_shorthand = !has_suffix(q, "Content-Type", "+no-payload-shorthand");
+    bool has_shorthand = !has_suffix(q, "Content-Type", "+no-payload-shorthand") && !is_web_ui(q);
     int rc =
         json_parse(k->method->request, has_text ? q->body : STR("{}"), has_shorthand, &k->arena, ret, reterr);
     if (rc == 0)
