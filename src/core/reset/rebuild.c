@@ -82,7 +82,7 @@ static int apply_signaled(struct step *s, const History__HistoryEvent *ev) {
     const History__WorkflowExecutionSignaledEventAttributes *a =
         ev->workflow_execution_signaled_event_attributes;
     s->st->signal_count++;
-    signal_id_add(s, a->request_id);
+    signal_id_add(s, a->request_id, ev->event_id);
     return 0;
 }
 

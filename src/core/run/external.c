@@ -86,12 +86,30 @@ int external_signal(struct step *s, int64_t completed_event_id, const Command__C
     return 0;
 }
 
+/* A worker that no longer wants a child leaves out the command that would have started it. */
+static int refuse_newborn(struct step *s, int64_t completed_event_id, const struct target *t) {
+    for (size_t i = 0; i < s->st->n_children; i++) {
+        const State__Child *c = s->st->children[i];
+        if (c->initiated_event_id <= completed_event_id || !streq(c->workflow_id, t->workflow_id))
+            continue;
+        s->task_failed_cause =
+            WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES;
+        return err_set(s->err, ERR_INVALID,
+                       "Start and RequestCancel for child workflow is not allowed in same workflow task. "
+                       "WorkflowId=%s RunId=%s Namespace=%s",
+                       t->workflow_id, t->run_id, t->namespace_name);
+    }
+    return 0;
+}
+
 int external_cancel(struct step *s, int64_t completed_event_id, const Command__Command *cmd) {
     const Command__RequestCancelExternalWorkflowExecutionCommandAttributes *in =
         cmd->request_cancel_external_workflow_execution_command_attributes;
     struct target t = {in->namespace_, in->workflow_id, in->run_id, NULL};
     int rc = validate_target(
         s, &t, WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES);
+    if (rc == 0)
+        rc = refuse_newborn(s, completed_event_id, &t);
     if (rc == 0 && (int64_t)pending(s->st, false) >= step_limit(s, SETTABLE_PENDING_CANCELS)) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED;
         rc = err_set(s->err, ERR_INVALID, "the number of pending cancel requests has reached the limit");

@@ -149,9 +149,9 @@ int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,
     a.request_id = req->request_id;
     a.external_workflow_execution = caller ? caller->execution : NULL;
     struct event_extra extra = {.links = req->links, .link_count = req->n_links};
+    signal_id_add(s, req->request_id, 0);
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, &a, &extra);
     st->signal_count++;
-    signal_id_add(s, req->request_id);
     wake(s, caller && caller->insists);
     return 0;
 }

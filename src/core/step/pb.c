@@ -104,6 +104,11 @@ void pb_append_string(size_t *n, char ***array, const char *value, bool *failed)
     (*array)[(*n)++] = copy;
 }
 
+void pb_append_int64(size_t *n, int64_t **array, int64_t value, bool *failed) {
+    if (grow(*n, (void **)array, sizeof(int64_t), failed))
+        (*array)[(*n)++] = value;
+}
+
 void pb_append_bytes(size_t *n, ProtobufCBinaryData **array, struct str bytes, bool *failed) {
     if (!grow(*n, (void **)array, sizeof(ProtobufCBinaryData), failed))
         return;

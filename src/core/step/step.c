@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/run/signal_ids.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 
@@ -132,6 +133,8 @@ static int64_t write_event(struct step *s, History__HistoryEvent *ev) {
         note_attached(s->st, ev);
     if (ev->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED)
         note_admitted(s->st, ev);
+    if (ev->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
+        signal_id_written(s->st, ev->workflow_execution_signaled_event_attributes->request_id, ev->event_id);
     s->st->history_bytes += (int64_t)(s->events.len - before);
     return ev->event_id;
 }

@@ -179,7 +179,7 @@ static void describe_type(struct op *op, struct versions *all, const struct desc
         queue_add_pollers(op, q, &info->n_pollers, info->pollers);
     }
     if (req->report_stats)
-        info->stats = queue_stats(op, q);
+        info->stats = stats_of_version(op, d->build ? NULL : base_of(op, all, type), d->version, 0);
     entry->key = (int32_t)type;
     entry->value = info;
     d->entry->value->types_info[d->entry->value->n_types_info++] = entry;

@@ -3,6 +3,7 @@
 
 #include "core/step/validate.h"
 #include "engine/match/deployment_info.h"
+#include "engine/match/queue_describe.h"
 #include "engine/runtime/engine_int.h"
 #include "engine/workflow/response.h"
 
@@ -72,20 +73,15 @@ void rpc_describe_worker_deployment(struct op *op) {
     end(op, rc, r ? &r->base : NULL);
 }
 
-static struct queue *queue_of_version(struct op *op, struct space *space, struct version v,
-                                      const State__DeploymentQueue *q) {
-    const struct queue *base = queue_find(op->e, space, q->type == TASK_QUEUE_TYPE_ACTIVITY, q->name);
-    return base ? queue_find_version(op->e, base, v) : NULL;
-}
-
-static void add_queue_stats(struct op *op, struct queue *queue,
+static void add_queue_stats(struct op *op, struct space *space, struct version v,
                             Ws__DescribeWorkerDeploymentVersionResponse__VersionTaskQueue *q) {
     typedef Ws__DescribeWorkerDeploymentVersionResponse__VersionTaskQueue__StatsByPriorityKeyEntry Entry;
     struct arena *a = op->call->arena;
-    q->stats = queue_stats(op, queue);
+    struct queue *base = queue_find(op->e, space, q->type == TASK_QUEUE_TYPE_ACTIVITY, q->name);
+    q->stats = stats_of_version(op, base, v, 0);
     q->stats_by_priority_key = arena_array(a, Entry *, QUEUE_PRIORITIES);
     for (int p = 1; q->stats_by_priority_key && p <= QUEUE_PRIORITIES; p++) {
-        Taskqueue__TaskQueueStats *stats = queue_lane_stats(op, queue, p);
+        Taskqueue__TaskQueueStats *stats = stats_of_version(op, base, v, p);
         Entry *entry = stats ? arena_new(a, Entry) : NULL;
         if (!entry)
             continue;
@@ -112,7 +108,7 @@ static void add_version_queues(struct op *op, struct space *space, struct versio
         q->name = arena_strdup(a, v->queues[i]->name);
         q->type = (E__TaskQueueType)v->queues[i]->type;
         if (with_stats)
-            add_queue_stats(op, queue_of_version(op, space, version, v->queues[i]), q);
+            add_queue_stats(op, space, version, q);
         r->version_task_queues[r->n_version_task_queues++] = q;
     }
 }

@@ -654,6 +654,7 @@ struct route {
 struct lane {
     struct list tasks; /* oldest first */
     size_t count;
+    size_t routed_count; /* tasks that are bound to no version, with those of the backlog */
     struct pace *pace; /* of those that came and went lately; NULL: none */
 };
 
@@ -713,9 +714,6 @@ struct queue *queue_find(struct engine *e, struct space *space, bool is_activity
 /* The queue beside it for workers of this version; that one itself when there is none. */
 struct queue *queue_get_version(struct engine *e, struct queue *base, struct version v);
 struct queue *queue_find_version(struct engine *e, const struct queue *base, struct version v);
-Taskqueue__TaskQueueStats *queue_stats(const struct op *op, struct queue *q); /* NULL q: empty */
-/* Of one priority, from 1; NULL when it had no task lately and is not the usual one, or out of memory. */
-Taskqueue__TaskQueueStats *queue_lane_stats(const struct op *op, struct queue *q, int priority);
 void queue_say_goodbye(struct queue *q, const char *identity); /* this worker polls no more */
 bool queue_has_visitor(const struct engine *e, const struct queue *q); /* in the last minutes */
 
