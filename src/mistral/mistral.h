@@ -43,6 +43,6 @@ void mistral_init(struct mistral *m, const struct mistral_server *server, const 
 /* Answers the request, in resp or later. Returns false, and does nothing, when the path is not one of the
  * dialect's. */
 bool mistral_request(struct mistral *m, const struct http1_request *q, struct http1_response *resp);
-/* Continues the dialogs that have an answer and frees those that have ended. To be called at the end of each
+/* Continues the dialogs that have an answer and frees ended dialogs. To be called at the end of each
  * loop turn. */
 void mistral_sweep(struct mistral *m);

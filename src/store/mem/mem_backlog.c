@@ -1,4 +1,4 @@
-/* Tasks that wait, on the simulated disk. The lane stands where other keys have a run. */
+/* Queued tasks on the simulated disk. Their keys have the lane in place of the run id. */
 #include "store/mem/mem_int.h"
 
 #include "base/clock.h"

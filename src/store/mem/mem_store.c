@@ -1,11 +1,11 @@
-/* The simulator's store: batches and reads wait here until the simulator lets them happen.
+/* The simulator's store: holds batches and reads until the simulator executes them.
  *
  * The happy path: store_commit() and store_read() only note what was asked;
  * mem_store_commit_one() and mem_store_answer() do it. The store never touches
  * a batch or a read that it only holds, so an engine that "died" may free
  * them before or after mem_store_crash(). Rows are handed out in memory that
- * is overwritten and freed right after the callback: whoever keeps a slice is
- * found out. Failures are the simulator's choice. */
+ * is overwritten and freed right after the callback, which exposes a caller that
+ * keeps a slice. The simulator decides which operations fail. */
 #include "store/mem/mem_store.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* What lists show, on the simulated disk: every row is looked at, by the same predicate that the SQL
- * store turns into a WHERE clause. Slow and plainly right, which is what the other one is compared with. */
+/* Entries of lists on the simulated disk. Every row is tested with the predicate that the SQL store turns
+ * into a WHERE clause. This is slow and simple; tests compare the SQL store with it. */
 #include "store/mem/mem_int.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static int mem_visibility_compare_rows(const void *pa, const void *pb) {
     return mem_visibility_compare_places(&a, &b);
 }
 
-/* NULL: it has no state (any more). */
+/* The state of a listed run; NULL when it was removed. */
 static const struct mem_row *mem_visibility_find_execution(const struct mem_disk *d,
                                                            const struct mem_row *listed) {
     struct mem_key key = mem_key_run(listed->row.namespace_id, listed->row.run_id);
@@ -50,7 +50,7 @@ struct str mem_visibility_state(const struct mem_disk *d, const struct mem_row *
     return execution ? execution->row.body : (struct str){NULL, 0};
 }
 
-/* Some can be asked about it, others about its state. */
+/* Tests the attributes of the entry together with those of the state. */
 static bool mem_visibility_matches(const struct mem_disk *d, const struct mem_row *listed,
                                    const struct predicate *where) {
     const struct mem_row *execution = mem_visibility_find_execution(d, listed);

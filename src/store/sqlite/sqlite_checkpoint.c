@@ -1,8 +1,8 @@
-/* Checkpoints: what the log holds is moved into the main file, on a thread of its own.
+/* Checkpoints: a thread moves the content of the log into the main file.
  *
  * The happy path: after a commit the writer says how long the log is; when enough was added, the thread moves
- * it while commits go on. They make the log longer meanwhile, so it can start over only after somebody has
- * moved the very end of it with no commit in between. The writer does that itself, between two commits, once
+ * it while commits go on. They make the log longer meanwhile, so it can start over only after its very end
+ * was moved with no commit in between. The writer does that itself, between two commits, once
  * the log is long and the thread has left it little to move: that is the only time that a commit waits.
  *
  * A list reads one state for as long as it takes, and what came after that state cannot be moved all the way.
@@ -12,7 +12,7 @@
  * The fewer checkpoints, the more often a page was rewritten before it is moved once. But the log must be
  * read after a crash, and readers look through it.
  *
- * Failure to move or sync ends the process, like every failure to write. That somebody else (a backup, the
+ * Failure to move or sync ends the process, like every failure to write. That another program (a backup, the
  * sqlite3 shell) reads an old state or moves the log too is no failure: the next attempt comes later. */
 #include "store/sqlite/sqlite_int.h"
 
@@ -104,7 +104,7 @@ static void checkpoint_wait_moved(struct sqlite_checkpoint *c) {
     pthread_mutex_unlock(&c->lock);
 }
 
-/* True: no list is under way, none begins, and nobody else moves the log. */
+/* True: no list is in progress, none begins, and the thread does not move the log. */
 static bool checkpoint_hold_lists(struct sqlite_checkpoint *c) {
     pthread_mutex_lock(&c->lock);
     c->is_held = c->is_writers_turn = true;
@@ -140,7 +140,7 @@ void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, in
         checkpoint_wait_moved(c);
     if (pages - c->held_at >= long_pages * HELD_LENGTHS && checkpoint_hold_lists(c)) {
         checkpoint_move_end(c, writer_db, pages);
-        c->held_at = pages; /* should somebody else still read, lists need not wait for that */
+        c->held_at = pages; /* lists do not wait for another program that still reads */
         checkpoint_release_lists(c);
         return;
     }

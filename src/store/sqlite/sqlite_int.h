@@ -1,4 +1,4 @@
-/* What the files of the SQLite store share. Nobody outside this directory includes it.
+/* Shared by the files of the SQLite store. Private to this directory.
  *
  *   sqlite_store    open, close, the vtable
  *   sqlite_file     the path, a first look at the bytes
@@ -9,15 +9,15 @@
  *   sqlite_mark     how a copy without its log is known
  *   sqlite_writer   the thread that commits batches in groups
  *   sqlite_bulk     the new rows of a group, inserted together
- *   sqlite_removal  runs that go, and their space
- *   sqlite_entry    what lists show of a run, brought up to date
+ *   sqlite_removal  removes runs and gives their space back
+ *   sqlite_entry    the entry of a run in lists
  *   sqlite_checkpoint   the thread that moves the log into the file
  *   sqlite_wal      the write-ahead log, written in large pieces
  *   sqlite_reader   reads on the loop thread
  *   sqlite_lister   lists and counts, on threads of their own
  *   sqlite_where    predicates as SQL
- *   sqlite_seek     where those that pass one are found
- *   sqlite_visibility   questions about what lists show
+ *   sqlite_seek     index ranges that contain the matches of a predicate
+ *   sqlite_visibility   lists and counts of runs
  *
  * A file has three connections, each used by one thread, so none waits for
  * the others (WAL). ":memory:" has one connection that both threads share; they
@@ -120,7 +120,7 @@ struct sqlite_checkpoint {
     int pages; /* of the log, and */
     int asked_at; /* how many there were when the last move began, */
     int held_at; /* or lists were last held up for one; all three are the writer's */
-    _Atomic bool is_log_long; /* its end is to be moved soon, and nobody should need an older state then */
+    _Atomic bool is_log_long; /* the log should start over soon: readers keep no state */
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock; /* guards what follows */
@@ -143,7 +143,7 @@ void sqlite_checkpoint_now(struct sqlite_checkpoint *c, sqlite3 *writer_db);
 /* Around a list, on its thread. While the log is far too long, it waits to begin. */
 void sqlite_checkpoint_enter(struct sqlite_checkpoint *c);
 void sqlite_checkpoint_leave(struct sqlite_checkpoint *c);
-void sqlite_checkpoint_release(struct sqlite_checkpoint *c); /* nobody waits any more */
+void sqlite_checkpoint_release(struct sqlite_checkpoint *c); /* ends all waits: the store is being closed */
 
 /* another program has locked the file */
 
@@ -273,7 +273,7 @@ void sqlite_writer_add(struct sqlite_writer *w, struct batch *b);
 void sqlite_writer_collect(struct sqlite_writer *w);
 void sqlite_writer_stop(struct sqlite_writer *w); /* writes and announces everything first */
 
-/* runs that go; on the writer's thread. False: a statement failed */
+/* removal of runs, on the writer's thread; false: a statement failed */
 
 int sqlite_removal_start(struct sqlite_writer *w) must_check;
 void sqlite_removal_begin(struct sqlite_writer *w); /* of a commit, which may remove so much and no more */
@@ -299,7 +299,7 @@ extern const char sqlite_entry_close_sql[]; /* of one that closes */
 
 /* The values that have a column, in the order of columns.def; NULL: none. */
 void sqlite_entry_columns(const struct write *x, const struct value *ret[SQLITE_COLUMN_COUNT]);
-/* Of an execution: the n-th of those that are written with its state; NULL: it has none. */
+/* The n-th MOVING value of columns.def of an execution; NULL: it has none. */
 const struct value *sqlite_entry_moving_value(const struct write *x, size_t nth);
 void sqlite_entry_bind_moving(sqlite3_stmt *st, const struct write *x);
 bool sqlite_entry_has_row(const struct attribute *a); /* in visibility_attributes */

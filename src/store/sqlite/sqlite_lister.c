@@ -6,18 +6,18 @@
  * threads, so that a quick question does not wait behind one that is slow, and so that many slow ones leave
  * the machine to others.
  *
- * A question whose caller has left is not answered, and given up when it is being answered: whoever asks and
- * goes away, again and again, keeps nobody else waiting.
+ * A read that is no longer wanted is skipped, or interrupted, so that callers who ask and leave do not delay
+ * other reads.
  *
  * Failure is told like that of any other read. When the store is closed, what is being asked is interrupted
- * and what waits is dropped; nobody hears of it any more. */
+ * and queued reads are dropped; their callbacks do not run. */
 #include <signal.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "store/sqlite/sqlite_int.h"
 
-#define PROGRESS_STEPS 10000 /* of SQLite's machine between two looks at whether anyone still waits */
+#define PROGRESS_STEPS 10000 /* SQLite's machine steps between two checks of is_unwanted */
 
 struct lister_answer {
     struct list link;

@@ -277,7 +277,7 @@ static int reader_read_rows(struct sqlite_reader *rd, sqlite3_stmt *st, struct r
     return rc == SQLITE_DONE ? 0 : reader_fail_read(rd, NULL);
 }
 
-/* In memory nobody writes while the mutex is held. */
+/* In memory the writer cannot write while the mutex is held, so several statements read one state. */
 static bool reader_is_shared(const struct sqlite_reader *rd) {
     return sqlite3_db_mutex(rd->db) != NULL;
 }

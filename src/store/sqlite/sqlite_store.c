@@ -232,7 +232,7 @@ static const struct store_ops sqlite_ops = {sqlite_store_commit, sqlite_store_re
                                             sqlite_store_rest,   sqlite_store_close, sqlite_store_measure};
 
 /* SQLite counts the bytes of all its connections under one lock, which the loop and the writer then fight
- * for; nobody reads that count. Refused, harmlessly, when the process has used SQLite before. */
+ * for; that count is not used. Refused, harmlessly, when the process has used SQLite before. */
 static void sqlite_store_disable_memory_count(void) {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }

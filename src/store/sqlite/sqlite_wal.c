@@ -5,7 +5,7 @@
  * the other in the file, and only then a sync. A VFS in front of the system's own
  * holds them back and gives them to the kernel together.
  *
- * What is held back belongs to a commit that nobody can see yet: SQLite tells
+ * Held bytes belong to a commit that is not visible yet: SQLite tells
  * readers about a commit (in the log's index) after its sync, and syncing writes
  * first. So does everything else that looks at the file. A write that fails late
  * is reported by the sync, and a failed sync ends the process.

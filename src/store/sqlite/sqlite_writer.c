@@ -9,7 +9,7 @@
  *
  * Failure: any error in here means that the promise "durable, or the process
  * ends" can only be kept by ending it. A commit is never tried again: after a
- * failed sync nobody knows what is on the disk; reopening the file does. */
+ * failed sync the content of the disk is unknown; recovery at the next open finds it. */
 #include "store/sqlite/sqlite_int.h"
 
 #include <signal.h>
