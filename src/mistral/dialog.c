@@ -54,29 +54,16 @@ static void move_to(struct dialog *x, struct list *to) {
     list_append(to, &x->link);
 }
 
-static void asked_no_more(struct dialog *x, const struct err *e) {
-    const struct mistral_server *s = &x->m->server;
-    s->note(s->ctx, x->question, e, host_now().mono.us - x->asked.us);
+static void asked_no_more(struct dialog *x) {
     x->is_asking = false;
     move_to(x, &x->m->ready);
 }
 
-/* The engine's message does not outlive this call, so it is copied, with its tail. */
-static int keep_answer(struct dialog *x, const ProtobufCMessage *m, struct str tail, struct err *reterr) {
-    struct buf packed cleanup(buf_done);
-    buf_init(&packed, ANSWER_BUDGET);
-    wire_encode(&packed, m);
-    buf_add_str(&packed, tail);
-    if (!buf_ok(&packed))
-        return err_std(reterr, ERR_NO_MEMORY);
-    return wire_decode(m->descriptor, buf_str(&packed), x->call.arena, &x->answer, reterr);
-}
-
-static void on_reply(struct call *c, const ProtobufCMessage *m, struct str tail) {
+static void on_reply(struct call *c, const ProtobufCMessage *m, struct str tail unused_arg) {
     struct dialog *x = container_of(c, struct dialog, call);
     x->err.code = 0;
-    int rc = keep_answer(x, m, tail, &x->err);
-    asked_no_more(x, rc < 0 ? &x->err : NULL);
+    x->answer = m;
+    asked_no_more(x);
 }
 
 static void on_failure(struct call *c, const struct err *e) {
@@ -84,7 +71,7 @@ static void on_failure(struct call *c, const struct err *e) {
     x->err = *e;
     x->err.failure = NULL; /* the engine's; the text says what it was */
     x->err.operations = NULL;
-    asked_no_more(x, e);
+    asked_no_more(x);
 }
 
 static const struct call_ops dialog_ops = {on_reply, on_failure};
@@ -94,15 +81,13 @@ static void ask(struct dialog *x, struct arena *a, const ProtobufCMessage *reque
     ensure(!x->is_asking && !x->is_ended);
     const struct mistral_server *s = &x->m->server;
     x->call = (struct call){.ops = &dialog_ops, .arena = a, .deadline = x->deadline};
-    x->question = request;
-    x->asked = host_now().mono;
     x->is_asking = true;
     x->answer = NULL;
     x->err.code = 0;
     x->next = next;
     x->next_on_error = failed;
     move_to(x, &x->m->waiting);
-    s->start(s->ctx, &x->call, request);
+    x->started = s->start(s->ctx, &x->call, request);
 }
 
 struct arena *dialog_scratch(struct dialog *x) {

@@ -68,8 +68,7 @@ struct dialog {
     void (*run_found)(struct dialog *x, const char *workflow_id, const char *run_id); /* of runs.c */
 
     struct call call; /* the question under way */
-    const ProtobufCMessage *question;
-    struct mono asked;
+    void *started; /* the server's name for it */
     struct mono deadline; /* of questions that wait; CLOCK_NEVER: as long as the server does */
     bool is_asking;
     bool is_streaming; /* http1_begin was called */
@@ -77,7 +76,7 @@ struct dialog {
     bool is_ended;
     dialog_step *next; /* for the answer */
     dialog_step *next_on_error; /* NULL: an error ends the dialog */
-    ProtobufCMessage *answer;
+    const ProtobufCMessage *answer;
     struct err err;
 
     struct arena turns[DIALOG_ARENAS];
@@ -103,7 +102,7 @@ struct arena *dialog_scratch(struct dialog *x);
 /* For loops: the arena of this round. The one of the round before still holds what it held. */
 struct arena *dialog_turn(struct dialog *x);
 /* What the server answered; of the type that belongs to the request. */
-static inline void *dialog_answer(struct dialog *x) {
+static inline const void *dialog_answer(struct dialog *x) {
     return x->answer;
 }
 

@@ -136,7 +136,6 @@ static void begin(struct dialog *x) {
 static void on_gone(void *ctx) {
     struct dialog *x = ctx;
     const struct mistral_server *s = &x->m->server;
-    struct err e;
     x->later = NULL;
     x->is_ended = true;
     list_remove(&x->link);
@@ -144,9 +143,7 @@ static void on_gone(void *ctx) {
     if (!x->is_asking)
         return;
     x->is_asking = false;
-    (void)err_std(&e, ERR_CANCELLED);
-    s->note(s->ctx, x->question, &e, 0);
-    s->cancel(s->ctx, &x->call);
+    s->cancel(s->ctx, x->started);
 }
 
 bool mistral_request(struct mistral *m, const struct http1_request *q, struct http1_response *resp) {

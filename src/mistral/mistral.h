@@ -18,11 +18,11 @@ struct err;
 
 /* What the server lends. */
 struct mistral_server {
-    /* Calls the method that takes this request. The call is ended exactly once, maybe before this returns. */
-    void (*start)(void *ctx, struct call *c, const ProtobufCMessage *request);
-    void (*cancel)(void *ctx, struct call *c); /* ends a call without an answer */
-    /* A call is over; e is NULL when it went well. */
-    void (*note)(void *ctx, const ProtobufCMessage *request, const struct err *e, int64_t us);
+    /* Calls the method that takes this request. The call is ended exactly once, maybe before this returns. Its
+     * answer lives in the arena of the call and has no tail. Returns the argument of cancel(), valid until the
+     * end. */
+    void *(*start)(void *ctx, struct call *c, const ProtobufCMessage *request);
+    void (*cancel)(void *ctx, void *started); /* ends a call without an answer */
     bool (*is_draining)(void *ctx);
     void *ctx;
 };

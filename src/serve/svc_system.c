@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 #include "health.pb-c.h"
 #include "operatorservice.pb-c.h"
-#include "serve/dispatch.h"
+#include "serve/ingress.h"
 #include "serve/methods.h"
 #include "workflowservice.pb-c.h"
 
@@ -129,17 +129,17 @@ static void end_watch(struct call *c) {
 static void tell_watch(struct call *c) {
     Health__HealthCheckResponse r = HEALTH__HEALTH_CHECK_RESPONSE__INIT;
     r.status = HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
-    if (dispatch_send(c, &r.base))
+    if (ingress_send_part(c, &r.base))
         end_watch(c);
 }
 
 /* A service that is not known is said to be so, and stays it. */
 void method_health_watch(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
     Health__HealthCheckResponse r = health(d, req);
-    if (!dispatch_send(c, &r.base))
+    if (!ingress_send_part(c, &r.base))
         return;
     if (d->is_draining)
         end_watch(c);
     else
-        dispatch_watch(d, c, is_known_service(req) ? tell_watch : end_watch);
+        ingress_watch(c, is_known_service(req) ? tell_watch : end_watch);
 }
