@@ -46,30 +46,16 @@ static void dialog_move_to(struct dialog *x, struct list *to) {
     list_append(to, &x->link);
 }
 
-static void dialog_end_question(struct dialog *x, const struct err *e) {
-    const struct mistral_server *s = &x->m->server;
-    s->note(s->ctx, x->question, e, host_now().mono.us - x->asked.us);
+static void dialog_end_question(struct dialog *x) {
     x->is_asking = false;
     dialog_move_to(x, &x->m->ready);
 }
 
-/* The engine frees its message after this call, so it is copied; tail is the encoded rest of the message. */
-static int dialog_copy_answer(struct dialog *x, const ProtobufCMessage *m, struct str tail,
-                              struct err *reterr) {
-    struct buf packed cleanup(buf_done);
-    buf_init(&packed, ANSWER_BUDGET);
-    wire_encode(&packed, m);
-    buf_add_str(&packed, tail);
-    if (!buf_ok(&packed))
-        return err_std(reterr, ERR_NO_MEMORY);
-    return wire_decode(m->descriptor, buf_str(&packed), x->call.arena, &x->answer, reterr);
-}
-
-static void dialog_on_answer(struct call *c, const ProtobufCMessage *m, struct str tail) {
+static void dialog_on_answer(struct call *c, const ProtobufCMessage *m, struct str tail unused_arg) {
     struct dialog *x = container_of(c, struct dialog, call);
     x->err.code = 0;
-    int rc = dialog_copy_answer(x, m, tail, &x->err);
-    dialog_end_question(x, rc < 0 ? &x->err : NULL);
+    x->answer = m;
+    dialog_end_question(x);
 }
 
 static void dialog_on_error(struct call *c, const struct err *e) {
@@ -77,7 +63,7 @@ static void dialog_on_error(struct call *c, const struct err *e) {
     x->err = *e;
     x->err.failure = NULL; /* owned by the engine, and freed after this call */
     x->err.operations = NULL;
-    dialog_end_question(x, e);
+    dialog_end_question(x);
 }
 
 static const struct call_ops dialog_ops = {dialog_on_answer, dialog_on_error};
@@ -87,15 +73,13 @@ static void dialog_start_question(struct dialog *x, struct arena *a, const Proto
     ensure(!x->is_asking && !x->is_ended);
     const struct mistral_server *s = &x->m->server;
     x->call = (struct call){.ops = &dialog_ops, .arena = a, .deadline = x->deadline};
-    x->question = request;
-    x->asked = host_now().mono;
     x->is_asking = true;
     x->answer = NULL;
     x->err.code = 0;
     x->next = next;
     x->next_on_error = failed;
     dialog_move_to(x, &x->m->waiting);
-    s->start(s->ctx, &x->call, request);
+    x->started = s->start(s->ctx, &x->call, request);
 }
 
 struct arena *dialog_answer_arena(struct dialog *x) {

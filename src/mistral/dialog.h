@@ -69,8 +69,7 @@ struct dialog {
     void (*run_found)(struct dialog *x, const char *workflow_id, const char *run_id); /* of runs.c */
 
     struct call call; /* the question in progress */
-    const ProtobufCMessage *question;
-    struct mono asked; /* when */
+    void *started; /* the server's handle of it, for cancel() */
     struct mono deadline; /* of questions that wait; CLOCK_NEVER: the server decides */
     bool is_asking;
     bool is_streaming; /* http1_begin was called */
@@ -78,7 +77,7 @@ struct dialog {
     bool is_ended;
     dialog_step *next; /* takes the answer */
     dialog_step *next_on_error; /* takes the error; NULL: an error ends the dialog */
-    ProtobufCMessage *answer;
+    const ProtobufCMessage *answer;
     struct err err;
 
     struct arena turns[DIALOG_ARENAS]; /* of loops; made by dialog_next_arena() */
@@ -106,7 +105,7 @@ struct arena *dialog_answer_arena(struct dialog *x);
  * that is cleared. */
 struct arena *dialog_next_arena(struct dialog *x);
 /* The answer of the server, of the response type that belongs to the request. */
-static inline void *dialog_answer(struct dialog *x) {
+static inline const void *dialog_answer(struct dialog *x) {
     return x->answer;
 }
 

@@ -127,7 +127,6 @@ static void mistral_begin_handler(struct dialog *x) {
 static void mistral_on_peer_gone(void *ctx) {
     struct dialog *x = ctx;
     const struct mistral_server *s = &x->m->server;
-    struct err e;
     x->later = NULL;
     x->is_ended = true;
     list_remove(&x->link);
@@ -135,9 +134,7 @@ static void mistral_on_peer_gone(void *ctx) {
     if (!x->is_asking)
         return;
     x->is_asking = false;
-    (void)err_std(&e, ERR_CANCELLED);
-    s->note(s->ctx, x->question, &e, 0);
-    s->cancel(s->ctx, &x->call);
+    s->cancel(s->ctx, x->started);
 }
 
 bool mistral_request(struct mistral *m, const struct http1_request *q, struct http1_response *resp) {

@@ -18,12 +18,12 @@ struct err;
 
 /* The functions of the server. They outlive struct mistral. */
 struct mistral_server {
-    /* Calls the method that takes this request. The call ends exactly once, maybe before this returns. */
-    void (*start)(void *ctx, struct call *c, const ProtobufCMessage *request);
-    void (*cancel)(void *ctx, struct call *c); /* the call ends without an answer */
-    /* Counts a call that has ended, after `us` microseconds; e is NULL on success. */
-    void (*note)(void *ctx, const ProtobufCMessage *request, const struct err *e, int64_t us);
-    bool (*is_draining)(void *ctx); /* the server is stopping */
+    /* Calls the method that takes this request. The call is ended exactly once, maybe before this returns. Its
+     * answer lives in the arena of the call and has no tail. Returns the argument of cancel(), valid until the
+     * end. */
+    void *(*start)(void *ctx, struct call *c, const ProtobufCMessage *request);
+    void (*cancel)(void *ctx, void *started); /* ends a call without an answer */
+    bool (*is_draining)(void *ctx);
     void *ctx;
 };
 

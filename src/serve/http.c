@@ -9,7 +9,7 @@
 
 #include "engine/engine.h"
 #include "host/loop.h"
-#include "serve/dispatch.h"
+#include "serve/ingress.h"
 #include "serve/metrics.h"
 #include "serve/origin.h"
 #include "serve/page.h"
@@ -66,7 +66,7 @@ static void on_metrics(const struct http *h, const struct http1_request *q, stru
         refuse_method(resp);
         return;
     }
-    struct scrape s = {.traffic = &h->api.dispatch->traffic,
+    struct scrape s = {.traffic = &h->api.ingress->traffic,
                        .budget = h->budget,
                        .resident_bytes = host_resident_bytes(),
                        .uptime_us = host_now().mono.us - h->begin.us};

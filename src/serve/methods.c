@@ -63,7 +63,7 @@ bool method_is_implemented(const struct method *m) {
     return m->rpc || m->fn;
 }
 
-void method_run(const struct method *m, struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
+void method_run(const struct method *m, struct method_context *d, struct call *c, const ProtobufCMessage *req) {
     if (m->rpc)
         engine_call(d->engine, c, m->rpc, req);
     else

@@ -9,7 +9,7 @@
 #include "engine/rpc.h"
 
 struct call;
-struct dispatch;
+struct method_context;
 
 enum method_kind {
     METHOD_UNARY,
@@ -23,7 +23,7 @@ enum method_access { METHOD_OPEN, METHOD_READ, METHOD_WORKER, METHOD_WRITE, METH
 
 /* Ends the call exactly once, now or later. req lives in the call's arena. Of a METHOD_DUPLEX, whose arena is
  * gone when the handler returns, the end may be left to the client. */
-typedef void method_fn(struct dispatch *d, struct call *c, const ProtobufCMessage *req);
+typedef void method_fn(struct method_context *d, struct call *c, const ProtobufCMessage *req);
 
 struct method {
     const char *path; /* "/temporal.api.workflowservice.v1.WorkflowService/GetSystemInfo" */
@@ -52,7 +52,7 @@ int methods_find(const struct methods *m, struct str path, const struct method *
 extern const char *const method_services[];
 bool method_is_implemented(const struct method *m);
 /* Calls the handler, which ends the call exactly once. The method must be implemented, and the engine be there. */
-void method_run(const struct method *m, struct dispatch *d, struct call *c, const ProtobufCMessage *req);
+void method_run(const struct method *m, struct method_context *d, struct call *c, const ProtobufCMessage *req);
 /* The i-th row of the table, NULL past the end; and the way back. */
 const struct method *method_at(size_t i);
 size_t method_index(const struct method *m);

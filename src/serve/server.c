@@ -43,7 +43,7 @@ struct server {
     struct engine *engine;
     struct timer *wake;
     struct timer *grace;
-    struct dispatch dispatch;
+    struct ingress ingress;
     struct http http;
     struct budget budget; /* of what all peers hold */
     struct h2_server *h2_server;
@@ -67,7 +67,7 @@ static void on_turn(void *ctx) {
     struct server *s = ctx;
     if (!s->engine)
         return;
-    dispatch_return_lost(&s->dispatch);
+    ingress_flush_lost(&s->ingress);
     mistral_sweep(&s->http.mistral);
     api_sweep(&s->http.api);
     struct now now = host_now();
@@ -96,7 +96,7 @@ static void on_idle(void *ctx) {
 
 static void drain(struct server *s) {
     s->is_draining = s->http.is_draining = true;
-    dispatch_drain(&s->dispatch);
+    ingress_drain(&s->ingress);
     log_emit(s->log, LOG_server_stopping);
     timer_set(s->grace, SERVER_GRACE_US);
     s->draining_listeners = s->http_server ? 2 : 1;
@@ -261,8 +261,8 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
     rc = engine_new(&ec, host_now(), on_ready, s, &s->engine);
     if (rc < 0)
         return err_set(reterr, rc, "%s", s->start_error.code ? s->start_error.text : err_text(rc));
-    s->dispatch.engine = s->engine;
-    s->dispatch.loop = s->loop;
+    s->ingress.context.engine = s->engine;
+    s->ingress.loop = s->loop;
     rc = recover(s);
     if (rc < 0)
         return err_set(reterr, rc, "%s", s->start_error.code ? s->start_error.text : err_text(rc));
@@ -271,7 +271,7 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
 
 static int open_grpc(struct server *s, const struct server_config *cfg, struct err *reterr) {
     char text[ADDRESS_TEXT_MAX];
-    struct h2_handler grpc = dispatch_handler(&s->dispatch);
+    struct h2_handler grpc = dispatch_handler(&s->ingress);
     s->grpc_address = cfg->grpc;
     address_format(&cfg->grpc, text);
     int rc = h2_server_new(s->loop, text, &grpc, s->log, &s->h2_server, reterr);
@@ -351,10 +351,10 @@ int server_new(const struct server_config *cfg, struct server **ret, struct err 
     s->log = cfg->log;
     s->http.begin = begin;
     budget_init(&s->budget);
-    struct mistral_server lent = bridge_server(&s->dispatch);
-    api_init(&s->http.api, &s->dispatch);
+    struct mistral_server lent = bridge_server(&s->ingress);
+    api_init(&s->http.api, &s->ingress);
     mistral_init(&s->http.mistral, &lent, &s->zones, host_entropy());
-    int rc = dispatch_init(&s->dispatch, cfg->log, cfg->store_name, host_entropy());
+    int rc = ingress_init(&s->ingress, cfg->log, cfg->store_name, host_entropy());
     if (rc < 0) {
         mem_free(s);
         return err_std(reterr, rc);
@@ -387,14 +387,14 @@ void server_free(struct server *s) {
     s->store = NULL;
     engine_free(s->engine);
     s->zoneinfo = zoneinfo_free(s->zoneinfo);
-    s->engine = s->dispatch.engine = NULL;
+    s->engine = s->ingress.context.engine = NULL;
     s->callbacks.is_closed = true;
     http1_client_free(s->callbacks.client);
     h2_server_free(s->h2_server);
     http1_server_free(s->http_server);
     mistral_sweep(&s->http.mistral);
     api_sweep(&s->http.api);
-    dispatch_done(&s->dispatch);
+    ingress_done(&s->ingress);
     timer_free(s->wake);
     timer_free(s->grace);
     signals_free(s->signals);

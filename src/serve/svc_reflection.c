@@ -4,7 +4,7 @@
  * again. What is not found is an error inside the answer; the stream goes on. */
 #include "engine/call.h"
 #include "reflection.pb-c.h"
-#include "serve/dispatch.h"
+#include "serve/ingress.h"
 #include "serve/methods.h"
 #include "serve/reflection.h"
 #include "wire/grpc.h"
@@ -127,7 +127,7 @@ static void reflection_answer(struct arena *a, const Reflection__ServerReflectio
     reflection_answer_error(a, GRPC_INVALID_ARGUMENT, "The request asks for nothing.", r);
 }
 
-void method_reflect(struct dispatch *d unused_arg, struct call *c, const ProtobufCMessage *req) {
+void method_reflect(struct method_context *d unused_arg, struct call *c, const ProtobufCMessage *req) {
     Reflection__ServerReflectionResponse r = REFLECTION__SERVER_REFLECTION_RESPONSE__INIT;
     /* It is only read through this; the generated struct has no const. */
     union {
@@ -143,6 +143,6 @@ void method_reflect(struct dispatch *d unused_arg, struct call *c, const Protobu
         call_fail(c, &e);
         return;
     }
-    if (!dispatch_send(c, &r.base))
+    if (!ingress_send_part(c, &r.base))
         return; /* the call has failed, for lack of memory */
 }

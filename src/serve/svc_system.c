@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 #include "health.pb-c.h"
 #include "operatorservice.pb-c.h"
-#include "serve/dispatch.h"
+#include "serve/ingress.h"
 #include "serve/methods.h"
 #include "workflowservice.pb-c.h"
 
@@ -44,7 +44,7 @@ static void reply(struct call *c, const ProtobufCMessage *m) {
     call_fail(c, &e);
 }
 
-void method_get_system_info(struct dispatch *d unused_arg, struct call *c,
+void method_get_system_info(struct method_context *d unused_arg, struct call *c,
                             const ProtobufCMessage *req unused_arg) {
     Ws__GetSystemInfoResponse r;
     ws__get_system_info_response__init(&r);
@@ -54,7 +54,7 @@ void method_get_system_info(struct dispatch *d unused_arg, struct call *c,
     reply(c, &r.base);
 }
 
-void method_get_cluster_info(struct dispatch *d, struct call *c, const ProtobufCMessage *req unused_arg) {
+void method_get_cluster_info(struct method_context *d, struct call *c, const ProtobufCMessage *req unused_arg) {
     Ws__GetClusterInfoResponse r;
     Version__VersionInfo versions = VERSION__VERSION_INFO__INIT;
     Version__ReleaseInfo self = VERSION__RELEASE_INFO__INIT;
@@ -74,7 +74,7 @@ void method_get_cluster_info(struct dispatch *d, struct call *c, const ProtobufC
 }
 
 /* One: this server. A page behind it is empty. */
-void method_list_clusters(struct dispatch *d unused_arg, struct call *c, const ProtobufCMessage *req) {
+void method_list_clusters(struct method_context *d unused_arg, struct call *c, const ProtobufCMessage *req) {
     Ops__ListClustersResponse r;
     Ops__ClusterMetadata self, *all[] = {&self};
     ops__list_clusters_response__init(&r);
@@ -89,7 +89,7 @@ void method_list_clusters(struct dispatch *d unused_arg, struct call *c, const P
 }
 
 /* There are none, and none can be made. */
-void method_list_nexus_endpoints(struct dispatch *d unused_arg, struct call *c,
+void method_list_nexus_endpoints(struct method_context *d unused_arg, struct call *c,
                                  const ProtobufCMessage *req unused_arg) {
     Ops__ListNexusEndpointsResponse r = OPS__LIST_NEXUS_ENDPOINTS_RESPONSE__INIT;
     call_reply(c, &r.base);
@@ -100,7 +100,7 @@ static bool is_known_service(const ProtobufCMessage *req) {
     return strempty(service) || streq(service, WORKFLOW_SERVICE) || streq(service, OPERATOR_SERVICE);
 }
 
-static Health__HealthCheckResponse health(const struct dispatch *d, const ProtobufCMessage *req) {
+static Health__HealthCheckResponse health(const struct method_context *d, const ProtobufCMessage *req) {
     Health__HealthCheckResponse r = HEALTH__HEALTH_CHECK_RESPONSE__INIT;
     r.status = !is_known_service(req) ? HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
                : d->is_draining       ? HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING
@@ -108,7 +108,7 @@ static Health__HealthCheckResponse health(const struct dispatch *d, const Protob
     return r;
 }
 
-void method_health_check(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
+void method_health_check(struct method_context *d, struct call *c, const ProtobufCMessage *req) {
     if (!is_known_service(req)) {
         struct err e;
         (void)err_set(&e, ERR_NOT_FOUND, "unknown service");
@@ -129,17 +129,17 @@ static void end_watch(struct call *c) {
 static void tell_watch(struct call *c) {
     Health__HealthCheckResponse r = HEALTH__HEALTH_CHECK_RESPONSE__INIT;
     r.status = HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
-    if (dispatch_send(c, &r.base))
+    if (ingress_send_part(c, &r.base))
         end_watch(c);
 }
 
 /* A service that is not known is said to be so, and stays it. */
-void method_health_watch(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
+void method_health_watch(struct method_context *d, struct call *c, const ProtobufCMessage *req) {
     Health__HealthCheckResponse r = health(d, req);
-    if (!dispatch_send(c, &r.base))
+    if (!ingress_send_part(c, &r.base))
         return;
     if (d->is_draining)
         end_watch(c);
     else
-        dispatch_watch(d, c, is_known_service(req) ? tell_watch : end_watch);
+        ingress_watch(c, is_known_service(req) ? tell_watch : end_watch);
 }
