@@ -19,7 +19,7 @@ struct err_row {
 
 static const struct err_row err_rows[ERR_COUNT] = {
     [ERR_OK_] = {"OK", ""},
-#define ERR(name, grpc, detail, text) [ERR_INDEX_##name] = {#name, text},
+#define ERR(name, text) [ERR_INDEX_##name] = {#name, text},
 #include "base/errors.def"
 #undef ERR
 };

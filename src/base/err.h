@@ -8,14 +8,14 @@
 
 enum err_code {
     ERR_OK_ = 0,
-#define ERR(name, grpc, detail, text) ERR_INDEX_##name,
+#define ERR(name, text) ERR_INDEX_##name,
 #include "base/errors.def"
 #undef ERR
     ERR_COUNT,
 };
 
 enum {
-#define ERR(name, grpc, detail, text) ERR_##name = -ERR_INDEX_##name,
+#define ERR(name, text) ERR_##name = -ERR_INDEX_##name,
 #include "base/errors.def"
 #undef ERR
 };

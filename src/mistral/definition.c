@@ -16,7 +16,6 @@
 #include "mistral/payload.h"
 #include "names.h"
 
-#define NANOS_PER_USEC 1000
 #define FUTURE_MAX 10
 #define RECENT_MAX 10
 #define CATCHUP_DEFAULT_S 31536000

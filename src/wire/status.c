@@ -1,10 +1,12 @@
 /* What a client sees of an error: a gRPC code, and for some errors a typed detail.
  *
- * Both follow from the error's line in errors.def. SDKs decide by the detail,
+ * Both follow from the error's row in statuses.def. SDKs decide by the detail,
  * not by the text, which exception to throw. The detail is packed into an Any
  * inside a google.rpc.Status, all in the request's arena; when that is full the
  * client gets the code and the text alone. */
 #include "wire/status.h"
+
+#include <assert.h>
 
 #include "errordetails.pb-c.h"
 #include "failure.pb-c.h"
@@ -38,10 +40,19 @@ struct status_row {
 
 static const struct status_row rows[ERR_COUNT] = {
     [ERR_OK_] = {GRPC_OK, DETAIL_NONE},
-#define ERR(name, grpc, detail, text) [ERR_INDEX_##name] = {GRPC_##grpc, DETAIL_##detail},
-#include "base/errors.def"
-#undef ERR
+#define STATUS(name, grpc, detail) [ERR_INDEX_##name] = {GRPC_##grpc, DETAIL_##detail},
+#include "wire/statuses.def"
+#undef STATUS
 };
+
+enum {
+    STATUS_COUNT = 0
+#define STATUS(name, grpc, detail) +1
+#include "wire/statuses.def"
+#undef STATUS
+};
+/* Names that errors.def does not have, and names given twice, do not compile either. */
+static_assert(STATUS_COUNT == ERR_COUNT - 1, "each row of errors.def has one row in statuses.def");
 
 static struct status_row row_of(int err) {
     bool is_known = err <= 0 && err > -ERR_COUNT;
