@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "cal/cal.h"
-#include "cal/complaint.h"
+#include "cal/mistake.h"
 
 struct field_kind {
     const char *name; /* as messages call it */
@@ -25,7 +25,7 @@ bool field_has_marks(const struct field_marks *m);
 
 struct field_reader {
     struct arena *arena;
-    struct complaint *complaint;
+    struct mistakes *mistakes;
     struct str seed; /* for H */
     struct field_marks *marks;
 };

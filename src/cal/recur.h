@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "cal/civil.h"
-#include "cal/complaint.h"
+#include "cal/mistake.h"
 #include "cal/duration.h"
 #include "cal/rule.h"
 
@@ -54,7 +54,7 @@ struct recur {
 };
 
 /* "DTSTART... RRULE:... EXDATE... RDATE..." with spaces or line ends between, in any order. */
-int recur_parse(struct arena *a, struct complaint *c, struct str text, struct recur *ret) must_check;
+int recur_parse(struct arena *a, struct mistakes *c, struct str text, struct recur *ret) must_check;
 
 /* The rules that it stands for in that zone, with its count, end and exceptions worked in. The caller owns
  * the rules: rule_done for each, mem_free for the array. *months grows by the months that were looked at for

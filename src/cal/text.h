@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cal/cal.h"
-#include "cal/complaint.h"
+#include "cal/mistake.h"
 #include "cal/field.h"
 #include "cal/recur.h"
 
@@ -35,7 +35,7 @@ int text_parse(struct arena *a, struct str seed, enum text_dialect dialect, stru
                struct err *reterr) must_check;
 
 /* "CRON_TZ=zone " or "TZ=zone " cut off the front. */
-int text_cut_zone(struct complaint *c, struct str *text, struct str *ret_zone) must_check;
+int text_cut_zone(struct mistakes *c, struct str *text, struct str *ret_zone) must_check;
 /* What @daily and its like stand for, or an empty text. */
 struct str text_shorthand(struct str word);
 /* What stands behind @daily or its like, or an empty text. */
@@ -54,7 +54,7 @@ int text_parse_strings(struct arena *a, struct str seed, const struct cal_string
 /* What "@every" may be followed by, and "R[n]/". In every.c. */
 struct text_reader {
     struct arena *arena;
-    struct complaint *complaint;
+    struct mistakes *mistakes;
     struct str seed;
 };
 int text_parse_every(const struct text_reader *r, struct str rest, struct text *t) must_check;

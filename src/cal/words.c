@@ -21,48 +21,48 @@ static const char *const month_names[] = {"",        "January",  "February", "Ma
 
 /* Sets of numbers. */
 
-int set_count(uint64_t bits) {
+int words_count_set(uint64_t bits) {
     return __builtin_popcountll(bits);
 }
 
-static int set_first(uint64_t bits) {
+static int words_first_bit(uint64_t bits) {
     return __builtin_ctzll(bits);
 }
 
-static void add_number(struct buf *out, int n) {
+void words_add_number(struct buf *out, int n) {
     buf_printf(out, "%d", n);
 }
 
-void add_day_name(struct buf *out, int n) {
+void words_add_day_name(struct buf *out, int n) {
     buf_add_cstr(out, day_names[n % CIVIL_WEEK_DAYS]);
 }
 
-void add_month_name(struct buf *out, int n) {
+void words_add_month_name(struct buf *out, int n) {
     buf_add_cstr(out, month_names[n]);
 }
 
-void add_ordinal(struct buf *out, int n) {
+void words_add_ordinal(struct buf *out, int n) {
     static const char *const suffixes[] = {"th", "st", "nd", "rd"};
     bool is_teen = n % 100 >= 11 && n % 100 <= 13;
     buf_printf(out, "%d%s", n, n % 10 < 4 && !is_teen ? suffixes[n % 10] : "th");
 }
 
-void add_joint(struct buf *out, bool is_first, bool is_last) {
+void words_add_joint(struct buf *out, bool is_first, bool is_last) {
     if (!is_first)
         buf_add_cstr(out, is_last ? " and " : ", ");
 }
 
-void add_set(struct buf *out, uint64_t bits, void (*add)(struct buf *out, int n)) {
+void words_add_set(struct buf *out, uint64_t bits, void (*add)(struct buf *out, int n)) {
     bool is_first = true;
     while (bits) {
-        int first = set_first(bits), last = first;
+        int first = words_first_bit(bits), last = first;
         while (bits >> last >> 1 & 1)
             last++;
         if (last - first + 1 < SPAN_MIN)
             last = first;
         for (int i = first; i <= last; i++)
             bits &= ~(UINT64_C(1) << i);
-        add_joint(out, is_first, !bits);
+        words_add_joint(out, is_first, !bits);
         add(out, first);
         if (last > first) {
             buf_add_cstr(out, " to ");
@@ -73,29 +73,29 @@ void add_set(struct buf *out, uint64_t bits, void (*add)(struct buf *out, int n)
 }
 
 /* From Monday to Sunday. */
-void add_weekday_set(struct buf *out, uint64_t weekdays) {
-    add_set(out, (weekdays & ~UINT64_C(1)) | (weekdays & 1) << CIVIL_WEEK_DAYS, add_day_name);
+void words_add_weekday_set(struct buf *out, uint64_t weekdays) {
+    words_add_set(out, (weekdays & ~UINT64_C(1)) | (weekdays & 1) << CIVIL_WEEK_DAYS, words_add_day_name);
 }
 
 /* n > 1 when the set is every n-th number from min to max and there are more than two of them. */
-static int set_step(uint64_t bits, int min, int max) {
-    if (set_count(bits) < 3 || set_first(bits) != min)
+static int words_set_step(uint64_t bits, int min, int max) {
+    if (words_count_set(bits) < 3 || words_first_bit(bits) != min)
         return 0;
-    int step = set_first(bits & (bits - 1)) - min;
+    int step = words_first_bit(bits & (bits - 1)) - min;
     uint64_t made = 0;
     for (int i = min; i <= max; i += step)
         made |= UINT64_C(1) << i;
     return step > 1 && made == bits ? step : 0;
 }
 
-static uint64_t set_all(int min, int max) {
+static uint64_t words_full_set(int min, int max) {
     uint64_t bits = 0;
     for (int i = min; i <= max; i++)
         bits |= UINT64_C(1) << i;
     return bits;
 }
 
-static uint64_t field_bits(const struct cal_calendar *c, enum cal_field field) {
+static uint64_t words_field_bits(const struct cal_calendar *c, enum cal_field field) {
     uint64_t bits = 0;
     for (size_t i = 0; i < c->fields[field].n; i++) {
         struct cal_range r = cal_range_clean(c->fields[field].v[i]);
@@ -111,12 +111,12 @@ struct clock_sets {
     uint64_t seconds, minutes, hours;
 };
 
-static bool is_every(uint64_t bits, int max) {
-    return bits == set_all(0, max);
+static bool words_is_every(uint64_t bits, int max) {
+    return bits == words_full_set(0, max);
 }
 
-static void add_clock_list(struct buf *out, const struct clock_sets *t) {
-    int left = set_count(t->seconds) * set_count(t->minutes) * set_count(t->hours);
+static void words_add_clock_list(struct buf *out, const struct clock_sets *t) {
+    int left = words_count_set(t->seconds) * words_count_set(t->minutes) * words_count_set(t->hours);
     bool is_first = true, has_seconds = t->seconds != 1;
     buf_add_cstr(out, "at ");
     for (int h = 0; h < 24; h++)
@@ -124,7 +124,7 @@ static void add_clock_list(struct buf *out, const struct clock_sets *t) {
             for (int s = 0; s < 60; s++) {
                 if (!(t->hours >> h & 1 && t->minutes >> m & 1 && t->seconds >> s & 1))
                     continue;
-                add_joint(out, is_first, --left == 0);
+                words_add_joint(out, is_first, --left == 0);
                 buf_printf(out, "%02d:%02d", h, m);
                 if (has_seconds)
                     buf_printf(out, ":%02d", s);
@@ -134,79 +134,80 @@ static void add_clock_list(struct buf *out, const struct clock_sets *t) {
 
 /* "every 5 minutes", "every 7th minute" where that does not divide, "at the minutes 1, 2 and 30". The word
  * "at" is left out behind another unit. */
-static void add_unit(struct buf *out, uint64_t bits, int max, const char *unit, bool is_first) {
-    int step = set_step(bits, 0, max);
-    if (is_every(bits, max)) {
+static void words_add_unit(struct buf *out, uint64_t bits, int max, const char *unit, bool is_first) {
+    int step = words_set_step(bits, 0, max);
+    if (words_is_every(bits, max)) {
         buf_printf(out, "every %s", unit);
     } else if (step && (max + 1) % step == 0) {
         buf_printf(out, "every %d %ss", step, unit);
     } else if (step) {
         buf_add_cstr(out, "every ");
-        add_ordinal(out, step);
+        words_add_ordinal(out, step);
         buf_printf(out, " %s", unit);
     } else {
-        buf_printf(out, "%sthe %s%s ", is_first ? "at " : "", unit, set_count(bits) > 1 ? "s" : "");
-        add_set(out, bits, add_number);
+        buf_printf(out, "%sthe %s%s ", is_first ? "at " : "", unit, words_count_set(bits) > 1 ? "s" : "");
+        words_add_set(out, bits, words_add_number);
     }
 }
 
-static void add_hours(struct buf *out, uint64_t hours) {
-    int step = set_step(hours, 0, 23);
-    if (is_every(hours, 23)) {
+static void words_add_hours(struct buf *out, uint64_t hours) {
+    int step = words_set_step(hours, 0, 23);
+    if (words_is_every(hours, 23)) {
         buf_add_cstr(out, "every hour");
     } else if (step && 24 % step == 0) {
         buf_add_cstr(out, "every ");
-        add_ordinal(out, step);
+        words_add_ordinal(out, step);
         buf_add_cstr(out, " hour");
     } else {
-        buf_printf(out, "the hour%s ", set_count(hours) > 1 ? "s" : "");
-        add_set(out, hours, add_number);
+        buf_printf(out, "the hour%s ", words_count_set(hours) > 1 ? "s" : "");
+        words_add_set(out, hours, words_add_number);
     }
 }
 
 /* "every 15 minutes" says enough; "at the minute 15" needs its hours. */
-static void add_minutes(struct buf *out, const struct clock_sets *t, bool is_first) {
+static void words_add_minutes(struct buf *out, const struct clock_sets *t, bool is_first) {
     size_t begin = out->len;
-    add_unit(out, t->minutes, 59, "minute", is_first);
-    if (is_every(t->hours, 23) && out->len > begin && out->data[begin] == 'e')
+    words_add_unit(out, t->minutes, 59, "minute", is_first);
+    if (words_is_every(t->hours, 23) && out->len > begin && out->data[begin] == 'e')
         return;
     buf_add_cstr(out, " of ");
-    add_hours(out, t->hours);
+    words_add_hours(out, t->hours);
 }
 
-static void add_seconds(struct buf *out, const struct clock_sets *t) {
-    add_unit(out, t->seconds, 59, "second", true);
-    if (!is_every(t->minutes, 59) || !is_every(t->hours, 23)) {
+static void words_add_seconds(struct buf *out, const struct clock_sets *t) {
+    words_add_unit(out, t->seconds, 59, "second", true);
+    if (!words_is_every(t->minutes, 59) || !words_is_every(t->hours, 23)) {
         buf_add_cstr(out, " of ");
-        add_minutes(out, t, false);
+        words_add_minutes(out, t, false);
     }
 }
 
-static void add_clock(struct buf *out, const struct clock_sets *t) {
-    int step = set_step(t->hours, 0, 23);
+static void words_add_clock(struct buf *out, const struct clock_sets *t) {
+    int step = words_set_step(t->hours, 0, 23);
     bool on_zero_second = t->seconds == 1, on_zero_minute = t->minutes == 1;
-    if (set_count(t->seconds) * set_count(t->minutes) * set_count(t->hours) <= CLOCK_TIMES_MAX) {
-        add_clock_list(out, t);
-    } else if (on_zero_second && on_zero_minute && is_every(t->hours, 23)) {
+    if (words_count_set(t->seconds) * words_count_set(t->minutes) * words_count_set(t->hours) <=
+        CLOCK_TIMES_MAX) {
+        words_add_clock_list(out, t);
+    } else if (on_zero_second && on_zero_minute && words_is_every(t->hours, 23)) {
         buf_add_cstr(out, "every hour");
     } else if (on_zero_second && on_zero_minute && step) { /* so many hours: it divides the day */
         buf_printf(out, "every %d hours", step);
     } else if (on_zero_second && on_zero_minute) {
         buf_add_cstr(out, "on the hour, at ");
-        add_set(out, t->hours, add_number);
-    } else if (on_zero_second && set_count(t->minutes) == 1) {
-        buf_printf(out, "%d minutes past ", set_first(t->minutes));
-        add_hours(out, t->hours);
+        words_add_set(out, t->hours, words_add_number);
+    } else if (on_zero_second && words_count_set(t->minutes) == 1) {
+        buf_printf(out, "%d minutes past ", words_first_bit(t->minutes));
+        words_add_hours(out, t->hours);
     } else if (on_zero_second) {
-        add_minutes(out, t, true);
+        words_add_minutes(out, t, true);
     } else {
-        add_seconds(out, t);
+        words_add_seconds(out, t);
     }
 }
 
 /* Days. */
 
-static bool has_nth(const struct field_marks *m) {
+static bool words_has_nth(const struct field_marks *m) {
     uint8_t any = m->last;
     for (size_t i = 0; i < ARRAY_LEN(m->nth); i++)
         any |= m->nth[i];
@@ -214,11 +215,11 @@ static bool has_nth(const struct field_marks *m) {
 }
 
 /* "the last day", "3 days before the last", "the weekday nearest to day 15", "day 1 and 15", in turn. */
-static void add_month_days(struct buf *out, uint64_t days, const struct field_marks *m) {
+static void words_add_month_days(struct buf *out, uint64_t days, const struct field_marks *m) {
     bool is_first = true;
     if (days) {
-        buf_printf(out, "day%s ", set_count(days) > 1 ? "s" : "");
-        add_set(out, days, add_number);
+        buf_printf(out, "day%s ", words_count_set(days) > 1 ? "s" : "");
+        words_add_set(out, days, words_add_number);
         is_first = false;
     }
     for (int i = 0; i < 32; i++) {
@@ -230,7 +231,7 @@ static void add_month_days(struct buf *out, uint64_t days, const struct field_ma
             buf_add_cstr(out, is_first ? "" : " and ");
             buf_add_cstr(out, "the ");
             if (i)
-                add_ordinal(out, i);
+                words_add_ordinal(out, i);
             buf_add_cstr(out, i ? " day before the last day" : "last day");
             is_first = false;
         }
@@ -239,10 +240,10 @@ static void add_month_days(struct buf *out, uint64_t days, const struct field_ma
         buf_printf(out, "%sthe last weekday", is_first ? "" : " and ");
 }
 
-static void add_weekdays(struct buf *out, uint64_t weekdays, const struct field_marks *m) {
+static void words_add_weekdays(struct buf *out, uint64_t weekdays, const struct field_marks *m) {
     bool is_first = true;
     if (weekdays) {
-        add_weekday_set(out, weekdays);
+        words_add_weekday_set(out, weekdays);
         is_first = false;
     }
     for (int w = 0; w < CIVIL_WEEK_DAYS; w++) {
@@ -254,93 +255,99 @@ static void add_weekdays(struct buf *out, uint64_t weekdays, const struct field_
             if (is_last)
                 buf_add_cstr(out, "last");
             else
-                add_ordinal(out, (int)n + 1);
+                words_add_ordinal(out, (int)n + 1);
             buf_printf(out, " %s", day_names[w]);
             is_first = false;
         }
     }
 }
 
-static void add_years(struct buf *out, const struct cal_ranges *years) {
+static void words_add_years(struct buf *out, const struct cal_ranges *years) {
     buf_add_cstr(out, " in ");
     for (size_t i = 0; i < years->n; i++) {
         struct cal_range r = cal_range_clean(years->v[i]);
-        add_joint(out, i == 0, i + 1 == years->n);
+        words_add_joint(out, i == 0, i + 1 == years->n);
         buf_printf(out, r.last > r.first ? "%d to %d" : "%d", r.first, r.last);
         if (r.step > 1 && r.last > r.first) {
             buf_add_cstr(out, " (every ");
-            add_ordinal(out, r.step);
+            words_add_ordinal(out, r.step);
             buf_add_u8(out, ')');
         }
     }
 }
 
-static bool is_any_year(const struct cal_ranges *years) {
+static bool words_is_any_year(const struct cal_ranges *years) {
     if (!years->n)
         return true;
     struct cal_range r = cal_range_clean(years->v[0]);
     return years->n == 1 && r.step == 1 && r.last - r.first >= YEARS_MAX / 2;
 }
 
-static void add_date(struct buf *out, const struct cal_calendar *c, const struct field_marks *m,
-                     bool says_every) {
-    uint64_t days = field_bits(c, CAL_DAY_OF_MONTH), months = field_bits(c, CAL_MONTH),
-             weekdays = field_bits(c, CAL_DAY_OF_WEEK);
-    bool any_day = days == set_all(1, 31), any_month = months == set_all(1, 12),
-         any_weekday = weekdays == set_all(0, 6);
+static void words_add_date(struct buf *out, const struct cal_calendar *c, const struct field_marks *m,
+                           bool says_every) {
+    uint64_t days = words_field_bits(c, CAL_DAY_OF_MONTH), months = words_field_bits(c, CAL_MONTH),
+             weekdays = words_field_bits(c, CAL_DAY_OF_WEEK);
+    bool any_day = days == words_full_set(1, 31), any_month = months == words_full_set(1, 12),
+         any_weekday = weekdays == words_full_set(0, 6);
     if (!any_day) {
         buf_add_cstr(out, " on ");
-        add_month_days(out, days, m);
+        words_add_month_days(out, days, m);
         buf_add_cstr(out, any_month ? " of the month" : " of ");
     } else if (!any_weekday) {
         buf_add_cstr(out, " on ");
-        add_weekdays(out, weekdays, m);
-        buf_add_cstr(out, any_month ? has_nth(m) ? " of the month" : "" : has_nth(m) ? " of " : " in ");
+        words_add_weekdays(out, weekdays, m);
+        buf_add_cstr(out, any_month          ? words_has_nth(m) ? " of the month" : ""
+                          : words_has_nth(m) ? " of "
+                                             : " in ");
     } else {
         buf_add_cstr(out, says_every ? "" : " every day");
         buf_add_cstr(out, any_month ? "" : " in ");
     }
     if (!any_month)
-        add_set(out, months, add_month_name);
+        words_add_set(out, months, words_add_month_name);
     if (!any_day && !any_weekday) {
         buf_add_cstr(out, ", but only if it is ");
-        add_weekdays(out, weekdays, m);
+        words_add_weekdays(out, weekdays, m);
     }
-    if (!is_any_year(&c->fields[CAL_YEAR]))
-        add_years(out, &c->fields[CAL_YEAR]);
+    if (!words_is_any_year(&c->fields[CAL_YEAR]))
+        words_add_years(out, &c->fields[CAL_YEAR]);
 }
 
 /* Whether it matches nothing because a field has no values, which no string gives, but a client can. */
-static bool is_empty(const struct cal_calendar *c, const struct field_marks *m) {
-    bool has_day = field_bits(c, CAL_DAY_OF_MONTH) || m->near || m->from_end || m->is_last_workday;
-    bool has_weekday = field_bits(c, CAL_DAY_OF_WEEK) || has_nth(m);
-    bool has_time = field_bits(c, CAL_SECOND) && field_bits(c, CAL_MINUTE) && field_bits(c, CAL_HOUR);
-    return !has_day || !has_weekday || !has_time || !field_bits(c, CAL_MONTH);
+static bool words_is_empty(const struct cal_calendar *c, const struct field_marks *m) {
+    bool has_day = words_field_bits(c, CAL_DAY_OF_MONTH) || m->near || m->from_end || m->is_last_workday;
+    bool has_weekday = words_field_bits(c, CAL_DAY_OF_WEEK) || words_has_nth(m);
+    bool has_time =
+        words_field_bits(c, CAL_SECOND) && words_field_bits(c, CAL_MINUTE) && words_field_bits(c, CAL_HOUR);
+    return !has_day || !has_weekday || !has_time || !words_field_bits(c, CAL_MONTH);
 }
 
 void words_plain(const struct cal_calendar *c, const struct field_marks *m, struct buf *out) {
-    if (is_empty(c, m)) {
+    if (words_is_empty(c, m)) {
         buf_add_cstr(out, "never");
         return;
     }
-    struct clock_sets t = {field_bits(c, CAL_SECOND), field_bits(c, CAL_MINUTE), field_bits(c, CAL_HOUR)};
-    int per_day = set_count(t.seconds) * set_count(t.minutes) * set_count(t.hours);
-    int step = set_step(t.hours, 0, 23);
-    bool is_round = is_every(t.hours, 23) || (step && 24 % step == 0);
-    add_clock(out, &t);
-    add_date(out, c, m, per_day > CLOCK_TIMES_MAX && is_round);
+    struct clock_sets t = {words_field_bits(c, CAL_SECOND), words_field_bits(c, CAL_MINUTE),
+                           words_field_bits(c, CAL_HOUR)};
+    int per_day = words_count_set(t.seconds) * words_count_set(t.minutes) * words_count_set(t.hours);
+    int step = words_set_step(t.hours, 0, 23);
+    bool is_round = words_is_every(t.hours, 23) || (step && 24 % step == 0);
+    words_add_clock(out, &t);
+    words_add_date(out, c, m, per_day > CLOCK_TIMES_MAX && is_round);
 }
 
 /* What is excluded is often the whole of a day. */
 void words_exclusion(const struct cal_calendar *c, struct arena *arena, struct buf *out) {
     static const struct field_marks no_marks;
-    if (cal_calendar_carried(c).n || is_empty(c, &no_marks) || !is_every(field_bits(c, CAL_SECOND), 59) ||
-        !is_every(field_bits(c, CAL_MINUTE), 59) || !is_every(field_bits(c, CAL_HOUR), 23)) {
+    if (cal_calendar_carried(c).n || words_is_empty(c, &no_marks) ||
+        !words_is_every(words_field_bits(c, CAL_SECOND), 59) ||
+        !words_is_every(words_field_bits(c, CAL_MINUTE), 59) ||
+        !words_is_every(words_field_bits(c, CAL_HOUR), 23)) {
         words_calendar(c, arena, out);
         return;
     }
     buf_add_cstr(out, "at any time");
-    add_date(out, c, &no_marks, true);
+    words_add_date(out, c, &no_marks, true);
 }
 
 void words_calendar(const struct cal_calendar *c, struct arena *arena, struct buf *out) {
@@ -410,7 +417,7 @@ void words_zone(const struct cal_spec *s, struct buf *out) {
                    repeated[label.repeated]);
 }
 
-static void add_bound(struct buf *out, const char *word, int64_t us) {
+static void words_add_bound(struct buf *out, const char *word, int64_t us) {
     char text[CIVIL_TEXT_MAX];
     civil_format(civil_div(us, USEC_PER_SEC), "Z", text);
     buf_printf(out, "; %s %s", word, text);
@@ -437,9 +444,9 @@ void words_spec(const struct cal_spec *s, struct buf *out) {
         words_zone(s, out);
     }
     if (s->start_us != CAL_NO_START)
-        add_bound(out, "from", s->start_us);
+        words_add_bound(out, "from", s->start_us);
     if (s->end_us != CAL_NO_END)
-        add_bound(out, "until", s->end_us);
+        words_add_bound(out, "until", s->end_us);
     if (s->jitter_us > 0) {
         buf_add_cstr(out, "; each up to ");
         words_length(s->jitter_us, out);

@@ -38,7 +38,7 @@
 #define CLOCK_TRIES 8
 #define CLOCKS_APART_US (1 * USEC_PER_MS)
 
-struct hook {
+struct loop_hook {
     void (*fn)(void *ctx);
     void *ctx;
 };
@@ -46,8 +46,8 @@ struct hook {
 struct loop {
     struct event_base *base;
     struct event *wake_event;
-    struct hook on_wake;
-    struct hook on_turn;
+    struct loop_hook on_wake;
+    struct loop_hook on_turn;
     struct list late; /* struct timer: those that have run out and not fired */
     struct hearing hearing;
     int wake_fd;
@@ -61,28 +61,28 @@ struct timer {
     struct loop *loop;
     struct list link; /* in loop.late */
     struct event *event;
-    struct hook on_fire;
+    struct loop_hook on_fire;
 };
 
-static int64_t clock_read_us(clockid_t id) {
+static int64_t host_read_clock_us(clockid_t id) {
     struct timespec ts;
     ensure(clock_gettime(id, &ts) == 0);
     return (int64_t)ts.tv_sec * USEC_PER_SEC + ts.tv_nsec / NSEC_PER_USEC;
 }
 
 struct wall host_wall(void) {
-    return (struct wall){clock_read_us(CLOCK_REALTIME)};
+    return (struct wall){host_read_clock_us(CLOCK_REALTIME)};
 }
 
 /* Time that the machine slept has passed, too. Both clocks are read at the same moment: a process that is
  * stopped between the two would find that the wall clock was set. */
 struct now host_now(void) {
     struct now now;
-    int64_t after_us = clock_read_us(CLOCK_BOOTTIME);
+    int64_t after_us = host_read_clock_us(CLOCK_BOOTTIME);
     for (int tries = 0; tries < CLOCK_TRIES; tries++) {
         int64_t before_us = after_us;
         now.wall = host_wall();
-        after_us = clock_read_us(CLOCK_BOOTTIME);
+        after_us = host_read_clock_us(CLOCK_BOOTTIME);
         now.mono.us = after_us;
         if (after_us - before_us <= CLOCKS_APART_US)
             break;
@@ -100,7 +100,7 @@ uint64_t host_entropy(void) {
     return seed;
 }
 
-static void hook_call(const struct hook *h) {
+static void loop_call_hook(const struct loop_hook *h) {
     if (h->fn)
         h->fn(h->ctx);
 }
@@ -111,10 +111,10 @@ static void loop_wake_cb(evutil_socket_t fd, short unused_arg what, void *ctx) {
     (void)loop_spent_us(l); /* what the wake brings counts, too */
     /* Nothing to read means that an earlier call already took this wake. */
     if (read(fd, &count, sizeof(count)) == sizeof(count))
-        hook_call(&l->on_wake);
+        loop_call_hook(&l->on_wake);
 }
 
-static void timer_cb(evutil_socket_t unused_arg fd, short unused_arg what, void *ctx) {
+static void timer_expired_cb(evutil_socket_t unused_arg fd, short unused_arg what, void *ctx) {
     struct timer *t = ctx;
     list_remove(&t->link);
     list_append(&t->loop->late, &t->link);
@@ -131,7 +131,7 @@ static void host_prepare_process(void) {
     }
 }
 
-static struct event_base *base_new(void) {
+static struct event_base *loop_new_base(void) {
     struct event_config *config = event_config_new();
     if (!config)
         return NULL;
@@ -145,7 +145,7 @@ static int loop_init(struct loop *l) {
     l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake_fd < 0)
         return ERR_UNAVAILABLE;
-    l->base = base_new();
+    l->base = loop_new_base();
     if (!l->base)
         return ERR_UNAVAILABLE;
     l->wake_event = event_new(l->base, l->wake_fd, EV_READ | EV_PERSIST, loop_wake_cb, l);
@@ -169,7 +169,7 @@ int loop_new(struct loop **ret) {
     return 0;
 }
 
-static void event_drop(struct event *e) {
+static void loop_free_event(struct event *e) {
     if (e)
         event_free(e);
 }
@@ -177,7 +177,7 @@ static void event_drop(struct event *e) {
 void loop_free(struct loop *l) {
     if (!l)
         return;
-    event_drop(l->wake_event);
+    loop_free_event(l->wake_event);
     if (l->base)
         event_base_free(l->base);
     if (l->wake_fd >= 0)
@@ -214,7 +214,7 @@ static void loop_fire(struct loop *l) {
     for (struct list *n; (n = list_pop(&l->late));)
         list_append(&fired, n);
     for (struct list *n; (n = list_pop(&fired));)
-        hook_call(&container_of(n, struct timer, link)->on_fire);
+        loop_call_hook(&container_of(n, struct timer, link)->on_fire);
 }
 
 static int loop_take_turn(struct loop *l) {
@@ -225,7 +225,7 @@ static int loop_take_turn(struct loop *l) {
     if (rc < 0)
         return rc;
     loop_fire(l);
-    hook_call(&l->on_turn);
+    loop_call_hook(&l->on_turn);
     return 0;
 }
 
@@ -233,7 +233,7 @@ static int loop_take_turn(struct loop *l) {
 int loop_run(struct loop *l) {
     int rc = 0;
     if (!l->is_stopping)
-        hook_call(&l->on_turn);
+        loop_call_hook(&l->on_turn);
     while (rc == 0 && !l->is_stopping)
         rc = loop_take_turn(l);
     l->is_stopping = false;
@@ -249,7 +249,7 @@ void loop_leave_input(struct loop *l) {
 }
 
 int64_t loop_spent_us(struct loop *l) {
-    int64_t now_us = clock_read_us(CLOCK_MONOTONIC);
+    int64_t now_us = host_read_clock_us(CLOCK_MONOTONIC);
     if (!l->turn_us)
         l->turn_us = now_us;
     return now_us - l->turn_us;
@@ -264,7 +264,7 @@ void loop_stop(struct loop *l) {
 }
 
 int loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx) {
-    l->on_wake = (struct hook){fn, ctx};
+    l->on_wake = (struct loop_hook){fn, ctx};
     return 0;
 }
 
@@ -280,7 +280,7 @@ void loop_wake(void *loop) {
 }
 
 void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx) {
-    l->on_turn = (struct hook){fn, ctx};
+    l->on_turn = (struct loop_hook){fn, ctx};
 }
 
 int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **ret) {
@@ -288,8 +288,8 @@ int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **r
     if (!t)
         return ERR_NO_MEMORY;
     t->loop = l;
-    t->on_fire = (struct hook){fn, ctx};
-    t->event = evtimer_new(l->base, timer_cb, t);
+    t->on_fire = (struct loop_hook){fn, ctx};
+    t->event = evtimer_new(l->base, timer_expired_cb, t);
     if (!t->event) {
         mem_free(t);
         return ERR_NO_MEMORY;

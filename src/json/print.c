@@ -24,7 +24,7 @@ void print_failed(struct printer *p, const ProtobufCMessage *m, const char *why)
         p->rc = err_set(p->reterr, ERR_INVALID, "%s: %s", m->descriptor->name, why);
 }
 
-static const void *slot_of(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
+static const void *print_slot_of(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
     return (const char *)m + f->offset;
 }
 
@@ -117,7 +117,7 @@ static void print_value(struct printer *p, const ProtobufCFieldDescriptor *f, co
 
 /* Fields. */
 
-static bool is_default(const ProtobufCFieldDescriptor *f, const void *slot) {
+static bool print_is_default(const ProtobufCFieldDescriptor *f, const void *slot) {
     static const uint64_t zero;
     switch (f->type) {
     case PROTOBUF_C_TYPE_STRING:
@@ -159,8 +159,8 @@ static void print_map(struct printer *p, ProtobufCMessage *const *entries, size_
     writer_open(&p->w, '{');
     for (size_t i = 0; i < n; i++) {
         const ProtobufCFieldDescriptor *f = entries[i]->descriptor->fields;
-        print_key(p, &f[0], slot_of(entries[i], &f[0]));
-        const void *slot = slot_of(entries[i], &f[1]);
+        print_key(p, &f[0], print_slot_of(entries[i], &f[0]));
+        const void *slot = print_slot_of(entries[i], &f[1]);
         if (f[1].type == PROTOBUF_C_TYPE_MESSAGE && !*(void *const *)slot)
             writer_token(&p->w, STR("{}")); /* an entry whose value was left out has the default one */
         else
@@ -171,7 +171,7 @@ static void print_map(struct printer *p, ProtobufCMessage *const *entries, size_
 
 static void print_repeated(struct printer *p, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
     size_t n = *(const size_t *)((const char *)m + f->quantifier_offset);
-    const char *items = *(char *const *)slot_of(m, f);
+    const char *items = *(char *const *)print_slot_of(m, f);
     if (shape_is_map(m->descriptor, f)) {
         print_map(p, (ProtobufCMessage *const *)(const void *)items, n);
         return;
@@ -182,29 +182,30 @@ static void print_repeated(struct printer *p, const ProtobufCMessage *m, const P
     writer_close(&p->w, ']');
 }
 
-static bool is_shown(struct printer *p, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
+static bool print_shows_field(struct printer *p, const ProtobufCMessage *m,
+                              const ProtobufCFieldDescriptor *f) {
     const char *quantifier = (const char *)m + f->quantifier_offset;
     if (f->label == PROTOBUF_C_LABEL_REPEATED)
         return p->style.has_defaults || *(const size_t *)(const void *)quantifier > 0;
     if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
         return *(const uint32_t *)(const void *)quantifier == f->id;
     if (f->type == PROTOBUF_C_TYPE_MESSAGE)
-        return *(void *const *)slot_of(m, f) != NULL;
-    return p->style.has_defaults || !is_default(f, slot_of(m, f));
+        return *(void *const *)print_slot_of(m, f) != NULL;
+    return p->style.has_defaults || !print_is_default(f, print_slot_of(m, f));
 }
 
 void print_members(struct printer *p, const ProtobufCMessage *m) {
     char camel[SHAPE_NAME_MAX];
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
-        if (!is_shown(p, m, f))
+        if (!print_shows_field(p, m, f))
             continue;
         shape_camel(f->name, camel);
         writer_key(&p->w, str_of(camel));
         if (f->label == PROTOBUF_C_LABEL_REPEATED)
             print_repeated(p, m, f);
         else
-            print_value(p, f, slot_of(m, f));
+            print_value(p, f, print_slot_of(m, f));
     }
 }
 
@@ -267,7 +268,7 @@ static void print_by_shape(struct printer *p, const ProtobufCMessage *m) {
         print_mask(p, m);
         return;
     case SHAPE_WRAPPER:
-        print_value(p, &m->descriptor->fields[0], slot_of(m, &m->descriptor->fields[0]));
+        print_value(p, &m->descriptor->fields[0], print_slot_of(m, &m->descriptor->fields[0]));
         return;
     case SHAPE_ANY:
         any_print(p, m);

@@ -16,16 +16,16 @@ struct cloner {
     bool failed;
 };
 
-static ProtobufCMessage *clone(struct cloner *c, const ProtobufCMessage *m);
+static ProtobufCMessage *clone_message(struct cloner *c, const ProtobufCMessage *m);
 
-static void *take_room(struct cloner *c, size_t size) {
+static void *clone_alloc(struct cloner *c, size_t size) {
     void *p = c->failed ? NULL : c->allocator->alloc(c->allocator->allocator_data, size);
     c->failed |= !p;
     return p;
 }
 
 static void *clone_bytes(struct cloner *c, const void *bytes, size_t n) {
-    void *copy = take_room(c, n);
+    void *copy = clone_alloc(c, n);
     if (copy)
         memcpy(copy, bytes, n);
     return copy;
@@ -44,7 +44,7 @@ static void clone_item(struct cloner *c, ProtobufCType type, const void *from, v
     } else if (type == PROTOBUF_C_TYPE_MESSAGE) {
         const ProtobufCMessage *m = *(ProtobufCMessage *const *)from;
         if (m)
-            *(ProtobufCMessage **)to = clone(c, m);
+            *(ProtobufCMessage **)to = clone_message(c, m);
     } else {
         memcpy(to, from, wire_value_size(type));
     }
@@ -54,7 +54,7 @@ static void clone_items(struct cloner *c, const ProtobufCFieldDescriptor *f, con
                         uint8_t *to) {
     size_t n = *(const size_t *)(const void *)(from + f->quantifier_offset), size = wire_value_size(f->type);
     const uint8_t *items = *(uint8_t *const *)(const void *)(from + f->offset);
-    uint8_t *copies = n ? take_room(c, n * size) : NULL;
+    uint8_t *copies = n ? clone_alloc(c, n * size) : NULL;
     if (!copies)
         return;
     memset(copies, 0, n * size);
@@ -84,7 +84,7 @@ static void clone_unknown(struct cloner *c, const ProtobufCMessage *from, Protob
     size_t n = from->n_unknown_fields;
     if (!n)
         return;
-    to->unknown_fields = take_room(c, n * sizeof(*to->unknown_fields));
+    to->unknown_fields = clone_alloc(c, n * sizeof(*to->unknown_fields));
     for (size_t i = 0; to->unknown_fields && i < n; i++) {
         ProtobufCMessageUnknownField *u = &to->unknown_fields[i];
         *u = from->unknown_fields[i];
@@ -93,9 +93,9 @@ static void clone_unknown(struct cloner *c, const ProtobufCMessage *from, Protob
     }
 }
 
-static ProtobufCMessage *clone(struct cloner *c, const ProtobufCMessage *m) {
+static ProtobufCMessage *clone_message(struct cloner *c, const ProtobufCMessage *m) {
     const ProtobufCMessageDescriptor *d = m->descriptor;
-    ProtobufCMessage *copy = take_room(c, d->sizeof_message);
+    ProtobufCMessage *copy = clone_alloc(c, d->sizeof_message);
     if (!copy)
         return NULL;
     protobuf_c_message_init(d, copy);
@@ -107,7 +107,7 @@ static ProtobufCMessage *clone(struct cloner *c, const ProtobufCMessage *m) {
 
 ProtobufCMessage *wire_clone(const ProtobufCMessage *m, ProtobufCAllocator *allocator) {
     struct cloner c = {.allocator = allocator};
-    ProtobufCMessage *copy = clone(&c, m);
+    ProtobufCMessage *copy = clone_message(&c, m);
     if (c.failed && copy)
         protobuf_c_message_free_unpacked(copy, allocator);
     return c.failed ? NULL : copy;

@@ -17,7 +17,7 @@ void wire_add_varint(struct buf *b, uint64_t v);
  * `whole` includes tag and length. False at the end; *ok tells whether the end was clean. */
 struct wire_field {
     uint32_t number;
-    uint8_t type;    /* wire type */
+    uint8_t type; /* wire type */
     uint64_t varint; /* the value, for varints and both fixed widths */
     struct str content;
     struct str whole;

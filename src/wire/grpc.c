@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
+#include "base/hex.h"
 #include "base/mem.h"
 
 #define FRAME_PLAIN 0
@@ -79,12 +80,12 @@ size_t grpc_timeout_format(int64_t us, char text[GRPC_TIMEOUT_MAX]) {
     return (size_t)n;
 }
 
-static void *zlib_alloc(unused_arg void *opaque, unsigned count, unsigned size) {
+static void *grpc_zlib_alloc(unused_arg void *opaque, unsigned count, unsigned size) {
     size_t bytes;
     return __builtin_mul_overflow((size_t)count, (size_t)size, &bytes) ? NULL : mem_alloc(bytes);
 }
 
-static void zlib_free(unused_arg void *opaque, void *p) {
+static void grpc_zlib_free(unused_arg void *opaque, void *p) {
     mem_free(p);
 }
 
@@ -92,17 +93,17 @@ int grpc_too_large(struct err *reterr, size_t size, size_t max) {
     return err_set(reterr, ERR_TOO_LARGE, "grpc: received message larger than max (%zu vs. %zu)", size, max);
 }
 
-static int inflated_too_large(struct err *reterr, size_t max) {
+static int grpc_inflated_too_large(struct err *reterr, size_t max) {
     return err_set(reterr, ERR_TOO_LARGE,
                    "grpc: received message after decompression larger than max (%zu vs. %zu)", max + 1, max);
 }
 
-static int bad_gzip(struct err *reterr) {
+static int grpc_bad_gzip(struct err *reterr) {
     return err_set(reterr, ERR_INVALID, "grpc: failed to decompress the message: not valid gzip");
 }
 
 /* More room behind what is there, at most up to the limit. False when memory is short. */
-static bool grow(struct buf *out, z_stream *z) {
+static bool grpc_grow_output(struct buf *out, z_stream *z) {
     size_t more = MIN(MAX(out->len, INFLATE_STEP_MIN), out->max - out->len);
     z->next_out = buf_extend(out, more);
     z->avail_out = (unsigned)more;
@@ -111,13 +112,13 @@ static bool grow(struct buf *out, z_stream *z) {
 
 /* Inflates every gzip member of the input. One byte over the maximum is room enough to see that
  * there is more than allowed. */
-static int inflate_members(z_stream *z, struct buf *out, size_t max, struct err *reterr) {
+static int grpc_inflate_members(z_stream *z, struct buf *out, size_t max, struct err *reterr) {
     for (;;) {
-        if (z->avail_out == 0 && !grow(out, z))
+        if (z->avail_out == 0 && !grpc_grow_output(out, z))
             return err_std(reterr, ERR_NO_MEMORY);
         int zr = inflate(z, Z_NO_FLUSH);
         if (out->len - z->avail_out > max)
-            return inflated_too_large(reterr, max);
+            return grpc_inflated_too_large(reterr, max);
         if (zr == Z_STREAM_END && z->avail_in == 0)
             return 0;
         if (zr == Z_STREAM_END)
@@ -125,13 +126,13 @@ static int inflate_members(z_stream *z, struct buf *out, size_t max, struct err 
         if (zr == Z_MEM_ERROR)
             return err_std(reterr, ERR_NO_MEMORY);
         if (zr != Z_OK)
-            return bad_gzip(reterr); /* not gzip, or no progress: it ends in the middle */
+            return grpc_bad_gzip(reterr); /* not gzip, or no progress: it ends in the middle */
     }
 }
 
 int grpc_gunzip(struct str packed, size_t max, struct arena *a, struct str *ret, struct err *reterr) {
-    z_stream z = {.zalloc = zlib_alloc,
-                  .zfree = zlib_free,
+    z_stream z = {.zalloc = grpc_zlib_alloc,
+                  .zfree = grpc_zlib_free,
                   .next_in = (const Bytef *)packed.p,
                   .avail_in = (unsigned)packed.n};
     struct buf out cleanup(buf_done);
@@ -139,7 +140,7 @@ int grpc_gunzip(struct str packed, size_t max, struct arena *a, struct str *ret,
     buf_init(&out, max + 1);
     if (inflateInit2(&z, ZLIB_GZIP) != Z_OK)
         return err_std(reterr, ERR_NO_MEMORY);
-    int r = inflate_members(&z, &out, max, reterr);
+    int r = grpc_inflate_members(&z, &out, max, reterr);
     (void)inflateEnd(&z); /* fails only for a stream that was never initialised */
     if (r < 0)
         return r;
@@ -151,7 +152,7 @@ int grpc_gunzip(struct str packed, size_t max, struct arena *a, struct str *ret,
     return 0;
 }
 
-static uint32_t read_u32be(const char *p) {
+static uint32_t grpc_read_u32be(const char *p) {
     const uint8_t *b = (const uint8_t *)p;
     return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
@@ -170,7 +171,7 @@ int grpc_unframe(struct str body, struct str encoding, size_t max, struct arena 
         return err_set(reterr, ERR_INVALID, "grpc: the message ends within its prefix");
 
     uint8_t flag = (uint8_t)body.p[0];
-    size_t length = read_u32be(body.p + 1);
+    size_t length = grpc_read_u32be(body.p + 1);
     struct str message = {body.p + GRPC_PREFIX_LEN, body.n - GRPC_PREFIX_LEN};
 
     if (flag != FRAME_PLAIN && flag != FRAME_COMPRESSED)
@@ -198,8 +199,8 @@ size_t grpc_frame_begin(struct buf *b) {
 
 /* Deflates into `out`, whose room is one byte less than the input: what does not fit does not help.
  * The compressed size, or 0. */
-static size_t deflate_into(uint8_t *out, size_t room, struct str plain) {
-    z_stream z = {.zalloc = zlib_alloc, .zfree = zlib_free};
+static size_t grpc_deflate_into(uint8_t *out, size_t room, struct str plain) {
+    z_stream z = {.zalloc = grpc_zlib_alloc, .zfree = grpc_zlib_free};
     size_t sample = MIN(plain.n, (size_t)GZIP_SAMPLE_BYTES);
 
     if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, ZLIB_GZIP, ZLIB_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -219,13 +220,13 @@ static size_t deflate_into(uint8_t *out, size_t room, struct str plain) {
     return zr == Z_STREAM_END ? room - z.avail_out : 0;
 }
 
-static bool compress_tail(struct buf *b, size_t from) {
+static bool grpc_compress_tail(struct buf *b, size_t from) {
     struct str plain = {(const char *)b->data + from, b->len - from};
     struct buf packed cleanup(buf_done);
 
     buf_init(&packed, plain.n);
     uint8_t *out = buf_extend(&packed, plain.n - 1);
-    size_t size = out ? deflate_into(out, plain.n - 1, plain) : 0;
+    size_t size = out ? grpc_deflate_into(out, plain.n - 1, plain) : 0;
     if (size == 0)
         return false;
     memcpy(b->data + from, out, size);
@@ -241,7 +242,7 @@ int grpc_frame_end(struct buf *b, size_t begin, bool gzip) {
     ensure(b->len >= from);
     if (b->len - from > UINT32_MAX)
         return ERR_TOO_LARGE;
-    bool is_packed = gzip && b->len - from >= GZIP_WORTH_BYTES && compress_tail(b, from);
+    bool is_packed = gzip && b->len - from >= GZIP_WORTH_BYTES && grpc_compress_tail(b, from);
     size_t length = b->len - from;
     uint8_t *prefix = b->data + begin;
     prefix[0] = is_packed ? FRAME_COMPRESSED : FRAME_PLAIN;
@@ -250,7 +251,7 @@ int grpc_frame_end(struct buf *b, size_t begin, bool gzip) {
     return 0;
 }
 
-static struct str trim(struct str s) {
+static struct str grpc_trim_space(struct str s) {
     while (s.n > 0 && (s.p[0] == ' ' || s.p[0] == '\t'))
         s = (struct str){s.p + 1, s.n - 1};
     while (s.n > 0 && (s.p[s.n - 1] == ' ' || s.p[s.n - 1] == '\t'))
@@ -262,7 +263,7 @@ bool grpc_accepts_gzip(struct str accept_encoding) {
     while (accept_encoding.n > 0) {
         const char *comma = memchr(accept_encoding.p, ',', accept_encoding.n);
         size_t n = comma ? (size_t)(comma - accept_encoding.p) : accept_encoding.n;
-        if (str_is(trim((struct str){accept_encoding.p, n}), "gzip"))
+        if (str_is(grpc_trim_space((struct str){accept_encoding.p, n}), "gzip"))
             return true;
         n += comma != NULL;
         accept_encoding = (struct str){accept_encoding.p + n, accept_encoding.n - n};
@@ -271,7 +272,6 @@ bool grpc_accepts_gzip(struct str accept_encoding) {
 }
 
 char *grpc_message_encode(struct arena *a, const char *text) {
-    static const char hex[] = "0123456789ABCDEF";
     struct str s = str_of(text);
     char *out = arena_alloc(a, s.n * 3 + 1);
     size_t n = 0;
@@ -285,19 +285,11 @@ char *grpc_message_encode(struct arena *a, const char *text) {
             continue;
         }
         out[n++] = '%';
-        out[n++] = hex[c >> 4];
-        out[n++] = hex[c & 15];
+        out[n++] = hex_digit_upper(c >> 4);
+        out[n++] = hex_digit_upper(c);
     }
     out[n] = 0;
     return out;
-}
-
-static int hex_value(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 char *grpc_message_decode(struct arena *a, struct str text) {
@@ -307,8 +299,8 @@ char *grpc_message_decode(struct arena *a, struct str text) {
     if (!out)
         return NULL;
     for (size_t i = 0; i < text.n; i++) {
-        int high = text.p[i] == '%' && i + 2 < text.n ? hex_value(text.p[i + 1]) : -1;
-        int low = high >= 0 ? hex_value(text.p[i + 2]) : -1;
+        int high = text.p[i] == '%' && i + 2 < text.n ? hex_digit_value(text.p[i + 1]) : -1;
+        int low = high >= 0 ? hex_digit_value(text.p[i + 2]) : -1;
         out[n++] = low >= 0 ? (char)(high << 4 | low) : text.p[i];
         i += low >= 0 ? 2 : 0;
     }

@@ -20,8 +20,8 @@ int wire_guard(const ProtobufCMessageDescriptor *d, struct str bytes, struct err
 
 /* Guard, then unpack into the arena (whose budget bounds what a message may cost).
  * ERR_INVALID for bad bytes, ERR_NO_MEMORY past the budget. The message lives as long as the arena. */
-int wire_decode(const ProtobufCMessageDescriptor *d, struct str bytes, struct arena *a, ProtobufCMessage **ret,
-                struct err *reterr) must_check;
+int wire_decode(const ProtobufCMessageDescriptor *d, struct str bytes, struct arena *a,
+                ProtobufCMessage **ret, struct err *reterr) must_check;
 
 /* protobuf-c allocators over an arena and over the heap. */
 ProtobufCAllocator wire_arena_allocator(struct arena *a);

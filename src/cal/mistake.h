@@ -5,13 +5,13 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define COMPLAINT_QUOTE_MAX 40
+#define MISTAKE_QUOTE_MAX 40
 
-struct complaint {
+struct mistakes {
     struct str origin; /* the whole text: columns count from its first byte */
     char text[ERR_TEXT_MAX];
     size_t n;
 };
 
 /* Adds `what` and the place, which is a slice of origin. Always returns ERR_INVALID. */
-int complain(struct complaint *c, struct str place, const char *fmt, ...) printf_like(3, 4);
+int mistakes_add(struct mistakes *c, struct str place, const char *fmt, ...) printf_like(3, 4);
