@@ -1,11 +1,10 @@
 /* The search for the next time.
  *
- * Between two changes of its clock a zone is only an offset, so a calendar is searched span by span in local
- * time, and gaps and folds need no special cases: a local time in a gap lies in no span, one in a fold in
- * two. Moved times (zone_missing) are one more span, the gap itself with the offset from before; repeated
- * times are found by asking whether a neighbouring span has the same local time. Exclusions skip ahead over
- * all that they cover, so even a spec that excludes everything comes to an end; CAL_WORK_MAX bounds the
- * rest. */
+ * Between two changes of its clock, a zone is a constant offset. So calendars are searched span by span in
+ * local time, and gaps and folds need no special cases: a local time in a gap lies in no span, a local time
+ * in a fold lies in two. For zone_missing=shift the gap is one more span, with the offset from before it. For
+ * zone_repeated, the search checks whether a neighbouring span has the same local time. Exclusions skip all
+ * that they cover in one step. CAL_WORK_MAX bounds the work; the answer is then CAL_LIMIT. */
 #include "cal/cal.h"
 
 #include "base/clock.h"
@@ -21,11 +20,11 @@ struct cal_search {
     const struct cal *cal;
     bool has_excludes;
     uint64_t work; /* done so far, see CAL_WORK_MAX */
-    int64_t end_s; /* nothing from here on counts */
+    int64_t end_s; /* the search ends here */
 };
 
-/* Past a local second that is excluded: where it may end, for candidates with these times of day. Otherwise
- * local_s itself. */
+/* The end of the exclusion that covers local_s, for candidates with these times of day. local_s itself when
+ * it is not excluded. */
 static int64_t cal_search_skip_excluded(struct cal_search *s, const struct rule_times *times, int64_t local_s,
                                         int64_t end_s) {
     const struct cal *c = s->cal;
@@ -72,7 +71,7 @@ static int64_t cal_search_next_in_offset(struct cal_search *s, int32_t offset_s,
     return NONE;
 }
 
-/* Where the time at which an earlier span shows this local time ends; local_s when there is none. */
+/* The local end of the earlier span that also shows this local time; local_s when there is none. */
 static int64_t cal_earlier_end(const struct zone *z, struct zone_span span, int64_t local_s) {
     while (span.begin_s > INT64_MIN && span.begin_s + OFFSET_MAX_S > local_s) {
         span = zone_span_at(z, span.begin_s - 1);
@@ -83,7 +82,7 @@ static int64_t cal_earlier_end(const struct zone *z, struct zone_span span, int6
     return local_s;
 }
 
-/* The same for later spans. */
+/* The same for a later span. */
 static int64_t cal_later_end(const struct zone *z, struct zone_span span, int64_t local_s) {
     while (span.end_s < INT64_MAX && span.end_s - OFFSET_MAX_S <= local_s) {
         span = zone_span_at(z, span.end_s);
@@ -94,7 +93,7 @@ static int64_t cal_later_end(const struct zone *z, struct zone_span span, int64_
     return local_s;
 }
 
-/* Past a local time of which another instant counts; local_s itself when this one does. */
+/* The end of the local times of which another instant counts; local_s itself when this instant counts. */
 static int64_t cal_skip_repeated(const struct cal *c, const struct zone_span *span, int64_t local_s) {
     if (c->repeated == ZONE_REPEATED_FIRST)
         return cal_earlier_end(c->zone, *span, local_s);
@@ -116,7 +115,7 @@ static int64_t cal_search_next_in_span(struct cal_search *s, const struct zone_s
     return NONE;
 }
 
-/* The offset from before the gap in front of this span, and how long the gap is; 0 when there is none. */
+/* The length of the gap before this span, and the offset from before the gap; 0 when there is no gap. */
 static int64_t cal_gap_before(const struct zone *z, const struct zone_span *span, int32_t *ret_offset_s) {
     if (span->begin_s == INT64_MIN)
         return 0;
@@ -124,7 +123,7 @@ static int64_t cal_gap_before(const struct zone *z, const struct zone_span *span
     return MAX(span->offset_s - *ret_offset_s, 0);
 }
 
-/* Nothing comes before this, whatever the clock does: the next local match, less the largest offset. */
+/* A lower bound of the next time: the next local match less the largest offset. Skips spans without times. */
 static int64_t cal_search_skip_spans(struct cal_search *s, int64_t from_s, int64_t end_s) {
     return MAX(from_s, cal_search_first_match(s, from_s - OFFSET_MAX_S, end_s + OFFSET_MAX_S) - OFFSET_MAX_S);
 }
@@ -173,8 +172,8 @@ static int64_t cal_next_single(const struct cal *c, int64_t from_s) {
     return low < c->time_count ? c->times[low] : NONE;
 }
 
-/* Past an instant that is excluded, as far as the clock is not changed; utc_s itself when it is not excluded.
- */
+/* The end of the exclusion that covers the instant, at most the next clock change; utc_s itself when it is
+ * not excluded. */
 static int64_t cal_search_skip_excluded_instant(struct cal_search *s, int64_t utc_s) {
     struct zone_span span = zone_span_at(s->cal->zone, utc_s);
     int64_t end_s = MIN(span.end_s, RULE_END_S);
@@ -202,14 +201,14 @@ static int64_t cal_search_next_of_instants(struct cal_search *s, int64_t from_s,
     return NONE;
 }
 
-/* Both kinds, up to end_s. */
+/* Calendars and instants, up to end_s. */
 static int64_t cal_search_next_of_both(struct cal_search *s, int64_t from_s, int64_t end_s) {
     int64_t instant_s = cal_search_next_of_instants(s, from_s, end_s);
     return MIN(instant_s, cal_search_next_of_calendars(s, from_s, MIN(instant_s, end_s)));
 }
 
-/* With exclusions, one kind may be refused for decades while the other one has a time tomorrow; so both are
- * looked for in stretches that grow, the first one too short to give up in. */
+/* Exclusions can refuse all times of one kind for decades while the other kind has a time tomorrow. So both
+ * are searched in stretches that grow. The first stretch is too short to reach CAL_WORK_MAX. */
 static int64_t cal_search_next_in_stretches(struct cal_search *s, int64_t from_s) {
     for (int64_t stretch_s = CIVIL_DAY_S; from_s < s->end_s && !cal_search_is_given_up(s);
          stretch_s *= STRETCH_GROWTH) {
@@ -244,7 +243,7 @@ int64_t cal_search_raw(const struct cal *c, int64_t from_s) {
     return cal_search_raw_counted(c, from_s, &work);
 }
 
-/* The jitter ends before the next time would come, whether or not that one is excluded. */
+/* The jitter ends before the next time, even if that one is excluded. */
 static int64_t cal_jitter_us(const struct cal *c, struct str seed, int64_t nominal_s, uint64_t *work) {
     if (c->jitter_us == 0)
         return 0;
@@ -262,7 +261,7 @@ enum cal_answer cal_next_counted(const struct cal *c, struct str seed, int64_t a
     struct cal_search s = {.cal = c, .has_excludes = true, .end_s = cal_end_s(c)};
     int64_t at_s = cal_search_next(&s, MAX(civil_div(after_us, USEC_PER_SEC) + 1, c->start_s));
     *work += s.work;
-    if (cal_search_is_given_up(&s)) /* something earlier may be there */
+    if (cal_search_is_given_up(&s)) /* an earlier time can exist */
         return CAL_LIMIT;
     if (at_s == NONE)
         return CAL_NONE;

@@ -1,5 +1,5 @@
-/* Calendars as they are shown and compared, and the placeholder. Writing text can only fail as struct buf
- * does. */
+/* Calendars as they are shown and compared, and the placeholder calendar. Writing text fails only as struct
+ * buf does. */
 #include "cal/cal.h"
 #include "cal/field.h"
 #include "cal/placeholder.h"
@@ -71,7 +71,7 @@ void cal_calendar_text(const struct cal_calendar *c, struct buf *out) {
         const struct cal_ranges *ranges = &c->fields[f];
         buf_add_cstr(out, f > 0 ? " " : "");
         if (ranges->n == 0)
-            buf_add_cstr(out, f == CAL_YEAR ? "*" : "none"); /* matches nothing, which no string can say */
+            buf_add_cstr(out, f == CAL_YEAR ? "*" : "none"); /* matches nothing; no string expresses that */
         for (size_t i = 0; i < ranges->n; i++) {
             buf_add_cstr(out, i > 0 ? "," : "");
             canonical_add_range(out, (enum cal_field)f, ranges->v[i]);

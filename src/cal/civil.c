@@ -1,7 +1,7 @@
-/* Days to dates and back, and reading times in the extended and the basic form of ISO 8601.
+/* Converts days to dates and back, and parses times in the extended and basic forms of ISO 8601.
  *
- * The conversions count in eras of 400 years that begin on 1 March, so that the leap day is the last of a
- * year and no table is needed. They hold for any year that fits; only civil_parse can fail. */
+ * The conversions count in eras of 400 years that begin on 1 March. The leap day is then the last day of a
+ * year, and no table of leap years is needed. They hold for any year; only civil_parse() can fail. */
 #include "cal/civil.h"
 
 #include "base/err.h"
@@ -37,7 +37,8 @@ struct civil_date civil_date_of(int64_t day) {
 }
 
 bool civil_is_leap(int64_t year) {
-    return (year & 3) == 0 && (year % 100 != 0 || (year & 15) == 0); /* of 100s, those that 400 divides */
+    return (year & 3) == 0 &&
+           (year % 100 != 0 || (year & 15) == 0); /* centuries: only those that 400 divides */
 }
 
 int civil_month_len(int64_t year, int month) {
@@ -45,7 +46,7 @@ int civil_month_len(int64_t year, int month) {
     return lengths[month - 1] + (month == 2 && civil_is_leap(year));
 }
 
-/* A reader that remembers the first place where the text was not as expected. */
+/* Stops at the first place where the text is not as expected. */
 struct civil_reader {
     struct str text;
     size_t at;
@@ -67,7 +68,7 @@ static void civil_reader_expect(struct civil_reader *r, char c) {
         r->failed = true;
 }
 
-/* Exactly count digits, giving a number within the bounds. A number that is out of bounds is shown whole. */
+/* Reads exactly `count` digits. For a number out of bounds, the mistake is at its first digit. */
 static int civil_reader_number(struct civil_reader *r, int count, int min, int max) {
     int value = 0;
     size_t begin = r->at;
@@ -147,14 +148,13 @@ static char *civil_put_digits(char *at, int64_t number, int digits) {
     return at + digits;
 }
 
-/* Formatted by hand: every action of a schedule has its time in several places. */
+/* Formatted without snprintf, for speed: every action of a schedule has its time in several places. */
 void civil_format(int64_t local_s, const char *suffix, char text[CIVIL_TEXT_MAX]) {
     int64_t day = civil_div(local_s, CIVIL_DAY_S);
     int64_t s = local_s - day * CIVIL_DAY_S;
     struct civil_date d = civil_date_of(day);
     ensure(strlen(suffix) < CIVIL_TEXT_MAX - STAMP_LEN);
-    char *at =
-        civil_put_digits(text, civil_mod(d.year, 10000), 4); /* the callers' times lie in years 1-9999 */
+    char *at = civil_put_digits(text, civil_mod(d.year, 10000), 4); /* the years of callers are 1 to 9999 */
     *at++ = '-';
     at = civil_put_digits(at, d.month, 2);
     *at++ = '-';

@@ -1,6 +1,7 @@
-/* Reads the older cron dialect and answers from the same rules as schedules.
+/* Parses the cron strings of workflows and answers with the rules that schedules use.
  *
- * Fields become bits; the rest is the search of cal.c with a single rule. */
+ * The fields become the bits of one rule; cal.c searches it. Fails with ERR_INVALID and the column of the
+ * mistake, and with ERR_NO_MEMORY. */
 #include "cal/classic.h"
 
 #include "base/clock.h"
@@ -38,7 +39,7 @@ static int classic_parse_step(struct mistakes *c, enum cal_field field, struct s
     return 0;
 }
 
-/* One part of a field. A star without a step leaves the field unrestricted. */
+/* One part of a field. *is_star: the field is unrestricted, a star without a step. */
 static int classic_parse_part(struct mistakes *c, enum cal_field field, struct str part, uint64_t *bits,
                               bool *is_star) {
     const struct field_kind *k = field_kind(field);
@@ -178,7 +179,7 @@ bool classic_next(const struct classic *c, int64_t after_s, int64_t *ret_s) {
     return true;
 }
 
-/* Whole seconds, up. */
+/* Rounds up to whole seconds. */
 static int64_t classic_round_up_us(int64_t us) {
     return -civil_div(-us, USEC_PER_SEC) * USEC_PER_SEC;
 }
@@ -187,7 +188,7 @@ int64_t classic_backoff_us(const struct classic *c, int64_t basis_us, int64_t no
     if (now_us < basis_us)
         return classic_round_up_us(basis_us - now_us);
     int64_t basis_s = civil_div(basis_us, USEC_PER_SEC), at_s;
-    int64_t now_s = -civil_div(-now_us, USEC_PER_SEC); /* not before now, in whole seconds */
+    int64_t now_s = -civil_div(-now_us, USEC_PER_SEC); /* rounded up */
     if (c->every_s > 0) {
         int64_t missed = MAX(now_s - basis_s + c->every_s - 1, c->every_s) / c->every_s;
         at_s = basis_s + missed * c->every_s;

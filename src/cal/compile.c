@@ -1,8 +1,7 @@
-/* Compiles a spec: calendars to bits, strings that calendars carry to rules, times with an offset to
- * instants.
+/* Compiles a spec: calendars to bits, carried strings to rules, times with an offset to instants.
  *
- * Fails with ERR_INVALID for an unknown or broken time zone and for a recurrence without a first date, with
- * ERR_NO_MEMORY; what was built so far is then freed. */
+ * Fails with ERR_INVALID for an unknown or broken time zone and for a recurrence without a first date, and
+ * with ERR_NO_MEMORY. The partial result is then freed. */
 #include "cal/compile.h"
 
 #include <stdlib.h>
@@ -15,18 +14,18 @@
 
 #define TICK_FIRST_S INT64_C(-100000000000)
 
-/* Everything that is needed while compiling. */
+/* The state of one compilation. */
 struct builder {
     struct cal *cal;
     const struct cal_spec *spec;
     struct str zone_name;
     struct arena arena;
-    uint64_t months; /* that were looked at for the counts of recurrences */
+    uint64_t months; /* computed for the counts of recurrences */
     struct err *reterr;
 };
 
-/* Room for one more element at the end of an array that is exactly as long as it is full. array is the
- * address of a pointer of any type; memcpy reads and writes it without aliasing rules. */
+/* Adds room for one element to an array without spare capacity. `array` is the address of a pointer of any
+ * type; memcpy accesses it without breaking aliasing rules. */
 static bool compile_grow_array(void *array, uint32_t count, size_t size) {
     void *old;
     memcpy(&old, array, sizeof(old));
@@ -36,9 +35,9 @@ static bool compile_grow_array(void *array, uint32_t count, size_t size) {
     return grown != NULL;
 }
 
-static int compile_add_rule(struct cal *c, bool is_exclude, struct rule *rule) {
-    struct rule **v = is_exclude ? &c->excludes : &c->rules;
-    uint32_t *n = is_exclude ? &c->exclude_count : &c->rule_count;
+static int compile_add_rule(struct cal *c, enum cal_list list, struct rule *rule) {
+    struct rule **v = list == CAL_EXCLUSIONS ? &c->excludes : &c->rules;
+    uint32_t *n = list == CAL_EXCLUSIONS ? &c->exclude_count : &c->rule_count;
     if (!compile_grow_array(v, *n, sizeof(*rule)))
         return ERR_NO_MEMORY;
     (*v)[*n] = *rule;
@@ -61,7 +60,7 @@ static int compile_add_time(struct cal *c, int64_t at_s) {
     return 0;
 }
 
-/* Bits of the values in the ranges, less `base`, as far as they fit. */
+/* Bit v - base for each value v of the ranges, as far as it fits into 64 bits. */
 static uint64_t compile_ranges_to_bits(const struct cal_ranges *ranges, int base) {
     uint64_t bits = 0;
     for (size_t i = 0; i < ranges->n; i++) {
@@ -107,13 +106,13 @@ static int compile_fill_marks(const struct field_marks *m, struct rule *rule) {
     return 0;
 }
 
-static int compile_calendar(struct builder *b, bool is_exclude, const struct cal_calendar *c,
+static int compile_calendar(struct builder *b, enum cal_list list, const struct cal_calendar *c,
                             const struct field_marks *marks) {
     struct rule rule;
     compile_fill_rule(c, &rule);
     int e = marks ? compile_fill_marks(marks, &rule) : 0;
     if (e == 0)
-        e = compile_add_rule(b->cal, is_exclude, &rule);
+        e = compile_add_rule(b->cal, list, &rule);
     rule_done(&rule);
     return e < 0 ? err_std(b->reterr, e) : 0;
 }
@@ -133,7 +132,7 @@ static bool compile_is_exdate(const struct builder *b, const struct recur *r,
     return false;
 }
 
-static int compile_recur(struct builder *b, bool is_exclude, const struct recur *given) {
+static int compile_recur(struct builder *b, enum cal_list list, const struct recur *given) {
     struct recur r = *given;
     struct rule *rules = NULL;
     size_t count = 0, moved = 0;
@@ -146,7 +145,7 @@ static int compile_recur(struct builder *b, bool is_exclude, const struct recur 
     if (e < 0)
         return e;
     while (e == 0 && moved < count)
-        e = compile_add_rule(b->cal, is_exclude, &rules[moved++]);
+        e = compile_add_rule(b->cal, list, &rules[moved++]);
     for (size_t i = 0; i < count; i++)
         rule_done(&rules[i]);
     mem_free(rules);
@@ -165,7 +164,7 @@ static int compile_exact(struct builder *b, const struct text *t) {
     return e < 0 ? err_std(b->reterr, e) : 0;
 }
 
-static int compile_text(struct builder *b, bool is_exclude, struct str carried) {
+static int compile_text(struct builder *b, enum cal_list list, struct str carried) {
     struct text t;
     int e = text_parse(&b->arena, b->spec->seed, TEXT_CRON, carried, &t, b->reterr);
     if (e < 0)
@@ -175,11 +174,11 @@ static int compile_text(struct builder *b, bool is_exclude, struct str carried) 
                        (int)MIN(carried.n, 80), carried.p);
     switch (t.kind) {
     case TEXT_CALENDAR:
-        return compile_calendar(b, is_exclude, &t.calendar, &t.marks);
+        return compile_calendar(b, list, &t.calendar, &t.marks);
     case TEXT_INTERVAL:
         break;
     case TEXT_RECUR:
-        return compile_recur(b, is_exclude, &t.recur);
+        return compile_recur(b, list, &t.recur);
     case TEXT_EXACT:
         return compile_exact(b, &t);
     case TEXT_AT:
@@ -192,14 +191,13 @@ static int compile_text(struct builder *b, bool is_exclude, struct str carried) 
     return e < 0 ? err_std(b->reterr, e) : 0;
 }
 
-static int compile_calendars(struct builder *b, bool is_exclude) {
-    const struct cal_calendar *v = is_exclude ? b->spec->excludes : b->spec->calendars;
-    size_t n = is_exclude ? b->spec->exclude_count : b->spec->calendar_count;
+static int compile_calendars(struct builder *b, enum cal_list list) {
+    const struct cal_calendar *v = list == CAL_EXCLUSIONS ? b->spec->excludes : b->spec->calendars;
+    size_t n = list == CAL_EXCLUSIONS ? b->spec->exclude_count : b->spec->calendar_count;
     int e = 0;
     for (size_t i = 0; i < n && e == 0; i++) {
         struct str carried = cal_calendar_carried(&v[i]);
-        e = carried.n > 0 ? compile_text(b, is_exclude, carried)
-                          : compile_calendar(b, is_exclude, &v[i], NULL);
+        e = carried.n > 0 ? compile_text(b, list, carried) : compile_calendar(b, list, &v[i], NULL);
         arena_clear(&b->arena);
     }
     return e;
@@ -210,9 +208,9 @@ static int compile_intervals(struct builder *b) {
     for (size_t i = 0; i < b->spec->interval_count && e == 0; i++) {
         int64_t step_s = MAX(b->spec->intervals[i].interval_us / USEC_PER_SEC, 1);
         int64_t phase_s = MAX(b->spec->intervals[i].phase_us / USEC_PER_SEC, 0);
-        if (step_s >= RULE_END_S) /* only the phase itself lies in our time */
+        if (step_s >= RULE_END_S) /* only the phase itself is before 2101 */
             e = compile_add_time(b->cal, MIN(phase_s, RULE_END_S));
-        else /* far enough back for any start */
+        else /* begins before any start time */
             e = compile_add_ticks(b->cal, phase_s - (phase_s - TICK_FIRST_S) / step_s * step_s, INT64_MAX,
                                   step_s);
     }
@@ -286,9 +284,9 @@ int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal 
     arena_init(&b.arena, CARRIED_BUDGET);
     int e = compile_find_zone(&b, zones);
     if (e == 0)
-        e = compile_calendars(&b, false);
+        e = compile_calendars(&b, CAL_TIMES);
     if (e == 0)
-        e = compile_calendars(&b, true);
+        e = compile_calendars(&b, CAL_EXCLUSIONS);
     if (e == 0)
         e = compile_intervals(&b);
     arena_done(&b.arena);

@@ -1,11 +1,11 @@
-/* Reads durations. Fails with ERR_INVALID when the text is not one, or when it is longer than 292 years. */
+/* Parses durations. Fails with ERR_INVALID for other text and for more than 292 years. */
 #include "cal/duration.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "cal/word.h"
 
-#define US_MAX (INT64_MAX / 1000) /* what fits in nanoseconds, as in other implementations */
+#define US_MAX (INT64_MAX / 1000) /* 64 bits of nanoseconds, as in other implementations */
 #define ISO_NUMBER_MAX 1000000000
 
 struct duration_unit {
@@ -13,7 +13,7 @@ struct duration_unit {
     int64_t ns;
 };
 
-/* Longer names first where one begins with another. */
+/* A name comes before the names that it begins with. */
 static const struct duration_unit units[] = {
     {"ns", 1},
     {"us", 1000},
@@ -36,7 +36,7 @@ static const struct duration_unit *duration_cut_unit(struct str *rest) {
     return NULL;
 }
 
-/* A number with decimals, as nanoseconds of a unit that follows it. False when there is none. */
+/* Takes a number with decimals and its unit. False when there is none. */
 static bool duration_cut_amount(struct str *rest, __int128 *ret_ns) {
     __int128 whole = 0, fraction = 0, scale = 1;
     size_t digits = 0;
@@ -84,7 +84,7 @@ int duration_parse_units(struct str text, int64_t *ret_us) {
     return 0;
 }
 
-/* The number before a designator, or -1. Seconds may have decimals, which come out as microseconds. */
+/* Takes the number before a designator; -1 when there is none. Decimals of seconds become microseconds. */
 static int64_t duration_cut_number(struct str *rest, int64_t *ret_fraction_us) {
     int64_t value = 0, scale = USEC_PER_SEC / 10;
     size_t n = 0;
@@ -104,7 +104,7 @@ static int64_t duration_cut_number(struct str *rest, int64_t *ret_fraction_us) {
     return value;
 }
 
-/* Designators in the order in which they must come; T stands between days and hours. */
+/* Designators in their required order; T is between days and hours. */
 static const char designators[] = "YMWDTHMS";
 
 static void duration_add_amount(struct duration *d, size_t which, int64_t value, int64_t fraction_us) {

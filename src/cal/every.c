@@ -1,7 +1,7 @@
-/* Strings that say how often: "@every 90m/5m", "@every 2 weeks from 2026-01-05T09:00", "R5/2026-01-05/P1D".
+/* Parses "@every 90m/5m", "@every 2 weeks from 2026-01-05T09:00" and "R5/2026-01-05/P1D".
  *
- * Exact lengths without a first date are intervals from 1970 on. With one they are counted from it; days,
- * weeks, months and years are then counted in local time. Fails with ERR_INVALID and a recorded mistake. */
+ * Exact lengths without a first date are intervals from 1970 on. With a first date they count from it; days,
+ * weeks, months and years then count in local time. Fails with ERR_INVALID and a recorded mistake. */
 #include "base/clock.h"
 #include "cal/text.h"
 #include "cal/word.h"
@@ -73,7 +73,7 @@ static int every_parse_stamp(const struct text_reader *r, struct str word, struc
     return 0;
 }
 
-/* From a first date, every d. Calendar units and exact ones do not mix: their sum would not be periodic. */
+/* Every d from a first date. Calendar units and exact time cannot be mixed: the sum would not be periodic. */
 static int every_fill_anchored(const struct text_reader *r, struct str place, const struct duration *d,
                                const struct civil_stamp *first, int64_t count, struct text *t) {
     int kinds = (d->months > 0) + (d->days > 0) + (d->us > 0);
@@ -144,7 +144,7 @@ int text_parse_every(const struct text_reader *r, struct str rest, struct text *
     return every_parse_anchored(r, (struct str){length.p, (size_t)(behind.p + behind.n - length.p)}, t);
 }
 
-/* The length of "start/end", exact when both are instants or when it is not a number of whole days. */
+/* The exact length from start to end; zero when the end is not after the start. */
 static struct duration every_length_between(const struct civil_stamp *first, const struct civil_stamp *last) {
     int64_t s = last->local_s - last->offset_s - first->local_s + first->offset_s;
     return s > 0 ? (struct duration){.us = s * USEC_PER_SEC} : (struct duration){0};

@@ -1,7 +1,7 @@
-/* Reads the fields of calendar and cron strings.
+/* Parses the fields of calendar and cron strings.
  *
- * A field becomes the same ranges that upstream makes of it, so that a describe shows the same. What it does
- * not have (L, W, #, H) is read here too: H becomes ranges at once, the rest goes to the marks. Fails with
+ * A field becomes the same ranges as upstream's, so that a describe shows the same. The marks that upstream
+ * does not have are L, W, # and H. H becomes ranges at once; the others go to struct field_marks. Fails with
  * ERR_INVALID and a mistake that names the field, and with ERR_NO_MEMORY. */
 #include "cal/field.h"
 
@@ -71,7 +71,7 @@ struct field_list {
 
 static int field_list_add(struct field_list *list, int64_t first, int64_t last, int64_t step) {
     ensure(list->n < list->max);
-    /* The compact form, as it is stored: a single value has no last, a step of one is not written. */
+    /* The compact form, as stored: a single value has no last, a step of one is 0. */
     struct cal_range r = {(int32_t)first, first == last ? 0 : (int32_t)last,
                           step == 1 || first == last ? 0 : (int32_t)step};
     if (first == 0 && last == 0)
@@ -80,20 +80,20 @@ static int field_list_add(struct field_list *list, int64_t first, int64_t last, 
     return 0;
 }
 
-/* A range of weekdays that was written up to 7: Sunday, and what is left of it up to Saturday. */
+/* A range of weekdays up to 7: Sunday, and the rest of the range up to Saturday. */
 static int field_list_add_to_sunday(struct field_list *list, int64_t first, int64_t step) {
     if (first == SUNDAY_TOO)
         return field_list_add(list, 0, 0, 1);
     if (step == 1 && first <= 1)
         return field_list_add(list, 0, SUNDAY_TOO - 1, 1);
     if ((SUNDAY_TOO - first) % step == 0)
-        (void)field_list_add(list, 0, 0, 1); /* cannot fail: two are reserved for each part */
+        (void)field_list_add(list, 0, 0, 1); /* cannot fail: each part has room for two */
     return field_list_add(list, first, SUNDAY_TOO - 1, step);
 }
 
-/* "/step" of a part: cuts it off. Without one the step is 0. */
-#define DIVISOR_MIN 2 /* of DBOS's crontabs, as their manual says; up to the largest value of the field */
+#define DIVISOR_MIN 2 /* of DBOS crontabs, as in their manual; the maximum is that of the field */
 
+/* Cuts "/step" off a part. Without one the step is 0. */
 static int field_cut_step(const struct field_reader *r, enum cal_field field, struct str *part,
                           int64_t *ret_step) {
     const char *name = kinds[field].name;
@@ -118,8 +118,11 @@ static bool field_value_in_range(enum cal_field field, struct str word, int64_t 
     return field_value(field, word, ret) == 0 && *ret >= kinds[field].min && *ret <= kinds[field].max;
 }
 
-static int field_cut_range(const struct field_reader *r, enum cal_field field, struct str part, bool has_step,
-                           int64_t *first, int64_t *last) {
+/* The end of a range that is a single value without a dash: the value itself, or the maximum, as in 5/10. */
+enum field_end { FIELD_END_AT_VALUE, FIELD_END_OPEN };
+
+static int field_cut_range(const struct field_reader *r, enum cal_field field, struct str part,
+                           enum field_end end, int64_t *first, int64_t *last) {
     const struct field_kind *k = &kinds[field];
     bool has_dash;
     struct str rest = part;
@@ -136,14 +139,14 @@ static int field_cut_range(const struct field_reader *r, enum cal_field field, s
                                   k->max)
                    : mistakes_add(r->mistakes, part, "%s is not in range [%d-%d]", k->name, k->min, k->max);
     if (!has_dash)
-        *last = has_step ? k->max : *first;
+        *last = end == FIELD_END_OPEN ? k->max : *first;
     else if (!field_value_in_range(field, rest, last) || *last < *first)
         return mistakes_add(r->mistakes, part, "%s End is before Start or not in range [%d-%d]", k->name,
                             k->min, k->max);
     return 0;
 }
 
-/* H, H/n, H(a-b), H(a-b)/n: a value or a start that depends on the seed alone. */
+/* H, H/n, H(a-b), H(a-b)/n: a value, or the start of a step, that depends only on the seed. */
 static int field_parse_spread(const struct field_reader *r, enum cal_field field, struct str part,
                               struct field_list *list) {
     const struct field_kind *k = &kinds[field];
@@ -157,7 +160,8 @@ static int field_parse_spread(const struct field_reader *r, enum cal_field field
         if (inside.n < 2 || inside.p[0] != '(' || inside.p[inside.n - 1] != ')')
             return mistakes_add(r->mistakes, whole, "%s has an H that is not like H, H/10 or H(0-29)",
                                 k->name);
-        e = field_cut_range(r, field, (struct str){inside.p + 1, inside.n - 2}, false, &first, &last);
+        e = field_cut_range(r, field, (struct str){inside.p + 1, inside.n - 2}, FIELD_END_AT_VALUE, &first,
+                            &last);
         if (e < 0)
             return e;
         last = MIN(last, k->range_max);
@@ -231,7 +235,7 @@ static int field_parse_part(const struct field_reader *r, enum cal_field field, 
                             "DayOfWeek has an L without a day: 5L is the last Friday of a month");
     int e = field_cut_step(r, field, &part, &step);
     if (e == 0)
-        e = field_cut_range(r, field, part, step > 0, &first, &last);
+        e = field_cut_range(r, field, part, step > 0 ? FIELD_END_OPEN : FIELD_END_AT_VALUE, &first, &last);
     if (e < 0)
         return e;
     step = MAX(step, 1);
@@ -288,7 +292,7 @@ int field_parse_dbos(const struct field_reader *r, enum cal_field field, struct 
                             kinds[field].name, DIVISOR_MIN, kinds[field].max);
     divisor = MAX(divisor, 1);
     for (bool more = true; more && e == 0;) {
-        e = field_cut_range(r, field, word_cut(&text, ',', &more), false, &first, &last);
+        e = field_cut_range(r, field, word_cut(&text, ',', &more), FIELD_END_AT_VALUE, &first, &last);
         for (int64_t v = first; e == 0 && v <= last; v++)
             if (v % divisor == 0)
                 bits |= UINT64_C(1) << (field == CAL_DAY_OF_WEEK ? v % SUNDAY_TOO : v);

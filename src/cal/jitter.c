@@ -1,7 +1,7 @@
-/* FarmHash's 32-bit fingerprint, for inputs of 13 bytes and more, and the delay that follows from it.
+/* FarmHash's 32-bit fingerprint for inputs of 13 bytes and more, and the delay from it.
  *
- * The bytes hashed are those that the other server hashes: its language's binary form of an instant in UTC,
- * then the seed. Only seeds longer than the buffer are cut off, which names cannot be. Nothing can fail. */
+ * The hashed bytes are the same as in Temporal's server: Go's binary form of an instant in UTC, then the
+ * seed. Seeds that do not fit into the buffer are cut; ids are never that long. Nothing can fail. */
 #include "cal/jitter.h"
 
 #define MUL_A UINT32_C(0xcc9e2d51)
@@ -99,7 +99,7 @@ int64_t jitter_us(int64_t nominal_s, struct str seed, int64_t max_us) {
     uint8_t stamp[STAMP_BYTES] = {STAMP_VERSION};
     for (int i = 0; i < 8; i++)
         stamp[1 + i] = (uint8_t)(since_year_one >> (56 - 8 * i));
-    stamp[13] = stamp[14] = 0xFF; /* no nanoseconds; an offset of -1 minute means UTC there */
+    stamp[13] = stamp[14] = 0xFF; /* no nanoseconds; an offset of -1 minute means UTC in this form */
     uint64_t hash = jitter_hash(str_bytes(stamp, sizeof(stamp)), seed);
     return (int64_t)(hash * ms >> 32) * 1000;
 }

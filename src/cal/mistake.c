@@ -1,4 +1,4 @@
-/* Collects mistakes into one line. Past the room of an error's text, further ones are left out. */
+/* Collects mistakes in one line. Mistakes that do not fit into the text of an error are cut off. */
 #include "cal/mistake.h"
 
 #include <stdarg.h>

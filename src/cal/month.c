@@ -1,7 +1,7 @@
-/* What a plain calendar cannot say about days: from the end of the month, nearest working day, n-th weekday,
- * day and week of the year, every n-th period, one position of a period's days.
+/* The days that a plain calendar cannot express: from the end of the month, nearest working day, n-th
+ * weekday, day and week of the year, every n-th period, one position among the days of a period.
  *
- * Each condition gives the bits of one month; they are combined as struct rule_more says. Pure and total. */
+ * Each condition gives the bits of one month; struct rule_more tells how they combine. Nothing can fail. */
 #include "cal/month.h"
 
 #define SATURDAY 6
@@ -66,7 +66,7 @@ static uint32_t month_days_by_weekday(const struct rule *r, int64_t year, int64_
     for (int n = 0; n < RULE_NTH_MAX; n++) {
         uint32_t from = n * CIVIL_WEEK_DAYS + 1, back = (uint32_t)len - n * CIVIL_WEEK_DAYS;
         uint32_t week = UINT32_C(0x7F) << from;
-        /* The n-th last week of the month: the seven days that end at `back`, as far as there are so many. */
+        /* The n-th last week of the month: up to seven days, the last of which is `back`. */
         uint32_t week_back =
             (uint32_t)((UINT64_C(2) << back) - 1) & ~(back >= 7 ? (UINT32_C(2) << (back - 7)) - 1 : 1);
         if (more->nth[n])
@@ -103,8 +103,7 @@ static int64_t month_first_week(int64_t year, int week_start) {
     return month_week_begin(civil_day(year, 1, THURSDAY_DAY), week_start);
 }
 
-/* Weeks of this year only: the last days of December that lie in week 1 of the next one do not match, unless
- * that week was asked for, since a week belongs whole to one year. */
+/* A week belongs to one year as a whole: the last days of December can be in week 1 of the next year. */
 static bool month_is_in_weeks(const struct rule_more *more, int64_t year, int64_t day) {
     int64_t begin = month_week_begin(day, more->week_start);
     int64_t first = month_first_week(year, more->week_start),
@@ -159,7 +158,7 @@ static uint32_t month_days_by_period(const struct rule_more *more, int64_t year,
 /* The days of one month before a position is chosen among them. */
 static uint32_t month_days_before_position(const struct rule *r, int64_t year, int month, int64_t first) {
     const struct rule_more *more = r->more;
-    ensure(!r->is_either); /* classic cron has nothing of this */
+    ensure(!r->is_either); /* classic cron has no rule_more */
     int len = civil_month_len(year, month);
     uint32_t by_month = month_days_by_date(r, first, len),
              by_week = month_days_by_weekday(r, year, first, len);
@@ -177,7 +176,7 @@ static uint32_t month_candidate_days(const struct rule *r, int64_t year, int mon
     return r->months >> month & 1 ? month_days_before_position(r, year, month, civil_day(year, month, 1)) : 0;
 }
 
-/* The n-th set bit, from the end when n < 0; 0 when there are fewer. */
+/* The n-th set bit, from the end when n < 0; 0 when there are fewer bits. */
 static uint32_t month_nth_bit(uint32_t bits, int n) {
     for (; n > 1 && bits; n--)
         bits &= bits - 1;
@@ -194,12 +193,12 @@ static uint32_t month_position_in_year(const struct rule *r, int64_t year, int m
     for (int m = position > 0 ? 1 : CIVIL_YEAR_MONTHS; m != month; m += step) {
         position -= step * __builtin_popcount(month_candidate_days(r, year, m));
         if (step * position <= 0)
-            return 0; /* it was in that month */
+            return 0; /* the position is in that month */
     }
     return month_nth_bit(month_candidate_days(r, year, month), position);
 }
 
-/* Whether this day is the wanted one of its week, whose days may lie in two months. */
+/* Whether the day has the position in its week. The week can be in two months. */
 static bool month_is_position_in_week(const struct rule *r, int64_t day) {
     int64_t begin = month_week_begin(day, r->more->week_start);
     uint32_t week = 0;
@@ -229,6 +228,6 @@ uint32_t month_days_more(const struct rule *r, int64_t year, int month, int64_t 
         return month_nth_bit(days, r->more->position);
     if (r->more->period == RULE_YEARS)
         return month_position_in_year(r, year, month);
-    ensure(r->more->period == RULE_WEEKS); /* a day has no positions but its moments */
+    ensure(r->more->period == RULE_WEEKS); /* for days, recur.c turns positions into times of day */
     return month_position_in_weeks(r, days, first);
 }

@@ -1,10 +1,10 @@
-/* Makes rules of a recurrence.
+/* Compiles a recurrence into rules.
  *
- * What the recurrence leaves open comes from its first date, as RFC 5545 has it. A position (BYSETPOS) counts
- * moments in a period; since every day of a period has the same moments, it is a position among the days and
- * one moment, so each position becomes a rule of its own. A count becomes the time of the last occurrence,
- * found by walking there once. Fails with ERR_INVALID for a recurrence without a first date, and
- * ERR_NO_MEMORY. */
+ * As in RFC 5545, the first date supplies what the recurrence leaves open. A position (BYSETPOS) counts
+ * moments in a period. Every day of a period has the same moments, so a position is one day of the period and
+ * one moment, and each position becomes a rule. A count becomes the time of the last occurrence, found by
+ * walking there once. Fails with ERR_INVALID for a recurrence without a first date, and with ERR_NO_MEMORY.
+ */
 #include "cal/recur.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool recur_has_day_part(const struct recur *r) {
            r->weeks || r->weeks_back;
 }
 
-/* The days: those given, or what follows from the first date. */
+/* The days: as given, else from the first date. */
 static void recur_fill_days(const struct recur *r, const struct civil_date *first, int weekday,
                             struct rule *rule) {
     struct rule_more *more = rule->more;
@@ -95,7 +95,7 @@ static int64_t recur_last_local(const struct recur *r, const struct zone *z) {
     if (!r->has_until)
         return INT64_MAX;
     int64_t until_s = recur_local(z, &r->until);
-    return r->until.has_time ? until_s : until_s + CIVIL_DAY_S - 1; /* a date means all of that day */
+    return r->until.has_time ? until_s : until_s + CIVIL_DAY_S - 1; /* a date includes the whole day */
 }
 
 static int recur_fill_rule(const struct recur *r, const struct zone *z, struct rule *rule) {
@@ -123,15 +123,14 @@ static int recur_fill_rule(const struct recur *r, const struct zone *z, struct r
     return e;
 }
 
-/* The n-th set bit, from 0. */
+/* The number of the n-th set bit, from 0. */
 static int recur_nth_set_bit(uint64_t bits, int n) {
     while (n-- > 0)
         bits &= bits - 1;
     return __builtin_ctzll(bits);
 }
 
-/* Narrows a rule to one position: to one moment, and to one day of the period. False: there is no such one.
- */
+/* Restricts a rule to one position: one moment, and one day of the period. False: no such position exists. */
 static bool recur_apply_position(enum recur_freq freq, struct rule *rule, int position) {
     int seconds = __builtin_popcountll(rule->seconds);
     int minutes = freq >= RECUR_HOURLY ? __builtin_popcountll(rule->minutes) : 1;

@@ -1,7 +1,7 @@
-/* Reads iCalendar recurrences (RFC 5545): the properties DTSTART, RRULE, RDATE and EXDATE.
+/* Parses iCalendar recurrences (RFC 5545): the properties DTSTART, RRULE, RDATE and EXDATE.
  *
- * Each part of the rule goes into bits or a short list. Fails with ERR_INVALID and a
- * mistake that names the part. */
+ * Each part of the rule becomes bits or a short list. Fails with ERR_INVALID and a mistake that names the
+ * part, and with ERR_NO_MEMORY. */
 #include <limits.h>
 
 #include "base/err.h"
@@ -84,7 +84,7 @@ static int recur_parse_wkst(struct recur_part *p) {
     return 0;
 }
 
-/* A list of numbers from min to max as bits; negative ones go to back, where that is allowed. */
+/* A list of numbers from min to max as bits. Negative numbers go to `back`; NULL refuses them. */
 static int recur_parse_bits(struct recur_part *p, int64_t min, int64_t max, uint64_t *bits, uint64_t *back) {
     struct str rest = p->value;
     for (bool more = true; more;) {
@@ -100,7 +100,7 @@ static int recur_parse_bits(struct recur_part *p, int64_t min, int64_t max, uint
 }
 
 static int recur_parse_bysecond(struct recur_part *p) {
-    return recur_parse_bits(p, 0, 59, &p->recur->seconds, NULL); /* 60, the leap second, never comes */
+    return recur_parse_bits(p, 0, 59, &p->recur->seconds, NULL); /* no 60: POSIX time has no leap seconds */
 }
 
 static int recur_parse_byminute(struct recur_part *p) {
@@ -259,7 +259,7 @@ static int recur_parse_dates(struct recur_part *p, struct recur_dates *dates) {
     return 0;
 }
 
-/* TZID of a property; all of them must be the same. */
+/* The parameters of a property. All TZIDs must be the same. */
 static int recur_parse_parameters(struct recur_part *p, struct str parameters) {
     for (bool more = parameters.n > 0; more;) {
         struct str word = word_cut(&parameters, ';', &more);

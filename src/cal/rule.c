@@ -1,8 +1,7 @@
-/* The search: month by month for a day, then hour, minute and second by bits.
+/* The search for matches: month by month for a day, then hour, minute and second by bits.
  *
- * The days of a month that match are computed at once, as 31 bits. Months and years that cannot match are
- * stepped over by their own bits, so that even a rule which never matches is through with the century in
- * microseconds. Nothing here can fail. */
+ * The matching days of a month are computed together, as 31 bits. Months and years that cannot match are
+ * skipped by their own bits, so that even a rule that never matches takes microseconds. Nothing can fail. */
 #include "cal/rule.h"
 
 #include "base/mem.h"
@@ -14,7 +13,7 @@
 
 const struct rule_times rule_any_time = {FULL_SECONDS, FULL_SECONDS, FULL_HOURS};
 
-/* The lowest bit at or above `from`, which is at most 60, or -1. */
+/* The lowest set bit at or above `from` (at most 60), or -1. */
 static int rule_bit_from(uint64_t bits, int from) {
     bits = bits >> from << from;
     return bits ? __builtin_ctzll(bits) : -1;
@@ -71,7 +70,7 @@ static bool rule_has_year(const struct rule *r, int64_t year) {
     return bit >= 0 && (r->years[bit / 64] >> (bit % 64) & 1);
 }
 
-/* The same when the month's first day is known. */
+/* rule_month_days() with the first day of the month. */
 static uint32_t rule_month_days_from(const struct rule *r, int64_t year, int month, int64_t first) {
     if (!(r->months >> month & 1) || !rule_has_year(r, year))
         return 0;
@@ -98,14 +97,13 @@ static bool rule_next_month(const struct rule *r, int64_t *year, int *month) {
     return *year <= RULE_YEAR_MAX;
 }
 
-/* The first match on one of these days of a month, from day and time of day on. days has only bits from that
- * day on. */
+/* The first match on these days of a month, from `day` and `tod` on. `days` has no bits before `day`. */
 static int64_t rule_next_in_month(const struct rule *r, uint32_t days, int64_t before_first, int day,
                                   int tod) {
     while (days) {
         int d = __builtin_ctz(days);
         int64_t at_day = before_first + d;
-        if (rule_has_stride(r)) { /* days on which a long stride has nothing are left out */
+        if (rule_has_stride(r)) { /* skip days without a second of a long stride */
             int64_t busy =
                 civil_day_of(rule_stride_next(r->more, at_day * CIVIL_DAY_S + (d == day ? tod : 0)));
             if (busy > at_day) {
@@ -204,7 +202,7 @@ bool rule_matches(const struct rule *r, const struct rule_moment *at) {
     return rule_month_days_from(r, at->date.year, at->date.month, at->first) >> at->date.day & 1;
 }
 
-/* The first unset bit above `at`; behind the last value of a field no bit is set. */
+/* The first unset bit above `at`. The bit after the last value of a field is never set. */
 static int rule_bit_run_end(uint64_t bits, int at) {
     return rule_bit_from(~bits, at + 1);
 }
@@ -223,7 +221,7 @@ static int64_t rule_days_run_end(const struct rule *r, int64_t day, int64_t end_
 }
 
 int64_t rule_run_end(const struct rule *r, const struct rule_times *times, int64_t local_s, int64_t end_s) {
-    struct rule_times over = {/* that match, or need not */
+    struct rule_times over = {/* times that match, or that no candidate has */
                               .seconds = r->seconds | (~times->seconds & FULL_SECONDS),
                               .minutes = r->minutes | (~times->minutes & FULL_SECONDS),
                               .hours = r->hours | (~times->hours & FULL_HOURS)};
@@ -250,9 +248,9 @@ static int64_t rule_greatest_divisor(int64_t a, int64_t b) {
     return b == 0 ? a : rule_greatest_divisor(b, a % b);
 }
 
-/* Whether the stride meets the times of day, on the weekdays, at all. After so many days it meets them as it
- * did before, and it makes less than a day's seconds of steps in them; a longer stride is soon searched to
- * the end. Only when these days are whole weeks does it meet a time always on the same weekday. */
+/* Whether the stride ever meets the times of day on the weekdays. The pattern repeats after `days` days, so
+ * checking these is enough. The weekday matters only when they are whole weeks; otherwise each time of day
+ * falls on every weekday. A stride longer than a day is searched to the end quickly and needs no check. */
 static bool rule_stride_is_met(const struct rule *r) {
     if (!rule_has_stride(r) || r->more->stride_s > CIVIL_DAY_S)
         return true;

@@ -1,8 +1,8 @@
-/* Tells the kinds of strings apart and reads the fields of cron strings.
+/* Tells the kinds of strings apart and parses the fields of cron strings.
  *
- * Each kind begins with something that no other one begins with, so nothing is guessed: a name after @, "R"
- * with a slash, a property of iCalendar; anything else is 5 to 7 fields. The first # starts the comment,
- * unless it stands directly between a day and a number, as in 5#2. */
+ * Each kind has a distinct beginning: a name after @, "R" with a slash, a property of iCalendar. Any other
+ * string is 5 to 7 fields. The first # starts the comment, unless it is directly between a day and a number,
+ * as in 5#2. Fails with ERR_INVALID and the column of the mistake, and with ERR_NO_MEMORY. */
 #include "cal/text.h"
 
 #include "cal/word.h"
@@ -33,7 +33,7 @@ static bool text_is_letter(char c) {
     return word_lower(c) >= 'a' && word_lower(c) <= 'z';
 }
 
-/* Whether the letters are those of a day of the week, the only words where a crontab may have its command. */
+/* Whether the letters begin with a day of the week: the only words that can be a field at that place. */
 static bool text_is_weekday(struct str letters) {
     static const char *const days[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
     for (size_t i = 0; i < ARRAY_LEN(days); i++)
@@ -71,7 +71,7 @@ int text_cut_zone(struct mistakes *c, struct str *text, struct str *ret_zone) {
     return 0;
 }
 
-/* Whether the # at this place counts a weekday: 5#2, fri#1. */
+/* Whether the # at this offset counts a weekday: 5#2, fri#1. */
 static bool text_is_nth_mark(struct str text, size_t at) {
     if (at == 0 || at + 1 >= text.n || word_is_space(text.p[at - 1]) || text.p[at + 1] < '1' ||
         text.p[at + 1] > '5')
@@ -93,12 +93,14 @@ static struct str text_cut_comment(struct str *text) {
     return (struct str){0};
 }
 
-/* Which field each position is, by the number of fields. */
+/* The order of the fields in a string of 7. */
 static const enum cal_field cron_order[] = {CAL_SECOND, CAL_MINUTE,      CAL_HOUR, CAL_DAY_OF_MONTH,
                                             CAL_MONTH,  CAL_DAY_OF_WEEK, CAL_YEAR};
 
-static int text_parse_fields(const struct text_reader *r, bool is_dbos, struct str body, struct text *t) {
+static int text_parse_fields(const struct text_reader *r, enum text_dialect dialect, struct str body,
+                             struct text *t) {
     struct str words[FIELDS_MAX + 1], rest = body;
+    bool is_dbos = dialect == TEXT_DBOS;
     size_t n = 0;
     while (n < ARRAY_LEN(words) && (words[n] = word_next(&rest)).n > 0)
         n++;
@@ -109,7 +111,7 @@ static int text_parse_fields(const struct text_reader *r, bool is_dbos, struct s
     if (n < FIELDS_MIN || n > FIELDS_MAX)
         return mistakes_add(r->mistakes, body, "the cron string does not have 5-7 fields");
     struct field_reader reader = {r->arena, r->mistakes, r->seed, &t->marks};
-    size_t skipped = is_dbos ? 6 - n : n < FIELDS_MAX; /* without a field for the seconds */
+    size_t skipped = is_dbos ? 6 - n : n < FIELDS_MAX; /* 1: the string has no seconds */
     int result = 0;
     t->kind = TEXT_CALENDAR;
     for (size_t i = 0; i < CAL_FIELD_COUNT; i++) {
@@ -146,12 +148,12 @@ static int text_parse_at(const struct text_reader *r, struct str rest, struct te
     return 0;
 }
 
-/* The name after @, and what stands behind it. */
+/* A string that begins with @. */
 static int text_parse_named(const struct text_reader *r, struct str body, struct text *t) {
     struct str rest = body, name = word_next(&rest);
     struct str fields = text_shorthand(body), command = text_behind_shorthand(body);
     if (fields.n > 0)
-        return text_parse_fields(r, false, fields, t);
+        return text_parse_fields(r, TEXT_CRON, fields, t);
     if (text_is_command(command))
         return mistakes_add(r->mistakes, command, TEXT_CRONTAB_LINE);
     if (str_is(name, "@every"))
@@ -159,7 +161,7 @@ static int text_parse_named(const struct text_reader *r, struct str body, struct
     if (str_is(name, "@at"))
         return text_parse_at(r, rest, t);
     if (str_is(name, "@dbos"))
-        return text_parse_fields(r, true, word_trim(rest), t);
+        return text_parse_fields(r, TEXT_DBOS, word_trim(rest), t);
     return mistakes_add(r->mistakes, body,
                         "a name that is none of @yearly, @annually, @monthly, @weekly, @daily, "
                         "@midnight, @hourly, @every, @at, @dbos");
@@ -168,13 +170,13 @@ static int text_parse_named(const struct text_reader *r, struct str body, struct
 static int text_parse_body(const struct text_reader *r, enum text_dialect dialect, struct text *t) {
     struct str body = t->body;
     if (dialect == TEXT_DBOS)
-        return text_parse_fields(r, true, body, t);
+        return text_parse_fields(r, TEXT_DBOS, body, t);
     if (body.n > 0 && body.p[0] == '@')
         return text_parse_named(r, body, t);
     if (text_is_repeat(body))
         return text_parse_repeat(r, body, t);
     if (!text_is_recurrence(body))
-        return text_parse_fields(r, false, body, t);
+        return text_parse_fields(r, TEXT_CRON, body, t);
     t->kind = TEXT_RECUR;
     int e = recur_parse(r->arena, r->mistakes, body, &t->recur);
     if (e == 0 && t->recur.zone.n > 0) {

@@ -1,7 +1,8 @@
-/* Reads POSIX TZ rules and computes the changes of a year from them.
+/* Parses POSIX TZ rules and computes the changes of a year.
  *
- * The grammar is that of RFC 8536, version 3: hours of a change run from -167 to 167. A rule that has a
- * summer time must say when it begins and ends; POSIX leaves that open and files never do. */
+ * The grammar is that of RFC 8536, version 3: the hours of a change are -167 to 167. A rule with summer time
+ * must state its begin and end. POSIX leaves them optional, but files always have them. Parsing fails with
+ * ERR_INVALID. */
 #include "cal/tzrule.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #define OFFSET_HOURS_MAX 24
 #define CHANGE_HOURS_MAX 167
 #define CHANGE_DEFAULT_S (2 * (int32_t)CIVIL_HOUR_S)
-#define YEARS_AROUND 2 /* a change may be a week and a day into the next year, or the one before */
+#define YEARS_AROUND 2 /* a change can be eight days inside the next or the previous year */
 #define CHANGES_AROUND (2 * (2 * YEARS_AROUND + 1))
 
 struct tzrule_cursor {
@@ -176,7 +177,7 @@ struct zone_span tzrule_span_at(const struct tzrule *rule, int64_t utc_s) {
         return tzrule_make_span(rule, &rule->standard, INT64_MIN, INT64_MAX);
     struct tzrule_event events[CHANGES_AROUND];
     tzrule_events_around(rule, civil_date_of(civil_div(utc_s, CIVIL_DAY_S)).year, events);
-    size_t i = 0; /* the first one is back in time, the last one ahead */
+    size_t i = 0; /* the first event is before utc_s, the last after it */
     while (i + 2 < CHANGES_AROUND && events[i + 1].at_s <= utc_s)
         i++;
     return tzrule_make_span(rule, events[i].to, events[i].at_s, events[i + 1].at_s);

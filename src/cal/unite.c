@@ -1,11 +1,11 @@
-/* Fewer rules that say the same.
+/* Merges rules.
  *
- * Two rules that differ in one field only match together what one rule matches that has the bits of both in
- * that field. So for each field in turn the rules are sorted by all other fields, and those that are equal
- * there become one. 1,440 exclusions of one minute each become one exclusion of the whole day, which a search
- * skips in one step. Rules with more conditions than bits stay as they are.
+ * Two rules that differ in one field only match the same as one rule with the bits of both in that field. So,
+ * for each field in turn, the rules are sorted by all other fields, and equal ones become one. 1,440
+ * exclusions of one minute each become one exclusion of the whole day, which a search skips in one step.
+ * Rules with rule_more stay as they are.
  *
- * When memory is short the rules stay apart, which is only slower. */
+ * When memory is exhausted the rules stay separate, which is only slower. */
 #include "cal/unite.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@
 #include "base/mem.h"
 
 enum unite_field {
-    UNITE_MINUTES, /* the fields in which the entries of one spec differ most come first */
+    UNITE_MINUTES, /* first the fields in which the entries of a spec differ most */
     UNITE_HOURS,
     UNITE_SECONDS,
     UNITE_DAYS,
@@ -25,7 +25,7 @@ enum unite_field {
     UNITE_FIELD_COUNT,
 };
 
-/* The bits of a rule without those of one field, and which rule it is. Compared as bytes. */
+/* The bits of a rule without one field, and the index of the rule. Compared as bytes. */
 struct unite_key {
     uint64_t seconds, minutes, years[2];
     uint32_t hours, days;
@@ -74,7 +74,7 @@ static void unite_merge_bits(struct rule *to, const struct rule *from) {
     to->years[1] |= from->years[1];
 }
 
-/* The rules that are left, in their old order. Those that became part of another one have no months. */
+/* Removes merged rules, which have no months, and keeps the order of the others. */
 static uint32_t unite_drop_merged(struct rule *rules, uint32_t count) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -103,7 +103,7 @@ static uint32_t unite_field(struct rule *rules, uint32_t count, struct unite_key
     return unite_drop_merged(rules, count);
 }
 
-/* A rule without a moment would lend its bits to others. */
+/* Removes rules that never match. Merging would add their bits to other rules. */
 static uint32_t unite_drop_empty(struct rule *rules, uint32_t count) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++)

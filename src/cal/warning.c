@@ -1,8 +1,8 @@
-/* Finds what a spec's author may not have meant.
+/* Finds what the author of a spec probably did not intend.
  *
- * What follows from the fields alone is read off the canonical calendars. Everything else is asked of
- * compiled calendars, the same search that the scheduler uses: the spec as it is, without its exclusions, and
- * with a time in a gap moved behind it, which shows what the gap swallows. */
+ * Some warnings follow from the fields of the canonical calendars. The others come from compiled calendars
+ * and the scheduler's own search: the spec as it is, without its exclusions, and with times in a gap moved
+ * behind it, which shows the times that a gap removes. Fails as cal_new(). */
 #include "cal/warning.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "cal/words.h"
 
 #define HORIZON_S (3 * 366 * CIVIL_DAY_S)
-#define SAMPLE 100 /* times that are looked at for how close they are */
+#define SAMPLE 100 /* times that are checked for their distance */
 #define FREQUENT_S 60
 #define RARE_S (366 * CIVIL_DAY_S)
 #define SENTENCE_BYTES_MAX 1024
@@ -133,11 +133,13 @@ static void warning_check_fields(struct warning_finder *f) {
 
 /* Times. */
 
-static int warning_compile_spec(struct warning_finder *f, struct str zone_name, bool excludes,
+enum warning_spec { WARNING_WITHOUT_EXCLUSIONS, WARNING_WHOLE_SPEC };
+
+static int warning_compile_spec(struct warning_finder *f, struct str zone_name, enum warning_spec which,
                                 struct cal **ret, struct err *err) {
     struct cal_spec part = *f->spec;
     part.zone_name = zone_name;
-    if (!excludes)
+    if (which == WARNING_WITHOUT_EXCLUSIONS)
         part.exclude_count = 0;
     return cal_new(&part, f->zones, ret, err);
 }
@@ -150,7 +152,7 @@ static bool warning_next_after(const struct cal *cal, int64_t after_s, int64_t *
     return true;
 }
 
-/* Nothing follows: since nothing ever did, since all of it is excluded, or since it is over. */
+/* No time follows: there never was one, all are excluded, or all are past. */
 static int warning_check_end(struct warning_finder *f, struct err *err) {
     cleanup(cal_freep) struct cal *raw = NULL;
     struct cal_time t;
@@ -161,7 +163,7 @@ static int warning_check_end(struct warning_finder *f, struct err *err) {
             warning_add(f, WARNING_RARE, "The next time is more than a year away.");
         return 0;
     }
-    int rc = warning_compile_spec(f, f->spec->zone_name, false, &raw, err);
+    int rc = warning_compile_spec(f, f->spec->zone_name, WARNING_WITHOUT_EXCLUSIONS, &raw, err);
     if (rc < 0)
         return rc;
     if (!f->spec->calendar_count && !f->spec->interval_count)
@@ -243,7 +245,7 @@ static void warning_check_fold(struct warning_finder *f, struct zone_span before
     if (!warning_next_after(f->cal, after.begin_s - length_s - 1, &first_s) || first_s >= after.begin_s ||
         cal_judge(f->cal, first_s + length_s, &index) != CAL_IS_TIME)
         return;
-    /* What acts that often anyway does not act twice, it goes on. */
+    /* A schedule that acts more often than the fold is long just continues. */
     if (warning_next_after(f->cal, first_s - length_s - 1, &lone_s) && lone_s != first_s)
         return;
     warning_add(
@@ -264,7 +266,7 @@ static int warning_check_clock_changes(struct warning_finder *f, struct err *err
                                     label.name.p, zone_repeated_name(label.repeated));
     if (!name)
         return err_std(err, ERR_NO_MEMORY);
-    int rc = warning_compile_spec(f, str_of(name), true, &shifting, err);
+    int rc = warning_compile_spec(f, str_of(name), WARNING_WHOLE_SPEC, &shifting, err);
     if (rc < 0)
         return rc;
     struct zone_span before = zone_span_at(z, now_s);

@@ -1,4 +1,4 @@
-/* Between the files that make words. */
+/* Shared by the files that write words. */
 #pragma once
 
 #include "cal/text.h"
@@ -6,9 +6,10 @@
 
 /* Bit n: the number n. */
 int words_count_set(uint64_t bits);
-/* "1, 5 and 9 to 17", each end of it by `add`. */
+/* "1, 5 and 9 to 17"; `add` writes each number. */
 void words_add_set(struct buf *out, uint64_t bits, void (*add)(struct buf *out, int n));
 void words_add_weekday_set(struct buf *out, uint64_t weekdays);
+/* ", " or " and " before an element of a list; nothing before the first. */
 void words_add_joint(struct buf *out, bool is_first, bool is_last);
 void words_add_number(struct buf *out, int n);
 void words_add_ordinal(struct buf *out, int n); /* 1st, 22nd */

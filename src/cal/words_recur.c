@@ -1,4 +1,5 @@
-/* Recurrences and other texts as words: "every 2 weeks on Monday from 2026-01-05T09:00, 10 times". */
+/* Describes recurrences and other texts in words: "every 2 weeks on Monday from 2026-01-05T09:00, 10 times".
+ * Fails only as struct buf does. */
 #include "base/clock.h"
 #include "cal/words_int.h"
 
@@ -22,7 +23,7 @@ static void words_recur_add_numbers(struct buf *out, const char *before, uint64_
 
 static void words_recur_add_freq(struct buf *out, const struct recur *r) {
     static const char *const units[] = {"second", "minute", "hour", "day", "week", "month", "year"};
-    /* Months that come in twelves were written as years. */
+    /* every.c stores years as twelve months and weeks as seven days. */
     bool is_years = r->freq == RECUR_MONTHLY && r->every % CIVIL_YEAR_MONTHS == 0;
     bool is_weeks = r->freq == RECUR_DAILY && r->every % CIVIL_WEEK_DAYS == 0;
     int64_t every = is_years   ? r->every / CIVIL_YEAR_MONTHS

@@ -1,8 +1,8 @@
 /* Reads TZif bytes into a table of spans and looks up seconds in it.
  *
- * The 64-bit block is used where there is one, and the rule of the footer is written out up to 2101, so that
- * every lookup of a schedule is one binary search; later times ask the rule itself. Every count and index in
- * the file is checked before it is used. Fails with ERR_INVALID and what is wrong. */
+ * The 64-bit block is used if the file has one. The rule of the footer is expanded up to 2101, so that every
+ * lookup of a schedule is one binary search; later times are computed from the rule. Every count and index of
+ * the file is checked before use. Fails with ERR_INVALID and the reason, and with ERR_NO_MEMORY. */
 #include "cal/zone.h"
 
 #include <limits.h>
@@ -16,7 +16,7 @@
 #define TZIF_TYPE_BYTES 6
 #define TYPES_MAX 256
 #define OFFSET_MAX_S (26 * (int32_t)CIVIL_HOUR_S)
-/* What the footer adds to the table: two changes a year from where the table ends, at most from 1900. */
+/* The spans of the footer: two changes a year from the end of the table, at the earliest from 1900. */
 #define RULE_FIRST_S INT64_C(-2208988800) /* 1900 */
 #define RULE_LAST_S INT64_C(4165516800) /* 2102 */
 #define RULE_SPANS_MAX 512
@@ -29,7 +29,7 @@ struct zone_kind {
 
 struct zone {
     struct tzrule rule;
-    bool has_rule; /* then there is a span at least: zone_fill_rule_spans() */
+    bool has_rule; /* at least one span exists then: zone_fill_rule_spans() */
     size_t kind_count;
     size_t count; /* of spans after the first */
     struct zone_kind *kinds; /* [kind_count] */
@@ -130,7 +130,7 @@ static int zone_read_footer(struct str data, struct zone *z, struct err *reterr)
     return 0;
 }
 
-/* Space for the kinds of the file and two for the rule. */
+/* Allocates the kinds of the file and two for the rule, and the spans of both. */
 static int zone_reserve(struct zone *z, const struct zone_header *h, struct err *reterr) {
     size_t spans = (size_t)h->time_count + RULE_SPANS_MAX;
     z->kinds = mem_zalloc((h->type_count + 2) * sizeof(*z->kinds));
@@ -172,8 +172,8 @@ static void zone_add_span(struct zone *z, const struct zone_span *span) {
     z->kind_of[z->count++] = kind;
 }
 
-/* Writes the rule's spans behind the table. From the last transition on the rule decides; without a table it
- * holds from the start. */
+/* Appends the spans of the rule to the table. The rule holds from the last transition on; without a table,
+ * from the start. */
 static void zone_fill_rule_spans(struct zone *z) {
     int64_t begin_s = z->count == 0 ? RULE_FIRST_S : z->begins[z->count - 1];
     struct zone_span span = tzrule_span_at(&z->rule, MAX(begin_s, RULE_FIRST_S));
@@ -188,7 +188,7 @@ static void zone_fill_rule_spans(struct zone *z) {
     }
 }
 
-/* Gives back what zone_reserve took for spans that did not come. */
+/* Frees the room that zone_reserve() took for unused spans. */
 static void zone_shrink(struct zone *z) {
     size_t spans = MAX(z->count, (size_t)1);
     int64_t *begins = mem_resize(z->begins, spans * sizeof(*begins));
@@ -253,7 +253,7 @@ void zone_freep(struct zone **z) {
     *z = zone_free(*z);
 }
 
-/* How many spans begin at or before this second. Halves the table without a branch to predict. */
+/* The number of spans that begin at or before this second. A binary search without branches. */
 static size_t zone_spans_until(const struct zone *z, int64_t utc_s) {
     const int64_t *base = z->begins;
     size_t n = z->count;
@@ -284,7 +284,7 @@ struct zone_span zone_span_at(const struct zone *z, int64_t utc_s) {
         .is_dst = kind->is_dst,
     };
     memcpy(span.abbrev, kind->abbrev, sizeof(span.abbrev));
-    if (i == z->count && z->has_rule) /* the rule goes on where the written spans end */
+    if (i == z->count && z->has_rule) /* the rule continues after the table */
         span.end_s = tzrule_span_at(&z->rule, MAX(span.begin_s, RULE_FIRST_S)).end_s;
     return span;
 }
@@ -299,7 +299,7 @@ int64_t zone_instant(const struct zone *z, int64_t local_s) {
             return utc_s;
         struct zone_span next = zone_span_at(z, span.end_s);
         if (local_s - next.offset_s < next.begin_s)
-            return utc_s; /* in the gap: the clock as it was before */
+            return utc_s; /* in the gap: the offset from before it */
         span = next;
     }
 }

@@ -1,21 +1,18 @@
-/* The real event loop, on libevent, and the real clocks.
+/* The event loop on libevent, and the real clocks.
  *
- * The happy path: loop_run() lets libevent wait for one round of events, runs
- * their callbacks, then the end-of-turn hook, and begins again until
- * loop_stop(). Another thread reaches the loop only by writing to an eventfd.
+ * loop_run() lets libevent wait for one round of events and run their callbacks, then runs expired timers and
+ * the end-of-turn hook, and repeats until loop_stop(). Another thread reaches the loop only by writing to an
+ * eventfd.
  *
- * A timer that has run out does not fire at once: the sockets are read first,
- * so that input that came in time is seen before the timer. This matters after
- * a stall. A process that was stopped comes back from its wait without events,
- * and would otherwise find only that it is late.
+ * An expired timer does not fire at once. The sockets are read first, so that input that came in time is seen
+ * before the timer. This matters after a stall: a process that was stopped returns from its wait without
+ * events and would see only that it is late.
  *
- * It fails when the operating system refuses descriptors or memory at the
- * start; once running, a loop that cannot wait or set a timer would lose time
- * silently, so that ends the process.
+ * Creating a loop fails when the operating system refuses descriptors or memory. A running loop that cannot
+ * wait or set a timer would lose time silently, so this ends the process.
  *
- * libevent would read a coarse clock and remember it for a whole turn, which
- * makes timers fire early by milliseconds. Both habits are switched off: a
- * timer never fires before its delay has passed by host_now(). */
+ * By default libevent reads a coarse clock and caches it for a whole turn, which makes timers fire early by
+ * milliseconds. Both are switched off: a timer never fires before its delay has passed by host_now(). */
 #include "host/loop.h"
 
 #include <errno.h>
@@ -32,7 +29,7 @@
 #include "base/mem.h"
 #include "host/hearing.h"
 
-/* Longer waits are cut to this; the timer then fires early, after 31 years. */
+/* Longer delays are cut to this, and the timer fires early, after 31 years. */
 #define TIMER_DELAY_US_MAX (INT64_C(1000000000) * USEC_PER_SEC)
 
 #define CLOCK_TRIES 8
@@ -48,13 +45,13 @@ struct loop {
     struct event *wake_event;
     struct loop_hook on_wake;
     struct loop_hook on_turn;
-    struct list late; /* struct timer: those that have run out and not fired */
+    struct list late; /* struct timer: expired and not yet fired */
     struct hearing hearing;
     int wake_fd;
     uint64_t turn;
-    int64_t turn_us; /* when the work of this turn began; 0: it has not */
+    int64_t turn_us; /* when the work of this turn began; 0: not yet */
     bool is_stopping;
-    bool is_input_left; /* by this round */
+    bool is_input_left; /* a callback of this round left input */
 };
 
 struct timer {
@@ -74,8 +71,8 @@ struct wall host_wall(void) {
     return (struct wall){host_read_clock_us(CLOCK_REALTIME)};
 }
 
-/* Time that the machine slept has passed, too. Both clocks are read at the same moment: a process that is
- * stopped between the two would find that the wall clock was set. */
+/* CLOCK_BOOTTIME counts the time that the machine slept. Both clocks must be read at about the same moment:
+ * if the process were stopped between the two reads, the wall clock would seem to have been set. */
 struct now host_now(void) {
     struct now now;
     int64_t after_us = host_read_clock_us(CLOCK_BOOTTIME);
@@ -108,8 +105,8 @@ static void loop_call_hook(const struct loop_hook *h) {
 static void loop_wake_cb(evutil_socket_t fd, short unused_arg what, void *ctx) {
     struct loop *l = ctx;
     uint64_t count;
-    (void)loop_spent_us(l); /* what the wake brings counts, too */
-    /* Nothing to read means that an earlier call already took this wake. */
+    (void)loop_spent_us(l); /* the work of the wake counts, too */
+    /* Nothing to read: an earlier call handled this wake. */
     if (read(fd, &count, sizeof(count)) == sizeof(count))
         loop_call_hook(&l->on_wake);
 }
@@ -120,8 +117,8 @@ static void timer_expired_cb(evutil_socket_t unused_arg fd, short unused_arg wha
     list_append(&t->loop->late, &t->link);
 }
 
-/* What every process with a loop needs: writing to a closed socket is an error
- * code and not a signal, and as many descriptors as the system lets us have. */
+/* For every process with a loop: writing to a closed socket returns an error instead of a signal, and the
+ * process may open as many descriptors as the hard limit allows. */
 static void host_prepare_process(void) {
     struct rlimit files;
     (void)signal(SIGPIPE, SIG_IGN); /* cannot fail for a valid signal */
@@ -204,7 +201,7 @@ static int loop_round(struct loop *l, int flags) {
     if (event_base_loop(l->base, flags) < 0)
         return ERR_INTERNAL;
     int events = event_base_get_max_events(l->base, EVENT_BASE_COUNT_ACTIVE, 1);
-    hearing_round(&l->hearing, began, events, l->is_input_left);
+    hearing_round(&l->hearing, began, events, l->is_input_left ? HEARING_INPUT_LEFT : HEARING_ALL_READ);
     return 0;
 }
 
@@ -229,7 +226,8 @@ static int loop_take_turn(struct loop *l) {
     return 0;
 }
 
-/* What is already due when the loop begins must not wait for a first event: there may never be one. */
+/* Runs the hook once at the start: work that is due already must not wait for a first event, which may never
+ * come. */
 int loop_run(struct loop *l) {
     int rc = 0;
     if (!l->is_stopping)
@@ -275,7 +273,7 @@ void loop_wake(void *loop) {
     do
         n = write(l->wake_fd, &one, sizeof(one));
     while (n < 0 && errno == EINTR);
-    /* EAGAIN: 2^64-2 wakes are already waiting to be read, which is wake enough. */
+    /* EAGAIN: the counter is full, so a wake is pending already. */
     ensure(n == sizeof(one) || errno == EAGAIN);
 }
 

@@ -1,10 +1,10 @@
 /* Signals through signalfd(2).
  *
- * Happy path: the signals of the table are blocked for this thread, and so for the threads that it starts;
- * the kernel keeps them until the descriptor is read, by the loop or by signals_look(). Nothing is kept in a
- * global variable, as a signal handler would need.
+ * The signals of the table are blocked for this thread and so for the threads that it starts. The kernel
+ * keeps them until the loop or signals_look() reads the descriptor. Unlike a signal handler, this needs no
+ * global variable.
  *
- * It fails when the operating system refuses the descriptor, or memory is short. */
+ * Fails when the operating system refuses the descriptor or memory is exhausted. */
 #include "host/signals.h"
 
 #include <event2/event.h>

@@ -1,7 +1,7 @@
-/* Finds zones by name, in files first.
+/* Finds time zones by name: in files, then in the built-in copy.
  *
- * A file that is missing, unreadable or not a zone is passed over in favour of the built-in copy, so a broken
- * directory is no worse than none. Names are checked before they become part of a path. */
+ * A file that is missing, unreadable or no time zone is ignored, so a broken directory is no worse than none.
+ * Names are checked before they become a part of a path. */
 #include "host/zoneinfo.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #define PATH_BYTES_MAX 4096
 #define ZONES_MAX 2000
 #define NEAREST_EDITS_MAX 2
-#define NEAREST_BYTES_MIN 5 /* of shorter names every other one is near */
+#define NEAREST_BYTES_MIN 5 /* shorter names are close to too many others */
 
 struct zoneinfo_entry {
     struct zone *zone;
@@ -25,7 +25,7 @@ struct zoneinfo_entry {
 
 struct zoneinfo {
     struct map entries;
-    char directory[]; /* empty without one */
+    char directory[]; /* empty: only the built-in copy */
 };
 
 struct zoneinfo *zoneinfo_new(const char *directory) {
@@ -55,7 +55,7 @@ void zoneinfo_freep(struct zoneinfo **z) {
     *z = zoneinfo_free(*z);
 }
 
-/* Letters, digits, and _ + - between slashes: never a way out of the directory. */
+/* Letters, digits and _ + - between single slashes. No dots: a name cannot leave the directory. */
 static bool zoneinfo_is_name(struct str name) {
     bool at_start = true;
     for (size_t i = 0; i < name.n; i++) {
@@ -79,7 +79,8 @@ static struct zone *zoneinfo_read_file(const struct zoneinfo *z, struct str name
     if (!file)
         return NULL;
     char *data = mem_alloc(ZONE_FILE_BYTES_MAX + 1);
-    size_t size = data ? fread(data, 1, ZONE_FILE_BYTES_MAX + 1, file) : 0; /* a directory reads as nothing */
+    size_t size =
+        data ? fread(data, 1, ZONE_FILE_BYTES_MAX + 1, file) : 0; /* reading a directory gives no bytes */
     if (data && zone_new(str_bytes(data, size), &zone, NULL) < 0)
         zone = NULL;
     mem_free(data);
@@ -144,7 +145,7 @@ bool zoneinfo_local_name(const char *tz, char name[ZONEINFO_NAME_MAX]) {
     return zoneinfo_read_name("/etc/timezone", name);
 }
 
-/* Unknown names are not kept: a client could fill the memory with them. */
+/* Unknown names are not cached: clients could fill the memory with them. */
 const struct zone *zoneinfo_find(struct zoneinfo *z, struct str name) {
     struct zoneinfo_entry *e = map_get(&z->entries, name);
     if (e || !zoneinfo_is_name(name))
@@ -174,8 +175,8 @@ static struct str zoneinfo_place_of(const char *name) {
     return str_of(slash ? slash + 1 : name);
 }
 
-/* The built-in names; what a directory has beyond them nobody misspells. A name that differs in its case
- * alone comes first, then one with the same last part, then a slip of the finger. */
+/* Searches the built-in names only. Prefers a name that differs in case alone, then one with the same last
+ * part, then one within NEAREST_EDITS_MAX edits. */
 const char *zoneinfo_nearest(struct str name) {
     const char *best = NULL, *other;
     size_t best_distance = NEAREST_EDITS_MAX + 1;

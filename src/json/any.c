@@ -1,8 +1,8 @@
 /* google.protobuf.Any: a packed message and the name of its type.
  *
- * A type of proto/ is written as its fields behind "@type", or, when it has a
- * form of its own, as "value". A type that is not ours keeps its bytes, as
- * base64 in "value". */
+ * A type of proto/ is printed as its fields after "@type" or, when it has a JSON form of its own, as "value".
+ * A type that is not in proto/ keeps its bytes, as base64 in "value". Parsing fails with ERR_INVALID and the
+ * path, and with ERR_NO_MEMORY. */
 #include "google/protobuf/any.pb-c.h"
 
 #include "json/base64.h"
@@ -11,9 +11,9 @@
 
 #define TYPE_KEY "@type"
 #define VALUE_KEY "value"
-#define UNPACKED_BYTES_MAX (64u << 20) /* what a message of the largest size unfolds to, nearly always */
+#define UNPACKED_BYTES_MAX (64u << 20) /* enough for nearly every message of the largest size */
 
-/* The name behind the last slash. */
+/* The type with the name behind the last slash; NULL when unknown. */
 static const ProtobufCMessageDescriptor *any_type_of_url(struct str url) {
     size_t begin = url.n;
     while (begin > 0 && url.p[begin - 1] != '/')
@@ -57,7 +57,7 @@ void any_print(struct printer *p, const ProtobufCMessage *m) {
     writer_close(&p->w, '}');
 }
 
-/* "@type" may stand anywhere: a copy of the reader looks for it. */
+/* "@type" can be anywhere in the object: a copy of the reader looks for it. */
 static int any_find_type(struct parser *p, struct str *ret_url) {
     struct json_reader ahead = p->r;
     struct json_items items;
@@ -104,11 +104,11 @@ static int any_pack_message(struct parser *p, const ProtobufCMessage *m, Protobu
     ret->data = arena_alloc(p->a, ret->len);
     if (!ret->data)
         return parse_no_memory(p);
-    (void)protobuf_c_message_pack(m, ret->data); /* as many bytes as it said */
+    (void)protobuf_c_message_pack(m, ret->data); /* the size is known */
     return 0;
 }
 
-/* {"@type": ..., "value": ...}: the value by whoever knows it. */
+/* {"@type": ..., "value": ...}: parses the value as `inner`, or as bytes when the type is unknown. */
 static int any_parse_value(struct parser *p, ProtobufCMessage *inner, ProtobufCBinaryData *ret) {
     struct json_items items;
     struct str name;

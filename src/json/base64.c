@@ -1,5 +1,6 @@
-/* Three bytes are four characters. What is left over at the end is two or three characters, whose
- * unused bits must be zero, so that bytes have one form only. */
+/* Three bytes are four characters. A rest at the end is two or three characters, whose unused bits must be
+ * zero, so that each sequence of bytes has one form. Encoding fails as the buffer does; decoding fails with
+ * ERR_INVALID or ERR_NO_MEMORY. */
 #include "json/base64.h"
 
 #include "base/err.h"
@@ -40,7 +41,7 @@ static int base64_digit_value(char c) {
     return c == '/' || c == '_' ? 63 : -1;
 }
 
-/* Padding fills the last group; there are one or two of it, or none at all. */
+/* Padding fills the last group: one or two characters, or none. */
 static struct str base64_trim_padding(struct str text) {
     if (text.n % GROUP_CHARS != 0)
         return text;

@@ -1,5 +1,5 @@
-/* The calendar is cal's; here are only the fraction, the sign and the ranges, which are those that protobuf
- * gives to its two messages. */
+/* Fraction, sign and ranges of times; cal has the calendar. The ranges are those of protobuf's Timestamp and
+ * Duration. Fails with ERR_INVALID only. */
 #include "json/moment.h"
 
 #include <stdio.h>
@@ -18,14 +18,14 @@ static void moment_format_fraction(int32_t nanos, char text[16]) {
     if (nanos == 0)
         text[0] = '\0';
     else if (nanos % 1000000 == 0)
-        (void)snprintf(text, 16, ".%03d", nanos / 1000000); /* nanos are below 1e9: all three fit */
+        (void)snprintf(text, 16, ".%03d", nanos / 1000000); /* nanos are below 1e9, so all three fit */
     else if (nanos % 1000 == 0)
         (void)snprintf(text, 16, ".%06d", nanos / 1000);
     else
         (void)snprintf(text, 16, ".%09d", nanos);
 }
 
-/* The digits that s begins with, as nanoseconds; the rest stays in s. */
+/* Takes an optional fraction from the front of *s, as nanoseconds. */
 static bool moment_take_fraction(struct str *s, int32_t *ret_nanos) {
     int32_t v = 0;
     int digits = 0;
@@ -61,7 +61,8 @@ int moment_format(int64_t seconds, int32_t nanos, char text[MOMENT_TEXT_MAX]) {
     return 0;
 }
 
-/* civil_parse() knows more forms than RFC 3339 and no fractions: it gets the text without one. */
+/* civil_parse() accepts more forms than RFC 3339 and no fractions. So the form is checked here, and the
+ * fraction is removed first. */
 int moment_read(struct str text, int64_t *ret_seconds, int32_t *ret_nanos) {
     char whole[CIVIL_TEXT_MAX];
     struct civil_stamp stamp;

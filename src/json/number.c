@@ -1,5 +1,7 @@
-/* A whole number is the digits before the point, moved by the exponent; every digit behind it must be 0.
- * No floating point is involved, so all 64 bits count. */
+/* Numbers from text and back.
+ *
+ * A whole number is the digits before the point, moved by the exponent; all digits behind must be 0. This
+ * uses no floating point, so all 64 bits are exact. Fails with ERR_INVALID. */
 #include "json/number.h"
 
 #include <math.h>
@@ -9,8 +11,8 @@
 #include "base/err.h"
 #include "json/reader.h"
 
-#define REAL_TEXT_MAX 512 /* longer than any double needs; more digits are refused */
-#define EXPONENT_MAX 1000 /* larger ones mean 0 or too much, whatever the digits */
+#define REAL_TEXT_MAX 512 /* longer than any double needs; longer texts are refused */
+#define EXPONENT_MAX 1000 /* larger exponents give 0 or an overflow for all digits */
 
 static bool number_is_valid(struct str text) {
     struct json_reader r;
@@ -29,11 +31,11 @@ static int64_t number_read_exponent(struct str text, size_t at) {
     return is_negative ? -v : v;
 }
 
-/* The mantissa's digits in a row, and where the point stands among them. */
+/* The digits of the mantissa, and the position of the point among them. */
 struct number_decimal {
     bool is_negative;
     size_t first, end; /* the mantissa in the text, with its point */
-    int64_t whole_digits; /* how many digits come before the point, after the exponent moved it */
+    int64_t whole_digits; /* digits before the point, after the exponent has moved it */
 };
 
 static struct number_decimal number_read_decimal(struct str text) {

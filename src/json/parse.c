@@ -1,13 +1,11 @@
-/* From JSON text to a message in an arena.
+/* Parses JSON text into a message in an arena.
  *
- * Happy path: the reader and the descriptors walk side by side; each member is
- * looked up in the message's type and its value read into the field. Nothing is
- * kept of the text but what the message holds.
+ * The reader and the descriptors are walked side by side: each member is looked up in the message's type, and
+ * its value is read into the field. The message keeps no pointer into the text.
  *
- * Whatever does not fit is ERR_INVALID with the path of the field, and for
- * mistakes in the JSON itself with line and column. A message may be nested as
- * deeply as on the wire, so that what is accepted here can be read again from
- * the store. */
+ * Fails with ERR_INVALID and the path of the field; for mistakes in the JSON itself also with line and
+ * column. Messages may be nested as deeply as on the wire, so that the store can read an accepted message
+ * again. Other failures are ERR_TOO_LARGE and ERR_NO_MEMORY. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +19,7 @@
 #define PATH_TEXT_MAX 256
 #define STEP_SHOWN_MAX 64
 #define FIELDS_MAX 256 /* the largest message of the API has 70 */
-#define ITEMS_FIRST 4 /* room that an array gets at first */
+#define ITEMS_FIRST 4 /* first capacity of an array */
 
 /* Errors. */
 
@@ -139,7 +137,7 @@ static int parse_field_value(struct parser *p, const ProtobufCFieldDescriptor *f
 
 /* Arrays. */
 
-/* A growing array in the arena; what it leaves behind is given back with the rest. */
+/* A growing array in the arena. Outgrown copies are freed with the arena. */
 struct parse_items {
     char *data;
     size_t n, room, size;
@@ -212,7 +210,7 @@ static int parse_refuse_same_keys(struct parser *p, struct parse_items *keys) {
     return 0;
 }
 
-/* A number has more than one text, and "0", "-0" and "0.0" are one key. */
+/* A number has more than one text: "0", "-0" and "0.0" are the same key. */
 static int parse_normalize_key(struct parser *p, const ProtobufCFieldDescriptor *f, struct str *key) {
     char text[NUMBER_TEXT_MAX];
     bool is_negative;
@@ -233,7 +231,7 @@ static int parse_entry(struct parser *p, const ProtobufCMessageDescriptor *d, st
     if (rc < 0)
         return rc;
     p->path = &step;
-    rc = parse_enter_message(p); /* on the wire an entry is one */
+    rc = parse_enter_message(p); /* on the wire an entry is a message */
     if (rc == 0)
         rc = scalar_set(p, &f[0], (struct scalar){SCALAR_TEXT, key}, (char *)*ret + f[0].offset);
     if (rc == 0)
@@ -331,9 +329,9 @@ int parse_object(struct parser *p, ProtobufCMessage *m, struct str other) {
     return rc < 0 ? parse_mistake(p, rc) : 0;
 }
 
-int json_parse(const ProtobufCMessageDescriptor *d, struct str text, bool has_shorthand, struct arena *a,
-               ProtobufCMessage **ret, struct err *reterr) {
-    struct parser p = {.a = a, .has_shorthand = has_shorthand, .reterr = reterr};
+int json_parse(const ProtobufCMessageDescriptor *d, struct str text, enum json_payloads payloads,
+               struct arena *a, ProtobufCMessage **ret, struct err *reterr) {
+    struct parser p = {.a = a, .has_shorthand = payloads == JSON_PAYLOADS_SHORTHAND, .reterr = reterr};
     ProtobufCMessage *m;
     if (text.n > JSON_TEXT_BYTES_MAX)
         return err_set(reterr, ERR_TOO_LARGE, "the JSON has %zu bytes, more than %u", text.n,
@@ -353,7 +351,7 @@ int json_parse(const ProtobufCMessageDescriptor *d, struct str text, bool has_sh
     return 0;
 }
 
-/* One field from outside of JSON. */
+/* Single fields from text outside of JSON. */
 
 static int parse_add_item(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
                           struct scalar s) {
@@ -397,7 +395,7 @@ static int parse_set_leaf(struct parser *p, ProtobufCMessage *m, const ProtobufC
     return scalar_set(p, f, s, slot);
 }
 
-/* The message that the next step of the path leads to, made if it is not there. */
+/* Moves *m to the message in the field, which is created if absent. */
 static int parse_enter_field(struct parser *p, ProtobufCMessage **m, const ProtobufCFieldDescriptor *f) {
     ProtobufCMessage **slot = (void *)((char *)*m + f->offset);
     bool is_object = f->type == PROTOBUF_C_TYPE_MESSAGE && f->label != PROTOBUF_C_LABEL_REPEATED &&

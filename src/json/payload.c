@@ -1,17 +1,15 @@
 /* Temporal's shorthand: a payload of JSON is that JSON.
  *
- * Shown so are payloads whose only metadata says json/plain, or json/protobuf
- * with the name of a type; the name becomes the member _protoMessageType. A list
- * of payloads is an array when each of them can be shown so or is null.
+ * Printed in shorthand: a payload whose only metadata is the encoding json/plain, or json/protobuf with the
+ * name of a type; the name becomes the member _protoMessageType. A list of payloads is an array when each has
+ * a shorthand or is null.
  *
- * What would not be read back as the same payload is shown in full: data that
- * is not JSON after all, null (which reads as binary/null), an object that
- * looks like a payload or has the marker itself. Names are compared as they
- * are written, on both sides, so that no escape makes a difference.
+ * Printed in full: a payload that shorthand would not preserve. That is data that is not JSON, null (which
+ * parses as binary/null), and an object that looks like a payload or has the marker itself. Names are
+ * compared as written, on both sides, so that escapes make no difference.
  *
- * Read as a payload in full is an object with nothing but `metadata`, a map to
- * base64 with an `encoding`, and `data` in base64 (needed unless the encoding
- * is binary/null). Everything else is a value. */
+ * Parsed as a full payload: an object with no members but `metadata`, a map to base64 with an `encoding`, and
+ * `data` in base64 (optional for binary/null). Any other value is shorthand. */
 #include "json/base64.h"
 #include "json/json_int.h"
 
@@ -30,8 +28,11 @@ static struct str payload_metadata(const Common__Payload *m, const char *key) {
 
 /* Printing. */
 
-/* Whether the data is one JSON value that can stand for the payload. */
-static bool payload_can_be_shorthand(struct str data, bool must_be_object) {
+/* The data of json/protobuf must be an object, since the type is written as a member. */
+enum payload_need { PAYLOAD_ANY_VALUE, PAYLOAD_OBJECT };
+
+/* Whether the data is one JSON value that parses back to the same payload. */
+static bool payload_can_be_shorthand(struct str data, enum payload_need need) {
     struct json_reader r, items_r;
     struct json_items items;
     struct str name;
@@ -44,7 +45,7 @@ static bool payload_can_be_shorthand(struct str data, bool must_be_object) {
     if (kind == JSON_NULL || reader_skip(&r, NULL) < 0 || reader_end(&r) < 0)
         return false;
     if (kind != JSON_OBJECT)
-        return !must_be_object;
+        return need == PAYLOAD_ANY_VALUE;
     if (reader_enter(&items_r, &items) < 0)
         return false;
     while (reader_next(&items_r, &items, &has_more) == 0 && has_more)
@@ -61,10 +62,10 @@ static enum payload_form payload_form_of(const Common__Payload *m) {
     struct str type = payload_metadata(m, "messageType");
     if (m->n_external_payloads)
         return FORM_FULL;
-    if (m->n_metadata == 1 && str_is(encoding, PLAIN) && payload_can_be_shorthand(data, false))
+    if (m->n_metadata == 1 && str_is(encoding, PLAIN) && payload_can_be_shorthand(data, PAYLOAD_ANY_VALUE))
         return FORM_PLAIN;
     if (m->n_metadata == 2 && str_is(encoding, PROTOBUF) && type.n && utf8_valid(type) &&
-        payload_can_be_shorthand(data, true))
+        payload_can_be_shorthand(data, PAYLOAD_OBJECT))
         return FORM_PROTOBUF;
     return FORM_FULL;
 }
@@ -87,7 +88,8 @@ static int payload_print_marked(struct printer *p, const Common__Payload *m, str
     return rc;
 }
 
-/* In full, where shorthand is understood: without its data it would be taken for a value. */
+/* A full payload without `data` would parse as a value where shorthand is accepted. So empty data is printed.
+ */
 static void payload_print_full(struct printer *p, const Common__Payload *m) {
     writer_open(&p->w, '{');
     print_members(p, &m->base);
@@ -128,7 +130,7 @@ bool payloads_print(struct printer *p, const Common__Payloads *m) {
     return true;
 }
 
-/* Reading. */
+/* Parsing. */
 
 static bool payload_is_base64(struct parser *p, struct json_reader *r) {
     struct str text, bytes;
@@ -136,7 +138,7 @@ static bool payload_is_base64(struct parser *p, struct json_reader *r) {
            base64_read(p->a, text, &bytes) == 0;
 }
 
-/* A map to base64 that names an encoding. */
+/* Whether the next value is a map to base64 that has an encoding. */
 static bool payload_is_metadata(struct parser *p, struct json_reader *r, bool *ret_is_null) {
     struct json_items items;
     struct str name;
@@ -204,7 +206,7 @@ static int payload_set_metadata(struct parser *p, Common__Payload *m, const char
     return rc == 0 && type.n ? payload_add_metadata(p, m, "messageType", type) : rc;
 }
 
-/* Copies the members but the marker, whose text goes to *ret_type. */
+/* Copies all members except the marker, whose text goes to *ret_type. */
 static int payload_copy_unmarked(struct parser *p, struct json_writer *w, struct str *ret_type) {
     struct json_items items;
     bool has_more;
@@ -240,7 +242,7 @@ static int payload_parse_shorthand(struct parser *p, Common__Payload *m) {
     struct json_writer w;
     struct str type = STR("");
     buf_init(&data, JSON_TEXT_BYTES_MAX);
-    writer_init(&w, &data, false);
+    writer_init(&w, &data, WRITER_COMPACT);
     int rc = payload_copy_value(p, &w, &type);
     if (rc < 0)
         return rc;

@@ -1,11 +1,10 @@
-/* From a message to JSON text.
+/* Prints a message as JSON text.
  *
- * Happy path: walk the fields in the order of the .proto file, leave out those
- * that have their default, write the rest by their type. Types with a form of
- * their own (shape.h) come first.
+ * Walks the fields in the order of the .proto file, leaves out those with their default value, and prints the
+ * others by type. Types with a JSON form of their own (shape.h) are handled first.
  *
- * What has no text: a timestamp or duration out of range, messages nested
- * deeper than the wire allows. Both are ERR_INVALID and name the message. */
+ * Fails with ERR_INVALID, naming the message, for a timestamp or duration out of range and for messages
+ * nested deeper than the wire allows. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -30,20 +29,27 @@ static const void *print_slot_of(const ProtobufCMessage *m, const ProtobufCField
 
 /* Scalars. */
 
-static void print_real(struct printer *p, double v, bool is_float) {
+/* NaN and the infinities are strings. False for all other values. */
+static bool print_not_finite(struct printer *p, double v) {
+    if (isfinite(v))
+        return false;
+    writer_string(&p->w, isnan(v) ? STR("NaN") : v > 0 ? STR("Infinity") : STR("-Infinity"));
+    return true;
+}
+
+static void print_float(struct printer *p, float v) {
     char text[NUMBER_TEXT_MAX];
-    if (isnan(v)) {
-        writer_string(&p->w, STR("NaN"));
+    if (print_not_finite(p, (double)v))
         return;
-    }
-    if (isinf(v)) {
-        writer_string(&p->w, v > 0 ? STR("Infinity") : STR("-Infinity"));
+    number_format_float(v, text);
+    writer_token(&p->w, str_of(text));
+}
+
+static void print_double(struct printer *p, double v) {
+    char text[NUMBER_TEXT_MAX];
+    if (print_not_finite(p, v))
         return;
-    }
-    if (is_float)
-        number_format_float((float)v, text);
-    else
-        number_format_double(v, text);
+    number_format_double(v, text);
     writer_token(&p->w, str_of(text));
 }
 
@@ -80,10 +86,10 @@ static void print_value(struct printer *p, const ProtobufCFieldDescriptor *f, co
     const ProtobufCBinaryData *bytes = slot;
     switch (f->type) {
     case PROTOBUF_C_TYPE_FLOAT:
-        print_real(p, (double)*(const float *)slot, true);
+        print_float(p, *(const float *)slot);
         return;
     case PROTOBUF_C_TYPE_DOUBLE:
-        print_real(p, *(const double *)slot, false);
+        print_double(p, *(const double *)slot);
         return;
     case PROTOBUF_C_TYPE_BOOL:
         writer_token(&p->w, *(const protobuf_c_boolean *)slot ? STR("true") : STR("false"));
@@ -133,12 +139,12 @@ static bool print_is_default(const ProtobufCFieldDescriptor *f, const void *slot
     }
 }
 
-/* A number or a bool as the name of a member: its text without quotes. */
+/* A number or a bool as the name of a member. 64-bit numbers print as strings: their quotes are removed. */
 static void print_scalar_key(struct printer *p, const ProtobufCFieldDescriptor *f, const void *slot) {
     struct buf text cleanup(buf_done);
     struct printer inner = {.style = p->style};
     buf_init(&text, NUMBER_TEXT_MAX);
-    writer_init(&inner.w, &text, false);
+    writer_init(&inner.w, &text, WRITER_COMPACT);
     print_value(&inner, f, slot);
     struct str s = buf_str(&text);
     if (s.n > 1 && s.p[0] == '"')
@@ -162,7 +168,7 @@ static void print_map(struct printer *p, ProtobufCMessage *const *entries, size_
         print_key(p, &f[0], print_slot_of(entries[i], &f[0]));
         const void *slot = print_slot_of(entries[i], &f[1]);
         if (f[1].type == PROTOBUF_C_TYPE_MESSAGE && !*(void *const *)slot)
-            writer_token(&p->w, STR("{}")); /* an entry whose value was left out has the default one */
+            writer_token(&p->w, STR("{}")); /* an entry without a value has the default value */
         else
             print_value(p, &f[1], slot);
     }
@@ -227,7 +233,7 @@ static void print_duration(struct printer *p, const ProtobufCMessage *m) {
     writer_string(&p->w, str_of(text));
 }
 
-/* "a.b,c": the paths' names in camelCase, too. */
+/* "a.b,c": paths separated by commas, their names in camelCase. */
 static void print_mask(struct printer *p, const ProtobufCMessage *m) {
     const Google__Protobuf__FieldMask *mask = (const void *)m;
     struct buf text cleanup(buf_done);
@@ -299,7 +305,7 @@ void print_message(struct printer *p, const ProtobufCMessage *m) {
 
 int json_print(struct buf *out, const ProtobufCMessage *m, struct json_style style, struct err *reterr) {
     struct printer p = {.style = style, .reterr = reterr};
-    writer_init(&p.w, out, style.is_pretty);
+    writer_init(&p.w, out, style.is_pretty ? WRITER_PRETTY : WRITER_COMPACT);
     print_message(&p, m);
     return p.rc;
 }

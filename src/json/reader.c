@@ -1,6 +1,5 @@
-/* The lexer of RFC 8259, strictly: no comments, no trailing commas, no other
- * numbers than those of the grammar. Each function steps over white space
- * first, then over what it reads. */
+/* The strict lexer of RFC 8259: no comments, no trailing commas, only numbers of the grammar. Each function
+ * skips white space, then reads its value. Fails with ERR_INVALID and sets `mistake`. */
 #include "json/reader.h"
 
 #include "base/hex.h"
@@ -84,7 +83,7 @@ int reader_next(struct json_reader *r, struct json_items *items, bool *ret_has_m
 
 /* Strings. */
 
-/* The four digits at p. */
+/* Reads four hexadecimal digits at p. */
 static bool reader_hex_escape(const char *p, const char *end, uint32_t *ret) {
     uint32_t v = 0;
     if (end - p < ESCAPE_DIGITS)
@@ -99,7 +98,7 @@ static bool reader_hex_escape(const char *p, const char *end, uint32_t *ret) {
     return true;
 }
 
-/* Steps over one escape; r->at is at the backslash. */
+/* Skips one escape; r->at is at the backslash. */
 static int reader_skip_escape(struct json_reader *r) {
     const char *p = r->text.p + r->at + 1, *end = r->text.p + r->text.n;
     uint32_t unit;
@@ -158,7 +157,7 @@ static char *reader_put_utf8(char *to, uint32_t c) {
     return to;
 }
 
-/* One code point from \uXXXX or a pair of them; p is behind the first 'u'. NULL for half a pair. */
+/* Reads one code point from \uXXXX or a surrogate pair; p is behind the first 'u'. NULL for half a pair. */
 static const char *reader_take_code_point(const char *p, const char *end, uint32_t *ret) {
     uint32_t high, low;
     if (!reader_hex_escape(p, end, &high))
@@ -191,7 +190,7 @@ static char reader_plain_escape(char c) {
     }
 }
 
-/* The inside of a string whose form was checked. Decoded text is never longer than its escapes. */
+/* Decodes the inside of a string that reader_raw_string() has checked. Decoded text is never longer. */
 static int reader_unescape(struct json_reader *r, struct arena *a, struct str raw, struct str *ret) {
     const char *p = raw.p, *end = raw.p + raw.n;
     char *out = arena_alloc(a, raw.n), *to = out;
@@ -260,7 +259,7 @@ static size_t reader_skip_digits(struct json_reader *r) {
 }
 
 int reader_number(struct json_reader *r, struct str *ret) {
-    (void)reader_skip_space(r); /* what comes is looked at below */
+    (void)reader_skip_space(r); /* the next character is checked below */
     size_t begin = r->at;
     if (reader_peek(r) == '-')
         r->at++;
@@ -285,7 +284,7 @@ int reader_number(struct json_reader *r, struct str *ret) {
 }
 
 static bool reader_take_word(struct json_reader *r, struct str word) {
-    (void)reader_skip_space(r); /* what comes is looked at below */
+    (void)reader_skip_space(r); /* the next character is checked below */
     if (!str_starts(str_bytes(r->text.p + r->at, r->text.n - r->at), word))
         return false;
     r->at += word.n;
@@ -309,13 +308,13 @@ int reader_null(struct json_reader *r) {
 
 /* Whole values. */
 
-static int reader_skip_items(struct json_reader *r, bool is_object) {
+static int reader_skip_items(struct json_reader *r, enum json_kind kind) {
     struct json_items items;
     struct str name;
     bool has_more;
     int rc = reader_enter(r, &items);
     while (rc == 0 && (rc = reader_next(r, &items, &has_more)) == 0 && has_more) {
-        if (is_object && (rc = reader_raw_name(r, &name)) < 0)
+        if (kind == JSON_OBJECT && (rc = reader_raw_name(r, &name)) < 0)
             return rc;
         rc = reader_skip(r, NULL);
     }
@@ -338,7 +337,7 @@ static int reader_skip_value(struct json_reader *r, enum json_kind kind) {
         return reader_raw_string(r, &text);
     case JSON_ARRAY:
     case JSON_OBJECT:
-        return reader_skip_items(r, kind == JSON_OBJECT);
+        return reader_skip_items(r, kind);
     }
     return 0;
 }
@@ -353,7 +352,7 @@ int reader_skip(struct json_reader *r, struct str *ret) {
 }
 
 int reader_end(struct json_reader *r) {
-    (void)reader_skip_space(r); /* only the place matters */
+    (void)reader_skip_space(r); /* the position is checked below */
     return r->at == r->text.n ? 0 : reader_refuse(r, "text after the value");
 }
 

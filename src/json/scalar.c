@@ -1,7 +1,7 @@
-/* Values without members: from what was written to what the field's type holds.
+/* Converts values without members from their text to the field's type.
  *
- * Numbers may stand in quotes, as 64-bit ones do. Text from outside of JSON (a
- * map's key, a URL) has no quotes to tell by, so its field's type decides. */
+ * Numbers can be in quotes, as 64-bit numbers are. Text from outside of JSON (a key of a map, a URL) has no
+ * quotes, so the type of the field decides. Fails with ERR_INVALID and the path, and with ERR_NO_MEMORY. */
 #include <math.h>
 
 #include "google/protobuf/duration.pb-c.h"
@@ -12,10 +12,9 @@
 #include "json/moment.h"
 #include "json/number.h"
 
-#define SHOWN_MAX 64 /* of a value, in a text */
-#define FLOAT_END                                                                                            \
-    0x1.ffffffp127 /* from here up a double rounds to no float; FLT_MAX itself may be written a little above \
-                    */
+#define SHOWN_MAX 64 /* bytes of a value in an error text */
+/* From here up a double rounds to no float. It is a little above FLT_MAX, whose text may be rounded up. */
+#define FLOAT_END 0x1.ffffffp127
 
 static int scalar_shown_len(struct scalar s) {
     return (int)MIN(s.text.n, SHOWN_MAX);
@@ -46,7 +45,7 @@ int scalar_read(struct parser *p, struct scalar *ret) {
     case JSON_OBJECT:
         return parse_refuse(p, "expected one value, not an object");
     case JSON_NOTHING:
-        rc = reader_skip(&p->r, NULL); /* says that a value is missing */
+        rc = reader_skip(&p->r, NULL); /* fails: a value is missing */
         break;
     }
     return rc < 0 ? parse_mistake(p, rc) : 0;
@@ -137,7 +136,7 @@ static int scalar_set_number(struct parser *p, ProtobufCType type, struct scalar
     }
 }
 
-/* The rest. */
+/* Words, enums, texts and bytes. */
 
 static int scalar_set_bool(struct parser *p, struct scalar s, protobuf_c_boolean *slot) {
     bool is_word = s.source == SCALAR_WORD || s.source == SCALAR_TEXT;
@@ -212,7 +211,7 @@ int scalar_set(struct parser *p, const ProtobufCFieldDescriptor *f, struct scala
     }
 }
 
-/* Messages that are one scalar. */
+/* Messages that are written as one scalar. */
 
 /* "userName,address.zipCode" -> user_name, address.zip_code. */
 static int scalar_set_mask(struct parser *p, struct scalar s, Google__Protobuf__FieldMask *mask) {

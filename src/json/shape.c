@@ -1,5 +1,5 @@
-/* Names, sizes and special types, from descriptors. The list of types is made
- * from the generated headers (tools/type_names.py). */
+/* Names, maps and special types, derived from descriptors. tools/type_names.py generates the list of types
+ * from the generated headers. Nothing here can fail. */
 #include "json/shape.h"
 
 #include <ctype.h>
@@ -102,14 +102,14 @@ const ProtobufCFieldDescriptor *shape_field(const ProtobufCMessageDescriptor *d,
 
 /* Enums. */
 
-/* The letters and digits of a name without case; '\0' at its end. */
+/* The next letter or digit of a name, in upper case, without underscores; '\0' at the end. */
 static char shape_next_letter(const char **p, const char *end) {
     while (*p < end && **p == '_')
         (*p)++;
     return *p < end ? (char)toupper((unsigned char)*(*p)++) : '\0';
 }
 
-/* Moves *p past the prefix, if it begins with it. */
+/* Moves *p past the prefix. False when the name does not begin with it. */
 static bool shape_take_prefix(const char **p, const char *end, struct str prefix) {
     const char *at = *p, *q = prefix.p, *q_end = prefix.p + prefix.n;
     char want;

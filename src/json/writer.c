@@ -1,6 +1,6 @@
-/* One flag does for the commas: after a value there is an item, after an
- * opening bracket there is none, and after the closing one the bracket's
- * owner has one more. */
+/* Writes JSON. One flag is enough for the commas: it is set after a value, cleared after an opening bracket,
+ * and set after the closing bracket, since the enclosing value then has an element. Fails as the buffer does;
+ * copying also fails with the reader. */
 #include "json/writer.h"
 
 #include "base/escape.h"
@@ -8,8 +8,8 @@
 
 #define INDENT 2
 
-void writer_init(struct json_writer *w, struct buf *out, bool is_pretty) {
-    *w = (struct json_writer){.out = out, .is_pretty = is_pretty};
+void writer_init(struct json_writer *w, struct buf *out, enum writer_layout layout) {
+    *w = (struct json_writer){.out = out, .is_pretty = layout == WRITER_PRETTY};
 }
 
 static void writer_new_line(struct json_writer *w) {
@@ -20,7 +20,7 @@ static void writer_new_line(struct json_writer *w) {
         buf_add_u8(w->out, ' ');
 }
 
-/* Before each name, and each value that has none. */
+/* Called before each name, and before each value without a name. */
 static void writer_begin_item(struct json_writer *w) {
     if (w->is_after_key) {
         w->is_after_key = false;
@@ -79,9 +79,9 @@ void writer_token(struct json_writer *w, struct str token) {
     w->has_item = true;
 }
 
-static int writer_copy_items(struct json_writer *w, struct json_reader *r, bool is_object) {
+static int writer_copy_items(struct json_writer *w, struct json_reader *r, enum json_kind kind) {
     struct json_items items;
-    bool has_more;
+    bool is_object = kind == JSON_OBJECT, has_more;
     int rc = reader_enter(r, &items);
     if (rc < 0)
         return rc;
@@ -99,7 +99,7 @@ int writer_copy(struct json_writer *w, struct json_reader *r) {
     enum json_kind kind = reader_kind(r);
     struct str text;
     if (kind == JSON_OBJECT || kind == JSON_ARRAY)
-        return writer_copy_items(w, r, kind == JSON_OBJECT);
+        return writer_copy_items(w, r, kind);
     int rc = reader_skip(r, &text);
     if (rc == 0)
         writer_token(w, text);

@@ -1,9 +1,9 @@
 /* Copies a message by its descriptor.
  *
- * The happy path: a fresh message, then every field that has something in it. What packing would leave out
- * (an empty text, a message that is not there) stays as a fresh message has it. Out of memory is sticky: the
- * rest is skipped, and what was copied is freed as a whole, which works at any point because a field is
- * filled only after what it points to. */
+ * Initializes a new message, then copies every field that is set. Fields that packing would leave out (an
+ * empty text, an absent message) keep their initial values. Running out of memory is sticky: the rest is
+ * skipped and the partial copy is freed. That works at any point, because a field is set only after its
+ * content was copied. */
 #include "wire/clone.h"
 
 #include <string.h>
@@ -31,11 +31,15 @@ static void *clone_bytes(struct cloner *c, const void *bytes, size_t n) {
     return copy;
 }
 
-/* One value, from its place to another. `keeps_empty`: also when packing would leave it out. */
-static void clone_item(struct cloner *c, ProtobufCType type, const void *from, void *to, bool keeps_empty) {
+/* Values of lists and oneofs are packed even when empty; plain fields are not. */
+enum clone_empty { CLONE_EMPTY_SKIP, CLONE_EMPTY_KEEP };
+
+/* One value, from its place in one message to its place in the other. */
+static void clone_item(struct cloner *c, ProtobufCType type, const void *from, void *to,
+                       enum clone_empty empty) {
     if (type == PROTOBUF_C_TYPE_STRING) {
         const char *text = *(char *const *)from;
-        if (text && (*text || keeps_empty))
+        if (text && (*text || empty == CLONE_EMPTY_KEEP))
             *(char **)to = clone_bytes(c, text, strlen(text) + 1);
     } else if (type == PROTOBUF_C_TYPE_BYTES) {
         const ProtobufCBinaryData *b = from;
@@ -61,7 +65,7 @@ static void clone_items(struct cloner *c, const ProtobufCFieldDescriptor *f, con
     *(uint8_t **)(void *)(to + f->offset) = copies;
     *(size_t *)(void *)(to + f->quantifier_offset) = n;
     for (size_t i = 0; i < n; i++)
-        clone_item(c, f->type, items + i * size, copies + i * size, true);
+        clone_item(c, f->type, items + i * size, copies + i * size, CLONE_EMPTY_KEEP);
 }
 
 static void clone_field(struct cloner *c, const ProtobufCFieldDescriptor *f, const uint8_t *from,
@@ -77,7 +81,7 @@ static void clone_field(struct cloner *c, const ProtobufCFieldDescriptor *f, con
             return;
         *(uint32_t *)(void *)(to + f->quantifier_offset) = chosen;
     }
-    clone_item(c, f->type, from + f->offset, to + f->offset, is_oneof);
+    clone_item(c, f->type, from + f->offset, to + f->offset, is_oneof ? CLONE_EMPTY_KEEP : CLONE_EMPTY_SKIP);
 }
 
 static void clone_unknown(struct cloner *c, const ProtobufCMessage *from, ProtobufCMessage *to) {

@@ -1,15 +1,14 @@
-/* Packing messages into a buffer, and walking packed bytes one field at a time.
+/* Packs messages into a buffer and walks packed bytes field by field.
  *
- * The buffer is sticky, so packing has no result of its own: check buf_ok() at
- * the end. Walking stops at the first byte that cannot be a field; it never
- * reads past the slice, whatever the lengths inside claim. */
+ * Packing has no result: the buffer is sticky, so callers check buf_ok() at the end. Walking stops at the
+ * first byte that cannot begin a field. It never reads past the slice, whatever lengths the bytes claim. */
 #include "wire/encode.h"
 
 #include "wire/pack.h"
 
 #define VARINT_BYTES_MAX 10
 #define TAG_BYTES_MAX 5 /* field numbers have 29 bits */
-#define LENGTH_BYTES_MAX 5 /* protobuf-c reads no longer ones */
+#define LENGTH_BYTES_MAX 5 /* as protobuf-c */
 #define FIELD_NUMBER_MAX ((UINT32_C(1) << 29) - 1)
 #define TAG_TYPE_BITS 3
 
@@ -24,7 +23,7 @@ static void encode_add_packed(struct buf *b, struct packer *p) {
 void wire_encode(struct buf *b, const ProtobufCMessage *m) {
     struct packer p uninitialized;
     packer_init(&p);
-    (void)packer_message(&p, m); /* the length is in p too */
+    (void)packer_message(&p, m); /* the packer has the length, too */
     encode_add_packed(b, &p);
 }
 
@@ -63,7 +62,7 @@ static uint64_t encode_little_endian(const char *p, size_t n) {
     return v;
 }
 
-/* Takes a varint of at most len_max bytes from the front. */
+/* Takes a varint of at most len_max bytes from the front of *s. */
 static bool encode_take_varint(struct str *s, size_t len_max, uint64_t *ret) {
     uint64_t v = 0;
     for (size_t i = 0; i < s->n && i < len_max; i++) {

@@ -1,12 +1,11 @@
-/* The walk over untrusted bytes, and unpacking once they have passed.
+/* The check of untrusted bytes, and unpacking after it.
  *
- * One frame of an explicit stack for each open message: its descriptor and the
- * bytes still to read. A field is looked at once where it stands; a nested
- * message is entered after its parent has stepped over it, so the walk is
- * linear in the bytes. It also adds up what protobuf-c must allocate at least,
- * and wire_decode refuses what cannot fit before the first allocation.
+ * An explicit stack has one frame for each open message: its descriptor and the bytes still to read. Each
+ * field is checked once. A nested message is entered after its parent has stepped over it, so the walk is
+ * linear in the bytes. The walk also adds up the memory that protobuf-c will allocate at least; wire_decode()
+ * refuses a message that cannot fit before it allocates anything.
  *
- * Fails with ERR_INVALID, naming the message and the field. */
+ * Fails with ERR_INVALID; the text names the message and the field. */
 #include "wire/guard.h"
 
 #include "base/mem.h"
@@ -18,7 +17,7 @@ struct guard_frame {
     const ProtobufCMessageDescriptor *desc;
     struct str rest;
     uint32_t last_field; /* for the text of an error */
-    uint64_t seen[FIELD_COUNT_MAX / 64]; /* message fields met so far, by their index */
+    uint64_t seen[FIELD_COUNT_MAX / 64]; /* message fields seen so far, by index */
 };
 
 struct guard_walk {
@@ -73,7 +72,7 @@ static int guard_check_packed(struct guard_walk *w, const struct wire_field *f, 
     return whole ? 0 : guard_refuse_field(w, f->number, "the packed values are not well-formed");
 }
 
-/* protobuf-c hands strings out with a NUL behind them: one inside would cut the rest off unseen. */
+/* protobuf-c terminates strings with a NUL. A NUL inside would silently cut off the rest. */
 static int guard_check_string(struct guard_walk *w, const struct wire_field *f) {
     if (!utf8_valid(f->content))
         return guard_refuse_field(w, f->number, "the text is not UTF-8");
@@ -83,8 +82,8 @@ static int guard_check_string(struct guard_walk *w, const struct wire_field *f) 
     return 0;
 }
 
-/* A message given twice would have to be merged, field by field; protobuf-c loses values when it
- * does, and no client sends it. */
+/* protobuf merges a message that is given twice field by field. protobuf-c loses values when it merges, and
+ * no client sends this. */
 static int guard_check_message(struct guard_walk *w, const struct wire_field *f,
                                const ProtobufCFieldDescriptor *known) {
     struct guard_frame *top = &w->frames[w->depth - 1];
@@ -191,7 +190,7 @@ static void *guard_arena_alloc(void *data, size_t size) {
     return arena_alloc(data, size);
 }
 
-/* The arena gives everything back at once. */
+/* The arena frees everything at once. */
 static void guard_arena_free(unused_arg void *data, unused_arg void *p) {}
 
 ProtobufCAllocator wire_arena_allocator(struct arena *a) {

@@ -1,9 +1,8 @@
-/* The happy path: the fields of a message from the last to the first, each value and then, in front of it,
- * its tag. When the space is used up, a larger one gets what is there at its end.
+/* Packs the fields of a message from the last to the first: each value, then its tag in front of it. When the
+ * space is used up, the bytes move to the end of a larger space.
  *
- * Which fields are left out follows protobuf-c: a plain field with its zero value, a member of a
- * oneof that is not the chosen one. There is only proto3 here, and of that protobuf-c has no optional fields.
- */
+ * As in protobuf-c, a plain field with its zero value and a oneof member that is not chosen are left out. All
+ * messages are proto3; protobuf-c has no optional fields there. Only memory can fail, stickily. */
 #include "wire/pack.h"
 
 #include "base/mem.h"
@@ -29,7 +28,7 @@ static void packer_grow(struct packer *p, size_t n) {
     uint8_t *larger = p->failed ? NULL : mem_alloc(size);
     if (!larger) {
         p->failed = true;
-        p->at = p->size; /* whatever is packed from now on is lost, and has room */
+        p->at = p->size; /* later bytes are lost, but have room */
         return;
     }
     memcpy(larger + size - used, p->space + p->at, used);
@@ -39,8 +38,8 @@ static void packer_grow(struct packer *p, size_t n) {
     p->at = size - used;
 }
 
-/* n bytes in front of what is there; NULL when there is no memory and they are more than the first space
- * holds, which a number never is. */
+/* Room for n bytes in front of the packed ones. NULL when memory is exhausted and n is larger than the first
+ * space; a number is never that large. */
 static inline uint8_t *packer_room(struct packer *p, size_t n) {
     if (__builtin_expect(p->at < n, 0)) {
         packer_grow(p, n);
@@ -61,7 +60,7 @@ static inline size_t pack_varint_bytes(uint64_t v) {
     return v < 0x80 ? 1 : (size_t)(63 - __builtin_clzll(v)) / 7 + 1;
 }
 
-/* Writes it so that it ends before `end`; returns where it begins. */
+/* Writes v so that it ends before `end`. Returns its first byte. */
 static inline uint8_t *pack_write_varint(uint8_t *end, uint64_t v) {
     size_t n = pack_varint_bytes(v);
     uint8_t *begin = end - n;
@@ -73,7 +72,7 @@ static inline uint8_t *pack_write_varint(uint8_t *end, uint64_t v) {
 
 static inline void packer_put_varint(struct packer *p, uint64_t v) {
     uint8_t *room = packer_room(p, pack_varint_bytes(v));
-    (void)pack_write_varint(room + pack_varint_bytes(v), v); /* which begins at room */
+    (void)pack_write_varint(room + pack_varint_bytes(v), v); /* begins at room */
 }
 
 static void packer_put_little_endian(struct packer *p, uint64_t v, size_t n) {
@@ -86,7 +85,7 @@ static inline void packer_put_tag(struct packer *p, uint32_t id, unsigned type) 
     packer_put_varint(p, (uint64_t)id << TAG_TYPE_BITS | type);
 }
 
-/* A number and, in front of it, its tag: a plain value, or the length of what follows. */
+/* A number (a value or a length) with its tag in front of it. */
 static inline void packer_put_tagged(struct packer *p, uint32_t id, unsigned type, uint64_t v) {
     if (__builtin_expect(p->at < VARINT_BYTES_MAX + TAG_BYTES_MAX, 0)) {
         packer_put_varint(p, v);
@@ -102,7 +101,7 @@ void packer_prefix(struct packer *p, uint32_t field, size_t length) {
     packer_put_tagged(p, field, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, length);
 }
 
-/* single values */
+/* Single values. */
 
 static uint32_t pack_load_u32(const void *member) {
     uint32_t v;
@@ -136,7 +135,7 @@ static uint64_t pack_zigzag_u64(const void *member) {
     return (v << 1) ^ (v >> 63 ? UINT64_MAX : 0);
 }
 
-/* A value without its tag; what that tag's wire type is. */
+/* Puts a value without its tag. Returns the wire type for the tag. */
 static ProtobufCWireType packer_put_value(struct packer *p, ProtobufCType type, const void *member) {
     size_t before = p->size - p->at;
     switch (type) {
@@ -182,7 +181,7 @@ static ProtobufCWireType packer_put_value(struct packer *p, ProtobufCType type, 
         break;
     }
     case PROTOBUF_C_TYPE_MESSAGE:
-        (void)packer_message(p, pack_load_pointer(member)); /* its length is what was added */
+        (void)packer_message(p, pack_load_pointer(member)); /* the length is computed below */
         break;
     }
     packer_put_varint(p, p->failed ? 0 : p->size - p->at - before);
@@ -193,7 +192,7 @@ static void packer_put_field(struct packer *p, const ProtobufCFieldDescriptor *f
     packer_put_tag(p, f->id, packer_put_value(p, f->type, member));
 }
 
-/* Of the types that packer_put_plain() does not look at itself. */
+/* For the types that packer_put_plain() does not handle itself. */
 static bool pack_is_zero(ProtobufCType type, const void *member) {
     switch (type) {
     case PROTOBUF_C_TYPE_FLOAT:
@@ -220,7 +219,7 @@ static bool pack_is_chosen(const ProtobufCFieldDescriptor *f, const ProtobufCMes
     return pack_load_u32(quantifier) == f->id && !(pack_is_pointer(f->type) && !pack_load_pointer(member));
 }
 
-/* lists */
+/* Lists. */
 
 static void packer_put_messages(struct packer *p, const ProtobufCFieldDescriptor *f,
                                 ProtobufCMessage *const *list, size_t count) {
@@ -276,7 +275,7 @@ static void packer_put_nested(struct packer *p, const ProtobufCFieldDescriptor *
         packer_prefix(p, f->id, packer_message(p, m));
 }
 
-/* What nearly all fields are: looked at once, for whether it is there and for what it is. */
+/* A field outside of lists and oneofs: nearly all are. One switch decides whether it is set and packs it. */
 static void packer_put_plain(struct packer *p, const ProtobufCFieldDescriptor *f, const void *member) {
     ensure(f->label == PROTOBUF_C_LABEL_NONE);
     switch (f->type) {

@@ -1,9 +1,8 @@
-/* What a client sees of an error: a gRPC code, and for some errors a typed detail.
+/* Maps errors to gRPC codes and typed details.
  *
- * Both follow from the error's row in statuses.def. SDKs decide by the detail,
- * not by the text, which exception to throw. The detail is packed into an Any
- * inside a google.rpc.Status, all in the request's arena; when that is full the
- * client gets the code and the text alone. */
+ * Both follow from the error's row in statuses.def. SDKs choose the exception by the detail, not by the text.
+ * The detail is packed into an Any inside a google.rpc.Status, in the request's arena. When the arena is
+ * exhausted, the client gets the code and the text alone. */
 #include "wire/status.h"
 
 #include <assert.h>
@@ -59,7 +58,7 @@ static struct status_row status_row_of(int err) {
     return is_known ? status_rows[-err] : (struct status_row){GRPC_INTERNAL, DETAIL_NONE};
 }
 
-/* Several operations in one call fail as the first of them that failed by itself. */
+/* A call with several operations has the code of the first operation that failed by itself. */
 enum grpc_code status_code(const struct err *e) {
     for (size_t i = 0; i < e->operation_count; i++)
         if (e->operations[i].code && e->operations[i].code != ERR_MULTI_ABORTED)
@@ -112,7 +111,7 @@ static struct str status_pack_namespace_not_found(struct arena *a, const struct 
     return status_pack(a, &d.base);
 }
 
-/* Which states would do: a deprecated namespace only takes no new workflows. */
+/* Names the states that allow the call: a deprecated namespace refuses new workflows only. */
 static struct str status_pack_namespace_state(struct arena *a, const struct err *e) {
     E__NamespaceState allowed[] = {NAMESPACE_STATE_REGISTERED, NAMESPACE_STATE_DEPRECATED};
     Detail__NamespaceInvalidStateFailure d;
@@ -131,7 +130,7 @@ static struct str status_pack_permission_denied(struct arena *a, const struct er
     return status_pack(a, &d.base);
 }
 
-/* Who names no cause ran out of something of this server's own. */
+/* Without a cause, the server itself ran out of a resource. */
 static struct str status_pack_exhausted(struct arena *a, const struct err *e) {
     Detail__ResourceExhaustedFailure d;
     detail__resource_exhausted_failure__init(&d);
@@ -139,7 +138,7 @@ static struct str status_pack_exhausted(struct arena *a, const struct err *e) {
     return status_pack(a, &d.base);
 }
 
-/* The failure came packed from a worker and goes out as it came. */
+/* The failure came packed from a worker and is sent unchanged. */
 static struct str status_pack_query_failed(struct arena *a, const struct err *e) {
     struct buf b cleanup(buf_done);
     buf_init(&b, e->failure_len + PREFIX_BYTES_MAX);
@@ -177,7 +176,7 @@ static struct str status_pack_multi(struct arena *a, const struct err *e) {
     return arena_failed(a) ? (struct str){NULL, 0} : status_pack(a, &d.base);
 }
 
-/* The packed detail, with p NULL when memory ran out; details without fields pack to nothing. */
+/* The packed detail; p is NULL when memory is exhausted. A detail without fields packs to no bytes. */
 static struct str status_pack_detail(struct arena *a, enum status_detail detail, const struct err *e,
                                      const ProtobufCMessageDescriptor **ret_type) {
     switch (detail) {
@@ -220,7 +219,7 @@ static struct str status_pack_detail(struct arena *a, enum status_detail detail,
     return (struct str){NULL, 0};
 }
 
-/* False when the error has no detail, or memory ran out. */
+/* False when the error has no detail or memory is exhausted. */
 static bool status_pack_any(struct arena *a, const struct err *e, Google__Protobuf__Any *ret) {
     const ProtobufCMessageDescriptor *type = NULL;
     struct str value = status_pack_detail(a, status_row_of(e->code).detail, e, &type);
