@@ -21,9 +21,9 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/log.h"
-#include "base/predicate.h"
 #include "base/str.h"
 #include "base/uuid.h"
+#include "core/search/predicate.h"
 
 struct store;
 
