@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/run/signal_ids.h"
+#include "core/run/task.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 
@@ -151,10 +152,6 @@ static void buffer_event(struct step *s, const History__HistoryEvent *ev) {
         s->failed = true;
     }
     buf_done(&packed);
-}
-
-static bool task_is_started(const State__Execution *st) {
-    return st->task && st->task->started_event_id != 0;
 }
 
 int64_t step_event(struct step *s, E__EventType type, void *attributes, const struct event_extra *extra) {
