@@ -183,7 +183,7 @@ static int offer_to_others(struct op *op) {
         task_unstick(&s);
     else
         task_offer_again(&s);
-    int rc = op_step_end(op, &s, 0, false);
+    int rc = op_step_end(op, &s, 0, STEP_QUIET);
     return rc < 0 ? rc : ERR_NOT_FOUND;
 }
 
@@ -201,7 +201,7 @@ static int start_workflow_task(struct op *op, const char *request_id) {
     if (is_for_others(op, pick.target))
         return offer_to_others(op);
     op_step_begin(op, &s);
-    int rc = op_step_end(op, &s, task_start(&s, &pick), false);
+    int rc = op_step_end(op, &s, task_start(&s, &pick), STEP_QUIET);
     if (rc < 0)
         return rc;
     const State__WorkflowTask *t = op->run->body->st->task;
@@ -221,7 +221,7 @@ static int start_activity_task(struct op *op, const char *request_id) {
     int rc = versioning_take_activity(&s, op->task->event_id, &pick, &is_moved);
     if (rc == 0 && !is_moved)
         rc = activity_start(&s, op->task->event_id, op->task->stamp, p->visit.identity, request_id);
-    rc = op_step_end(op, &s, rc, is_moved);
+    rc = op_step_end(op, &s, rc, is_moved ? STEP_DURABLE : STEP_QUIET);
     if (rc == 0 && is_moved)
         rc = ERR_NOT_FOUND; /* it is offered again when the run has arrived */
     if (rc < 0)

@@ -50,7 +50,7 @@ static void go_report(struct op *op) {
     if (rc == 0) {
         op_step_begin(op, &s);
         callback_report(&s, r->ref.index, r->verdict, r->text);
-        rc = op_step_end(op, &s, 0, true);
+        rc = op_step_end(op, &s, 0, STEP_DURABLE);
     }
     if (rc < 0 && rc != ERR_NOT_FOUND) /* it stays scheduled and is sent again after a restart */
         log_emit(op->e->log, LOG_callback_unreported, log_str("error", op->err.text));

@@ -299,7 +299,7 @@ static int deliver_signal(struct op *op, struct space *space) {
         req.header = a->header;
         req.request_id = d->letter->request_id;
         op_sure_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_signal(&s, &req, &caller), true);
+        rc = op_step_end(op, &s, run_signal(&s, &req, &caller), STEP_DURABLE);
     }
     if (rc == ERR_NOT_FOUND || rc == ERR_CLOSED)
         d->cause = SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND;
@@ -324,7 +324,7 @@ static int deliver_cancel(struct op *op, struct space *space) {
         req.reason = a->reason;
         req.request_id = d->letter->request_id;
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_request_cancel(&s, &req, &caller), true);
+        rc = op_step_end(op, &s, run_request_cancel(&s, &req, &caller), STEP_DURABLE);
     }
     if (rc == ERR_NOT_FOUND)
         d->cause = CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND;
@@ -346,7 +346,7 @@ static int deliver_close(struct op *op, struct space *space) {
             rc = run_terminate(&s, "by parent close policy", NULL, "history-service", NULL, 0);
         else
             rc = run_request_cancel(&s, &req, &caller);
-        rc = op_step_end(op, &s, rc, true);
+        rc = op_step_end(op, &s, rc, STEP_DURABLE);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -357,7 +357,7 @@ static int deliver_go(struct op *op, struct space *space) {
     if (rc == 0) {
         op_sure_step_begin(op, &s);
         child_go(&s);
-        rc = op_step_end(op, &s, 0, true);
+        rc = op_step_end(op, &s, 0, STEP_DURABLE);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -430,7 +430,7 @@ static int deliver_closed(struct op *op, struct space *space) {
         if (birth.run_id)
             child_started(&s, d->parent_initiated_event_id, &birth);
         child_closed(&s, d->parent_initiated_event_id, &d->from, space->st->name, space->st->id, d->event);
-        rc = op_step_end(op, &s, 0, true);
+        rc = op_step_end(op, &s, 0, STEP_DURABLE);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -549,7 +549,7 @@ static int deliver_stop(struct op *op, struct space *space) {
                                "temporal-scheduler", NULL, 0);
         else
             rc = run_request_cancel(&s, &req, NULL);
-        rc = op_step_end(op, &s, rc, true);
+        rc = op_step_end(op, &s, rc, STEP_DURABLE);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -561,7 +561,7 @@ static int deliver_action_closed(struct op *op, struct space *space) {
     if (rc == 0) {
         op_sure_step_begin(op, &s);
         schedule_action_closed(&s, d->letter->event_id, &d->end);
-        rc = op_step_end(op, &s, 0, true);
+        rc = op_step_end(op, &s, 0, STEP_DURABLE);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -671,7 +671,7 @@ static void go_report(struct op *op) {
     if (rc == 0 && letter_find(op->run->body->st, d->letter_id)) {
         op_sure_step_begin(op, &s);
         report(&s, d, space);
-        rc = op_step_end(op, &s, 0, true);
+        rc = op_step_end(op, &s, 0, STEP_DURABLE);
         op->e->counters.letters_delivered += rc == 0;
     }
     if (rc == ERR_NO_MEMORY)

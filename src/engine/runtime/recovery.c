@@ -128,7 +128,7 @@ static void write_buffered(struct op *op) {
         return;
     op_step_begin(op, &s);
     task_schedule(&s);
-    if (op_step_end(op, &s, 0, true) < 0)
+    if (op_step_end(op, &s, 0, STEP_DURABLE) < 0)
         log_emit(op->e->log, LOG_due_failed, log_str("error", op->err.text));
 }
 

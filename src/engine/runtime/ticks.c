@@ -60,7 +60,7 @@ static void go_tick(struct op *op) {
         run_set_due(op->e, op->run);
     } else if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_tick(&s), true);
+        rc = op_step_end(op, &s, run_tick(&s), STEP_DURABLE);
     }
     if (rc < 0 && rc != ERR_NOT_FOUND)
         try_later(op);
