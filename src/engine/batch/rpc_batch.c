@@ -120,8 +120,9 @@ void rpc_stop_batch(struct op *op) {
         return;
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(
-            op, &s, batch_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED, req->reason, req->identity), true);
+        rc = op_step_end(op, &s,
+                         batch_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED, req->reason, req->identity),
+                         STEP_DURABLE);
         if (rc == 0)
             batch_over(space);
     }

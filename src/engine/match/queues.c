@@ -500,7 +500,7 @@ static struct task *task_new(struct run *run, bool is_activity, int64_t event_id
     return t;
 }
 
-static void unstick(struct step *s, void *arg unused_arg) {
+static void queue_unstick_step(struct step *s, void *arg unused_arg) {
     task_unstick(s);
 }
 
@@ -523,7 +523,7 @@ void offer_workflow_task(struct engine *e, struct run *run) {
         queue_add(e, q, t);
         return;
     }
-    run_quiet_step(e, run, unstick, NULL); /* its effect comes back here for the normal queue */
+    run_quiet_step(e, run, queue_unstick_step, NULL); /* its effect comes back here for the normal queue */
 }
 
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {

@@ -22,7 +22,7 @@ static int need_deployment(struct op *op, const char *namespace_name, const char
     return 0;
 }
 
-static int not_found(struct op *op, const char *name) {
+static int deployment_not_found(struct op *op, const char *name) {
     return err_set(&op->err, ERR_NOT_FOUND,
                    "no Worker Deployment found with name '%.200s'; does it have pollers?", name);
 }
@@ -39,7 +39,7 @@ static int read_version(struct op *op, const Deployment__WorkerDeploymentVersion
     return rc == 0 ? version_validate(*ret, &op->err) : rc;
 }
 
-static void end(struct op *op, int rc, const ProtobufCMessage *resp) {
+static void deployment_reply(struct op *op, int rc, const ProtobufCMessage *resp) {
     if (rc == 0 && (!resp || arena_failed(op->call->arena)))
         rc = op_out_of_memory(op);
     if (rc < 0)
@@ -49,7 +49,7 @@ static void end(struct op *op, int rc, const ProtobufCMessage *resp) {
 }
 
 /* A reader waits for what it sees to be durable, too. */
-static void wait_for(struct op *op, const struct deployment *d) {
+static void deployment_wait_durable(struct op *op, const struct deployment *d) {
     op->wait_seq = MAX(op->wait_seq, d->group_seq);
 }
 
@@ -63,14 +63,14 @@ void rpc_describe_worker_deployment(struct op *op) {
     struct deployment *d = NULL;
     int rc = need_deployment(op, req->namespace_, req->deployment_name, &space, &d);
     if (rc == 0 && !d)
-        rc = not_found(op, req->deployment_name);
+        rc = deployment_not_found(op, req->deployment_name);
     if (rc == 0 && r) {
         ws__describe_worker_deployment_response__init(r);
         r->conflict_token = conflict_token(a, d->st);
         r->worker_deployment_info = deployment_info(a, d->st);
-        wait_for(op, d);
+        deployment_wait_durable(op, d);
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
 static void add_queue_stats(struct op *op, struct space *space, struct version v,
@@ -131,13 +131,13 @@ void rpc_describe_worker_deployment_version(struct op *op) {
         ws__describe_worker_deployment_version_response__init(r);
         r->worker_deployment_version_info = version_info(a, d->st, v);
         add_version_queues(op, space, version, v, req->report_task_queue_stats, r);
-        wait_for(op, d);
+        deployment_wait_durable(op, d);
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
-static Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *summary(struct arena *a,
-                                                                           const State__Deployment *st) {
+static Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *deployment_summary(
+    struct arena *a, const State__Deployment *st) {
     Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *s =
         arena_new(a, Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary);
     if (!s)
@@ -153,15 +153,15 @@ static Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *summary(struc
     return s;
 }
 
-static int by_name(const void *a, const void *b) {
+static int deployment_by_name(const void *a, const void *b) {
     const struct deployment *const *x = a, *const *y = b;
     return strcmp((*x)->st->name, (*y)->st->name);
 }
 
 /* Those of the namespace behind the name `after`, in the order of their names: so a page can begin where
  * one ended that is gone. */
-static struct deployment **listed(struct op *op, const struct space *space, struct str after,
-                                  size_t *ret_count) {
+static struct deployment **deployments_after(struct op *op, const struct space *space, struct str after,
+                                             size_t *ret_count) {
     struct deployment **all = arena_array(op->call->arena, struct deployment *, space->deployment_count);
     struct deployment *d;
     *ret_count = 0;
@@ -172,7 +172,7 @@ static struct deployment **listed(struct op *op, const struct space *space, stru
             all[(*ret_count)++] = d;
     }
     if (*ret_count)
-        qsort(all, *ret_count, sizeof(*all), by_name);
+        qsort(all, *ret_count, sizeof(*all), deployment_by_name);
     return all;
 }
 
@@ -186,22 +186,22 @@ void rpc_list_worker_deployments(struct op *op) {
     struct space *space = NULL;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0)
-        found = listed(op, space, pb_bytes(&req->next_page_token), &count);
+        found = deployments_after(op, space, pb_bytes(&req->next_page_token), &count);
     if (r) {
         ws__list_worker_deployments_response__init(r);
         r->worker_deployments =
             arena_array(a, Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *, size);
     }
     for (size_t i = 0; !arena_failed(a) && i < MIN(count, size); i++) {
-        r->worker_deployments[r->n_worker_deployments++] = summary(a, found[i]->st);
-        wait_for(op, found[i]);
+        r->worker_deployments[r->n_worker_deployments++] = deployment_summary(a, found[i]->st);
+        deployment_wait_durable(op, found[i]);
     }
     if (!arena_failed(a) && count > size) {
         const char *last = found[size - 1]->st->name;
         r->next_page_token.len = strlen(last);
         r->next_page_token.data = arena_dup(a, last, strlen(last));
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
 /* Create */
@@ -228,9 +228,9 @@ void rpc_create_worker_deployment(struct op *op) {
     if (rc == 0 && r) {
         ws__create_worker_deployment_response__init(r);
         r->conflict_token = conflict_token(op->call->arena, d->st);
-        wait_for(op, d);
+        deployment_wait_durable(op, d);
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
 void rpc_create_worker_deployment_version(struct op *op) {
@@ -259,9 +259,9 @@ void rpc_create_worker_deployment_version(struct op *op) {
         else
             rc = deployment_edit_end(op, &ed, rc);
         if (rc == 0)
-            wait_for(op, ed.deployment);
+            deployment_wait_durable(op, ed.deployment);
     }
-    end(op, rc, &resp.base);
+    deployment_reply(op, rc, &resp.base);
 }
 
 /* Routing */
@@ -328,7 +328,7 @@ static int change_routing(struct op *op, struct space *space, const char *name, 
         rc = deployment_edit_end(op, &ed, rc);
     *ret = ed.deployment;
     if (rc == 0)
-        wait_for(op, ed.deployment);
+        deployment_wait_durable(op, ed.deployment);
     return rc;
 }
 
@@ -356,7 +356,7 @@ void rpc_set_worker_deployment_current_version(struct op *op) {
         r->previous_version = version_text(a, before, VERSION_OLD_DELIMITER, VERSION_UNVERSIONED_TEXT);
         r->previous_deployment_version = version_message(a, before);
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
 void rpc_set_worker_deployment_ramping_version(struct op *op) {
@@ -390,7 +390,7 @@ void rpc_set_worker_deployment_ramping_version(struct op *op) {
         r->previous_deployment_version = version_message(a, before);
         r->previous_percentage = c.previous_percentage;
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
 void rpc_set_worker_deployment_manager(struct op *op) {
@@ -422,7 +422,7 @@ void rpc_set_worker_deployment_manager(struct op *op) {
         r->conflict_token = conflict_token(a, ed.deployment->st);
         r->previous_manager_identity = before;
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
 /* Metadata */
@@ -450,7 +450,7 @@ void rpc_update_worker_deployment_version_metadata(struct op *op) {
         ws__update_worker_deployment_version_metadata_response__init(r);
         r->metadata = version_metadata(a, deployment_version(ed.deployment->st, version.build_id));
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
 /* Delete */
@@ -466,7 +466,7 @@ void rpc_delete_worker_deployment(struct op *op) {
                      d->st->name);
     if (rc == 0 && d)
         deployment_remove(op, d);
-    end(op, rc, &resp.base);
+    deployment_reply(op, rc, &resp.base);
 }
 
 void rpc_delete_worker_deployment_version(struct op *op) {
@@ -487,5 +487,5 @@ void rpc_delete_worker_deployment_version(struct op *op) {
         rc = deployment_delete_version(&ed.step, &removal);
         rc = deployment_edit_end(op, &ed, rc);
     }
-    end(op, rc, &resp.base);
+    deployment_reply(op, rc, &resp.base);
 }

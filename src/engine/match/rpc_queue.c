@@ -4,7 +4,7 @@
 #include "core/step/validate.h"
 #include "engine/runtime/engine_int.h"
 
-static void unstick(struct step *s, void *arg unused_arg) {
+static void sticky_reset_step(struct step *s, void *arg unused_arg) {
     task_unstick(s);
 }
 
@@ -18,7 +18,7 @@ static void go_unstick(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)
-        run_quiet_step(op->e, op->run, unstick, NULL);
+        run_quiet_step(op->e, op->run, sticky_reset_step, NULL);
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
@@ -89,7 +89,7 @@ void rpc_reset_sticky(struct op *op) {
         op_fail(op);
         return;
     }
-    run_quiet_step(op->e, op->run, unstick, NULL);
+    run_quiet_step(op->e, op->run, sticky_reset_step, NULL);
     op_reply(op, &resp.base, (struct str){NULL, 0});
 }
 

@@ -143,8 +143,8 @@ static void describe_routes(struct op *op, struct space *space, Ws__DescribeTask
 }
 
 /* Without a limit there is no effective one. */
-static void describe_config(struct op *op, const struct space *space, const struct queue *q,
-                            Ws__DescribeTaskQueueResponse *r) {
+static void describe_queue_config(struct op *op, const struct space *space, const struct queue *q,
+                                  Ws__DescribeTaskQueueResponse *r) {
     typedef Ws__DescribeTaskQueueResponse__EffectiveRateLimit EffectiveLimit;
     const Ws__DescribeTaskQueueRequest *req = op->req;
     struct arena *a = op->call->arena;
@@ -178,7 +178,7 @@ static void describe_queue(struct op *op, struct space *space, Ws__DescribeTaskQ
         describe_status(op, q, r);
     if (req->report_stats)
         describe_stats(op, q, r);
-    describe_config(op, space, q, r);
+    describe_queue_config(op, space, q, r);
     if (req->task_queue->kind != TASK_QUEUE_KIND_STICKY)
         describe_routes(op, space, r);
     if (arena_failed(op->call->arena)) {

@@ -217,7 +217,7 @@ static bool names_fields(const struct predicate *p) {
     return false;
 }
 
-static int parse_query(struct op *op, const char *query, const struct predicate **ret) {
+static int worker_parse_query(struct op *op, const char *query, const struct predicate **ret) {
     struct arena *a = op->call->arena;
     State__Namespace asked = STATE__NAMESPACE__INIT;
     State__SearchAttribute all[FIELD_COUNT], *refs[FIELD_COUNT];
@@ -237,7 +237,7 @@ static int parse_query(struct op *op, const char *query, const struct predicate 
     return rc;
 }
 
-static int by_key(const void *a, const void *b) {
+static int worker_by_key(const void *a, const void *b) {
     const struct worker *const *x = a, *const *y = b;
     return strcmp((*x)->beat->worker_instance_key, (*y)->beat->worker_instance_key);
 }
@@ -260,7 +260,7 @@ static const struct worker **find_workers(struct op *op, const struct space *spa
             found[(*ret_count)++] = w;
     }
     if (*ret_count)
-        qsort(found, *ret_count, sizeof(const struct worker *), by_key);
+        qsort(found, *ret_count, sizeof(const struct worker *), worker_by_key);
     return found;
 }
 
@@ -324,7 +324,7 @@ void rpc_list_workers(struct op *op) {
     struct space *space;
     int rc = r ? op_need_space(op, req->namespace_, &space) : op_out_of_memory(op);
     if (rc == 0)
-        rc = parse_query(op, req->query, &where);
+        rc = worker_parse_query(op, req->query, &where);
     if (rc == 0) {
         const struct worker **found = find_workers(op, space, where, pb_bytes(&req->next_page_token), &count);
         ws__list_workers_response__init(r);
@@ -346,7 +346,7 @@ void rpc_count_workers(struct op *op) {
     size_t count = 0;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0)
-        rc = parse_query(op, req->query, &where);
+        rc = worker_parse_query(op, req->query, &where);
     if (rc == 0 && !find_workers(op, space, where, (struct str){NULL, 0}, &count))
         rc = op_out_of_memory(op);
     r.count = (int64_t)count;

@@ -103,7 +103,7 @@ static void remove_begin(struct op *op, const ProtobufCMessage *resp) {
             rc = batch_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED, "", "");
         else
             rc = run_terminate(&s, "Delete workflow execution", NULL, "history-service", NULL, 0);
-        rc = op_step_end(op, &s, rc, true);
+        rc = op_step_end(op, &s, rc, STEP_DURABLE);
     }
     if (rc < 0) {
         op_fail(op);

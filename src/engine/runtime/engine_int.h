@@ -526,10 +526,13 @@ void op_step_begin(struct op *op, struct step *s);
  * It needs no image to return to, so that many of one run in one group cost one packing of its state. */
 void op_sure_step_begin(struct op *op, struct step *s);
 void body_pack(struct engine *e, struct body *b); /* its image is old no more */
-/* rc is what core said. Keeps the change (in the open group when is_durable) or undoes it. Returns rc or the
- * error of keeping it; op->err is filled. */
-int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) must_check;
-int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable) must_check;
+/* Whether a kept step joins the open group. A quiet step stays in memory and a crash loses it. run_keep()
+ * makes a quiet step durable when it wrote events, rows of a ledger or log lines of a schedule. */
+enum durability { STEP_QUIET, STEP_DURABLE };
+/* Ends the step. rc is the result of core. rc 0: keeps the change. Otherwise, or when keeping it fails, undoes
+ * the change. Returns rc or the error of keeping; op->err is filled. */
+int op_step_end(struct op *op, struct step *s, int rc, enum durability durability) must_check;
+int run_keep(struct engine *e, struct run *run, struct step *s, enum durability durability) must_check;
 /* A step that began a run: takes its state, makes the run current. */
 int run_keep_new(struct engine *e, struct space *space, struct step *s, struct run **ret) must_check;
 void run_undo(struct engine *e, struct run *run);

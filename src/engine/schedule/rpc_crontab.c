@@ -67,7 +67,7 @@ static int change(struct op *op, Schedule__Schedule *schedule, bool *ret_is_chan
         return rc;
     update.schedule = schedule;
     op_step_begin(op, &s);
-    return op_step_end(op, &s, schedule_update(&s, &update), true);
+    return op_step_end(op, &s, schedule_update(&s, &update), STEP_DURABLE);
 }
 
 void rpc_bind_crontab(struct op *op) {

@@ -230,7 +230,7 @@ void rpc_update_schedule(struct op *op) {
         rc = prepare_update(op, space, req, &prepared.schedule);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, schedule_update(&s, &prepared), true);
+        rc = op_step_end(op, &s, schedule_update(&s, &prepared), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
@@ -249,7 +249,7 @@ void rpc_patch_schedule(struct op *op) {
         rc = find(op, req->namespace_, req->schedule_id, &space);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, schedule_patch(&s, req), true);
+        rc = op_step_end(op, &s, schedule_patch(&s, req), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
@@ -264,7 +264,7 @@ void rpc_delete_schedule(struct op *op) {
         rc = find(op, req->namespace_, req->schedule_id, &space);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, schedule_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED), true);
+        rc = op_step_end(op, &s, schedule_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
@@ -342,7 +342,7 @@ void rpc_trigger_schedule(struct op *op) {
     with_id.request_id = op->request_id;
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, schedule_trigger(&s, &with_id), true);
+        rc = op_step_end(op, &s, schedule_trigger(&s, &with_id), STEP_DURABLE);
     }
     if (rc == 0)
         rc = note_triggered(op); /* it has happened; asking again with the same request id tells so */
@@ -383,7 +383,7 @@ void rpc_cancel_backfill(struct op *op) {
         rc = find(op, req->namespace_, req->schedule_id, &space);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, schedule_cancel_backfill(&s, req->backfill_id), true);
+        rc = op_step_end(op, &s, schedule_cancel_backfill(&s, req->backfill_id), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }

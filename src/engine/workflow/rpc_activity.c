@@ -112,7 +112,7 @@ static int step_report(struct op *op, struct report *r, const State__TaskToken *
                    : activity_check_id(&s, r->activity_id, r->kind == REPORT_COMPLETED, &a);
     if (rc == 0)
         rc = apply(&s, r, a);
-    return op_step_end(op, &s, rc, true);
+    return op_step_end(op, &s, rc, STEP_DURABLE);
 }
 
 /* the answer */

@@ -67,7 +67,7 @@ static void go_control(struct op *op) {
         rc = ctl->step(&s, ctl, op->req);
         if (rc == 0 && !(reply = ctl->reply(op, ctl)))
             rc = op_out_of_memory(op);
-        rc = op_step_end(op, &s, rc, true);
+        rc = op_step_end(op, &s, rc, STEP_DURABLE);
     }
     if (rc < 0)
         op_fail_durable(op);

@@ -235,7 +235,7 @@ static int write_owed_start(struct op *op) {
         return 0;
     op_step_begin(op, &s);
     task_write_owed(&s);
-    return op_step_end(op, &s, 0, true);
+    return op_step_end(op, &s, 0, STEP_DURABLE);
 }
 
 void rpc_get_history(struct op *op) {

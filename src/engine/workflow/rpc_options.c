@@ -49,7 +49,7 @@ void rpc_update_workflow_options(struct op *op) {
         op_step_begin(op, &s);
         rc =
             options_update(&s, req->workflow_execution_options, req->update_mask, req->identity, &is_changed);
-        rc = op_step_end(op, &s, rc, is_changed);
+        rc = op_step_end(op, &s, rc, is_changed ? STEP_DURABLE : STEP_QUIET);
     }
     if (rc == 0 && is_changed && op->run->body->st->versioning)
         deployment_pinned(op, space, versioning_override_target(op->run->body->st->versioning->override));

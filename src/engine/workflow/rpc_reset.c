@@ -273,7 +273,7 @@ static int end_current(struct op *op, const State__Execution *copy) {
         .is_base = op->run == op->held,
     };
     op_step_begin(op, &s);
-    return op_step_end(op, &s, run_end_by_reset(&s, &end), true);
+    return op_step_end(op, &s, run_end_by_reset(&s, &end), STEP_DURABLE);
 }
 
 /* The base run, which has ended by now, leaves its letters to the copy. */
@@ -283,7 +283,7 @@ static int release_base(struct op *op, const char *run_id) {
     op_pin(op, op->held);
     op_step_begin(op, &s);
     reapply_hand_over(&s, run_id, req->workflow_task_finish_event_id);
-    return op_step_end(op, &s, 0, true);
+    return op_step_end(op, &s, 0, STEP_DURABLE);
 }
 
 /* Everything that can be refused is decided before anything is changed. */

@@ -69,7 +69,7 @@ int run_keep_copy(struct engine *e, struct space *space, struct step *s, struct 
     s->st = run->body->st; /* for whoever looks at the step afterwards */
     int rc = head.n ? tape_append(&run->body->tape, head, 1) : 0;
     if (rc == 0)
-        rc = run_keep(e, run, s, true);
+        rc = run_keep(e, run, s, STEP_DURABLE);
     s->st = NULL;
     if (rc < 0)
         run_discard(e, run);
@@ -103,7 +103,7 @@ static int terminate_existing(struct op *op, const char *new_run_id) {
     op_step_begin(op, &s);
     int rc =
         run_terminate(&s, "TerminateIfRunning WorkflowIdReusePolicy", &details, "history-service", NULL, 0);
-    return op_step_end(op, &s, rc, true);
+    return op_step_end(op, &s, rc, STEP_DURABLE);
 }
 
 /* Whether the starter's own worker is the one that would get the first task. */
@@ -277,7 +277,7 @@ void rpc_start_workflow(struct op *op) {
     if (rc == 0 && verdict == START_EXISTING && attach_is_wanted(op->run->body->st, req, op->request_id)) {
         struct step s;
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, attach_start(&s, req, op->request_id), true);
+        rc = op_step_end(op, &s, attach_start(&s, req, op->request_id), STEP_DURABLE);
     }
     if (rc == 0 && verdict == START_SAME) {
         reply_same(op, req);
@@ -352,7 +352,7 @@ static int signal_existing(struct op *op, const Ws__SignalWorkflowExecutionReque
     struct run_caller caller = {.insists = true};
     struct step s;
     op_sure_step_begin(op, &s);
-    return op_step_end(op, &s, run_signal(&s, signal, &caller), true);
+    return op_step_end(op, &s, run_signal(&s, signal, &caller), STEP_DURABLE);
 }
 
 static void reply_signaled(struct op *op, bool started) {

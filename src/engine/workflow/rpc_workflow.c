@@ -54,7 +54,7 @@ void rpc_signal_workflow(struct op *op) {
         rc = find_for_change(op, req->namespace_, req->workflow_execution, NULL, req->identity, req->n_links);
     if (rc == 0) {
         op_sure_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_signal(&s, req, NULL), true);
+        rc = op_step_end(op, &s, run_signal(&s, req, NULL), STEP_DURABLE);
     }
     if (rc < 0)
         end_change(op, rc, NULL);
@@ -73,7 +73,7 @@ void rpc_request_cancel(struct op *op) {
                              req->identity, req->n_links);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_request_cancel(&s, req, NULL), true);
+        rc = op_step_end(op, &s, run_request_cancel(&s, req, NULL), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
@@ -91,7 +91,7 @@ void rpc_terminate_workflow(struct op *op) {
         op_step_begin(op, &s);
         rc = op_step_end(
             op, &s, run_terminate(&s, req->reason, req->details, req->identity, req->links, req->n_links),
-            true);
+            STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
@@ -116,7 +116,7 @@ void rpc_pause_workflow(struct op *op) {
                             req->request_id);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_pause(&s, req), true);
+        rc = op_step_end(op, &s, run_pause(&s, req), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
@@ -129,7 +129,7 @@ void rpc_unpause_workflow(struct op *op) {
                             req->request_id);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_unpause(&s, req), true);
+        rc = op_step_end(op, &s, run_unpause(&s, req), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
