@@ -45,7 +45,7 @@ static struct api_call *api_call_of(struct ingress_call *k) {
 
 /* Answers. */
 
-static bool can_print(struct buf *out, const ProtobufCMessage *m, struct json_style style) {
+static bool api_try_print(struct buf *out, const ProtobufCMessage *m, struct json_style style) {
     size_t begin = out->len;
     if (json_print(out, m, style, NULL) == 0)
         return true;
@@ -54,7 +54,7 @@ static bool can_print(struct buf *out, const ProtobufCMessage *m, struct json_st
 }
 
 /* The status as JSON; when memory is short without its details. */
-static void print_status(struct buf *out, const struct err *e, struct json_style style) {
+static void api_print_status(struct buf *out, const struct err *e, struct json_style style) {
     struct arena a cleanup(arena_done);
     ProtobufCMessage *m = NULL;
     Rpc__Status plain = RPC__STATUS__INIT;
@@ -68,15 +68,15 @@ static void print_status(struct buf *out, const struct err *e, struct json_style
     struct str packed = status_details(&a, e);
     if (!packed.n || wire_decode(&rpc__status__descriptor, packed, &a, &m, NULL) < 0)
         m = &plain.base;
-    if (!can_print(out, m, style))
-        (void)can_print(out, &plain.base, style); /* it holds nothing that could fail */
+    if (!api_try_print(out, m, style))
+        (void)api_try_print(out, &plain.base, style); /* it holds nothing that could fail */
     buf_add_u8(out, '\n');
 }
 
-static void fill_error(struct http1_response *resp, const struct err *e, struct json_style style) {
+static void api_fill_error(struct http1_response *resp, const struct err *e, struct json_style style) {
     buf_clear(&resp->body);
     resp->status = status_http(e);
-    print_status(&resp->body, e, style);
+    api_print_status(&resp->body, e, style);
 }
 
 /* The body of resp is filled in: the HTTP handler sends it when it returns, or it is sent here. */
@@ -99,13 +99,13 @@ static struct http1_response *api_begin_answer(struct api_call *x) {
 
 static void api_fail(struct ingress_call *k, const struct err *e) {
     struct api_call *x = api_call_of(k);
-    fill_error(api_begin_answer(x), e, x->style);
+    api_fill_error(api_begin_answer(x), e, x->style);
     api_send(k);
 }
 
 /* The message and its packed tail as one message, which lives in the arena. */
-static int join(const ProtobufCMessage *m, struct str tail, struct arena *a, ProtobufCMessage **ret,
-                struct err *reterr) {
+static int api_join_tail(const ProtobufCMessage *m, struct str tail, struct arena *a, ProtobufCMessage **ret,
+                         struct err *reterr) {
     struct buf packed cleanup(buf_done);
     buf_init(&packed, ANSWER_BUDGET);
     wire_encode(&packed, m);
@@ -115,13 +115,13 @@ static int join(const ProtobufCMessage *m, struct str tail, struct arena *a, Pro
     return wire_decode(m->descriptor, buf_str(&packed), a, ret, reterr);
 }
 
-static int print_answer(struct api_call *k, struct buf *out, const ProtobufCMessage *m, struct str tail,
-                        struct err *reterr) {
+static int api_print_answer(struct api_call *k, struct buf *out, const ProtobufCMessage *m, struct str tail,
+                            struct err *reterr) {
     struct arena a cleanup(arena_done);
     ProtobufCMessage *joined;
     arena_init(&a, ANSWER_BUDGET);
     if (tail.n) {
-        int rc = join(m, tail, &a, &joined, reterr);
+        int rc = api_join_tail(m, tail, &a, &joined, reterr);
         if (rc < 0)
             return rc;
         m = joined;
@@ -134,7 +134,7 @@ static int print_answer(struct api_call *k, struct buf *out, const ProtobufCMess
 static int api_translate(struct ingress_call *k, const ProtobufCMessage *m, struct str tail,
                          struct err *reterr) {
     struct api_call *x = api_call_of(k);
-    return print_answer(x, &api_begin_answer(x)->body, m, tail, reterr);
+    return api_print_answer(x, &api_begin_answer(x)->body, m, tail, reterr);
 }
 
 static const struct ingress_translator api_translator = {
@@ -142,8 +142,8 @@ static const struct ingress_translator api_translator = {
 
 /* Requests. */
 
-static int set_path(const struct route *route, struct str url, ProtobufCMessage *m, struct arena *a,
-                    struct err *reterr) {
+static int api_set_path(const struct route *route, struct str url, ProtobufCMessage *m, struct arena *a,
+                        struct err *reterr) {
     struct str path = str_of(route->path), name, text, value;
     while (path_next_variable(&path, &url, &name, &text)) {
         int rc = query_decode(a, text, false, &value, reterr);
@@ -156,18 +156,18 @@ static int set_path(const struct route *route, struct str url, ProtobufCMessage 
 }
 
 /* These say how the answer should look, and belong to no field. */
-static bool is_style(struct str name) {
+static bool api_is_style_parameter(struct str name) {
     return str_is(name, "pretty") || str_is(name, "noPayloadShorthand");
 }
 
 /* Temporal's gateway passes over parameters that its messages do not have, and pages that were written for it
  * count on that. */
-static bool is_passed_over(const struct route *route, const ProtobufCMessage *m, struct str name) {
-    return is_style(name) || (!route->is_own && !json_has_field(m->descriptor, name));
+static bool api_is_ignored_parameter(const struct route *route, const ProtobufCMessage *m, struct str name) {
+    return api_is_style_parameter(name) || (!route->is_own && !json_has_field(m->descriptor, name));
 }
 
-static int set_query(const struct route *route, struct str query, ProtobufCMessage *m, struct arena *a,
-                     struct err *reterr) {
+static int api_set_query(const struct route *route, struct str query, ProtobufCMessage *m, struct arena *a,
+                         struct err *reterr) {
     struct str raw_name, raw_value, name, value;
     if (route->has_body && !route->is_own)
         return 0; /* the gateway does not look at them */
@@ -177,7 +177,7 @@ static int set_query(const struct route *route, struct str query, ProtobufCMessa
             rc = query_decode(a, raw_value, true, &value, reterr);
         if (rc < 0)
             return rc;
-        if (is_passed_over(route, m, name))
+        if (api_is_ignored_parameter(route, m, name))
             continue;
         if (route->has_body)
             return err_set(reterr, ERR_INVALID,
@@ -190,35 +190,36 @@ static int set_query(const struct route *route, struct str query, ProtobufCMessa
     return 0;
 }
 
-static bool has_suffix(const struct http1_request *q, const char *header, const char *suffix) {
+static bool api_header_contains(const struct http1_request *q, const char *header, const char *suffix) {
     struct str value = http1_header(q, header);
     return value.n && memmem(value.p, value.n, suffix, strlen(suffix));
 }
 
-/* The pages of Temporal's Web UI send this with every call. They send and read payloads in full, and do not
- * say so: between them and Temporal's server stands one of their own, which has no shorthand. */
-static bool is_web_ui(const struct http1_request *q) {
+/* Temporal's Web UI sends this header with every call. It sends and reads payloads in full without saying so,
+ * because its own server, which usually stands in between, has no shorthand. */
+static bool api_is_web_ui(const struct http1_request *q) {
     return str_is(http1_header(q, "Caller-Type"), "operator");
 }
 
-static struct json_style style_of(const struct http1_request *q) {
+static struct json_style api_read_style(const struct http1_request *q) {
     return (struct json_style){
-        .is_pretty = query_has(q->query, "pretty") || has_suffix(q, "Accept", "+pretty"),
+        .is_pretty = query_has(q->query, "pretty") || api_header_contains(q, "Accept", "+pretty"),
         .has_shorthand = !query_has(q->query, "noPayloadShorthand") &&
-                         !has_suffix(q, "Accept", "+no-payload-shorthand") && !is_web_ui(q),
+                         !api_header_contains(q, "Accept", "+no-payload-shorthand") && !api_is_web_ui(q),
     };
 }
 
-static int make_request(struct api_call *k, const struct route *route, const struct http1_request *q,
-                        ProtobufCMessage **ret, struct err *reterr) {
+static int api_make_request(struct api_call *k, const struct route *route, const struct http1_request *q,
+                            ProtobufCMessage **ret, struct err *reterr) {
     bool has_text = route->has_body && q->body.n > 0;
-    bool has_shorthand = !has_suffix(q, "Content-Type", "+no-payload-shorthand") && !is_web_ui(q);
+    bool has_shorthand =
+        !api_header_contains(q, "Content-Type", "+no-payload-shorthand") && !api_is_web_ui(q);
     int rc = json_parse(k->ingress.method->request, has_text ? q->body : STR("{}"), has_shorthand, &k->arena,
                         ret, reterr);
     if (rc == 0)
-        rc = set_query(route, q->query, *ret, &k->arena, reterr);
+        rc = api_set_query(route, q->query, *ret, &k->arena, reterr);
     if (rc == 0)
-        rc = set_path(route, q->path, *ret, &k->arena, reterr);
+        rc = api_set_path(route, q->path, *ret, &k->arena, reterr);
     if (rc < 0)
         return rc;
     return ingress_check_size(&k->ingress, *ret, reterr);
@@ -226,13 +227,13 @@ static int make_request(struct api_call *k, const struct route *route, const str
 
 /* Calls. */
 
-static void call_free(struct api_call *k) {
+static void api_call_free(struct api_call *k) {
     list_remove(&k->link);
     arena_done(&k->arena);
     mem_free(k);
 }
 
-static void on_gone(void *ctx) {
+static void api_on_gone(void *ctx) {
     struct api_call *k = ctx;
     k->later = NULL;
     list_remove(&k->link);
@@ -240,7 +241,7 @@ static void on_gone(void *ctx) {
     ingress_cancel(&k->ingress);
 }
 
-static struct api_call *call_new(struct api *api, const struct method *method) {
+static struct api_call *api_call_new(struct api *api, const struct method *method) {
     struct api_call *k = mem_zalloc(sizeof(*k));
     if (!k)
         return NULL;
@@ -252,25 +253,25 @@ static struct api_call *call_new(struct api *api, const struct method *method) {
     return k;
 }
 
-static int prepare(struct api_call *k, const struct route *route, const struct http1_request *q,
-                   ProtobufCMessage **ret, struct err *reterr) {
+static int api_prepare_call(struct api_call *k, const struct route *route, const struct http1_request *q,
+                            ProtobufCMessage **ret, struct err *reterr) {
     if (k->ingress.method->kind != METHOD_UNARY && !http1_can_wait(q))
         return err_set(reterr, ERR_FULL, "Too many HTTP calls are waiting, try again later.");
     int rc = ingress_set_timeout(&k->ingress, http1_header(q, "Grpc-Timeout"), reterr);
-    return rc < 0 ? rc : make_request(k, route, q, ret, reterr);
+    return rc < 0 ? rc : api_make_request(k, route, q, ret, reterr);
 }
 
-static void begin_call(struct api_call *k, const struct route *route, const struct http1_request *q) {
+static void api_begin_call(struct api_call *k, const struct route *route, const struct http1_request *q) {
     ProtobufCMessage *message;
     struct err e;
-    if (prepare(k, route, q, &message, &e) < 0) {
+    if (api_prepare_call(k, route, q, &message, &e) < 0) {
         call_fail(&k->ingress.call, &e);
         return;
     }
     ingress_run(&k->ingress, message);
     if (k->ingress.is_ended)
         return;
-    k->later = http1_take(q, on_gone, k);
+    k->later = http1_take(q, api_on_gone, k);
     if (k->later)
         return;
     (void)err_std(&e, ERR_NO_MEMORY);
@@ -279,7 +280,7 @@ static void begin_call(struct api_call *k, const struct route *route, const stru
 
 /* What comes before a method. */
 
-static const char *allowed(unsigned verbs) {
+static const char *api_allowed_verbs(unsigned verbs) {
     static const char *const texts[] = {
         [ROUTE_GET] = "GET, HEAD",
         [ROUTE_POST] = "POST",
@@ -292,11 +293,11 @@ static const char *allowed(unsigned verbs) {
     return texts[verbs];
 }
 
-static void refuse(struct http1_response *resp, int status, int code, const char *text,
-                   struct json_style style) {
+static void api_refuse_verb(struct http1_response *resp, int status, int code, const char *text,
+                            struct json_style style) {
     struct err e;
     (void)err_set(&e, code, "%s", text);
-    fill_error(resp, &e, style);
+    api_fill_error(resp, &e, style);
     resp->status = status;
 }
 
@@ -304,26 +305,27 @@ bool api_request(struct api *api, const struct http1_request *q, struct http1_re
     unsigned verbs;
     const struct route *route = route_find(q->method, q->path, &verbs);
     const struct method *method;
-    struct json_style style = style_of(q);
+    struct json_style style = api_read_style(q);
     struct err e;
     if (!verbs)
         return false;
     if (!route) {
-        resp->allow = allowed(verbs);
-        refuse(resp, HTTP_NOT_ALLOWED, ERR_UNIMPLEMENTED, "This path does not take this method.", style);
+        resp->allow = api_allowed_verbs(verbs);
+        api_refuse_verb(resp, HTTP_NOT_ALLOWED, ERR_UNIMPLEMENTED, "This path does not take this method.",
+                        style);
         return true;
     }
     struct api_call *k = NULL;
     int rc = ingress_find(api->ingress, INGRESS_HTTP, str_of(method_at(route->method)->path), &method, &e);
-    if (rc == 0 && !(k = call_new(api, method)))
+    if (rc == 0 && !(k = api_call_new(api, method)))
         rc = err_std(&e, ERR_NO_MEMORY);
     if (rc < 0) {
-        fill_error(resp, &e, style);
+        api_fill_error(resp, &e, style);
         return true;
     }
     k->style = style;
     k->resp = resp;
-    begin_call(k, route, q);
+    api_begin_call(k, route, q);
     k->resp = NULL;
     return true;
 }
@@ -335,5 +337,5 @@ void api_init(struct api *api, struct ingress *in) {
 }
 
 void api_sweep(struct api *api) {
-    list_for_safe(&api->ended, n) call_free(container_of(n, struct api_call, link));
+    list_for_safe(&api->ended, n) api_call_free(container_of(n, struct api_call, link));
 }

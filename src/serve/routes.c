@@ -30,7 +30,7 @@ const struct route *route_at(size_t i) {
     return i < ARRAY_LEN(routes) ? &routes[i] : NULL;
 }
 
-static unsigned verb_of(struct str verb) {
+static unsigned route_verb_of(struct str verb) {
     if (str_is(verb, "GET") || str_is(verb, "HEAD"))
         return ROUTE_GET;
     if (str_is(verb, "POST"))
@@ -40,7 +40,7 @@ static unsigned verb_of(struct str verb) {
 
 const struct route *route_find(struct str verb, struct str path, unsigned *ret_verbs) {
     const struct route *found = NULL;
-    unsigned asked = verb_of(verb);
+    unsigned asked = route_verb_of(verb);
     *ret_verbs = 0;
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
         if (!path_matches(str_of(routes[i].path), path))
