@@ -116,11 +116,11 @@ static bool is_open(const struct visibility_place *p) {
 }
 
 /* What will pass by itself is no failure of the target. */
-static bool is_passing(const struct err *e) {
+static bool is_batch_error_passing(const struct err *e) {
     return e && (e->code == ERR_BUSY || e->code == ERR_NO_MEMORY || e->code == ERR_UNAVAILABLE);
 }
 
-static int note_target(struct drive *d, enum batch_outcome outcome) {
+static int batch_note_target(struct drive *d, enum batch_outcome outcome) {
     struct batch_note note = {.outcome = outcome};
     State__ListToken token = STATE__LIST_TOKEN__INIT;
     if (is_query(d)) {
@@ -146,7 +146,7 @@ static void log_failure(struct drive *d, const struct err *e) {
 
 static void go_walk(struct op *op);
 
-static void walk_later(struct op *op, int64_t us) {
+static void batch_walk_later(struct op *op, int64_t us) {
     op_pin(op, NULL);
     op_retry(op, us, go_walk);
 }
@@ -155,17 +155,17 @@ static void target_settled(void *owner, enum batch_outcome outcome, const struct
     struct drive *d = owner;
     d->target = NULL;
     d->is_settled = true;
-    if (is_passing(err) || d->job->is_removed) {
+    if (is_batch_error_passing(err) || d->job->is_removed) {
         d->must_retry = true;
     } else {
         if (err)
             log_failure(d, err);
         /* Without memory for it the target is visited once more, which it knows by the request's id. */
-        d->must_retry = note_target(d, outcome) < 0;
+        d->must_retry = batch_note_target(d, outcome) < 0;
         d->at += !d->must_retry && is_query(d);
     }
     if (d->is_waiting)
-        walk_later(d->call.op, d->must_retry ? ENGINE_BATCH_RETRY_MS * USEC_PER_MS : 1);
+        batch_walk_later(d->call.op, d->must_retry ? ENGINE_BATCH_RETRY_MS * USEC_PER_MS : 1);
 }
 
 /* False: the walk goes on when it is settled. */
@@ -200,7 +200,7 @@ static bool change_next(struct drive *d) {
 
 /* The open come first. The closed are read when those have had their turn: one that closes meanwhile is among
  * them then. */
-static void read_row(struct op *op, const struct row *row) {
+static void batch_read_row(struct op *op, const struct row *row) {
     struct drive *d = drive_of(op);
     struct visibility_place place = {row->close_us, row->start_us, row->run_id};
     if (d->is_counting)
@@ -209,7 +209,7 @@ static void read_row(struct op *op, const struct row *row) {
         d->page[d->count++] = place;
 }
 
-static int ask(struct op *op, struct drive *d, enum read_kind kind) {
+static int batch_read_targets(struct op *op, struct drive *d, enum read_kind kind) {
     const State__ListToken *place = job_of(d)->batch->place;
     if (d->answer.is_here)
         return 0;
@@ -229,12 +229,12 @@ static int ask(struct op *op, struct drive *d, enum read_kind kind) {
         memcpy(q->after.run_id.b, place->run_id.data, sizeof(q->after.run_id.b));
         q->read.after = &q->after;
     }
-    return op_ask(op, q, &d->answer, read_row);
+    return op_ask(op, q, &d->answer, batch_read_row);
 }
 
 /* 0 with rc of the answer looked at, and the answer used up. */
 static int take_answer(struct op *op, struct drive *d, enum read_kind kind) {
-    int rc = ask(op, d, kind);
+    int rc = batch_read_targets(op, d, kind);
     if (rc < 0)
         return rc;
     d->answer.is_here = false;
@@ -286,22 +286,22 @@ static int need_next(struct op *op, struct drive *d) {
 
 /* the walk */
 
-static bool is_over(const struct drive *d) {
+static bool is_batch_over(const struct drive *d) {
     const struct space *space = space_by_id(d->e, d->job->key.namespace_id); /* it may have been removed */
     return !space || space->st->is_being_removed || d->job->is_removed || !run_is_open(job_of(d));
 }
 
-static void walk_end(struct op *op) {
+static void batch_walk_end(struct op *op) {
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
-static void complete(struct op *op, struct drive *d) {
+static void batch_complete_job(struct op *op, struct drive *d) {
     if (job_step(d, step_end, NULL) < 0) {
-        walk_later(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS);
+        batch_walk_later(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS);
         return;
     }
     batch_over(d->job->space);
-    walk_end(op);
+    batch_walk_end(op);
 }
 
 static bool is_paced(struct drive *d) {
@@ -320,15 +320,15 @@ static bool walk_some(struct op *op, struct drive *d) {
         if (rc == ERR_WAIT)
             return true;
         if (rc == ERR_NOT_FOUND) {
-            complete(op, d);
+            batch_complete_job(op, d);
             return true;
         }
         if (rc < 0 || group_is_full(d->e)) {
-            walk_later(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS);
+            batch_walk_later(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS);
             return true;
         }
         if (!is_paced(d)) {
-            walk_later(op, MIN((int64_t)(d->next_us - (double)d->e->now.mono.us) + 1, USEC_PER_SEC));
+            batch_walk_later(op, MIN((int64_t)(d->next_us - (double)d->e->now.mono.us) + 1, USEC_PER_SEC));
             return true;
         }
         if (!change_next(d)) {
@@ -336,7 +336,7 @@ static bool walk_some(struct op *op, struct drive *d) {
             return true;
         }
         if (d->must_retry) {
-            walk_later(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS);
+            batch_walk_later(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS);
             return true;
         }
     }
@@ -346,25 +346,25 @@ static bool walk_some(struct op *op, struct drive *d) {
 static void go_walk(struct op *op) {
     struct drive *d = drive_of(op);
     op->go = go_walk;
-    if (is_over(d)) {
-        walk_end(op);
+    if (is_batch_over(d)) {
+        batch_walk_end(op);
         return;
     }
     if (op->e->is_draining) { /* the next process goes on */
-        walk_later(op, USEC_PER_SEC);
+        batch_walk_later(op, USEC_PER_SEC);
         return;
     }
     int rc = need_total(op, d);
     if (rc == ERR_WAIT)
         return;
     if (rc < 0)
-        walk_later(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS);
+        batch_walk_later(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS);
     else if (!walk_some(op, d))
-        walk_later(op, 1);
+        batch_walk_later(op, 1);
 }
 
 /* Lists must show what was answered before the job began. */
-static void go_begin(struct op *op) {
+static void go_begin_batch(struct op *op) {
     struct drive *d = drive_of(op);
     struct engine *e = op->e;
     op->wait_seq = e->open && (e->open->run_count || e->open->batch.count) ? e->open->seq
@@ -374,7 +374,7 @@ static void go_begin(struct op *op) {
     op_continue_durable(op, go_walk);
 }
 
-static int read_request(struct drive *d) {
+static int batch_read_request(struct drive *d) {
     const State__Execution *st = job_of(d);
     ProtobufCMessage *m;
     int rc = wire_decode(&ws__start_batch_operation_request__descriptor, pb_bytes(&st->batch->request),
@@ -391,14 +391,14 @@ static int read_request(struct drive *d) {
 /* The query was valid when the job began; an attribute of it was removed since. */
 static void give_up(struct op *op) {
     struct drive *d = drive_of(op);
-    int rc = is_over(d) ? ERR_CLOSED : job_step(d, step_give_up, NULL);
+    int rc = is_batch_over(d) ? ERR_CLOSED : job_step(d, step_give_up, NULL);
     if (rc == ERR_NO_MEMORY) {
         op_retry(op, ENGINE_BATCH_RETRY_MS * USEC_PER_MS, give_up);
         return;
     }
     if (rc == 0)
         batch_over(d->job->space);
-    walk_end(op);
+    batch_walk_end(op);
 }
 
 void batch_begin(struct engine *e, struct run *job) {
@@ -410,10 +410,10 @@ void batch_begin(struct engine *e, struct run *job) {
     d->call = (struct call){.ops = &drive_ops, .arena = &d->arena, .deadline = {CLOCK_NEVER}};
     run_pin(job);
     job->space->batch_count++;
-    int rc = read_request(d);
+    int rc = batch_read_request(d);
     ensure(rc != ERR_NO_MEMORY);
-    struct op *op = op_new(e, &d->call, NULL, go_begin);
+    struct op *op = op_new(e, &d->call, NULL, go_begin_batch);
     ensure(op); /* without it nobody would go on with the job */
     /* Not before this turn is over, and not before recovery is. */
-    op_retry(op, 1, rc == 0 ? go_begin : give_up);
+    op_retry(op, 1, rc == 0 ? go_begin_batch : give_up);
 }

@@ -40,7 +40,7 @@ static bool is_gone(const struct err *e) {
     return e->code == ERR_NOT_FOUND || e->code == ERR_CLOSED;
 }
 
-static void tell(struct batch_target *t, enum batch_outcome outcome, const struct err *e) {
+static void target_report_outcome(struct batch_target *t, enum batch_outcome outcome, const struct err *e) {
     void *owner = take(&t->errand.owner);
     if (owner)
         t->errand.settled(owner, outcome, e);
@@ -53,31 +53,31 @@ static bool is_reset(const struct batch_target *t) {
 static void on_settled(struct call *c, const struct err *e) {
     struct batch_target *t = container_of(c, struct batch_target, call);
     if (e && e->code == ERR_CLOSED && is_reset(t))
-        tell(t, BATCH_PASSED, NULL);
+        target_report_outcome(t, BATCH_PASSED, NULL);
     else if (!e || is_gone(e))
-        tell(t, BATCH_COMPLETE, NULL);
+        target_report_outcome(t, BATCH_COMPLETE, NULL);
     else
-        tell(t, BATCH_FAILURE, e);
+        target_report_outcome(t, BATCH_FAILURE, e);
 }
 
-static void on_reply(struct call *c, const ProtobufCMessage *m unused_arg, struct str tail unused_arg) {
+static void on_target_reply(struct call *c, const ProtobufCMessage *m unused_arg, struct str tail unused_arg) {
     target_free(container_of(c, struct batch_target, call));
 }
 
-static void on_fail(struct call *c, const struct err *e) {
+static void on_target_fail(struct call *c, const struct err *e) {
     struct batch_target *t = container_of(c, struct batch_target, call);
-    tell(t, BATCH_FAILURE, e); /* nobody does, when not even an op could be made of it */
+    target_report_outcome(t, BATCH_FAILURE, e); /* nobody does, when not even an op could be made of it */
     target_free(t);
 }
 
-static const struct call_ops target_ops = {on_reply, on_fail, on_settled};
+static const struct call_ops target_ops = {on_target_reply, on_target_fail, on_settled};
 
 void batch_target_abandon(struct batch_target *t) {
     t->errand.owner = NULL;
 }
 
 static void pass_by(struct op *op, struct batch_target *t) {
-    tell(t, BATCH_PASSED, NULL);
+    target_report_outcome(t, BATCH_PASSED, NULL);
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
@@ -363,7 +363,7 @@ static int find_last(struct op *op, struct batch_target *t) {
 }
 
 /* Goes back along the chain: the build may have come into use in an earlier run. */
-static int find_build(struct op *op, struct batch_target *t, struct space *space,
+static int target_find_build(struct op *op, struct batch_target *t, struct space *space,
                       const Common__ResetOptions *o) {
     for (;;) {
         struct uuid run_id;
@@ -397,7 +397,7 @@ static int find_event(struct op *op, struct batch_target *t, struct space *space
     case RESET_TO_LAST:
         return find_last(op, t);
     case RESET_TO_BUILD:
-        return find_build(op, t, space, o->options);
+        return target_find_build(op, t, space, o->options);
     case RESET_TO_EVENT:
         break;
     }
@@ -450,7 +450,7 @@ static int name_target(struct op *op, struct batch_target *t, const struct space
     return arena_failed(&t->arena) ? op_out_of_memory(op) : 0;
 }
 
-static void ask(struct op *op, struct batch_target *t) {
+static void target_request(struct op *op, struct batch_target *t) {
     switch ((int)t->errand.req->operation_case) {
 #define BATCH(NAME, member, TYPE, subject, scope)                                                            \
     case WS__START_BATCH_OPERATION_REQUEST__OPERATION_##NAME##_OPERATION:                                    \
@@ -484,7 +484,7 @@ static void go_target(struct op *op) {
     if (rc < 0)
         op_fail(op);
     else
-        ask(op, t);
+        target_request(op, t);
 }
 
 struct batch_target *batch_target_begin(const struct batch_errand *errand) {

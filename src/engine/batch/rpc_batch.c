@@ -21,7 +21,7 @@ int op_need_batch(struct op *op, struct space *space, const char *job_id) {
     return rc;
 }
 
-static int find(struct op *op, const char *namespace_name, const char *job_id, struct space **ret_space) {
+static int batch_find_job(struct op *op, const char *namespace_name, const char *job_id, struct space **ret_space) {
     int rc = op_need_space(op, namespace_name, ret_space);
     if (rc == 0)
         rc = validate_required(job_id, "JobId", &op->err);
@@ -69,7 +69,7 @@ static int give_birth(struct op *op, struct space *space) {
     return rc;
 }
 
-static int refuse(struct op *op, const char *job_id) {
+static int batch_refuse_duplicate(struct op *op, const char *job_id) {
     int rc = err_set(&op->err, ERR_ALREADY_STARTED, "batch operation \"%s\" exists already", job_id);
     run_name_in_error(op->run->body->st, &op->err);
     return rc;
@@ -85,7 +85,7 @@ void rpc_start_batch(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc == 0) {
-        rc = refuse(op, req->job_id);
+        rc = batch_refuse_duplicate(op, req->job_id);
     } else if (rc == ERR_NOT_FOUND && space->batch_count >= limit_of(&op->e->limits, SETTABLE_BATCH_JOBS)) {
         rc = err_set(&op->err, ERR_FULL, "Max concurrent batch operations is reached");
         op->err.cause = RESOURCE_EXHAUSTED_CAUSE_CONCURRENT_LIMIT;
@@ -115,7 +115,7 @@ void rpc_stop_batch(struct op *op) {
     if (rc == 0)
         rc = validate_required(req->reason, "Reason", &op->err);
     if (rc == 0)
-        rc = find(op, req->namespace_, req->job_id, &space);
+        rc = batch_find_job(op, req->namespace_, req->job_id, &space);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0) {
@@ -138,7 +138,7 @@ void rpc_describe_batch(struct op *op) {
     const Ws__DescribeBatchOperationRequest *req = op->req;
     Ws__DescribeBatchOperationResponse *r = NULL;
     struct space *space;
-    int rc = find(op, req->namespace_, req->job_id, &space);
+    int rc = batch_find_job(op, req->namespace_, req->job_id, &space);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0 && !(r = batch_describe(op->run->body->st, op->call->arena)))

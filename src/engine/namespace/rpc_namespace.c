@@ -69,7 +69,7 @@ static Replication__NamespaceReplicationConfig *describe_place(struct arena *a) 
     return repl;
 }
 
-static Ws__DescribeNamespaceResponse *describe(struct op *op, const struct space *s) {
+static Ws__DescribeNamespaceResponse *namespace_describe(struct op *op, const struct space *s) {
     struct arena *a = op->call->arena;
     Ws__DescribeNamespaceResponse *r = arena_new(a, Ws__DescribeNamespaceResponse);
     Namespace__NamespaceConfig *config = arena_new(a, Namespace__NamespaceConfig);
@@ -95,7 +95,7 @@ void rpc_describe_namespace(struct op *op) {
     struct space *s = NULL;
     int rc = strempty(req->namespace_) && !strempty(req->id) ? op_need_space_id(op, req->id, &s)
                                                              : op_find_space(op, req->namespace_, &s);
-    if (rc == 0 && !(resp = describe(op, s)))
+    if (rc == 0 && !(resp = namespace_describe(op, s)))
         rc = op_out_of_memory(op);
     if (rc < 0)
         op_fail(op);
@@ -103,13 +103,13 @@ void rpc_describe_namespace(struct op *op) {
         op_reply(op, &resp->base, (struct str){NULL, 0});
 }
 
-static int by_name(const void *a, const void *b) {
+static int namespace_compare_names(const void *a, const void *b) {
     const struct space *const *x = a, *const *y = b;
     return strcmp((*x)->st->name, (*y)->st->name);
 }
 
 /* Those behind `after`, in the order of their names: so a page can begin where one ended that is gone. */
-static struct space **listed(struct op *op, struct str after, bool with_deleted, size_t *ret_count) {
+static struct space **namespace_list_after(struct op *op, struct str after, bool with_deleted, size_t *ret_count) {
     struct space **all = arena_array(op->call->arena, struct space *, map_count(&op->e->spaces));
     struct space *s;
     *ret_count = 0;
@@ -121,7 +121,7 @@ static struct space **listed(struct op *op, struct str after, bool with_deleted,
             all[(*ret_count)++] = s;
     }
     if (*ret_count)
-        qsort(all, *ret_count, sizeof(struct space *), by_name);
+        qsort(all, *ret_count, sizeof(struct space *), namespace_compare_names);
     return all;
 }
 
@@ -132,13 +132,13 @@ void rpc_list_namespaces(struct op *op) {
     size_t size = req->page_size > 0 ? MIN((size_t)req->page_size, LIST_PAGE_MAX) : LIST_PAGE_MAX;
     bool with_deleted = req->namespace_filter && req->namespace_filter->include_deleted;
     size_t count;
-    struct space **spaces = listed(op, pb_bytes(&req->next_page_token), with_deleted, &count);
+    struct space **spaces = namespace_list_after(op, pb_bytes(&req->next_page_token), with_deleted, &count);
     if (r) {
         ws__list_namespaces_response__init(r);
         r->namespaces = arena_array(a, Ws__DescribeNamespaceResponse *, size);
     }
     for (size_t i = 0; !arena_failed(a) && i < MIN(count, size); i++)
-        r->namespaces[r->n_namespaces++] = describe(op, spaces[i]);
+        r->namespaces[r->n_namespaces++] = namespace_describe(op, spaces[i]);
     if (!arena_failed(a) && count > size) {
         const char *last = spaces[size - 1]->st->name;
         r->next_page_token.len = strlen(last);
@@ -161,7 +161,7 @@ static int validate_retention(const Google__Protobuf__Duration *d, struct err *e
     return 0;
 }
 
-static void set_data(State__Namespace *st, const char *key, const char *value, bool *failed) {
+static void namespace_set_data(State__Namespace *st, const char *key, const char *value, bool *failed) {
     for (size_t i = 0; i < st->n_data; i++) {
         if (streq(st->data[i]->key, key)) {
             pb_set_string(&st->data[i]->value, value, failed);
@@ -197,7 +197,7 @@ void op_reply_space(struct op *op, struct space *s, State__Namespace *before, bo
     op_reply_durable(op, resp, (struct str){NULL, 0});
 }
 
-static int create(struct op *op, const Ws__RegisterNamespaceRequest *req) {
+static int namespace_create(struct op *op, const Ws__RegisterNamespaceRequest *req) {
     bool failed = false;
     State__Namespace *st = pb_new(&state__namespace__descriptor, &failed);
     if (!st)
@@ -206,7 +206,7 @@ static int create(struct op *op, const Ws__RegisterNamespaceRequest *req) {
     pb_set_string(&st->description, req->description, &failed);
     pb_set_string(&st->owner_email, req->owner_email, &failed);
     for (size_t i = 0; i < req->n_data; i++)
-        set_data(st, req->data[i]->key, req->data[i]->value, &failed);
+        namespace_set_data(st, req->data[i]->key, req->data[i]->value, &failed);
     st->retention_us = pb_duration_us(req->workflow_execution_retention_period);
     int rc = failed || space_create(op->e, st) < 0 ? op_out_of_memory(op) : 0;
     pb_free(st);
@@ -225,7 +225,7 @@ void rpc_register_namespace(struct op *op) {
         rc = err_set(&op->err, ERR_PRECONDITION, "The server has its maximum of %d namespaces.",
                      ENGINE_NAMESPACES);
     if (rc == 0)
-        rc = create(op, req);
+        rc = namespace_create(op, req);
     if (rc < 0) {
         op_fail(op);
         return;
@@ -256,12 +256,12 @@ static void apply_update(State__Namespace *st, const Ws__UpdateNamespaceRequest 
     if (!strempty(info->owner_email))
         pb_set_string(&st->owner_email, info->owner_email, failed);
     for (size_t i = 0; i < info->n_data; i++)
-        set_data(st, info->data[i]->key, info->data[i]->value, failed);
+        namespace_set_data(st, info->data[i]->key, info->data[i]->value, failed);
 }
 
 /* It may change again before this is sent: a copy. NULL when memory is short. */
 static const ProtobufCMessage *describe_update(struct op *op, struct space *s) {
-    Ws__DescribeNamespaceResponse *d = describe(op, s);
+    Ws__DescribeNamespaceResponse *d = namespace_describe(op, s);
     Ws__UpdateNamespaceResponse *resp = arena_new(op->call->arena, Ws__UpdateNamespaceResponse);
     if (!d || !resp)
         return NULL;

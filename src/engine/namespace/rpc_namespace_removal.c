@@ -52,7 +52,7 @@ static int rename_space(struct engine *e, struct space *s, const char *name) {
     return 0;
 }
 
-static int doom(struct op *op, struct space *s) {
+static int removal_begin(struct op *op, struct space *s) {
     if (s->st->is_being_removed)
         return 0;
     const char *name = deleted_name(op, s);
@@ -70,7 +70,7 @@ void rpc_delete_namespace(struct op *op) {
     struct space *s;
     int rc = resp ? find_doomed(op, req, &s) : op_out_of_memory(op);
     if (rc == 0)
-        rc = doom(op, s);
+        rc = removal_begin(op, s);
     if (rc < 0) {
         op_fail(op);
         return;

@@ -29,7 +29,7 @@ struct walk {
 
 /* a page of schedules */
 
-static void read_row(struct op *op, const struct row *row) {
+static void refresh_read_row(struct op *op, const struct row *row) {
     struct walk *w = op->extra;
     w->runs[w->count++] = row->run_id;
     w->after = (struct visibility_place){row->close_us, row->start_us, row->run_id};
@@ -50,7 +50,7 @@ static const struct predicate *with_calendar(struct arena *a, const char *name) 
     return arena_failed(a) ? NULL : all;
 }
 
-static int read_page(struct op *op, struct walk *w) {
+static int refresh_read_page(struct op *op, struct walk *w) {
     struct page_read *q = question_new(op);
     if (!q)
         return ERR_NO_MEMORY;
@@ -65,7 +65,7 @@ static int read_page(struct op *op, struct walk *w) {
         page_read_free(q);
         return op_out_of_memory(op);
     }
-    return op_ask(op, q, &w->answer, read_row);
+    return op_ask(op, q, &w->answer, refresh_read_row);
 }
 
 /* a schedule */
@@ -97,7 +97,7 @@ static int refresh_one(struct op *op, const struct walk *w, struct space *space,
 
 static void go_page(struct op *op);
 
-static void walk_later(struct op *op, int64_t us) {
+static void refresh_walk_later(struct op *op, int64_t us) {
     op_pin(op, NULL);
     op_retry(op, us, go_page);
 }
@@ -108,7 +108,7 @@ static struct space *walk_space(struct op *op, const struct walk *w) {
     return s && !s->st->is_being_removed ? s : NULL;
 }
 
-static void walk_end(struct op *op, struct space *space) {
+static void refresh_walk_end(struct op *op, struct space *space) {
     space->is_refreshing = false;
     op_reply(op, NULL, (struct str){NULL, 0});
 }
@@ -119,7 +119,7 @@ static void walk_begin(struct op *op, struct walk *w, struct space *space) {
     w->change = change->change;
     w->has_after = w->answer.is_here = false;
     if (!w->name) { /* the next change or start tells them */
-        walk_end(op, space);
+        refresh_walk_end(op, space);
         return;
     }
     op_pin(op, NULL);
@@ -134,14 +134,14 @@ static void walk_next(struct op *op, struct walk *w, struct space *space) {
         pb_remove_message(&st->n_holiday_changes, st->holiday_changes, 0);
     /* Without memory to write that down, the next start tells them once more. */
     if (space_write(op->e, space) < 0 || !st->n_holiday_changes)
-        walk_end(op, space);
+        refresh_walk_end(op, space);
     else
         walk_begin(op, w, space);
 }
 
 static void go_page(struct op *op) {
     struct walk *w = op->extra;
-    int rc = w->answer.is_here ? 0 : read_page(op, w);
+    int rc = w->answer.is_here ? 0 : refresh_read_page(op, w);
     if (rc == ERR_WAIT)
         return;
     struct space *space = walk_space(op, w);
@@ -164,16 +164,16 @@ static void go_page(struct op *op) {
             log_emit(op->e->log, LOG_due_failed, log_str("error", op->err.text));
     }
     if (rc == ERR_NO_MEMORY) {
-        walk_later(op, ENGINE_TICK_RETRY_MS * USEC_PER_MS);
+        refresh_walk_later(op, ENGINE_TICK_RETRY_MS * USEC_PER_MS);
     } else if (w->count == ENGINE_REFRESH_SCHEDULES) {
         w->answer.is_here = false;
-        walk_later(op, 1);
+        refresh_walk_later(op, 1);
     } else {
         walk_next(op, w, space);
     }
 }
 
-static void go_begin(struct op *op) {
+static void go_begin_refresh(struct op *op) {
     struct space *const *space = op->req;
     struct walk *w = arena_new(op->call->arena, struct walk);
     if (!w) {
@@ -190,7 +190,7 @@ void schedules_refresh(struct engine *e, struct space *space) {
     if (space->is_refreshing)
         return; /* the walk sees that there is more */
     space->is_refreshing = true;
-    errand_start(e, go_begin, &space, sizeof(space));
+    errand_start(e, go_begin_refresh, &space, sizeof(space));
 }
 
 void schedules_refresh_all(struct engine *e) {

@@ -4,7 +4,7 @@
 #include "core/step/validate.h"
 #include "engine/schedule/schedule.h"
 
-static void reply(struct op *op, bool is_new, bool is_changed) {
+static void crontab_reply(struct op *op, bool is_new, bool is_changed) {
     struct arena *a = op->call->arena;
     Rondo__BindCrontabResponse *r = arena_new(a, Rondo__BindCrontabResponse);
     if (r) {
@@ -24,7 +24,7 @@ static void reply(struct op *op, bool is_new, bool is_changed) {
 }
 
 /* The schedule that the binding asks for, checked; the op may be started again. */
-static int prepare(struct op *op, struct space *space, const Rondo__BindCrontabRequest *req,
+static int crontab_prepare(struct op *op, struct space *space, const Rondo__BindCrontabRequest *req,
                    Schedule__Schedule **ret) {
     Schedule__Schedule *raw = NULL;
     int rc = 0;
@@ -36,7 +36,7 @@ static int prepare(struct op *op, struct space *space, const Rondo__BindCrontabR
     return rc == 0 ? op_prepare_schedule(op, space, crontab_name(req->binding), raw, ret) : rc;
 }
 
-static int create(struct op *op, struct space *space, const Rondo__BindCrontabRequest *req,
+static int crontab_create_schedule(struct op *op, struct space *space, const Rondo__BindCrontabRequest *req,
                   Schedule__Schedule *schedule) {
     Ws__CreateScheduleRequest create = WS__CREATE_SCHEDULE_REQUEST__INIT;
     union {
@@ -49,7 +49,7 @@ static int create(struct op *op, struct space *space, const Rondo__BindCrontabRe
     return rc == 0 ? op_create_schedule(op, space, &create) : rc;
 }
 
-static int change(struct op *op, Schedule__Schedule *schedule, bool *ret_is_changed) {
+static int crontab_change_schedule(struct op *op, Schedule__Schedule *schedule, bool *ret_is_changed) {
     Ws__UpdateScheduleRequest update = WS__UPDATE_SCHEDULE_REQUEST__INIT;
     const Schedule__Schedule *old = op->run->body->st->schedule->schedule;
     struct step s;
@@ -77,18 +77,18 @@ void rpc_bind_crontab(struct op *op) {
     bool is_changed = false;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0)
-        rc = prepare(op, space, req, &schedule);
+        rc = crontab_prepare(op, space, req, &schedule);
     if (rc == 0)
         rc = op_need_schedule(op, space, crontab_name(req->binding));
     bool is_new = rc == ERR_NOT_FOUND && schedule;
     if (is_new)
-        rc = create(op, space, req, schedule);
+        rc = crontab_create_schedule(op, space, req, schedule);
     else if (rc == 0)
-        rc = change(op, schedule, &is_changed);
+        rc = crontab_change_schedule(op, schedule, &is_changed);
     if (rc == ERR_WAIT)
         return;
     if (rc < 0)
         op_fail_durable(op);
     else
-        reply(op, is_new, is_changed);
+        crontab_reply(op, is_new, is_changed);
 }

@@ -51,7 +51,7 @@ static void reply_changed(struct op *op, struct space *s, const ProtobufCMessage
 
 /* put */
 
-static int validate(struct op *op, const struct space *s, const Rondo__HolidayCalendar *c) {
+static int holiday_validate_calendar(struct op *op, const struct space *s, const Rondo__HolidayCalendar *c) {
     if (!c)
         return err_set(&op->err, ERR_INVALID, "Calendar is not set on request.");
     if (strempty(c->name))
@@ -72,7 +72,7 @@ static int validate(struct op *op, const struct space *s, const Rondo__HolidayCa
 }
 
 /* In the place of the one with this name, or behind the others. */
-static int put(struct op *op, struct space *s, const Rondo__HolidayCalendar *c) {
+static int holiday_put_calendar(struct op *op, struct space *s, const Rondo__HolidayCalendar *c) {
     bool failed = false;
     State__Namespace *st = s->st;
     size_t i = calendar_index(st, c->name);
@@ -103,9 +103,9 @@ void rpc_put_holiday_calendar(struct op *op) {
     struct space *s;
     int rc = op_need_space(op, req->namespace_, &s);
     if (rc == 0)
-        rc = validate(op, s, req->calendar);
+        rc = holiday_validate_calendar(op, s, req->calendar);
     if (rc == 0)
-        rc = put(op, s, req->calendar);
+        rc = holiday_put_calendar(op, s, req->calendar);
     if (rc < 0)
         op_fail(op);
     else

@@ -40,7 +40,7 @@ static bool is_meant(const struct ledger_page *p, const struct ledger_columns *l
            l->last_nominal_s == p->filter.from_s;
 }
 
-static void read_row(struct op *op, const struct row *row) {
+static void ledger_read_row(struct op *op, const struct row *row) {
     struct ledger_page *p = op->extra;
     if (!is_meant(p, &row->ledger))
         return;
@@ -54,7 +54,7 @@ static void read_row(struct op *op, const struct row *row) {
     wire_add_bytes_field(&op->page, p->field, row->body);
 }
 
-static int read_page(struct op *op, struct ledger_page *p) {
+static int ledger_read_page(struct op *op, struct ledger_page *p) {
     struct page_read *q = question_new(op);
     if (!q)
         return ERR_NO_MEMORY;
@@ -64,12 +64,12 @@ static int read_page(struct op *op, struct ledger_page *p) {
                             .ledger = p->filter,
                             .limit = p->size + 1,
                             .bytes_max = ENGINE_LIST_PAGE_BYTES};
-    return op_ask(op, q, &p->answer, read_row);
+    return op_ask(op, q, &p->answer, ledger_read_row);
 }
 
-static void go_read(struct op *op) {
+static void go_read_ledger(struct op *op) {
     struct ledger_page *p = op->extra;
-    int rc = p->answer.is_here ? 0 : read_page(op, p);
+    int rc = p->answer.is_here ? 0 : ledger_read_page(op, p);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0 && p->answer.rc < 0)
@@ -90,7 +90,7 @@ static void go_read(struct op *op) {
 
 /* questions */
 
-static int read_token(struct op *op, const ProtobufCBinaryData *bytes, struct ledger_page *p) {
+static int ledger_read_token(struct op *op, const ProtobufCBinaryData *bytes, struct ledger_page *p) {
     ProtobufCMessage *m;
     if (bytes->len == 0)
         return 0;
@@ -104,14 +104,14 @@ static int read_token(struct op *op, const ProtobufCBinaryData *bytes, struct le
     return is_ours ? 0 : err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
 }
 
-static bool is_time(const Google__Protobuf__Timestamp *t) {
+static bool is_ledger_time(const Google__Protobuf__Timestamp *t) {
     return !t || (t->nanos >= 0 && t->nanos < NANOS_PER_SEC);
 }
 
 /* Nominal times are whole seconds: a fraction moves the beginning to the next one. */
 static int read_times(struct op *op, const Rondo__ListScheduleLedgerRequest *req, struct ledger_filter *f) {
     const Google__Protobuf__Timestamp *start = req->start_time, *end = req->end_time;
-    if (!is_time(start) || !is_time(end))
+    if (!is_ledger_time(start) || !is_ledger_time(end))
         return err_set(&op->err, ERR_INVALID, "StartTime or EndTime is not a valid time.");
     f->from_s = start ? start->seconds : INT64_MIN;
     if (start && start->nanos && f->from_s < INT64_MAX)
@@ -148,7 +148,7 @@ static Rondo__ListScheduleLedgerResponse *head_of(struct op *op) {
     return arena_failed(a) ? NULL : r;
 }
 
-static int prepare(struct op *op, const Rondo__ListScheduleLedgerRequest *req) {
+static int ledger_prepare_page(struct op *op, const Rondo__ListScheduleLedgerRequest *req) {
     Rondo__ListScheduleLedgerResponse *head = head_of(op);
     struct ledger_page *p = arena_new(op->call->arena, struct ledger_page);
     if (!p || !head)
@@ -163,7 +163,7 @@ static int prepare(struct op *op, const Rondo__ListScheduleLedgerRequest *req) {
     int rc = read_times(op, req, &p->filter);
     if (rc == 0)
         rc = read_fates(op, req, &p->filter);
-    return rc == 0 ? read_token(op, &req->next_page_token, p) : rc;
+    return rc == 0 ? ledger_read_token(op, &req->next_page_token, p) : rc;
 }
 
 void rpc_list_schedule_ledger(struct op *op) {
@@ -175,16 +175,16 @@ void rpc_list_schedule_ledger(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)
-        rc = prepare(op, req);
+        rc = ledger_prepare_page(op, req);
     if (rc < 0)
         op_fail(op);
     else
-        op_continue_durable(op, go_read);
+        op_continue_durable(op, go_read_ledger);
 }
 
 /* what became of one time */
 
-static int explain(struct op *op, const struct space *space, const Rondo__ExplainScheduleTimeRequest *req) {
+static int ledger_explain_time(struct op *op, const struct space *space, const Rondo__ExplainScheduleTimeRequest *req) {
     Rondo__ExplainScheduleTimeResponse *r;
     struct ledger_page *p = arena_new(op->call->arena, struct ledger_page);
     if (!p)
@@ -213,9 +213,9 @@ void rpc_explain_schedule_time(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)
-        rc = explain(op, space, req);
+        rc = ledger_explain_time(op, space, req);
     if (rc < 0)
         op_fail(op);
     else
-        op_continue_durable(op, go_read);
+        op_continue_durable(op, go_read_ledger);
 }

@@ -14,7 +14,7 @@
 #include "wire/guard.h"
 
 /* What every call that changes a schedule does at its end. */
-static void end_change(struct op *op, int rc, const ProtobufCMessage *resp) {
+static void schedule_end_change(struct op *op, int rc, const ProtobufCMessage *resp) {
     if (rc == ERR_WAIT)
         return;
     if (rc < 0)
@@ -23,7 +23,7 @@ static void end_change(struct op *op, int rc, const ProtobufCMessage *resp) {
         op_reply_durable(op, resp, (struct str){NULL, 0});
 }
 
-static int find(struct op *op, const char *namespace_name, const char *schedule_id,
+static int schedule_find(struct op *op, const char *namespace_name, const char *schedule_id,
                 struct space **ret_space) {
     int rc = op_need_space(op, namespace_name, ret_space);
     return rc == 0 ? op_need_schedule(op, *ret_space, schedule_id) : rc;
@@ -55,7 +55,7 @@ int op_prepare_schedule(struct op *op, struct space *space, const char *schedule
     return rc;
 }
 
-static int check_attributes(struct op *op, struct space *space, const Common__SearchAttributes *attributes,
+static int schedule_check_attributes(struct op *op, struct space *space, const Common__SearchAttributes *attributes,
                             const Common__Memo *memo) {
     int rc = attributes_validate(space->st, attributes, &op->err);
     return rc == 0 ? op_check_blob(op, (const ProtobufCMessage *)memo) : rc;
@@ -75,7 +75,7 @@ static int validate_create(struct op *op, const Ws__CreateScheduleRequest *req, 
         rc = check_caller(op, req->identity, req->request_id);
     if (rc == 0 && req->initial_patch)
         rc = schedule_validate_patch(req->initial_patch, &op->err);
-    return rc == 0 ? check_attributes(op, space, req->search_attributes, req->memo) : rc;
+    return rc == 0 ? schedule_check_attributes(op, space, req->search_attributes, req->memo) : rc;
 }
 
 int op_create_schedule(struct op *op, struct space *space, const Ws__CreateScheduleRequest *req) {
@@ -154,7 +154,7 @@ void rpc_create_schedule(struct op *op) {
 
 /* Describe */
 
-static void *copy_or_null(struct arena *a, const void *m) {
+static void *schedule_copy_or_null(struct arena *a, const void *m) {
     return m ? message_copy(a, m) : NULL;
 }
 
@@ -162,7 +162,7 @@ void rpc_describe_schedule(struct op *op) {
     const Ws__DescribeScheduleRequest *req = op->req;
     struct arena *a = op->call->arena;
     struct space *space;
-    int rc = find(op, req->namespace_, req->schedule_id, &space);
+    int rc = schedule_find(op, req->namespace_, req->schedule_id, &space);
     if (rc == ERR_WAIT)
         return;
     Ws__DescribeScheduleResponse *r = rc == 0 ? arena_new(a, Ws__DescribeScheduleResponse) : NULL;
@@ -173,13 +173,13 @@ void rpc_describe_schedule(struct op *op) {
         r->info = schedule_info(st, a);
         if (r->info)
             holidays_show_missing(st->schedule->schedule->extras, space->st, r->info, a);
-        r->memo = copy_or_null(a, st->memo);
-        r->search_attributes = copy_or_null(a, st->search_attributes);
+        r->memo = schedule_copy_or_null(a, st->memo);
+        r->search_attributes = schedule_copy_or_null(a, st->search_attributes);
         r->conflict_token = schedule_token(st, a);
     }
     if (rc == 0 && arena_failed(a))
         rc = op_out_of_memory(op);
-    end_change(op, rc, r ? &r->base : NULL);
+    schedule_end_change(op, rc, r ? &r->base : NULL);
 }
 
 /* Many searches: some in each turn. */
@@ -187,7 +187,7 @@ void rpc_list_schedule_matching_times(struct op *op) {
     const Ws__ListScheduleMatchingTimesRequest *req = op->req;
     Ws__ListScheduleMatchingTimesResponse *r = op->extra;
     struct space *space;
-    int rc = find(op, req->namespace_, req->schedule_id, &space);
+    int rc = schedule_find(op, req->namespace_, req->schedule_id, &space);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)
@@ -197,7 +197,7 @@ void rpc_list_schedule_matching_times(struct op *op) {
     if (rc == ERR_WAIT)
         op_go_on_later(op);
     else
-        end_change(op, rc, r ? &r->base : NULL);
+        schedule_end_change(op, rc, r ? &r->base : NULL);
 }
 
 /* Changes */
@@ -223,7 +223,7 @@ void rpc_update_schedule(struct op *op) {
     if (rc == 0)
         rc = schedule_id_validate(op, req->schedule_id);
     if (rc == 0)
-        rc = check_attributes(op, space, req->search_attributes, req->memo);
+        rc = schedule_check_attributes(op, space, req->search_attributes, req->memo);
     if (rc == 0)
         rc = op_need_schedule(op, space, req->schedule_id);
     if (rc == 0)
@@ -232,7 +232,7 @@ void rpc_update_schedule(struct op *op) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, schedule_update(&s, &prepared), STEP_DURABLE);
     }
-    end_change(op, rc, &resp.base);
+    schedule_end_change(op, rc, &resp.base);
 }
 
 void rpc_patch_schedule(struct op *op) {
@@ -246,12 +246,12 @@ void rpc_patch_schedule(struct op *op) {
     if (rc == 0)
         rc = schedule_validate_patch(req->patch, &op->err);
     if (rc == 0)
-        rc = find(op, req->namespace_, req->schedule_id, &space);
+        rc = schedule_find(op, req->namespace_, req->schedule_id, &space);
     if (rc == 0) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, schedule_patch(&s, req), STEP_DURABLE);
     }
-    end_change(op, rc, &resp.base);
+    schedule_end_change(op, rc, &resp.base);
 }
 
 void rpc_delete_schedule(struct op *op) {
@@ -261,12 +261,12 @@ void rpc_delete_schedule(struct op *op) {
     struct step s;
     int rc = check_caller(op, req->identity, "");
     if (rc == 0)
-        rc = find(op, req->namespace_, req->schedule_id, &space);
+        rc = schedule_find(op, req->namespace_, req->schedule_id, &space);
     if (rc == 0) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, schedule_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED), STEP_DURABLE);
     }
-    end_change(op, rc, &resp.base);
+    schedule_end_change(op, rc, &resp.base);
 }
 
 /* Trigger: the answer waits until the action was started, or something else became of it. */
@@ -336,7 +336,7 @@ void rpc_trigger_schedule(struct op *op) {
     if (rc == 0)
         rc = op_need_request_id(op, req->request_id);
     if (rc == 0)
-        rc = find(op, req->namespace_, req->schedule_id, &space);
+        rc = schedule_find(op, req->namespace_, req->schedule_id, &space);
     if (rc == ERR_WAIT)
         return;
     with_id.request_id = op->request_id;
@@ -358,7 +358,7 @@ void rpc_list_backfills(struct op *op) {
     const Rondo__ListBackfillsRequest *req = op->req;
     struct arena *a = op->call->arena;
     struct space *space;
-    int rc = find(op, req->namespace_, req->schedule_id, &space);
+    int rc = schedule_find(op, req->namespace_, req->schedule_id, &space);
     if (rc == ERR_WAIT)
         return;
     Rondo__ListBackfillsResponse *r = rc == 0 ? arena_new(a, Rondo__ListBackfillsResponse) : NULL;
@@ -370,7 +370,7 @@ void rpc_list_backfills(struct op *op) {
     }
     if (rc == 0 && arena_failed(a))
         rc = op_out_of_memory(op);
-    end_change(op, rc, r ? &r->base : NULL);
+    schedule_end_change(op, rc, r ? &r->base : NULL);
 }
 
 void rpc_cancel_backfill(struct op *op) {
@@ -380,10 +380,10 @@ void rpc_cancel_backfill(struct op *op) {
     struct step s;
     int rc = check_caller(op, req->identity, "");
     if (rc == 0)
-        rc = find(op, req->namespace_, req->schedule_id, &space);
+        rc = schedule_find(op, req->namespace_, req->schedule_id, &space);
     if (rc == 0) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, schedule_cancel_backfill(&s, req->backfill_id), STEP_DURABLE);
     }
-    end_change(op, rc, &resp.base);
+    schedule_end_change(op, rc, &resp.base);
 }

@@ -8,7 +8,7 @@
 #include "core/schedule/schedule.h"
 #include "core/step/validate.h"
 
-static int not_found(struct op *op, const char *schedule_id) {
+static int schedule_fail_not_found(struct op *op, const char *schedule_id) {
     op_pin(op, NULL);
     return err_set(&op->err, ERR_NOT_FOUND, "schedule \"%s\" not found", schedule_id);
 }
@@ -29,10 +29,10 @@ static int need_last(struct op *op, struct space *space, const char *schedule_id
         return op_out_of_memory(op);
     int rc = op_need_current(op, space, workflow_id, &is_known, &run_id);
     if (rc == 0 && !is_known)
-        return not_found(op, schedule_id);
+        return schedule_fail_not_found(op, schedule_id);
     if (rc == 0)
         rc = op_need_run(op, space, run_id);
-    return rc == ERR_NOT_FOUND ? not_found(op, schedule_id) : rc;
+    return rc == ERR_NOT_FOUND ? schedule_fail_not_found(op, schedule_id) : rc;
 }
 
 int op_need_schedule(struct op *op, struct space *space, const char *schedule_id) {
@@ -43,7 +43,7 @@ int op_need_schedule(struct op *op, struct space *space, const char *schedule_id
         return rc;
     /* Who hears of its end takes it for lasting. */
     op->wait_seq = MAX(op->wait_seq, op->run->body->group_seq);
-    return not_found(op, schedule_id);
+    return schedule_fail_not_found(op, schedule_id);
 }
 
 int op_need_past_schedule(struct op *op, struct space *space, const char *schedule_id, const char *run_id) {
@@ -57,7 +57,7 @@ int op_need_past_schedule(struct op *op, struct space *space, const char *schedu
     if (rc == 0 &&
         (!op->run->body->st->schedule || !streq(op->run->body->st->schedule->schedule_id, schedule_id)))
         rc = ERR_NOT_FOUND;
-    return rc == ERR_NOT_FOUND ? not_found(op, schedule_id) : rc;
+    return rc == ERR_NOT_FOUND ? schedule_fail_not_found(op, schedule_id) : rc;
 }
 
 int op_last_schedule_run(struct op *op, struct space *space, const char *schedule_id, const char **ret) {

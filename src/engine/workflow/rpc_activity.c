@@ -90,7 +90,7 @@ static int find_run(struct op *op, const struct report *r, State__TaskToken **re
 
 /* the step */
 
-static int apply(struct step *s, struct report *r, State__Activity *a) {
+static int report_apply(struct step *s, struct report *r, State__Activity *a) {
     switch (r->kind) {
     case REPORT_HEARTBEAT:
         return activity_report_heartbeat(s, a, r->payloads, r->identity, &r->beat);
@@ -111,7 +111,7 @@ static int step_report(struct op *op, struct report *r, const State__TaskToken *
     int rc = token ? activity_check_token(&s, token, &a)
                    : activity_check_id(&s, r->activity_id, r->kind == REPORT_COMPLETED, &a);
     if (rc == 0)
-        rc = apply(&s, r, a);
+        rc = report_apply(&s, r, a);
     return op_step_end(op, &s, rc, STEP_DURABLE);
 }
 
@@ -136,7 +136,7 @@ static void fill_reply(struct report *r) {
     }
 }
 
-static void go_report(struct op *op) {
+static void go_report_activity(struct op *op) {
     struct report *r = op->extra;
     State__TaskToken *token = NULL;
     int rc = validate_names(r, &op->err);
@@ -156,7 +156,7 @@ static void go_report(struct op *op) {
     op_reply_durable(op, &r->reply.base, (struct str){NULL, 0});
 }
 
-/* Keeps the report for the life of the op. From here on go_report is where the op starts again. */
+/* Keeps the report for the life of the op. From here on go_report_activity is where the op starts again. */
 static void report_start(struct op *op, const struct report *report) {
     op->extra = arena_dup(op->call->arena, report, sizeof(*report));
     if (!op->extra) {
@@ -164,8 +164,8 @@ static void report_start(struct op *op, const struct report *report) {
         op_fail(op);
         return;
     }
-    op->go = go_report;
-    go_report(op);
+    op->go = go_report_activity;
+    go_report_activity(op);
 }
 
 /* the eight requests */

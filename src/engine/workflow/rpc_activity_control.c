@@ -174,7 +174,7 @@ static int step_reset(struct step *s, const struct control *ctl, const void *r) 
     return activity_reset(s, &ctl->choice, &reset);
 }
 
-static const ProtobufCMessage *reply_reset(struct op *op unused_arg, const struct control *ctl unused_arg) {
+static const ProtobufCMessage *reply_activity_reset(struct op *op unused_arg, const struct control *ctl unused_arg) {
     static const Ws__ResetActivityResponse resp = WS__RESET_ACTIVITY_RESPONSE__INIT;
     return &resp.base;
 }
@@ -185,7 +185,7 @@ static struct control control_of_reset(const Ws__ResetActivityRequest *req) {
                           .identity = req->identity,
                           .jitter = req->jitter,
                           .step = step_reset,
-                          .reply = reply_reset};
+                          .reply = reply_activity_reset};
     if (req->activity_case == WS__RESET_ACTIVITY_REQUEST__ACTIVITY_ID)
         ctl.choice.id = req->id;
     else if (req->activity_case == WS__RESET_ACTIVITY_REQUEST__ACTIVITY_TYPE)

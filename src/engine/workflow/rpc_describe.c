@@ -11,11 +11,11 @@
 
 #define SIGNALS_SHOWN 10000 /* the last of them; more only where an operator raised the limit of signals */
 
-static void *copy_or_null(struct arena *a, const void *m) {
+static void *describe_copy_or_null(struct arena *a, const void *m) {
     return m ? message_copy(a, m) : NULL;
 }
 
-static Workflow__WorkflowExecutionConfig *describe_config(struct arena *a, const State__Execution *st) {
+static Workflow__WorkflowExecutionConfig *describe_execution_config(struct arena *a, const State__Execution *st) {
     Workflow__WorkflowExecutionConfig *c = arena_new(a, Workflow__WorkflowExecutionConfig);
     Taskqueue__TaskQueue *queue = arena_new(a, Taskqueue__TaskQueue);
     if (!c || !queue)
@@ -30,7 +30,7 @@ static Workflow__WorkflowExecutionConfig *describe_config(struct arena *a, const
     if (st->run_timeout_us)
         c->workflow_run_timeout = response_duration(a, st->run_timeout_us);
     c->default_workflow_task_timeout = response_duration(a, st->task_timeout_us);
-    c->user_metadata = copy_or_null(a, st->user_metadata);
+    c->user_metadata = describe_copy_or_null(a, st->user_metadata);
     return c;
 }
 
@@ -79,7 +79,7 @@ static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const S
     p->scheduled_time = response_time(a, act->first_scheduled_us);
     if (act->schedule_to_close_us)
         p->expiration_time = response_time(a, usec_add(act->first_scheduled_us, act->schedule_to_close_us));
-    p->last_failure = copy_or_null(a, act->last_failure);
+    p->last_failure = describe_copy_or_null(a, act->last_failure);
     p->last_worker_identity =
         arena_strdup(a, strempty(act->identity) ? act->heartbeat_identity : act->identity);
     p->last_attempt_complete_time = response_time(a, act->last_complete_us);
@@ -87,7 +87,7 @@ static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const S
         p->next_attempt_schedule_time = response_time(a, act->scheduled_us);
         p->current_retry_interval = response_duration(a, act->scheduled_us - act->last_complete_us);
     }
-    p->priority = copy_or_null(a, act->priority);
+    p->priority = describe_copy_or_null(a, act->priority);
     p->last_deployment_version = version_message(a, version_of(act->last_version));
     if (act->last_version)
         p->last_worker_deployment_version =
@@ -237,12 +237,12 @@ static void describe_children(struct arena *a, Ws__DescribeWorkflowExecutionResp
         r->pending_children[r->n_pending_children++] = describe_child(a, st->children[i]);
 }
 
-static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const State__Execution *st) {
+static Ws__DescribeWorkflowExecutionResponse *describe_execution(struct arena *a, const State__Execution *st) {
     Ws__DescribeWorkflowExecutionResponse *r = arena_new(a, Ws__DescribeWorkflowExecutionResponse);
     if (!r)
         return NULL;
     ws__describe_workflow_execution_response__init(r);
-    r->execution_config = describe_config(a, st);
+    r->execution_config = describe_execution_config(a, st);
     Workflow__WorkflowExecutionInfo *info = execution_info(a, st);
     if (info)
         info->auto_reset_points = st->reset_points; /* no list shows them */
@@ -271,7 +271,7 @@ void rpc_describe_workflow(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     Ws__DescribeWorkflowExecutionResponse *resp = NULL;
-    if (rc == 0 && !(resp = describe(op->call->arena, op->run->body->st)))
+    if (rc == 0 && !(resp = describe_execution(op->call->arena, op->run->body->st)))
         rc = op_out_of_memory(op);
     if (rc < 0)
         op_fail(op);

@@ -186,7 +186,7 @@ static void expect_page(struct op *op) {
     call_expect(op->call, bytes);
 }
 
-static int read_token(struct op *op, const Ws__GetWorkflowExecutionHistoryRequest *req, struct reader *rd) {
+static int history_read_token(struct op *op, const Ws__GetWorkflowExecutionHistoryRequest *req, struct reader *rd) {
     ProtobufCMessage *m;
     int rc = token_read(op, &state__history_token__descriptor, &req->next_page_token, ERR_INVALID,
                         "Invalid NextPageToken.", &m);
@@ -216,7 +216,7 @@ static int reader_begin(struct op *op, const Ws__GetWorkflowExecutionHistoryRequ
     rd->is_close_only = req->history_event_filter_type == HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT;
     op->extra = rd;
     if (req->next_page_token.len)
-        return read_token(op, req, rd);
+        return history_read_token(op, req, rd);
     return 0;
 }
 

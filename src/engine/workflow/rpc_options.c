@@ -6,7 +6,7 @@
 #include "engine/runtime/engine_int.h"
 #include "engine/workflow/response.h"
 
-static Ws__UpdateWorkflowExecutionOptionsResponse *response(struct op *op, bool is_changed) {
+static Ws__UpdateWorkflowExecutionOptionsResponse *options_response(struct op *op, bool is_changed) {
     struct arena *a = op->call->arena;
     const State__Execution *st = op->run->body->st;
     Ws__UpdateWorkflowExecutionOptionsResponse *r = arena_new(a, Ws__UpdateWorkflowExecutionOptionsResponse);
@@ -23,7 +23,7 @@ static Ws__UpdateWorkflowExecutionOptionsResponse *response(struct op *op, bool 
     return arena_failed(a) ? NULL : r;
 }
 
-static int check(struct op *op, const Ws__UpdateWorkflowExecutionOptionsRequest *req) {
+static int options_validate(struct op *op, const Ws__UpdateWorkflowExecutionOptionsRequest *req) {
     int rc = validate_execution(req->workflow_execution, &op->err);
     if (rc == 0 && !req->update_mask)
         rc = err_set(&op->err, ERR_INVALID, "UpdateMask is required");
@@ -40,7 +40,7 @@ void rpc_update_workflow_options(struct op *op) {
     struct step s;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0)
-        rc = check(op, req);
+        rc = options_validate(op, req);
     if (rc == 0)
         rc = op_need_execution(op, space, req->workflow_execution, NULL);
     if (rc == ERR_WAIT)
@@ -53,7 +53,7 @@ void rpc_update_workflow_options(struct op *op) {
     }
     if (rc == 0 && is_changed && op->run->body->st->versioning)
         deployment_pinned(op, space, versioning_override_target(op->run->body->st->versioning->override));
-    if (rc == 0 && !(resp = response(op, is_changed)))
+    if (rc == 0 && !(resp = options_response(op, is_changed)))
         rc = op_out_of_memory(op); /* it has happened; asking again tells so */
     if (rc < 0)
         op_fail_durable(op);

@@ -77,7 +77,7 @@ static bool is_reset_point(const State__Execution *st, int64_t finish_event_id) 
 }
 
 /* A task can only fail once it has started. */
-static void start_task(struct step *s, const char *identity) {
+static void reset_start_task(struct step *s, const char *identity) {
     State__WorkflowTask *t = s->st->task;
     if (t->started_event_id)
         return;
@@ -138,7 +138,7 @@ static int reapply_all(struct op *op, struct step *s, struct str rest, const str
 }
 
 /* What came after the reset point: in the base run, then in those that it continued as. */
-static int reapply(struct op *op, struct step *s, const struct reset *r, struct str rest) {
+static int reset_reapply_events(struct op *op, struct step *s, const struct reset *r, struct str rest) {
     struct reapply_choice choice = reapply_choice(op->req);
     choice.is_base = true;
     int rc = reapply_all(op, s, rest, &choice);
@@ -227,11 +227,11 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     pb_set_message(&s->st->scheduled_by, base->scheduled_by, &s->failed); /* no event tells it */
     s->st->history_bytes = (int64_t)(r->base.events.n - rest.n);
     const char *identity = strempty(req->identity) ? "history-service" : req->identity;
-    start_task(s, identity);
+    reset_start_task(s, identity);
     rc = task_reset(s, &reset, identity);
     reapply_begin(s);
     if (rc == 0)
-        rc = reapply(op, s, r, rest);
+        rc = reset_reapply_events(op, s, r, rest);
     if (rc == 0)
         rc = reapply_orphans(op, s, r, base);
     if (rc == 0)
@@ -246,7 +246,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
 
 /* Keeping it */
 
-static void reply_reset(struct op *op) {
+static void reply_workflow_reset(struct op *op) {
     Ws__ResetWorkflowExecutionResponse *resp = arena_new(op->call->arena, Ws__ResetWorkflowExecutionResponse);
     char *run_id = arena_strdup(op->call->arena, op->run->body->st->run_id);
     if (!resp || !run_id) {
@@ -447,7 +447,7 @@ void rpc_reset_workflow(struct op *op) {
     if (rc < 0)
         op_fail(op);
     else
-        reply_reset(op);
+        reply_workflow_reset(op);
 }
 
 void reset_while_open(struct engine *e, struct call *c, const Ws__ResetWorkflowExecutionRequest *req,

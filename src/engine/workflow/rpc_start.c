@@ -355,7 +355,7 @@ static int signal_existing(struct op *op, const Ws__SignalWorkflowExecutionReque
     return op_step_end(op, &s, run_signal(&s, signal, &caller), STEP_DURABLE);
 }
 
-static void reply_signaled(struct op *op, bool started) {
+static void reply_signal_with_start(struct op *op, bool started) {
     struct arena *a = op->call->arena;
     const State__Execution *st = op->run->body->st;
     Ws__SignalWithStartWorkflowExecutionResponse *r =
@@ -422,5 +422,5 @@ void rpc_signal_with_start(struct op *op) {
     if (rc < 0)
         op_fail(op);
     else
-        reply_signaled(op, started);
+        reply_signal_with_start(op, started);
 }

@@ -20,7 +20,7 @@ struct completion_answer {
     Ws__RespondWorkflowTaskCompletedResponse *response;
 };
 
-static void give_back(struct step *s, void *arg) {
+static void task_undo_start(struct step *s, void *arg) {
     const State__WorkflowTask *begun = arg;
     task_give_back(s, begun->scheduled_event_id, begun->started_us);
 }
@@ -30,7 +30,7 @@ static void drop_answer(struct op *op) {
     struct completion_answer *answer = op->extra;
     op_drop_carried(op);
     if (answer && !answer->is_task_packed)
-        run_quiet_step(op->e, op->run, give_back, &answer->begun);
+        run_quiet_step(op->e, op->run, task_undo_start, &answer->begun);
 }
 
 static void reply_with_activities(struct op *op, const struct completion_answer *answer, struct str task) {

@@ -105,7 +105,7 @@ static Common__Payload *group_value(struct arena *a, struct str name) {
     return p;
 }
 
-static void count_row(struct op *op, struct listing *l, const struct row *row) {
+static void listing_count_row(struct op *op, struct listing *l, const struct row *row) {
     struct arena *a = op->call->arena;
     Ws__CountWorkflowExecutionsResponse *r = l->count;
     r->count += row->count;
@@ -134,12 +134,12 @@ static void order_groups(Ws__CountWorkflowExecutionsResponse *r) {
             r->groups[r->n_groups++] = r->groups[i];
 }
 
-static void read_row(struct op *op, const struct row *row) {
+static void listing_read_row(struct op *op, const struct row *row) {
     struct listing *l = op->extra;
-    (l->is_count ? count_row : list_row)(op, l, row);
+    (l->is_count ? listing_count_row : list_row)(op, l, row);
 }
 
-static int read_page(struct op *op, struct listing *l) {
+static int listing_read_page(struct op *op, struct listing *l) {
     struct page_read *q = question_new(op);
     if (!q)
         return ERR_NO_MEMORY;
@@ -160,7 +160,7 @@ static int read_page(struct op *op, struct listing *l) {
         q->read.group_by = STR("ExecutionStatus");
     if (!l->is_count)
         call_expect(op->call, MIN((size_t)l->size * ENGINE_LIST_ROW_BYTES, (size_t)ENGINE_LIST_PAGE_BYTES));
-    return op_ask(op, q, &l->answer, read_row);
+    return op_ask(op, q, &l->answer, listing_read_row);
 }
 
 /* answers */
@@ -180,9 +180,9 @@ static void reply_count(struct op *op, const struct listing *l) {
     op_reply(op, l->subject == FILTER_SCHEDULES ? &schedules.base : &l->count->base, (struct str){NULL, 0});
 }
 
-static void go_read(struct op *op) {
+static void go_read_listing(struct op *op) {
     struct listing *l = op->extra;
-    int rc = l->answer.is_here ? 0 : read_page(op, l);
+    int rc = l->answer.is_here ? 0 : listing_read_page(op, l);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0 && l->answer.rc < 0)
@@ -207,12 +207,12 @@ static void begin_read(struct op *op, int rc) {
         return;
     }
     op->wait_seq = group_last_change(op->e);
-    op_continue_durable(op, go_read);
+    op_continue_durable(op, go_read_listing);
 }
 
 /* questions */
 
-static int read_token(struct op *op, const ProtobufCBinaryData *bytes, struct listing *l) {
+static int listing_read_token(struct op *op, const ProtobufCBinaryData *bytes, struct listing *l) {
     ProtobufCMessage *m;
     if (bytes->len == 0)
         return 0;
@@ -230,7 +230,7 @@ static int read_token(struct op *op, const ProtobufCBinaryData *bytes, struct li
 }
 
 /* The listing without its filter. */
-static int prepare(struct op *op, const struct wanted *w, struct space **ret_space, struct listing **ret) {
+static int listing_prepare(struct op *op, const struct wanted *w, struct space **ret_space, struct listing **ret) {
     struct listing *l = arena_new(op->call->arena, struct listing);
     int rc = op_need_space(op, w->namespace, ret_space);
     if (rc < 0)
@@ -243,10 +243,10 @@ static int prepare(struct op *op, const struct wanted *w, struct space **ret_spa
     l->empty = w->empty;
     l->is_crontabs = w->is_crontabs;
     op->extra = *ret = l;
-    return w->token ? read_token(op, w->token, l) : 0;
+    return w->token ? listing_read_token(op, w->token, l) : 0;
 }
 
-static int parse_query(struct op *op, struct listing *l, const struct space *space, const char *query) {
+static int listing_parse_query(struct op *op, struct listing *l, const struct space *space, const char *query) {
     int rc = filter_parse(op->call->arena, space->st, l->subject, str_of(query), &l->filter, &op->err);
     if (rc == 0 && l->filter.is_grouped && !l->is_count)
         rc = err_set(&op->err, ERR_INVALID, "invalid query: operation is not supported: 'GROUP BY' clause");
@@ -256,11 +256,11 @@ static int parse_query(struct op *op, struct listing *l, const struct space *spa
 static void list_by_query(struct op *op, const struct wanted *w, const char *query) {
     struct space *space;
     struct listing *l = NULL;
-    int rc = prepare(op, w, &space, &l);
+    int rc = listing_prepare(op, w, &space, &l);
     if (rc == 0)
         l->subject = w->subject;
     if (rc == 0)
-        rc = parse_query(op, l, space, query);
+        rc = listing_parse_query(op, l, space, query);
     begin_read(op, rc);
 }
 
@@ -282,12 +282,12 @@ static void count_by_query(struct op *op, const struct wanted *w, const char *qu
     struct arena *a = op->call->arena;
     struct space *space;
     struct listing *l = NULL;
-    int rc = prepare(op, w, &space, &l);
+    int rc = listing_prepare(op, w, &space, &l);
     if (rc == 0) {
         l->subject = w->subject;
         l->is_count = true;
         l->count = arena_new(a, Ws__CountWorkflowExecutionsResponse);
-        rc = parse_query(op, l, space, query);
+        rc = listing_parse_query(op, l, space, query);
     }
     if (rc == 0 && !l->count)
         rc = op_out_of_memory(op);
@@ -353,7 +353,7 @@ static int64_t time_ns(const Google__Protobuf__Timestamp *t) {
     return __builtin_add_overflow(ns, (int64_t)t->nanos, &ns) ? INT64_MAX : ns;
 }
 
-static void narrow(struct op *op, struct listing *l, enum predicate_kind kind, const char *name,
+static void listing_add_test(struct op *op, struct listing *l, enum predicate_kind kind, const char *name,
                    struct value v) {
     struct arena *a = op->call->arena;
     l->filter.where = filter_and(a, l->filter.where, filter_test(a, kind, name, &v));
@@ -361,7 +361,7 @@ static void narrow(struct op *op, struct listing *l, enum predicate_kind kind, c
 
 static void narrow_text(struct op *op, struct listing *l, const char *name, const char *text) {
     if (!strempty(text))
-        narrow(op, l, PREDICATE_EQUAL, name, value_text(str_of(text)));
+        listing_add_test(op, l, PREDICATE_EQUAL, name, value_text(str_of(text)));
 }
 
 static int narrow_times(struct op *op, struct listing *l, const Filter__StartTimeFilter *f) {
@@ -371,9 +371,9 @@ static int narrow_times(struct op *op, struct listing *l, const Filter__StartTim
         return err_set(&op->err, ERR_INVALID,
                        "EarliestTime in StartTimeFilter should not be larger than LatestTime.");
     if (f->earliest_time)
-        narrow(op, l, PREDICATE_AT_LEAST, "StartTime", value_int(time_ns(f->earliest_time)));
+        listing_add_test(op, l, PREDICATE_AT_LEAST, "StartTime", value_int(time_ns(f->earliest_time)));
     if (f->latest_time)
-        narrow(op, l, PREDICATE_AT_MOST, "StartTime", value_int(time_ns(f->latest_time)));
+        listing_add_test(op, l, PREDICATE_AT_MOST, "StartTime", value_int(time_ns(f->latest_time)));
     return 0;
 }
 
@@ -392,9 +392,9 @@ static void list_older(struct op *op, const struct wanted *w, const struct older
     struct arena *a = op->call->arena;
     struct space *space;
     struct listing *l = NULL;
-    int rc = prepare(op, w, &space, &l);
+    int rc = listing_prepare(op, w, &space, &l);
     if (rc == 0)
-        rc = parse_query(op, l, space, o->is_open ? "CloseTime IS NULL" : "CloseTime IS NOT NULL");
+        rc = listing_parse_query(op, l, space, o->is_open ? "CloseTime IS NULL" : "CloseTime IS NOT NULL");
     if (rc == 0)
         rc = narrow_times(op, l, o->started);
     if (rc == 0)

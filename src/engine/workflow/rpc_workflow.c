@@ -22,7 +22,7 @@ static int find_for_change(struct op *op, const char *namespace_name, const Comm
     return rc;
 }
 
-static void end_change(struct op *op, int rc, const ProtobufCMessage *resp) {
+static void workflow_end_change(struct op *op, int rc, const ProtobufCMessage *resp) {
     if (rc == ERR_WAIT)
         return;
     if (rc < 0)
@@ -32,14 +32,14 @@ static void end_change(struct op *op, int rc, const ProtobufCMessage *resp) {
 }
 
 /* It has happened: without memory for the answer, asking again with the same request id tells so. */
-static void reply_signaled(struct op *op, const char *request_id) {
+static void reply_signal_workflow(struct op *op, const char *request_id) {
     struct arena *a = op->call->arena;
     Ws__SignalWorkflowExecutionResponse *r = arena_new(a, Ws__SignalWorkflowExecutionResponse);
     if (r)
         ws__signal_workflow_execution_response__init(r);
     if (r && !strempty(request_id))
         r->link = request_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, request_id);
-    end_change(op, arena_failed(a) ? op_out_of_memory(op) : 0, (const ProtobufCMessage *)r);
+    workflow_end_change(op, arena_failed(a) ? op_out_of_memory(op) : 0, (const ProtobufCMessage *)r);
 }
 
 void rpc_signal_workflow(struct op *op) {
@@ -57,9 +57,9 @@ void rpc_signal_workflow(struct op *op) {
         rc = op_step_end(op, &s, run_signal(&s, req, NULL), STEP_DURABLE);
     }
     if (rc < 0)
-        end_change(op, rc, NULL);
+        workflow_end_change(op, rc, NULL);
     else
-        reply_signaled(op, req->request_id);
+        reply_signal_workflow(op, req->request_id);
 }
 
 void rpc_request_cancel(struct op *op) {
@@ -75,7 +75,7 @@ void rpc_request_cancel(struct op *op) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, run_request_cancel(&s, req, NULL), STEP_DURABLE);
     }
-    end_change(op, rc, &resp.base);
+    workflow_end_change(op, rc, &resp.base);
 }
 
 void rpc_terminate_workflow(struct op *op) {
@@ -93,7 +93,7 @@ void rpc_terminate_workflow(struct op *op) {
             op, &s, run_terminate(&s, req->reason, req->details, req->identity, req->links, req->n_links),
             STEP_DURABLE);
     }
-    end_change(op, rc, &resp.base);
+    workflow_end_change(op, rc, &resp.base);
 }
 
 /* Pause and unpause name their run in the same fields. */
@@ -118,7 +118,7 @@ void rpc_pause_workflow(struct op *op) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, run_pause(&s, req), STEP_DURABLE);
     }
-    end_change(op, rc, &resp.base);
+    workflow_end_change(op, rc, &resp.base);
 }
 
 void rpc_unpause_workflow(struct op *op) {
@@ -131,5 +131,5 @@ void rpc_unpause_workflow(struct op *op) {
         op_step_begin(op, &s);
         rc = op_step_end(op, &s, run_unpause(&s, req), STEP_DURABLE);
     }
-    end_change(op, rc, &resp.base);
+    workflow_end_change(op, rc, &resp.base);
 }

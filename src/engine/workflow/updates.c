@@ -48,7 +48,7 @@ struct update *update_in_memory(const struct run *run, const char *id) {
     return NULL;
 }
 
-static bool is_over(const struct update *u) {
+static bool is_update_over(const struct update *u) {
     return u->state == UPDATE_REFUSED || u->state == UPDATE_UNREADY;
 }
 
@@ -65,7 +65,7 @@ static int check_limits(struct op *op, const Update__Request *request) {
     size_t count = 0, bytes = protobuf_c_message_get_packed_size(&request->base);
     list_for(&op->run->body->updates, n) {
         const struct update *u = container_of(n, struct update, link);
-        if (is_over(u))
+        if (is_update_over(u))
             continue;
         count++;
         bytes += u->bytes;
@@ -101,7 +101,7 @@ static int check_run(struct op *op) {
 
 /* An update ends the delay of a start, but not the back-off of a retry, a cron schedule or a
  * continued run; and it does not come before the parent knows that its child has started. */
-static bool must_wait(const State__Execution *st) {
+static bool is_update_delayed(const State__Execution *st) {
     bool is_delayed_start = streq(st->first_run_id, st->run_id) && strempty(st->cron_schedule);
     return st->is_first_task_held || (st->first_task_due_us && !is_delayed_start);
 }
@@ -110,7 +110,7 @@ static bool must_wait(const State__Execution *st) {
 static int need_task(struct op *op) {
     const State__Execution *st = op->run->body->st;
     struct step s;
-    if (st->task || must_wait(st))
+    if (st->task || is_update_delayed(st))
         return 0;
     /* A first task that no delay will bring again is not to be forgotten with the update. */
     bool is_only = st->last_started_event_id == 0 && !st->first_task_due_us;
@@ -158,7 +158,7 @@ void updates_detach(struct run *run) {
     }
 }
 
-static Protocol__Message *request_message(struct arena *a, const struct update *u, int64_t started_event_id) {
+static Protocol__Message *update_request_message(struct arena *a, const struct update *u, int64_t started_event_id) {
     const char *id = u->request->meta->update_id;
     Protocol__Message *m = arena_new(a, Protocol__Message);
     Google__Protobuf__Any *body = arena_new(a, Google__Protobuf__Any);
@@ -187,7 +187,7 @@ void updates_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp) {
         struct update *u = container_of(l, struct update, link);
         if (u->state != UPDATE_ADMITTED || !resp->messages)
             continue;
-        Protocol__Message *m = request_message(a, u, resp->started_event_id);
+        Protocol__Message *m = update_request_message(a, u, resp->started_event_id);
         if (!m)
             return; /* the arena has failed, and the answer with it */
         resp->messages[resp->n_messages++] = m;
@@ -197,7 +197,7 @@ void updates_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp) {
 
 /* what came of them */
 
-static void wake(struct engine *e, struct run *run) {
+static void updates_wake_waiters(struct engine *e, struct run *run) {
     struct list all;
     list_init(&all);
     run_pin(run);
@@ -210,7 +210,7 @@ static void wake(struct engine *e, struct run *run) {
     }
     list_for_safe(&run->body->updates, n) {
         struct update *u = container_of(n, struct update, link);
-        if (is_over(u))
+        if (is_update_over(u))
             update_free(u); /* everyone who waited has been told */
     }
     run_unpin(e, run);
@@ -230,7 +230,7 @@ int updates_offer(struct op *op, struct step_context *ctx) {
     return 0;
 }
 
-static void refuse(struct update *u, const Failure__Failure *failure) {
+static void update_refuse(struct update *u, const Failure__Failure *failure) {
     bool failed = !failure;
     u->failure = failure ? pb_clone(&failure->base, &failed) : NULL;
     u->state = failed ? UPDATE_UNREADY : UPDATE_REFUSED;
@@ -245,15 +245,15 @@ void updates_settle(struct op *op, const struct step_context *ctx, bool is_heart
         if (offer->verdict == UPDATE_ACCEPTED)
             update_free(u); /* its run knows it now */
         else if (offer->verdict == UPDATE_REJECTED)
-            refuse(u, offer->rejection);
+            update_refuse(u, offer->rejection);
         else if (offer->is_sent && !is_heartbeat && is_open)
-            refuse(u,
+            update_refuse(u,
                    failure_application(op->call->arena,
                                        "Workflow Update is rejected because it wasn't processed by worker. "
                                        "Probably, Workflow Update is not supported by the worker.",
                                        "UnprocessedUpdate"));
     }
-    wake(op->e, op->run);
+    updates_wake_waiters(op->e, op->run);
 }
 
 void updates_unready(struct op *op, const struct step_context *ctx) {
@@ -265,11 +265,11 @@ void updates_unready(struct op *op, const struct step_context *ctx) {
         if (ctx->updates[i++].is_sent)
             u->state = UPDATE_UNREADY;
     }
-    wake(op->e, op->run);
+    updates_wake_waiters(op->e, op->run);
 }
 
 void updates_close(struct engine *e, struct run *run) {
     for (struct list *n; (n = list_pop(&run->body->updates));)
         update_free(container_of(n, struct update, link));
-    wake(e, run);
+    updates_wake_waiters(e, run);
 }

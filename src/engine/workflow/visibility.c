@@ -38,22 +38,22 @@ static uint64_t digest_add(uint64_t h, struct str bytes) {
     return h ? h : 1;
 }
 
-static void add_value(struct gathering *g, const char *name, struct value v) {
+static void visibility_add_value(struct gathering *g, const char *name, struct value v) {
     struct value *copy = arena_dup(g->arena, &v, sizeof(v));
     ensure(copy);
     g->list[g->count++] = (struct attribute){str_of(name), copy, 1};
 }
 
-static void add_text(struct gathering *g, const char *name, const char *text) {
+static void visibility_add_text(struct gathering *g, const char *name, const char *text) {
     if (strempty(text))
         return;
     char *copy = arena_strdup(g->arena, text);
     ensure(copy);
-    add_value(g, name, value_text(str_of(copy)));
+    visibility_add_value(g, name, value_text(str_of(copy)));
 }
 
 static void add_us(struct gathering *g, const char *name, int64_t us) {
-    add_value(g, name, value_int(us * NSEC_PER_USEC));
+    visibility_add_value(g, name, value_int(us * NSEC_PER_USEC));
 }
 
 static void add_texts(struct gathering *g, const char *name, char *const *texts, size_t n) {
@@ -68,16 +68,16 @@ static void add_texts(struct gathering *g, const char *name, char *const *texts,
 }
 
 static void add_built_ins(struct gathering *g, const State__Execution *st) {
-    add_text(g, "WorkflowId", st->workflow_id);
-    add_text(g, "RunId", st->run_id);
-    add_text(g, "WorkflowType", st->workflow_type);
-    add_text(g, "TaskQueue", st->task_queue);
-    add_text(g, "ExecutionStatus", status_name(st->status));
-    add_text(g, "RootWorkflowId", st->root_workflow_id);
-    add_text(g, "RootRunId", st->root_run_id);
+    visibility_add_text(g, "WorkflowId", st->workflow_id);
+    visibility_add_text(g, "RunId", st->run_id);
+    visibility_add_text(g, "WorkflowType", st->workflow_type);
+    visibility_add_text(g, "TaskQueue", st->task_queue);
+    visibility_add_text(g, "ExecutionStatus", status_name(st->status));
+    visibility_add_text(g, "RootWorkflowId", st->root_workflow_id);
+    visibility_add_text(g, "RootRunId", st->root_run_id);
     if (st->parent) {
-        add_text(g, "ParentWorkflowId", st->parent->workflow_id);
-        add_text(g, "ParentRunId", st->parent->run_id);
+        visibility_add_text(g, "ParentWorkflowId", st->parent->workflow_id);
+        visibility_add_text(g, "ParentRunId", st->parent->run_id);
     }
     add_us(g, "StartTime", st->start_us);
     add_us(g, "ExecutionTime", st->execution_us);
@@ -85,9 +85,9 @@ static void add_built_ins(struct gathering *g, const State__Execution *st) {
         return;
     add_us(g, "CloseTime", st->close_us);
     add_us(g, "ExecutionDuration", st->close_us - st->execution_us);
-    add_value(g, "HistoryLength", value_int(st->next_event_id - 1));
-    add_value(g, "HistorySizeBytes", value_int(st->history_bytes));
-    add_value(g, "StateTransitionCount", value_int(st->transition_count));
+    visibility_add_value(g, "HistoryLength", value_int(st->next_event_id - 1));
+    visibility_add_value(g, "HistorySizeBytes", value_int(st->history_bytes));
+    visibility_add_value(g, "StateTransitionCount", value_int(st->transition_count));
 }
 
 static const char *action_type(const Schedule__Schedule *s) {
@@ -99,13 +99,13 @@ static const char *action_type(const Schedule__Schedule *s) {
 static void add_schedule(struct gathering *g, const State__Execution *st) {
     const State__Schedule *sched = st->schedule;
     bool is_paused = sched->schedule->state && sched->schedule->state->paused;
-    add_text(g, "TemporalNamespaceDivision", SCHEDULE_DIVISION);
-    add_text(g, "ScheduleId", sched->schedule_id);
-    add_text(g, "RunId", st->run_id);
-    add_text(g, "WorkflowType", action_type(sched->schedule));
-    add_value(g, "TemporalSchedulePaused", value_int(is_paused));
+    visibility_add_text(g, "TemporalNamespaceDivision", SCHEDULE_DIVISION);
+    visibility_add_text(g, "ScheduleId", sched->schedule_id);
+    visibility_add_text(g, "RunId", st->run_id);
+    visibility_add_text(g, "WorkflowType", action_type(sched->schedule));
+    visibility_add_value(g, "TemporalSchedulePaused", value_int(is_paused));
     if (tally_of(st) == TALLY_SCHEDULE_FAILED)
-        add_value(g, "SchedulePausedByFailure", value_int(1));
+        visibility_add_value(g, "SchedulePausedByFailure", value_int(1));
     add_us(g, "StartTime", st->start_us);
     if (sched->idle_close_us)
         add_us(g, "ScheduleIdleCloseTime", sched->idle_close_us);
@@ -123,8 +123,8 @@ void visibility_seal_moving(struct group *g, const State__Execution *st, struct 
     int64_t next_us = schedule_next_us(st);
     all.list = arena_array(all.arena, struct attribute, MOVING_MAX);
     ensure(all.list);
-    add_value(&all, "ScheduleRunningWorkflowCount", value_int(schedule_running_count(st)));
-    add_value(&all, "ScheduleBufferedStartsCount", value_int(schedule_waiting_count(st)));
+    visibility_add_value(&all, "ScheduleRunningWorkflowCount", value_int(schedule_running_count(st)));
+    visibility_add_value(&all, "ScheduleBufferedStartsCount", value_int(schedule_waiting_count(st)));
     if (next_us)
         add_us(&all, "ScheduleNextActionTime", next_us);
     w->attributes = all.list;
@@ -133,14 +133,14 @@ void visibility_seal_moving(struct group *g, const State__Execution *st, struct 
 
 /* Nothing can be asked about a batch job but whether it is one. */
 static void add_batch(struct gathering *g, const State__Execution *st) {
-    add_text(g, "TemporalNamespaceDivision", BATCH_DIVISION);
-    add_text(g, "RunId", st->run_id);
+    visibility_add_text(g, "TemporalNamespaceDivision", BATCH_DIVISION);
+    visibility_add_text(g, "RunId", st->run_id);
     add_us(g, "StartTime", st->start_us);
     if (st->close_us)
         add_us(g, "CloseTime", st->close_us);
 }
 
-static void add_own(struct gathering *g, const Common__SearchAttributes__IndexedFieldsEntry *f) {
+static void visibility_add_own(struct gathering *g, const Common__SearchAttributes__IndexedFieldsEntry *f) {
     struct attribute *a = &g->list[g->count];
     E__IndexedValueType type = attribute_type(g->ns, f->key);
     if (type == INDEXED_VALUE_TYPE_UNSPECIFIED)
@@ -159,7 +159,7 @@ static void add_own(struct gathering *g, const Common__SearchAttributes__Indexed
     g->count++;
 }
 
-static struct gathering gather(struct arena *a, const struct run *run) {
+static struct gathering visibility_gather(struct arena *a, const struct run *run) {
     const State__Execution *st = run->body->st;
     size_t own_count = st->search_attributes ? st->search_attributes->n_indexed_fields : 0;
     struct gathering all = {.arena = a, .ns = run->space->st};
@@ -168,12 +168,12 @@ static struct gathering gather(struct arena *a, const struct run *run) {
     (st->schedule ? add_schedule : st->batch ? add_batch : add_built_ins)(&all, st);
     ensure(all.count <= BUILT_IN_MAX);
     for (size_t i = 0; i < own_count; i++)
-        add_own(&all, st->search_attributes->indexed_fields[i]);
+        visibility_add_own(&all, st->search_attributes->indexed_fields[i]);
     return all;
 }
 
 /* What a list answers with. */
-static const ProtobufCMessage *listed(struct arena *a, const struct body *body) {
+static const ProtobufCMessage *visibility_listed_info(struct arena *a, const struct body *body) {
     const State__Execution *st = body->st;
     if (st->batch)
         return (const ProtobufCMessage *)batch_info(st, a);
@@ -185,7 +185,7 @@ static const ProtobufCMessage *listed(struct arena *a, const struct body *body) 
 
 static void pack_listed(struct engine *e, const struct body *body, struct packer *p) {
     arena_clear(&e->scratch);
-    const ProtobufCMessage *m = listed(&e->scratch, body);
+    const ProtobufCMessage *m = visibility_listed_info(&e->scratch, body);
     ensure(m && !arena_failed(&e->scratch));
     packer_init(p);
     (void)packer_message(p, m); /* the length is in p too */
@@ -239,12 +239,12 @@ void visibility_loaded(struct run *run) {
     if (!run->body->st->schedule)
         return;
     arena_clear(scratch);
-    struct gathering all = gather(scratch, run);
+    struct gathering all = visibility_gather(scratch, run);
     run->body->listed_digest = digest_of(&all);
 }
 
 static void seal_schedule(struct group *g, struct run *run) {
-    struct gathering all = gather(&g->batch.arena, run);
+    struct gathering all = visibility_gather(&g->batch.arena, run);
     if (is_news(run, digest_of(&all)))
         write_row(g, run, (struct str){NULL, 0}, &all);
 }
@@ -257,7 +257,7 @@ void visibility_seal(struct group *g, struct run *run) {
     struct packer p uninitialized;
     pack_listed(g->e, run->body, &p);
     if (is_news(run, digest_add(FNV_OFFSET, packer_str(&p)))) {
-        struct gathering all = gather(&g->batch.arena, run);
+        struct gathering all = visibility_gather(&g->batch.arena, run);
         write_row(g, run, packer_str(&p), &all);
     }
     packer_done(&p);
