@@ -83,7 +83,7 @@ struct opt_args {
     const struct opt_program *program;
     const struct opt_command *command;
     const char *(*env)(const char *name);
-    bool (*is_deaf_to_env)(
+    bool (*is_env_ignored)(
         const struct opt *o); /* the environment does not count for these; NULL: for all it does */
     /* What is neither on the line nor in the environment may be in a file; NULL: there is none. */
     const char *(*file)(void *ctx, const struct opt *o);
@@ -99,8 +99,8 @@ int opt_parse(const struct opt_program *p, int argc, char *const *argv, const ch
 
 /* The same of a line that is not complete: what can be read of it, without complaints. argv begins with the
  * first word after the program's name. */
-void opt_glean(const struct opt_program *p, int argc, char *const *argv, const char *(*env)(const char *name),
-               struct opt_args *ret);
+void opt_parse_partial(const struct opt_program *p, int argc, char *const *argv,
+                       const char *(*env)(const char *name), struct opt_args *ret);
 
 /* Values by the option's row in its command's table. */
 bool opt_is_given(const struct opt_args *a, size_t row); /* on the command line or in the environment */

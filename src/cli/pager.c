@@ -17,7 +17,7 @@
 
 #define PAGER_STANDARD "if command -v less >/dev/null; then exec less; else exec cat; fi"
 
-static void run_pager(const char *command, const int pipe_fds[2]) {
+static void pager_run_child(const char *command, const int pipe_fds[2]) {
     signal(SIGPIPE, SIG_DFL);
     dup2(pipe_fds[0], STDIN_FILENO);
     close(pipe_fds[0]);
@@ -38,7 +38,7 @@ void pager_open(struct pager *p, const char *(*env)(const char *name)) {
     fflush(stdout);
     p->pid = fork();
     if (p->pid == 0)
-        run_pager(command, fds);
+        pager_run_child(command, fds);
     if (p->pid > 0) {
         signal(SIGPIPE, SIG_IGN);
         dup2(fds[1], STDOUT_FILENO);

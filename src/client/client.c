@@ -89,7 +89,7 @@ void client_free(struct client *c) {
 /* the answer */
 
 /* What an HTTP status means when no gRPC server answered. */
-static enum grpc_code code_of_http(int status) {
+static enum grpc_code client_code_of_http(int status) {
     switch (status) {
     case 400:
         return GRPC_INTERNAL;
@@ -109,13 +109,13 @@ static enum grpc_code code_of_http(int status) {
     }
 }
 
-static void reply_fail(struct client_reply *r, const struct err *e) {
+static void client_reply_fail(struct client_reply *r, const struct err *e) {
     r->code = status_code(e);
     r->text = e->text;
 }
 
-static void reply_decode(const struct client_call *call, const struct h2_answer *a, struct arena *arena,
-                         struct client_reply *r, struct err *err) {
+static void client_reply_decode(const struct client_call *call, const struct h2_answer *a,
+                                struct arena *arena, struct client_reply *r, struct err *err) {
     struct str packed;
     ProtobufCMessage *message;
     int rc = grpc_unframe(buf_str(a->body), h2_answer_header(a, "grpc-encoding"), RESPONSE_BYTES_MAX, arena,
@@ -128,15 +128,15 @@ static void reply_decode(const struct client_call *call, const struct h2_answer 
         r->code = GRPC_INTERNAL;
         r->text = err->text;
     } else
-        reply_fail(r, err);
+        client_reply_fail(r, err);
 }
 
-static void reply_status(const struct h2_answer *a, struct arena *arena, struct client_reply *r) {
+static void client_reply_status(const struct h2_answer *a, struct arena *arena, struct client_reply *r) {
     struct str status = h2_answer_header(a, "grpc-status");
     struct str details = h2_answer_header(a, "grpc-status-details-bin");
     int64_t code;
     if (!status.p) {
-        r->code = code_of_http(a->status);
+        r->code = client_code_of_http(a->status);
         r->text = "The answer is not gRPC.";
         return;
     }
@@ -150,18 +150,18 @@ static void reply_status(const struct h2_answer *a, struct arena *arena, struct 
         r->details = (struct str){NULL, 0};
 }
 
-static void call_on_end(void *ctx, const struct h2_answer *a) {
+static void client_call_on_end(void *ctx, const struct h2_answer *a) {
     struct client_call *call = ctx;
     struct client_reply r = {.text = "", .is_unseen = a->is_unseen};
     struct arena arena cleanup(arena_done);
     struct err err = {0};
     arena_init(&arena, DECODE_BUDGET);
     if (a->err)
-        reply_fail(&r, a->err);
+        client_reply_fail(&r, a->err);
     else
-        reply_status(a, &arena, &r);
+        client_reply_status(a, &arena, &r);
     if (!a->err && r.code == GRPC_OK)
-        reply_decode(call, a, &arena, &r, &err);
+        client_reply_decode(call, a, &arena, &r, &err);
     list_remove(&call->node);
     call->on_reply(call->ctx, &r);
     mem_free(call);
@@ -169,8 +169,8 @@ static void call_on_end(void *ctx, const struct h2_answer *a) {
 
 /* the question */
 
-static size_t call_headers(const struct client_ask *ask, struct h2_header headers[static HEADERS_MAX],
-                           char timeout[static GRPC_TIMEOUT_MAX]) {
+static size_t client_call_headers(const struct client_ask *ask, struct h2_header headers[static HEADERS_MAX],
+                                  char timeout[static GRPC_TIMEOUT_MAX]) {
     size_t n = 0;
     headers[n++] = (struct h2_header){STR("content-type"), STR("application/grpc")};
     headers[n++] = (struct h2_header){STR("te"), STR("trailers")};
@@ -184,7 +184,7 @@ static size_t call_headers(const struct client_ask *ask, struct h2_header header
     return n;
 }
 
-static int call_pack(const struct client_ask *ask, struct buf *body) {
+static int client_call_pack(const struct client_ask *ask, struct buf *body) {
     buf_init(body, GRPC_MESSAGE_BYTES_MAX + GRPC_PREFIX_LEN);
     size_t begin = grpc_frame_begin(body);
     wire_encode(body, ask->request);
@@ -203,11 +203,11 @@ int client_call(struct client *c, const struct client_ask *ask, struct client_ca
     *call = (struct client_call){.client = c, .row = row, .on_reply = ask->on_reply, .ctx = ask->ctx};
     struct h2_question q = {.path = row->path,
                             .headers = headers,
-                            .header_count = call_headers(ask, headers, timeout),
+                            .header_count = client_call_headers(ask, headers, timeout),
                             .timeout_us = ask->timeout_us,
-                            .on_end = call_on_end,
+                            .on_end = client_call_on_end,
                             .ctx = call};
-    int rc = call_pack(ask, &q.body);
+    int rc = client_call_pack(ask, &q.body);
     if (rc == 0)
         rc = h2_client_ask(c->h2, &q, &call->exchange);
     buf_done(&q.body); /* empty when it was taken */
@@ -232,7 +232,7 @@ struct waiting {
     const struct client_ask *ask;
 };
 
-static void waiting_on_reply(void *ctx, const struct client_reply *r) {
+static void client_waiting_on_reply(void *ctx, const struct client_reply *r) {
     struct waiting *w = ctx;
     w->ask->on_reply(w->ask->ctx, r);
     loop_stop(w->loop);
@@ -241,7 +241,7 @@ static void waiting_on_reply(void *ctx, const struct client_reply *r) {
 int client_call_wait(struct client *c, const struct client_ask *ask) {
     struct waiting w = {c->loop, ask};
     struct client_ask own = *ask;
-    own.on_reply = waiting_on_reply;
+    own.on_reply = client_waiting_on_reply;
     own.ctx = &w;
     int rc = client_call(c, &own, NULL);
     return rc < 0 ? rc : loop_run(c->loop);

@@ -30,9 +30,9 @@ enum {
 int program_main(int argc, char *const *argv);
 
 /* `rondo server` and `rondo server start-dev`. */
-int command_server(const struct opt_args *a);
-int command_start_dev(const struct opt_args *a);
+int server_cmd_run(const struct opt_args *a);
+int dev_cmd_run(const struct opt_args *a);
 
 /* How results are to be printed: -o. */
 enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_NONE };
-enum output output_of(const struct opt_args *a);
+enum output program_output_of(const struct opt_args *a);

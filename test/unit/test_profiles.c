@@ -1,6 +1,6 @@
 /* Env and config files: what is understood of TOML and YAML, what is refused, and that what is written reads
  * the same. */
-#include "command/profiles.h"
+#include "command/profile/profiles.h"
 #include "harness.h"
 
 struct row {
