@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "base/map.h"
-#include "engine/limits.h"
+#include "engine/runtime/limits.h"
 #include "store/store.h"
 
 struct engine;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/limits.h"
+#include "core/step/limits.h"
 #include "host/loop.h"
 #include "store/sqlite/sqlite_store.h"
 

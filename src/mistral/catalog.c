@@ -7,7 +7,7 @@
  * Cursors are the names behind which the next page begins. */
 #include <stdlib.h>
 
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "host/loop.h"
 #include "mistral/execution.h"
 #include "mistral/handlers.h"

@@ -12,7 +12,7 @@
 #include "mistral/definition.h"
 
 #include "cal/cal.h"
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "mistral/payload.h"
 #include "names.h"
 

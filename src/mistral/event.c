@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "base/uuid.h"
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "json/moment.h"
 #include "mistral/execution.h"
 #include "mistral/payload.h"

@@ -5,7 +5,7 @@
 #include "mistral/execution.h"
 
 #include "base/uuid.h"
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "host/loop.h"
 #include "mistral/payload.h"
 #include "names.h"

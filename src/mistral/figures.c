@@ -4,7 +4,7 @@
  * runs that closed last, as many as fit into one page of the server. */
 #include <stdio.h>
 
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "json/moment.h"
 #include "json/number.h"
 #include "mistral/execution.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "json/moment.h"
 #include "mistral/execution.h"
 #include "mistral/handlers.h"

@@ -1,5 +1,5 @@
 /* The calls for schedules. A schedule of the dialect is a schedule like any other. */
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "mistral/definition.h"
 #include "mistral/execution.h"
 #include "mistral/handlers.h"

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "core/limits.h"
+#include "core/step/limits.h"
 #include "serve/address.h"
 
 struct server;

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "core/filter.h"
+#include "core/search/filter.h"
 #include "store/sqlite/sqlite_store.h"
 
 #define RUNS_DEFAULT 1000000

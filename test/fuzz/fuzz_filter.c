@@ -1,7 +1,7 @@
 /* Bytes as a query: parsed within its limits, or refused with a reason; what it means can be evaluated. */
 #include "fuzz.h"
 
-#include "core/filter.h"
+#include "core/search/filter.h"
 
 static const struct value texts[] = {
     {.kind = VALUE_TEXT, .text = {"Running", 7}},

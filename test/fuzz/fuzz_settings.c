@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "cli/opt.h"
-#include "core/limits.h"
+#include "core/step/limits.h"
 #include "main/program.h"
 #include "serve/address.h"
 #include "serve/origin.h"

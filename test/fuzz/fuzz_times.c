@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "cal/duration.h"
-#include "core/instant.h"
+#include "core/schedule/instant.h"
 #include "json/base64.h"
 #include "json/moment.h"
 #include "json/number.h"

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "engine/limits.h"
+#include "engine/runtime/limits.h"
 #include "names.h"
 
 #define CALL_TIMEOUT_US (10 * USEC_PER_SEC)

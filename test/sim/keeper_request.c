@@ -1,7 +1,7 @@
 /* The messages of a keeper, from its task and the number that was drawn for it. */
 #include <inttypes.h>
 
-#include "core/limits.h"
+#include "core/step/limits.h"
 #include "keeper_int.h"
 #include "names.h"
 #include "program.h"

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "core/limits.h"
-#include "core/pb.h"
+#include "core/step/limits.h"
+#include "core/step/pb.h"
 #include "family.h"
 #include "names.h"
 #include "program.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "control.h"
-#include "core/update.h"
+#include "core/run/update.h"
 #include "history.h"
 #include "history_rules.h"
 #include "names.h"

@@ -12,10 +12,10 @@
  * Without memory (--torture) every call fails and does nothing. */
 #pragma once
 
-#include "core/activity.h"
-#include "core/command.h"
-#include "core/run.h"
-#include "core/task.h"
+#include "core/activity/activity.h"
+#include "core/run/command.h"
+#include "core/run/run.h"
+#include "core/run/task.h"
 #include "harness.h"
 
 #define CORE_COMMANDS_MAX 64

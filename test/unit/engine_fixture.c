@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "engine/limits.h"
+#include "engine/runtime/limits.h"
 #include "event_text.h"
 #include "wire/encode.h"
 #include "wire/guard.h"

@@ -12,7 +12,7 @@
  * is seen; the answer is kept in the struct ask. An ask can be used again for the next call. */
 #pragma once
 
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "engine/engine.h"
 #include "harness.h"
 #include "names.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/limits.h"
+#include "core/step/limits.h"
 #include "harness.h"
 #include "json/json.h"
 

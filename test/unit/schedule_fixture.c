@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "cal/civil.h"
-#include "core/letter.h"
+#include "core/message/letter.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 

@@ -11,7 +11,7 @@
  * call does nothing. */
 #pragma once
 
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 #include "core_fixture.h"
 
 #define SCHED_T0_S INT64_C(1654041600) /* 2022-06-01T00:00:00Z */

@@ -1,5 +1,5 @@
 /* Pause, unpause, reset and new options of pending activities, with and without a running attempt. */
-#include "core/activity_control.h"
+#include "core/activity/activity_control.h"
 
 #include "core_fixture.h"
 

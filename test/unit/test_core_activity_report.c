@@ -1,7 +1,7 @@
 /* Reports by id, limits on what reports may carry, and activities that start with their command. */
-#include "core/activity_report.h"
+#include "core/activity/activity_report.h"
 
-#include "core/failure.h"
+#include "core/step/failure.h"
 #include "core_fixture.h"
 
 #define SEC USEC_PER_SEC

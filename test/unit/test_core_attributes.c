@@ -1,5 +1,5 @@
 /* Search attributes: which names and values are taken, and how many of them. */
-#include "core/attributes.h"
+#include "core/search/attributes.h"
 
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 /* Batch jobs without an engine: what may be asked for, how far a job has come, what is shown of it. */
-#include "core/batch.h"
+#include "core/batch/batch.h"
 
 #include <stdio.h>
 
-#include "core/limits.h"
+#include "core/step/limits.h"
 #include "core_fixture.h"
 #include "message_text.h"
 #include "wire/guard.h"

@@ -1,7 +1,7 @@
 /* Callbacks: which addresses are taken, when they are sent, how often, and what they carry. */
-#include "core/callback.h"
+#include "core/message/callback.h"
 
-#include "core/attach.h"
+#include "core/run/attach.h"
 #include "core_fixture.h"
 #include "message_text.h"
 

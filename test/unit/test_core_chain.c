@@ -1,5 +1,5 @@
 /* Continue-as-new: what is refused, and what the next run takes from the command and from this run. */
-#include "core/chain.h"
+#include "core/run/chain.h"
 
 #include "command_text.h"
 #include "wire/guard.h"

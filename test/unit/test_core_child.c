@@ -1,9 +1,9 @@
 /* Children that are refused, and those of a run that closes before it hears that they have started. The
  * engine's tests have the rest. */
 #include "command_text.h"
-#include "core/child.h"
-#include "core/letter.h"
-#include "core/reapply.h"
+#include "core/run/child.h"
+#include "core/message/letter.h"
+#include "core/reset/reapply.h"
 
 static void add_child(struct core *f, E__ParentClosePolicy policy) {
     Command__Command *c = core_add(f, COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION);

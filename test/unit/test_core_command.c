@@ -505,7 +505,7 @@ TEST(command_causes_have_names) {
         const char *name;
     } causes[] = {
 #define CAUSE(name, text) {WORKFLOW_TASK_FAILED_CAUSE_##name, text},
-#include "core/causes.def"
+#include "core/run/causes.def"
 #undef CAUSE
         {WORKFLOW_TASK_FAILED_CAUSE_UNSPECIFIED, "BadCommand"},
     };

@@ -1,5 +1,5 @@
 /* Crontabs of DBOS's dialect: what a binding becomes, and which schedules are such. */
-#include "core/crontab.h"
+#include "core/schedule/crontab.h"
 
 #include "message_text.h"
 #include "names.h"

@@ -1,9 +1,9 @@
 /* The worker deployment as a machine: versions, routing, who may change it, draining. */
 #include <stdio.h>
 
-#include "core/deployment.h"
-#include "core/limits.h"
-#include "core/pb.h"
+#include "core/version/deployment.h"
+#include "core/step/limits.h"
+#include "core/step/pb.h"
 #include "harness.h"
 #include "names.h"
 

@@ -1,8 +1,8 @@
 /* Signals and cancel requests to other runs: what is refused, what is sent, and how the answer is written. */
-#include "core/external.h"
+#include "core/run/external.h"
 
 #include "command_text.h"
-#include "core/letter.h"
+#include "core/message/letter.h"
 
 #define SIGNAL(attributes)                                                                                   \
     "{'commandType':'COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION',"                                      \

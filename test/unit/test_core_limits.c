@@ -1,8 +1,8 @@
 /* The limits that need many of something; too large to be tortured. */
 #include <stdio.h>
 
-#include "core/attach.h"
-#include "core/timer.h"
+#include "core/run/attach.h"
+#include "core/run/timer.h"
 #include "core_fixture.h"
 #include "message_text.h"
 

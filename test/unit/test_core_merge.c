@@ -1,5 +1,5 @@
 /* Upserts: memo and search attributes are merged by key, and a null takes a key away. */
-#include "core/merge.h"
+#include "core/step/merge.h"
 
 #include "core_fixture.h"
 

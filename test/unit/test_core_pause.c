@@ -1,8 +1,8 @@
 /* Pausing a run: what is written meanwhile, what no worker gets, and how it goes on. */
 #include "core_fixture.h"
 
-#include "core/activity_control.h"
-#include "core/pause.h"
+#include "core/activity/activity_control.h"
+#include "core/run/pause.h"
 
 static int core_pause(struct core *f, const char *request_id) {
     Ws__PauseWorkflowExecutionRequest req = WS__PAUSE_WORKFLOW_EXECUTION_REQUEST__INIT;

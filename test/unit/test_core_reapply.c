@@ -1,10 +1,10 @@
 /* What a reset does again: events behind its point, answers, letters. */
-#include "core/reapply.h"
+#include "core/reset/reapply.h"
 
 #include "command_text.h"
-#include "core/attach.h"
-#include "core/external.h"
-#include "core/letter.h"
+#include "core/run/attach.h"
+#include "core/run/external.h"
+#include "core/message/letter.h"
 
 static const struct reapply_choice all = {0}, none = {.no_signals = true, .no_updates = true},
                                    base_too = {.is_base = true};

@@ -1,9 +1,9 @@
 /* The state of a run, made again from its events. A line is an event and what is open behind it. */
-#include "core/rebuild.h"
+#include "core/reset/rebuild.h"
 
 #include <stdio.h>
 
-#include "core/activity_control.h"
+#include "core/activity/activity_control.h"
 #include "core_fixture.h"
 #include "message_text.h"
 

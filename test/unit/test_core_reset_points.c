@@ -1,10 +1,10 @@
 /* Reset points: the first workflow task of each build, in the whole chain. As text a point is
  * "build/checksum@event", with "!" in front when it is not resettable and the run id behind it when it is of
  * another run. */
-#include "core/reset_points.h"
+#include "core/reset/reset_points.h"
 
 #include "command_text.h"
-#include "core/rebuild.h"
+#include "core/reset/rebuild.h"
 #include "version_fixture.h"
 #include "wire/guard.h"
 

@@ -1,5 +1,5 @@
 /* What reaches a run from outside: signals, cancel requests, termination; and the buffer that they fill. */
-#include "core/signal_ids.h"
+#include "core/run/signal_ids.h"
 #include "core_fixture.h"
 
 static Ws__SignalWorkflowExecutionRequest signal_with(struct core *f, const char *request_id) {

@@ -2,7 +2,7 @@
 #include "core_fixture.h"
 #include "message_text.h"
 
-#include "core/validate.h"
+#include "core/step/validate.h"
 
 #define SEC USEC_PER_SEC
 #define DAY (86400 * SEC)

@@ -1,7 +1,7 @@
 /* Updates: what a worker's messages do, and the tasks that exist only to carry updates. */
-#include "core/update.h"
+#include "core/run/update.h"
 
-#include "core/pause.h"
+#include "core/run/pause.h"
 #include "core_fixture.h"
 #include "message_text.h"
 #include "wire/encode.h"

@@ -1,5 +1,5 @@
 /* Runs and the versions of their workers: where they belong, how they move, what they show. */
-#include "core/rebuild.h"
+#include "core/reset/rebuild.h"
 #include "message_text.h"
 #include "version_fixture.h"
 

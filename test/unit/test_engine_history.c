@@ -1,5 +1,5 @@
 /* Reading histories: pages, long polls, the closing event, backwards, and what comes from the store. */
-#include "engine/limits.h"
+#include "engine/runtime/limits.h"
 #include "engine_fixture.h"
 
 #define SEC USEC_PER_SEC

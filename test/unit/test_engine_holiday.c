@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "engine/limits.h"
+#include "engine/runtime/limits.h"
 
 static Rondo__PutHolidayCalendarRequest *ask_put(struct rig *r, struct ask *a, const char *name,
                                                  const char *date) {

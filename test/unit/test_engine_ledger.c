@@ -1,6 +1,6 @@
 /* Ledgers through the engine: order, pages, filters, what is refused, and that rows are kept as the scheduler
  * writes them. For what is only read, schedules are put on the disk as the scheduler leaves them. */
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 #include "engine_fixture.h"
 
 #include <stdio.h>

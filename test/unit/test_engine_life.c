@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "engine/limits.h"
+#include "engine/runtime/limits.h"
 
 #define SEC USEC_PER_SEC
 

@@ -1,8 +1,8 @@
 /* Which task queues the engine lists: those that are polled, and those on which runs were started. */
 #include "base/buf.h"
 #include "base/mem.h"
-#include "engine/limits.h"
-#include "engine/pace.h"
+#include "engine/runtime/limits.h"
+#include "engine/match/pace.h"
 #include "engine_fixture.h"
 
 /* "name(type,type)<identity,identity>" for each queue, in its order. */

@@ -1,6 +1,6 @@
 /* Runs through the engine: nothing is answered before it is durable, starts are judged, a run's life. */
 #include "engine_fixture.h"
-#include "engine/limits.h"
+#include "engine/runtime/limits.h"
 
 #define SEC USEC_PER_SEC
 

@@ -1,5 +1,5 @@
 /* Schedules through the engine: starts that fail, and what is left of a schedule that has ended. */
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 #include "engine/counters.h"
 #include "engine_fixture.h"
 

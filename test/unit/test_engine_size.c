@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "core/attributes.h"
-#include "core/command.h"
+#include "core/search/attributes.h"
+#include "core/run/command.h"
 
 struct sized {
     Command__Command *(*make)(struct arena *m);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "engine/counters.h"
-#include "engine/limits.h"
+#include "engine/runtime/limits.h"
 #include "engine_fixture.h"
 
 #define IDLE_US (ENGINE_QUEUE_IDLE_MS * USEC_PER_MS)

@@ -1,7 +1,7 @@
 /* What metrics say of runs and task queues: counted once, the same after a restart, and bounded. */
 #include <stdio.h>
 
-#include "core/step.h"
+#include "core/step/step.h"
 #include "engine/counters.h"
 #include "engine_fixture.h"
 

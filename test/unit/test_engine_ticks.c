@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/fault.h"
-#include "engine/limits.h"
+#include "engine/runtime/limits.h"
 #include "engine_fixture.h"
 
 #define RUNS (ENGINE_DUE_PER_TURN * 2 + 50)

@@ -1,7 +1,7 @@
 /* Which workers the engine remembers, and for how long. */
 #include <stdio.h>
 
-#include "engine/limits.h"
+#include "engine/runtime/limits.h"
 #include "engine_fixture.h"
 
 static void beat_as(struct rig *r, const char *space, const char *key, E__WorkerStatus status) {

@@ -2,14 +2,14 @@
  *
  * Trees are written with the operator first: (and (= City 'Rome') (not (has Year))). The part that hides
  * system workflows, which ends every tree that does not name it, is cut off. */
-#include "core/filter.h"
+#include "core/search/filter.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "core/filter_value.h"
-#include "core/instant.h"
+#include "core/search/filter_value.h"
+#include "core/schedule/instant.h"
 #include "harness.h"
 
 #define HIDDEN " (not (has TemporalNamespaceDivision)))"

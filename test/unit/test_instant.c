@@ -1,5 +1,5 @@
 /* Times and durations as people write them; the filter's own tests are in test_filter.c. */
-#include "core/instant.h"
+#include "core/schedule/instant.h"
 
 #include <stdio.h>
 

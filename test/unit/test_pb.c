@@ -1,5 +1,5 @@
 /* Trees on the heap: strings, messages and arrays that can be changed, and freed after any failure. */
-#include "core/pb.h"
+#include "core/step/pb.h"
 
 #include "base/mem.h"
 

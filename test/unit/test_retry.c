@@ -1,5 +1,5 @@
 /* Retry policies: defaults, rules, intervals, and which failures forbid a retry. */
-#include "core/retry.h"
+#include "core/step/retry.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* What a schedule orders, and what it learns from the answer and from the end. */
 #include "schedule_fixture.h"
 
-#include "core/letter.h"
+#include "core/message/letter.h"
 #include "message_text.h"
 
 /* the order */

@@ -1,7 +1,7 @@
 /* Schedules with many times: bounds on what one step does, on what waits, and on what is kept. */
 #include "schedule_fixture.h"
 
-#include "core/schedule_int.h"
+#include "core/schedule/schedule_int.h"
 
 TEST(a_long_outage_is_made_up_for_in_slices) {
     cleanup(sched_done) struct sched f;

@@ -1,5 +1,5 @@
 /* The overlap policies: the pure rule, and what it does over time. */
-#include "core/schedule_int.h"
+#include "core/schedule/schedule_int.h"
 #include "schedule_fixture.h"
 
 #define SKIP POLICY(SKIP)

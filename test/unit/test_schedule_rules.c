@@ -1,8 +1,8 @@
 /* What a schedule, a holiday calendar and a patch must be like, as text: a line each, with its refusal. */
 #include <stdio.h>
 
-#include "core/holiday.h"
-#include "core/schedule.h"
+#include "core/schedule/holiday.h"
+#include "core/schedule/schedule.h"
 #include "message_text.h"
 #include "schedule_fixture.h"
 

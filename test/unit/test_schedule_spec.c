@@ -1,6 +1,6 @@
 /* Specs between messages and calendars, the rules for a schedule, holiday calendars, and questions about
  * times. */
-#include "core/holiday.h"
+#include "core/schedule/holiday.h"
 #include "schedule_fixture.h"
 
 /* The canonical form of a structured calendar, as describe shows it: "s{0,0,1} m{5,5,1}..." */

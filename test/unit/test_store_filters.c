@@ -2,7 +2,7 @@
 #include "store_fixture.h"
 
 #include "base/rng.h"
-#include "core/filter.h"
+#include "core/search/filter.h"
 
 #define RUNS 24
 #define TREES 40

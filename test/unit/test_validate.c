@@ -1,7 +1,7 @@
 /* The field rules that many requests share, with the texts that clients know. */
-#include "core/validate.h"
+#include "core/step/validate.h"
 
-#include "core/limits.h"
+#include "core/step/limits.h"
 #include "harness.h"
 #include "workflowservice.pb-c.h"
 

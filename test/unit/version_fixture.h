@@ -7,8 +7,8 @@
  *   CHECK_STR(shown_attribute(&f, "TemporalWorkerDeploymentVersion"), "\"web:2\""); */
 #pragma once
 
-#include "core/options.h"
-#include "core/versioning.h"
+#include "core/run/options.h"
+#include "core/version/versioning.h"
 #include "core_fixture.h"
 
 static const struct version one = {"web", "1"}, two = {"web", "2"};

@@ -8,7 +8,7 @@
 #include "cal/words.h"
 #include "command/schedule/schedule_show.h"
 #include "command/workflow/workflow.h"
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "failure.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
 #include "json/json.h"

@@ -8,7 +8,7 @@
 
 #include "cal/civil.h"
 #include "command/request/request.h"
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "host/zoneinfo.h"
 #include "json/shape.h"
 #include "wire/value.h"

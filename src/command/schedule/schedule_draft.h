@@ -2,7 +2,7 @@
 #pragma once
 
 #include "command/command_int.h"
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 
 /* Adds to c->request, which the table has filled, what the table cannot express: dialects, single times,
  * exclusions, policies for clock changes. ERR_INVALID or ERR_NO_MEMORY after a line on stderr. */

@@ -5,7 +5,7 @@
 #include "command/request/request.h"
 #include "command/schedule/preview.h"
 #include "command/schedule/schedule_show.h"
-#include "core/holiday.h"
+#include "core/schedule/holiday.h"
 #include "host/loop.h"
 #include "host/zoneinfo.h"
 #include "json/writer.h"

@@ -5,7 +5,7 @@
 #include "cal/words.h"
 #include "command/connection.h"
 #include "command/workflow/workflow.h"
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 #include "host/zoneinfo.h"
 #include "names.h"
 

@@ -12,7 +12,7 @@
 #include "command/schedule/schedule_show.h"
 #include "command/schedule/simulation.h"
 #include "command/schedule/subject.h"
-#include "core/holiday.h"
+#include "core/schedule/holiday.h"
 #include "host/loop.h"
 #include "json/json.h"
 #include "json/moment.h"

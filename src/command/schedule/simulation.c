@@ -8,8 +8,8 @@
 #include <inttypes.h>
 
 #include "base/rng.h"
-#include "core/letter.h"
-#include "core/run.h"
+#include "core/message/letter.h"
+#include "core/run/run.h"
 #include "wire/guard.h"
 
 #define STEP_BYTES_MAX (64u << 20)

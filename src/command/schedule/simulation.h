@@ -6,7 +6,7 @@
  * while. */
 #pragma once
 
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 
 struct simulated_outage {
     int64_t from_us, to_us; /* nothing happens in between; at its end all that was due does */

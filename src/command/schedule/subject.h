@@ -2,7 +2,7 @@
 #pragma once
 
 #include "command/command_int.h"
-#include "core/schedule.h"
+#include "core/schedule/schedule.h"
 
 struct subject {
     Schedule__Schedule *schedule;

@@ -15,7 +15,7 @@
 #include "command/output/output.h"
 #include "command/prompt.h"
 #include "command/request/request.h"
-#include "core/pb.h"
+#include "core/step/pb.h"
 #include "json/shape.h"
 #include "names.h"
 #include "workflowservice.pb-c.h"

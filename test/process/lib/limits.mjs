@@ -19,7 +19,7 @@ function evaluate(text) {
 
 // { layer, name, value, key }: key only for those that an operator may set.
 function readDefinitions(file) {
-  const layer = /src\/(.*)\/limits\.def$/.exec(file)[1];
+  const layer = /src\/([^/]*)\/.*limits\.def$/.exec(file)[1];
   const text = readFileSync(file, 'utf8').replace(/\/\*.*?\*\//gs, '');
   const lines = [...text.matchAll(/^(LIMIT|SETTABLE)\((\w+),\s*([^,]+),\s*("[^"]*")?/gm)];
   if (lines.length !== [...text.matchAll(/^(LIMIT|SETTABLE)\(/gm)].length) throw new Error(`${file} has a line that is not understood`);

@@ -1,4 +1,4 @@
-// src/core/limits.def: what one workflow, schedule or deployment may have.
+// src/core/step/limits.def: what one workflow, schedule or deployment may have.
 // A case gets { service, operator, server, max }: max is the number that holds.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// src/engine/limits.def: what one server keeps.
+// src/engine/runtime/limits.def: what one server keeps.
 
 import assert from 'node:assert/strict';
 import { NAMESPACE, scheduleRequest, seconds, startRequest, temporal, uniqueId } from '../lib/client.mjs';
