@@ -1,9 +1,8 @@
-/* What shells ask: which words could stand next.
+/* Completion for shells: the words that can follow on a command line.
  *
- * The words before the last one choose the command, as in parsing. After a flag
- * that takes a value its choices follow, if it has any, else what the caller
- * knows of values; after a dash the flags; else the commands below the one that
- * was chosen, or values that stand without a flag. */
+ * The words before the last one choose the command, as in parsing. After a flag with a value come its
+ * choices, or the values that the caller knows. After a dash come the flags. Otherwise come the commands
+ * below the chosen one, and values that need no flag. Wrong words earlier on the line are ignored. */
 #include "cli/opt.h"
 
 #define WORD_MAX 64
@@ -33,7 +32,7 @@ static void complete_add_flags(const struct opt_args *a, struct buf *out, const 
             complete_add_word(out, "--", str_of(o->name), o->help);
 }
 
-/* The next words of the paths below the command; a group and what is in it share theirs. */
+/* Adds the commands and groups directly below the chosen command. */
 static void complete_add_commands(const struct opt_args *a, struct buf *out, const char *part) {
     size_t skip = strlen(a->command->path);
     for (size_t i = 1; i < a->program->command_count; i++) {
@@ -46,7 +45,7 @@ static void complete_add_commands(const struct opt_args *a, struct buf *out, con
     }
 }
 
-/* The flag that waits for its value after this word, or NULL. */
+/* The flag whose value follows this word, or NULL. */
 static const struct opt *complete_open_flag(const struct opt_args *a, const char *word) {
     const struct opt *o;
     if (word[0] != '-' || strchr(word, '='))
@@ -71,7 +70,7 @@ static void complete_add_values(const struct opt_args *a, const struct opt *o, c
         source->values(source->ctx, a, o, part, out);
 }
 
-/* --flag=part: each word begins with the flag. */
+/* --flag=part: prefixes each value with the flag. */
 static void complete_add_attached(const struct opt_args *a, const char *word, const struct opt_source *source,
                                   struct buf *out) {
     size_t n = strcspn(word, "=");
@@ -94,7 +93,7 @@ static void complete_add_attached(const struct opt_args *a, const char *word, co
     buf_done(&values);
 }
 
-/* The first value that may stand without its flag and has not been given. */
+/* The first option that needs no flag name and has no value yet, or NULL. */
 static const struct opt *complete_next_word(const struct opt_args *a) {
     for (size_t i = 0; i < a->command->opt_count; i++) {
         bool is_given = false;

@@ -1,7 +1,6 @@
-/* Help, written from the same tables that parse: as text for people, as JSON for programs.
+/* Help from the tables that also parse: as text for people, as JSON for programs.
  *
- * Text is wrapped at HELP_WIDTH columns. Everything goes into a buffer with a
- * maximum; the caller checks it once. */
+ * Text is wrapped at HELP_WIDTH columns. The buffer has a maximum; the caller checks it once. */
 #include "cli/opt.h"
 
 #define HELP_WIDTH 96
@@ -60,13 +59,13 @@ static void help_add_options(struct buf *out, const char *title, const struct op
         help_add_option(out, &opts[i]);
 }
 
-/* Whether `c` is the command itself or stands below it, with at least one more word. */
+/* Whether the path of `c` begins with the path of `above` and has at least one more word. */
 static bool help_is_below(const struct opt_command *c, const struct opt_command *above) {
     size_t n = strlen(above->path);
     return strlen(c->path) > n && strncmp(c->path, above->path, n) == 0 && (n == 0 || c->path[n] == ' ');
 }
 
-/* One word below it; what is further below is in the help of that one. */
+/* Whether `c` is exactly one word below. Deeper commands are in the help of that one. */
 static bool help_is_next(const struct opt_command *c, const struct opt_command *above) {
     size_t n = strlen(above->path);
     return help_is_below(c, above) && !strchr(c->path + n + (n > 0), ' ');
@@ -88,7 +87,7 @@ static void help_add_commands(const struct opt_args *a, struct buf *out) {
         buf_printf(out, "  %-*s  %s\n", (int)width, c->path, c->summary);
     }
     if (any)
-        buf_printf(out, "\n%s COMMAND --help says more.\n", a->program->name);
+        buf_printf(out, "\nRun %s COMMAND --help for more.\n", a->program->name);
 }
 
 void opt_help(const struct opt_args *a, struct buf *out) {

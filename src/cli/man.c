@@ -1,7 +1,7 @@
-/* The manual page, from the tables that parse: one page, a section for each command.
+/* The manual page, from the tables that also parse: one page with a section for each command.
  *
- * roff gives a meaning to backslashes, to dots and quotes at the start of a line,
- * and to hyphens that should stay what was typed; man_add_text() takes it away. */
+ * roff interprets backslashes, dots and quotes at the start of a line, and hyphens; man_add_text() escapes
+ * them. */
 #include "cli/opt.h"
 
 #define SETS_MAX 8
@@ -66,7 +66,7 @@ static void man_add_command(struct buf *out, const struct opt_program *p, const 
     }
 }
 
-/* Each set once, however many commands have it. */
+/* Adds each set of shared options once. */
 static void man_add_sets(struct buf *out, const struct opt_program *p) {
     const struct opt *seen[SETS_MAX];
     size_t n = 0;

@@ -16,7 +16,7 @@ const char *opt_nearest(const char *word, const char *const *candidates, size_t 
     size_t best_distance = NEAR_ENOUGH + 1;
     for (size_t i = 0; i < count; i++) {
         size_t d = near_distance(str_of(word), str_of(candidates[i]), false);
-        /* A word that shares fewer than half of its letters was not a slip of the finger. */
+        /* A suggestion must share at least half of its letters with the typed word. */
         if (d < best_distance && 2 * d <= strlen(candidates[i])) {
             best = candidates[i];
             best_distance = d;
@@ -27,7 +27,7 @@ const char *opt_nearest(const char *word, const char *const *candidates, size_t 
 
 /* Values. */
 
-/* Whether one of "ONE|OTHER" is the word. */
+/* Whether the word is one of "ONE|OTHER". */
 static bool opt_is_among(struct str word, const char *words) {
     for (const char *at = words; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
         if (str_eq(word, str_bytes(at, strcspn(at, "|"))))
@@ -45,7 +45,6 @@ static bool opt_parse_flag(const char *text, bool *ret) {
     return true;
 }
 
-/* Appends why the value does not fit and returns false. `from` is how the user gave it. */
 bool opt_fits(const struct opt *o, const char *from, const char *text, struct buf *problem) {
     bool flag;
     int64_t number;
@@ -53,7 +52,7 @@ bool opt_fits(const struct opt *o, const char *from, const char *text, struct bu
     case OPT_FLAG:
         if (opt_parse_flag(text, &flag))
             return true;
-        buf_printf(problem, "%s is on or off: \"%s\" is neither true nor false", from, text);
+        buf_printf(problem, "%s must be true or false, not \"%s\"", from, text);
         return false;
     case OPT_INT:
         if (str_to_i64(str_of(text), &number) == 0 && number >= o->min && number <= o->max)
@@ -93,7 +92,6 @@ bool opt_is_called(const struct opt *o, struct str name, char letter) {
     return letter ? o->letter == letter : str_is(name, o->name) || opt_is_among(name, o->alias);
 }
 
-/* Of two with the same name or letter the command's own counts. */
 const struct opt *opt_find_by(const struct opt_args *a, struct str name, char letter) {
     const struct opt *o;
     for (size_t i = 0; (o = opt_at(a->program, a->command, i)); i++)
@@ -102,7 +100,7 @@ const struct opt *opt_find_by(const struct opt_args *a, struct str name, char le
     return NULL;
 }
 
-/* A variable that is set to nothing counts as not set, as scripts leave them. */
+/* An empty variable counts as not set: scripts leave such variables. */
 const char *opt_env_text(const struct opt_args *a, const struct opt *o) {
     const char *names = a->env && !(a->is_env_ignored && a->is_env_ignored(o)) ? o->env : NULL;
     while (!strempty(names)) {
@@ -117,7 +115,7 @@ const char *opt_env_text(const struct opt_args *a, const struct opt *o) {
     return NULL;
 }
 
-/* Taking values. */
+/* Lookups. */
 
 static const char *opt_given_text(const struct opt_args *a, const struct opt *o) {
     for (size_t i = a->given_count; i-- > 0;)
@@ -159,7 +157,7 @@ int64_t opt_int(const struct opt_args *a, size_t row) {
     const struct opt *o = opt_row_of(a, row);
     int64_t n = 0;
     ensure(o->type == OPT_INT);
-    /* Checked when it was given; the table's default is a number too. */
+    /* opt_parse checked the value; the default in the table is a number, too. */
     ensure(str_to_i64(str_of(opt_value_text(a, o)), &n) == 0);
     return n;
 }

@@ -1,9 +1,8 @@
-/* $PAGER as a child whose input is what this program prints.
+/* Runs $PAGER as a child process that reads what this program prints.
  *
- * Like git: less shows a short text and leaves, keeps colours, and does not
- * clear the screen (LESS=FRX, unless the user has set LESS). When the reader
- * leaves early, what is still printed goes nowhere; that is no error, so SIGPIPE
- * is ignored while there is a pager. */
+ * As with git, less exits at once when the text fits the screen, keeps colours, and does not clear the
+ * screen (LESS=FRX, unless the user has set LESS). When the user quits the pager early, the rest of the
+ * output is discarded without an error: SIGPIPE is ignored while a pager runs. */
 #include "cli/pager.h"
 
 #include <errno.h>

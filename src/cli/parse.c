@@ -62,7 +62,7 @@ static int parse_add_given(struct parser *p, const struct opt *o, const char *te
     char from[OPT_WORD_MAX + 3] = "--";
     struct opt_args *a = p->args;
     if (a->given_count == OPT_GIVEN_MAX) {
-        buf_printf(p->problem, "more than %d options", OPT_GIVEN_MAX);
+        buf_printf(p->problem, "more than %d options on the command line", OPT_GIVEN_MAX);
         parse_end_problem(p);
         return ERR_INVALID;
     }
@@ -75,7 +75,7 @@ static int parse_add_given(struct parser *p, const struct opt *o, const char *te
     return 0;
 }
 
-/* An option called "ui-*" is every flag that begins so and is no other. */
+/* An option named "ui-*" stands for every flag that begins with ui- and has no row of its own. */
 static const struct opt *parse_find_wildcard(const struct parser *p, struct str name) {
     const struct opt *o;
     for (size_t i = 0; (o = opt_at(p->program, p->args->command, i)); i++) {
@@ -86,14 +86,14 @@ static const struct opt *parse_find_wildcard(const struct parser *p, struct str 
     return NULL;
 }
 
-/* Whether it takes a value is not known: a word behind it that is no flag is one. */
+/* It is not known whether such a flag takes a value. A following word that is no flag counts as its value. */
 static int parse_take_wildcard(struct parser *p, const struct opt *o, const char *word) {
     if (!strchr(word, '=') && p->at < p->argc && p->argv[p->at][0] != '-')
         p->at++;
     return parse_add_given(p, o, word);
 }
 
-/* The option's value: what stood after '=' (or directly after the letter), or the next word. */
+/* Takes the value of an option: the text after "=" or after the letter, or the next word. */
 static int parse_take_value(struct parser *p, const struct opt *o, const char *attached) {
     if (attached)
         return parse_add_given(p, o, attached);
@@ -121,7 +121,7 @@ static int parse_long_flag(struct parser *p, const char *word) {
     return parse_take_value(p, o, word[n] ? word + n + 1 : NULL);
 }
 
-/* -p 7233, -p7233, -p=7233, -hv */
+/* Parses -p 7233, -p7233, -p=7233 and -hv. */
 static int parse_short_flags(struct parser *p, const char *word) {
     for (; *word; word++) {
         const struct opt *o = opt_find_by(p->args, (struct str){NULL, 0}, *word);
@@ -139,7 +139,7 @@ static int parse_short_flags(struct parser *p, const char *word) {
     return 0;
 }
 
-/* How many words of argv the path covers; 0 if it does not match. */
+/* The number of words of argv that the path covers; 0 if it does not match. */
 static int parse_path_words(const char *path, int argc, char *const *argv) {
     int words = 0;
     while (*path) {
@@ -167,7 +167,7 @@ static const struct opt_command *parse_choose_command(const struct opt_program *
     return best;
 }
 
-/* An option that may stand before the command: one of every command, or one that commands share. */
+/* An option that may stand before the command: a global one, or one of a set that commands share. */
 static const struct opt *parse_find_early(const struct opt_program *p, struct str name, char letter) {
     const struct opt *o;
     for (size_t i = 0; (o = opt_at(p, &p->commands[0], i)); i++)
@@ -181,7 +181,8 @@ static const struct opt *parse_find_early(const struct opt_program *p, struct st
     return NULL;
 }
 
-/* How many words before the command are flags and their values. Ends at a flag that must not stand there. */
+/* The number of words before the command: flags and their values. Stops at a flag that may not stand there.
+ */
 static int parse_early_words(const struct opt_program *p, int argc, char *const *argv) {
     int at = 0;
     while (at < argc && argv[at][0] == '-' && argv[at][1]) {
@@ -233,8 +234,7 @@ static bool parse_has_subcommands(const struct parser *p) {
     return false;
 }
 
-/* With --help in the line only the command and the output format matter; mistakes elsewhere must not hide the
- * help. */
+/* With --help only the command and the output format count. Mistakes elsewhere must not hide the help. */
 static int parse_for_help(struct parser *p) {
     const char *first = p->at < p->argc ? p->argv[p->at] : "-";
     if (*first != '-' && parse_has_subcommands(p))
@@ -261,7 +261,7 @@ static bool parse_is_on_line(const struct opt_args *a, const struct opt *o) {
     return false;
 }
 
-/* A word without a flag before it is the value of the first flag that takes one and has none. */
+/* A word without a flag is the value of the first WORD option that has none. */
 static int parse_bare_word(struct parser *p, const char *word) {
     const struct opt_command *c = p->args->command;
     for (size_t i = 0; i < c->opt_count; i++)
@@ -307,7 +307,7 @@ void opt_parse_partial(const struct opt_program *program, int argc, char *const 
     buf_init(&ignored, PARTIAL_BYTES_MAX);
     ret->command = parse_choose_command(program, argc - begin, argv + begin, &words);
     while (p.at < begin)
-        (void)parse_next_word(&p); /* what is wrong is for the parse that counts */
+        (void)parse_next_word(&p); /* a later opt_parse reports errors */
     for (p.at = MAX(p.at, begin + words); p.at < argc;)
         (void)parse_next_word(&p);
     buf_done(&ignored);

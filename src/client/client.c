@@ -1,11 +1,10 @@
-/* A call: request packed and framed, response unframed and unpacked, status read from the trailers.
+/* A call: pack and frame the request, unframe and unpack the response, read the status from the trailers.
  *
- * The happy path: HTTP status 200, grpc-status 0, one message. Everything else is
- * a code and a text: what the server says in its trailers, else what its HTTP
- * status means for gRPC, else what happened to the connection.
+ * Happy path: HTTP status 200, grpc-status 0, one message. Every failure becomes a code and a text: from
+ * the trailers of the server, else from the HTTP status, else from the connection.
  *
- * Responses are decoded into an arena of their own, with a budget; a message that
- * would cost more is GRPC_RESOURCE_EXHAUSTED. */
+ * Each response is decoded into an arena of its own with a budget. A message that exceeds it is
+ * GRPC_RESOURCE_EXHAUSTED. */
 #include "client/client.h"
 
 #include "base/arena.h"
@@ -21,7 +20,7 @@
 #include "wire/status.h"
 #include "workflowservice.pb-c.h"
 
-#define RESPONSE_BYTES_MAX (64u << 20) /* a message; a page of history or of a list is 2 MiB */
+#define RESPONSE_BYTES_MAX (64u << 20) /* of one message; pages of histories and lists are 2 MiB */
 #define DECODE_BUDGET (4u * RESPONSE_BYTES_MAX)
 #define HEADERS_OWN 5 /* content-type, te, user-agent, client-name, grpc-timeout */
 #define HEADERS_MAX 24
@@ -86,9 +85,9 @@ void client_free(struct client *c) {
     mem_free(c);
 }
 
-/* the answer */
+/* Responses. */
 
-/* What an HTTP status means when no gRPC server answered. */
+/* The gRPC code for the HTTP status of a response that is not gRPC. */
 static enum grpc_code client_code_of_http(int status) {
     switch (status) {
     case 400:
@@ -124,7 +123,7 @@ static void client_reply_decode(const struct client_call *call, const struct h2_
         rc = wire_decode(call->row->response, packed, arena, &message, err);
     if (rc == 0)
         r->message = message;
-    else if (rc == ERR_INVALID) { /* here it is the server that sent what is not valid */
+    else if (rc == ERR_INVALID) { /* the server sent an invalid message */
         r->code = GRPC_INTERNAL;
         r->text = err->text;
     } else
@@ -137,7 +136,7 @@ static void client_reply_status(const struct h2_answer *a, struct arena *arena, 
     int64_t code;
     if (!status.p) {
         r->code = client_code_of_http(a->status);
-        r->text = "The answer is not gRPC.";
+        r->text = "The response is not gRPC.";
         return;
     }
     r->code = str_to_i64(status, &code) == 0 && code >= 0 && code <= GRPC_UNAUTHENTICATED
@@ -145,7 +144,7 @@ static void client_reply_status(const struct h2_answer *a, struct arena *arena, 
                   : GRPC_UNKNOWN;
     const char *text = grpc_message_decode(arena, h2_answer_header(a, "grpc-message"));
     r->text = text ? text : "";
-    /* Details that cannot be read leave the code and the text. */
+    /* Without readable details the code and the text remain. */
     if (details.p && grpc_bin_decode(arena, details, &r->details) < 0)
         r->details = (struct str){NULL, 0};
 }
@@ -167,7 +166,7 @@ static void client_call_on_end(void *ctx, const struct h2_answer *a) {
     mem_free(call);
 }
 
-/* the question */
+/* Requests. */
 
 static size_t client_call_headers(const struct client_ask *ask, struct h2_header headers[static HEADERS_MAX],
                                   char timeout[static GRPC_TIMEOUT_MAX]) {
@@ -210,7 +209,7 @@ int client_call(struct client *c, const struct client_ask *ask, struct client_ca
     int rc = client_call_pack(ask, &q.body);
     if (rc == 0)
         rc = h2_client_ask(c->h2, &q, &call->exchange);
-    buf_done(&q.body); /* empty when it was taken */
+    buf_done(&q.body); /* empty when h2_client_ask took the body */
     if (rc < 0) {
         mem_free(call);
         return rc;

@@ -1,9 +1,10 @@
-/* One command, from its flags to its exit code.
+/* Runs one command, from its flags to its exit code.
  *
- * Happy path: what files say is read, the request is built, the call is made and
- * its answer shown; a list is asked for page by page until it ends or the limit
- * is reached. What is shown goes out after each page. Commands that are more than
- * that have a function of their own (runs.def). */
+ * Happy path: read the files of flags, build the request, make the call, print the response. A list is
+ * fetched page by page until it ends or --limit is reached; each page is printed before the next one is
+ * fetched. Commands that need more than one call have a function of their own (runs.def).
+ *
+ * Every failure prints one line on stderr and ends the command with a nonzero exit code. */
 #include "command/command.h"
 
 #include <errno.h>
@@ -35,7 +36,8 @@ const char *command_flag_text(const struct opt_args *a, enum command_flag flag) 
     return opt_text(a, (size_t)(&command_opts[flag] - a->command->opts));
 }
 
-/* Whether more of the list follows, which the request then asks for. */
+/* Copies the page token from the response to the request. *ret_has_more: there is a further page, and it is
+ * wanted. */
 static int command_take_token(struct command *c, const ProtobufCMessage *response, bool *ret_has_more) {
     bool is_wanted = *c->rule->items && !(c->limit && c->shown >= c->limit);
     *ret_has_more = is_wanted && request_copy_page_token(c->request, response, &c->arena);
@@ -45,8 +47,8 @@ static int command_take_token(struct command *c, const ProtobufCMessage *respons
 bool command_flush_output(struct buf *out) {
     bool ok = buf_ok(out) && (!out->len || fwrite(out->data, 1, out->len, stdout) == out->len) &&
               fflush(stdout) == 0;
-    if (!ok && errno != EPIPE) /* a reader that has left wants to hear nothing */
-        command_print_error("cannot write the result");
+    if (!ok && errno != EPIPE) /* a pipe that the reader closed is no error */
+        command_print_error("cannot write to stdout");
     buf_clear(out);
     return ok;
 }
@@ -71,7 +73,7 @@ enum command_exit command_ask_pages(struct command *c, struct buf *out) {
             has_more = c->ask_further(c, response);
         if (rc < 0) {
             if (rc == ERR_NO_MEMORY)
-                command_print_error("the answer is too large to show");
+                command_print_error("the response is too large to show");
             return COMMAND_REFUSED;
         }
         if (!has_more)
@@ -83,7 +85,7 @@ enum command_exit command_ask_pages(struct command *c, struct buf *out) {
     return COMMAND_DONE;
 }
 
-/* So that a short list does not cost a long page. */
+/* Applies --limit, and asks for pages no larger than the limit. */
 static void command_limit_pages(struct command *c) {
     static const char *const sizes[] = {"page_size", "maximum_page_size"};
     const char *limit = opt_named(c->args, "limit");
@@ -109,6 +111,7 @@ static const struct run_row runs[] = {
 #undef RUN
 };
 
+/* Builds the request and runs the command: its own function if it has one, else one call. */
 static enum command_exit command_perform(struct command *c, struct buf *out) {
     if (c->rule->call != CALL_NONE) {
         if (request_build(c) < 0)
@@ -120,7 +123,7 @@ static enum command_exit command_perform(struct command *c, struct buf *out) {
             enum command_exit code = runs[i].fn(c, out);
             return command_flush_output(out) || code != COMMAND_DONE ? code : COMMAND_REFUSED;
         }
-    /* What has --yes does not do it unasked. */
+    /* Commands with --yes ask for confirmation first. */
     if (opt_find(c->args, "yes") && c->id != COMMAND_ATTRIBUTE_REMOVE) {
         const char *question = arena_printf(&c->arena, "%s?", c->args->command->summary);
         enum command_exit code = question ? prompt_confirm(c, question) : COMMAND_REFUSED;
@@ -130,7 +133,7 @@ static enum command_exit command_perform(struct command *c, struct buf *out) {
     return command_ask_pages(c, out);
 }
 
-/* A list may be longer than the screen. What waits for something, or asks, talks to the reader directly. */
+/* Only lists go through the pager. A command that follows a workflow writes to the terminal directly. */
 static bool command_is_paged(const struct command *c) {
     return c->style.has_pager && c->format == FORMAT_TABLE && *c->rule->items &&
            !opt_named_flag(c->args, "follow");
@@ -164,7 +167,7 @@ enum command_exit command_run(enum command_id id, struct opt_args *a, const stru
         if (command_is_paged(&c))
             pager_open(&pager, a->env);
         code = command_perform(&c, &out);
-        if (pager.pid && ferror(stdout)) /* the reader left before the end */
+        if (pager.pid && ferror(stdout)) /* the user closed the pager before the end */
             code = COMMAND_DONE;
         pager_close(&pager);
     }

@@ -1,8 +1,9 @@
-/* Values for shells to complete: ids and names that the server knows, words of enums, zones, names in files.
+/* Values that shells complete: ids and names that the server knows, words of enums, time zones, names in
+ * files.
  *
- * Happy path: the flag is found in the table below, its list is asked for with the connection of the line
- * that is being typed, and what begins like the word so far is offered. A server that does not answer within
- * a second offers nothing. */
+ * Happy path: find the flag in the table below, call its list with the connection flags of the line being
+ * typed, and print the words that begin with the typed part. A server that does not respond within one
+ * second adds no words. */
 #include "command/connection.h"
 #include "command/output/output.h"
 #include "command/profile/settings.h"
@@ -15,13 +16,15 @@
 #define PAGE_ITEMS 250
 #define WORDS_MAX 200
 
-/* Where values of a flag are: the call that lists them, and of each item the word and what it is. */
+/* Where the values of a flag come from: the call that lists them, and in each item the fields of word and
+ * description. */
 struct completion_source {
     const char *flag;
-    const char *field; /* only where the flag fills a field that ends so; "" for any, also for none */
+    const char *
+        field; /* the source counts only for flags whose field ends with this; "" for all flags of the name */
     enum client_method call;
     const char *items, *word, *what;
-    const char *behind; /* what follows the word: "=" for KEY=VALUE */
+    const char *behind; /* appended to the word: "=" for KEY=VALUE */
 };
 
 static const struct completion_source sources[] = {
@@ -50,7 +53,7 @@ static const struct completion_source sources[] = {
     {"backfill-id", "", CALL_ListBackfills, "backfills", "id", "overlap_policy", ""},
 };
 
-/* What the rest of the line says of the question. */
+/* Fields of those calls that other flags of the line fill. The call needs them. */
 static const struct {
     const char *flag, *field;
     enum client_method call;
@@ -60,7 +63,7 @@ static const struct {
     {"deployment-name", "deployment_name", CALL_DescribeWorkerDeployment},
 };
 
-/* Words that code reads, not a field. */
+/* Words of flags that fill no field. */
 static const struct {
     const char *flag, *words;
 } plain_words[] = {
@@ -75,6 +78,7 @@ struct completion {
     size_t count;
 };
 
+/* Whether the word has been added already. */
 static bool completion_has_word(const struct completion *f, const char *word) {
     struct str all = buf_str(f->out), w = str_of(word);
     for (size_t at = 0; at < all.n;) {
@@ -106,7 +110,8 @@ static void completion_add_words(struct completion *f, const char *words, const 
 
 /* Lists. */
 
-/* A filter for what is typed, where a list has many; '' around it must stay what they are. */
+/* Filters a long list by the typed part. Text with quotes or backslashes cannot stand in a filter and is
+ * not used. */
 static int completion_filter_workflows(struct completion *f, const struct completion_source *o,
                                        ProtobufCMessage *q, struct err *e) {
     struct command *c = f->command;
@@ -199,7 +204,7 @@ static bool completion_ends_with(const char *text, const char *end) {
     return n >= m && streq(text + n - m, end);
 }
 
-/* The field that the flag fills; "" for flags that are shared, or read by code. */
+/* The field that the flag fills; "" for shared flags and flags that code reads. */
 static const char *completion_field_of(const struct command *c, const struct opt *o) {
     const struct opt *own = c->args->command->opts;
     return o >= own && o < own + c->args->command->opt_count ? flag_rules[o - command_opts].field : "";

@@ -1,9 +1,8 @@
-/* The connection of a command, and calls over it one at a time.
+/* The connection of a command, and calls over it, one at a time.
  *
- * Happy path: connection_open() reads the flags of the connection; the first call
- * connects; each response is handed over in an arena of the caller's. A server
- * that says no is one line on stderr with its text and, where there is one, what
- * to do about it. */
+ * Happy path: connection_open() reads the flags of the connection; the first call connects; each response
+ * is copied into an arena of the caller. When the server refuses a call, one line on stderr has its text
+ * and, for some codes, a hint. */
 #include "command/connection.h"
 
 #include <stdio.h>
@@ -18,13 +17,13 @@
 
 #define METADATA_MAX 16
 #define MESSAGE_BYTES_MAX (64u << 20)
-#define PATIENCE_US (60 * USEC_PER_SEC)
+#define LONG_POLL_US (60 * USEC_PER_SEC) /* least time limit of a call that waits for an event */
 
 struct connection {
     struct loop *loop;
     struct client *client;
     int64_t timeout_us;
-    int64_t connect_us; /* 0: nothing was said */
+    int64_t connect_us; /* of --client-connect-timeout; 0: not given */
     struct h2_header metadata[METADATA_MAX];
     size_t metadata_count;
     bool is_logged, is_json_log;
@@ -44,15 +43,14 @@ void connection_free(struct connection *s) {
 
 /* Flags. */
 
-/* Whoever asks for a codec would see, or send, what only the codec can read. */
+/* Without the codec, payloads would be sent unencoded and shown encoded. Refuse the flags. */
 static int connection_refuse_codec(const struct command *c) {
     static const char *const flags[] = {"codec-endpoint", "codec-auth", "codec-header"};
     for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
         if (!opt_named_given(c->args, flags[i]))
             continue;
-        command_print_error("--%s: this program has no codec for payloads; leave the config file aside with "
-                            "--disable-config-file, the "
-                            "environment with --disable-config-env",
+        command_print_error("--%s: payload codecs are not supported; add --disable-config-file to ignore the "
+                            "config file, --disable-config-env to ignore the environment",
                             flags[i]);
         return ERR_INVALID;
     }
@@ -70,16 +68,14 @@ static int connection_refuse_tls(const struct command *c) {
         if (opt_named_given(c->args, flags[i]))
             asked = flags[i];
     if (asked) {
-        command_print_error(
-            "--%s: connections of this program are not encrypted; ask through a proxy on this machine that "
-            "encrypts, or leave the config file aside with --disable-config-file, the environment with "
-            "--disable-config-env",
-            asked);
+        command_print_error("--%s: encrypted connections are not supported; connect through a local proxy "
+                            "that encrypts, or add --disable-config-file to ignore the config file, "
+                            "--disable-config-env to ignore the environment",
+                            asked);
         return ERR_INVALID;
     }
     if (opt_named_given(c->args, "api-key") && !opt_named_given(c->args, "tls")) {
-        command_print_error(
-            "--api-key would be sent unencrypted; add --tls=false if the way to the server is safe");
+        command_print_error("--api-key would be sent unencrypted; add --tls=false if the network is safe");
         return ERR_INVALID;
     }
     return 0;
@@ -89,7 +85,7 @@ static int connection_add_metadata(struct command *c, const char *name, size_t n
     struct connection *s = c->connection;
     char *lower = arena_strndup(&c->arena, name, n);
     if (s->metadata_count == METADATA_MAX || !lower) {
-        command_print_error("--grpc-meta: at most %d are sent", METADATA_MAX);
+        command_print_error("--grpc-meta: at most %d headers can be sent", METADATA_MAX);
         return ERR_INVALID;
     }
     for (char *at = lower; *at; at++)
@@ -125,8 +121,7 @@ static int connection_read_metadata(struct command *c) {
         rc = connection_add_metadata(c, text, n, text + n + 1);
     }
     for (size_t i = 0; rc == 0 && settings_meta(c, i, &name, &value); i++)
-        if (!connection_has_metadata(c->connection,
-                                     name)) /* the line comes first, then the environment, then the file */
+        if (!connection_has_metadata(c->connection, name)) /* order: command line, environment, file */
             rc = connection_add_metadata(c, name, strlen(name), value);
     return rc;
 }
@@ -152,7 +147,7 @@ static int connection_read_flags(struct command *c) {
     return rc < 0 ? rc : connection_read_metadata(c);
 }
 
-/* A small question first, as Temporal's clients ask it. */
+/* With --client-connect-timeout, calls GetSystemInfo first, as Temporal's clients do. */
 static enum command_exit connection_probe(struct command *c) {
     Ws__GetSystemInfoRequest q = WS__GET_SYSTEM_INFO_REQUEST__INIT;
     struct connection_ask ask = {.method = CALL_GetSystemInfo,
@@ -165,7 +160,7 @@ static enum command_exit connection_probe(struct command *c) {
     arena_clear(&c->page);
     if (!c->connection->connect_us || code != COMMAND_DONE || m)
         return code;
-    command_print_error("cannot reach %s: no answer within --client-connect-timeout",
+    command_print_error("cannot reach %s: no response within --client-connect-timeout",
                         opt_named(c->args, "address"));
     return COMMAND_UNREACHED;
 }
@@ -199,17 +194,14 @@ struct pending_call {
     enum grpc_code code;
 };
 
+/* What the user can do about a status code; NULL when there is no advice. */
 static const char *connection_hint(enum grpc_code code) {
-    switch ((int)code) {
-    case GRPC_UNAVAILABLE:
+    if (code == GRPC_UNAVAILABLE)
         return "is a server running there? Start one with: rondo server start-dev, or give --address";
-    case GRPC_DEADLINE_EXCEEDED:
-        return "allow more time with --command-timeout; look before you repeat what changes something";
-    case GRPC_UNIMPLEMENTED:
-        return "this server does not offer that";
-    default:
-        return NULL;
-    }
+    if (code == GRPC_DEADLINE_EXCEEDED)
+        return "allow more time with --command-timeout; the call may have had an effect, so check before you "
+               "repeat it";
+    return code == GRPC_UNIMPLEMENTED ? "this server does not offer that" : NULL;
 }
 
 static void connection_report_refusal(struct pending_call *q, const struct client_reply *r) {
@@ -223,7 +215,7 @@ static void connection_report_refusal(struct pending_call *q, const struct clien
         command_print_error("%s%s%s", text, hint ? "; " : "", hint ? hint : "");
 }
 
-/* The reply's memory ends with it. */
+/* Copies the response; the memory of the reply ends with the callback. */
 static int connection_copy_response(struct pending_call *q, const ProtobufCMessage *m) {
     struct buf packed;
     struct err e;
@@ -237,7 +229,7 @@ static int connection_copy_response(struct pending_call *q, const ProtobufCMessa
     return rc;
 }
 
-/* Those of a refusal that was expected. */
+/* Copies the details of an expected status. */
 static void connection_copy_details(struct pending_call *q, const struct client_reply *r) {
     const void *data =
         q->ask->ret_details && r->details.n ? arena_dup(q->arena, r->details.p, r->details.n) : NULL;
@@ -261,7 +253,7 @@ static void connection_on_reply(void *ctx, const struct client_reply *r) {
     }
     if (connection_copy_response(q, r->message) < 0) {
         q->exit = COMMAND_REFUSED;
-        command_print_error("the answer is too large to show");
+        command_print_error("the response is too large to show");
     }
 }
 
@@ -284,7 +276,7 @@ enum command_exit connection_call(struct command *c, const struct connection_ask
     struct client_ask call = {.method = ask->method,
                               .request = ask->request,
                               .timeout_us = ask->timeout_us     ? ask->timeout_us
-                                            : ask->can_time_out ? MAX(s->timeout_us, PATIENCE_US)
+                                            : ask->can_time_out ? MAX(s->timeout_us, LONG_POLL_US)
                                                                 : s->timeout_us,
                               .metadata = s->metadata,
                               .metadata_count = s->metadata_count,
@@ -292,7 +284,7 @@ enum command_exit connection_call(struct command *c, const struct connection_ask
                               .ctx = &q};
     struct now begin = host_now();
     if (client_call_wait(s->client, &call) < 0)
-        command_print_error("the call could not be made: out of memory, or the request is too large");
+        command_print_error("cannot make the call: out of memory, or the request is too large");
     if (s->is_logged)
         connection_log_call(s, &q, host_now().mono.us - begin.mono.us);
     if (q.exit == COMMAND_DONE)

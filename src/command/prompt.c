@@ -1,7 +1,5 @@
-/* Talking with whoever sits at the terminal: a question before something that cannot be undone, and how far
- * it is.
- *
- * Both use stderr, so that stdout stays data. */
+/* Questions before operations that cannot be undone, and progress lines. Both use stderr, so that stdout
+ * has only data. */
 #include "command/prompt.h"
 
 #include <stdio.h>
@@ -18,7 +16,7 @@ enum command_exit prompt_confirm(const struct command *c, const char *question) 
     if (opt_named_flag(c->args, "yes"))
         return COMMAND_DONE;
     if (!isatty(STDIN_FILENO) || !prompt_is_terminal()) {
-        command_print_error("%s Nobody is there to ask; add --yes", question);
+        command_print_error("%s There is no terminal to ask on; add --yes", question);
         return COMMAND_MISUSED;
     }
     fprintf(stderr, "%s y/N ", question);
@@ -26,7 +24,7 @@ enum command_exit prompt_confirm(const struct command *c, const char *question) 
     const char *line = fgets(answer, sizeof(answer), stdin);
     if (line && ((answer[0] | 0x20) == 'y') && (answer[1] == '\n' || strncmp(answer + 1, "es", 2) == 0))
         return COMMAND_DONE;
-    command_print_error("nothing was done");
+    command_print_error("canceled; nothing was done");
     return COMMAND_REFUSED;
 }
 

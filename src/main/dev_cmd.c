@@ -1,15 +1,14 @@
-/* `rondo server start-dev`: the flags of Temporal's CLI dev server on our server.
+/* `rondo server start-dev`: a server for development, with the flags of Temporal's CLI dev server.
  *
- * What has a meaning here is used, what has none is accepted with a warning,
- * and what is malformed is a usage error. Data lives in memory unless a file
- * is named. */
+ * Flags with a meaning here are used. Flags without one are accepted and logged as a warning. A malformed
+ * value is a usage error. Data is kept in memory unless a file is named. */
 #include <stdio.h>
 
 #include "main/startup.h"
 
-#define LONG_POLL_COUNT_MAX 1000000 /* of whatever unit: far from overflow */
+#define LONG_POLL_COUNT_MAX 1000000 /* in any unit; prevents an overflow */
 #define DEV_ATTRIBUTES_MAX 100 /* --search-attribute */
-#define HTTP_PORT_OFFSET 1000 /* HTTP is this far above gRPC */
+#define HTTP_PORT_OFFSET 1000 /* default port of HTTP minus port of gRPC */
 #define PORT_MAX 65535
 #define DEV_RETENTION_US (72 * USEC_PER_HOUR)
 #define DEV_RESIDENT_RUNS 10000
@@ -22,7 +21,7 @@ static const enum effect dev_effects[DEV_COUNT] = {
 #undef DEV_FLAG
 };
 
-/* What SDK test environments always pass and what holds here anyway. */
+/* Settings that SDK test environments always pass, and that always hold here. They cause no warning. */
 static const char *const implied_settings[] = {
     "frontend.enableServerVersionCheck",
     "frontend.enableUpdateWorkflowExecution",
@@ -64,15 +63,13 @@ static int dev_read_search_attributes(const struct opt_args *a, const char *ret[
         for (size_t t = 0; t < ARRAY_LEN(types); t++)
             is_known |= streq(type, types[t]);
         if (!is_known) {
-            startup_print_error(
-                "--search-attribute: \"%s\" is not a type; take Text, Keyword, Int, Double, Bool, "
-                "Datetime or "
-                "KeywordList",
-                type);
+            startup_print_error("--search-attribute: \"%s\" is not a type; use Text, Keyword, Int, Double, "
+                                "Bool, Datetime or KeywordList",
+                                type);
             return ERR_INVALID;
         }
         if (i == DEV_ATTRIBUTES_MAX) {
-            startup_print_error("--search-attribute: at most %d can be given", DEV_ATTRIBUTES_MAX);
+            startup_print_error("--search-attribute: at most %d attributes can be given", DEV_ATTRIBUTES_MAX);
             return ERR_INVALID;
         }
         ret[i] = pair;
@@ -81,7 +78,8 @@ static int dev_read_search_attributes(const struct opt_args *a, const char *ret[
     return 0;
 }
 
-/* Settings of Temporal's server that mean something here. Each takes a JSON value; false if it cannot. */
+/* Settings of Temporal's server that have a meaning here. Each function takes a JSON value; false for a
+ * value that does not fit. */
 
 static bool dev_set_eager_activities(struct server_config *cfg, const char *json) {
     cfg->limits.is_eager_activity_off = streq(json, "false");
@@ -124,7 +122,7 @@ static const struct dynamic_setting *dev_find_setting(struct str key) {
     return NULL;
 }
 
-/* A limit of core's table. */
+/* Sets one of the limits that core lets a setting change. */
 static int dev_set_limit(struct server_config *cfg, enum settable which, struct str key, const char *json) {
     int64_t value;
     if (str_to_i64(str_of(json), &value) < 0 || value <= 0) {

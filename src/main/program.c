@@ -1,7 +1,7 @@
-/* The program's commands, and the way from argv to one of them.
+/* The commands of the program, and the way from argv to one of them.
  *
- * Happy path: parse by table, then help, version or a server. A wrong command
- * line is one line on stderr and exit code 2; results go to stdout. */
+ * Happy path: parse by the tables, then print help or the version, run a server, or run a command of
+ * commands.def. A wrong command line is one line on stderr and exit code 2. Results go to stdout. */
 #include "main/program.h"
 
 #include <pwd.h>
@@ -30,18 +30,17 @@ static const struct opt globals[] = {
                        .arg = "FORMAT",
                        .standard = "text",
                        .choices = "text|table|json|jsonl|none",
-                       .help = "How to print what goes to stdout."},
+                       .help = "The format of the output."},
     [GLOBAL_COLOR] = {.name = "color",
                       .type = OPT_CHOICE,
                       .arg = "WHEN",
                       .standard = "auto",
                       .choices = "auto|always|never",
-                      .help =
-                          "Whether tables have colours. Never when NO_COLOR is set, unless it says always."},
+                      .help = "When tables have colours. auto: on a terminal, unless NO_COLOR is set."},
     [GLOBAL_NO_PAGER] = {.name = "no-pager",
                          .type = OPT_FLAG,
                          .env = "RONDO_NO_PAGER",
-                         .help = "On a terminal, do not show long lists and help through $PAGER."},
+                         .help = "Do not show long lists and help through $PAGER on a terminal."},
 };
 
 static const struct opt root_flags[] = {
@@ -106,15 +105,13 @@ enum {
 static const struct opt_command commands[] = {
     [COMMAND_ROOT] = {"", "", "Rondo: durable workflows in one small server, for Temporal's SDKs.",
                       ROWS(root_flags), ROWS(root_examples)},
-    [COMMAND_SERVER] =
-        {"server", "Run the server",
-         "Runs the server until it gets SIGTERM or SIGINT. It then ends waiting calls, finishes the others "
-         "that are under "
-         "way, for 10 seconds at most, and exits with 0; a second signal ends it without waiting. What was "
-         "acknowledged is on disk. SIGHUP rereads the file of --settings, SIGUSR1 logs what the server is "
-         "doing. Exit codes: 0 stopped as asked, 1 it could not start or the store failed, 2 a setting is "
-         "wrong.",
-         ROWS(server_settings), ROWS(server_examples)},
+    [COMMAND_SERVER] = {"server", "Run the server",
+                        "Runs the server until it gets SIGTERM or SIGINT. It then ends waiting calls, "
+                        "finishes the other calls, for 10 seconds at most, and exits with 0; a second signal "
+                        "ends it at once. Everything that was acknowledged is on disk. SIGHUP rereads the "
+                        "file of --settings, SIGUSR1 logs what the server is doing. Exit codes: 0 stopped by "
+                        "a signal, 1 it could not start or the store failed, 2 a setting is wrong.",
+                        ROWS(server_settings), ROWS(server_examples)},
     [COMMAND_START_DEV] =
         {"server start-dev", "Run a server for development",
          "Runs a server for development and tests, with the flags of Temporal's CLI dev server.",
@@ -166,10 +163,10 @@ static const struct opt_command commands[] = {
 };
 
 static const char exit_codes[] =
-    "0: done.\n1: the server said no, did not answer in time, or what was waited for failed.\n"
-    "2: the command line, or a file of flags, is wrong; nothing was sent.\n"
-    "3: no server could be reached; nothing was done.\n"
-    "4: nothing was started, since the schedule's overlap policy, or its state, says so (schedule trigger).";
+    "0: done.\n1: the server refused, did not respond in time, or the awaited workflow failed.\n2: the "
+    "command line, or a file of flags, is wrong; nothing was sent.\n3: no server could be reached; nothing "
+    "was done.\n4: nothing was started, because of the overlap policy or the state of the schedule (schedule "
+    "trigger).";
 static const char files[] = "~/.config/temporalio/temporal.toml: profiles (rondo config).\n"
                             "~/.config/temporalio/temporal.yaml: environments (rondo env).";
 
@@ -202,7 +199,7 @@ static int program_print_help(const struct opt_args *a) {
     int code = program_print_buf(&out);
     bool is_paged = pager.pid != 0;
     pager_close(&pager);
-    return is_paged ? EXIT_DONE : code; /* the reader may have left before the end */
+    return is_paged ? EXIT_DONE : code; /* the user may have closed the pager before the end */
 }
 
 static int program_print_man(void) {
@@ -239,7 +236,7 @@ static enum command_format program_format_of(const struct opt_args *a) {
     return streq(opt_global_text(a, GLOBAL_OUTPUT), "jsonl") ? FORMAT_JSONL : FORMAT_JSON;
 }
 
-/* Escape sequences are for terminals that understand them, and for readers who do not mind. */
+/* --color always and never decide; auto means a terminal that shows colours, and NO_COLOR is not set. */
 static bool program_has_color(const struct opt_args *a) {
     const char *when = opt_global_text(a, GLOBAL_COLOR);
     if (!streq(when, "auto"))
@@ -254,7 +251,7 @@ static struct command_style program_style_of(const struct opt_args *a) {
                                   .environment = environ};
 }
 
-/* user@host, as histories show who did something. */
+/* Writes user@host, the identity that histories show. */
 static void program_write_identity(const struct opt_args *a, char text[IDENTITY_BYTES_MAX]) {
     char host[HOST_BYTES_MAX] = "";
     const struct passwd *entry = getpwuid(geteuid());
@@ -276,7 +273,7 @@ static int program_run_command(struct opt_args *a) {
 static int program_run_args(struct opt_args *a) {
     if (opt_global_flag(a, GLOBAL_HELP))
         return program_print_help(a);
-    /* A group shares no flags, and asks for nothing. */
+    /* A group has no flags and runs nothing; it prints its help below. */
     if (a->command >= &commands[COMMAND_TABLE] && a->command->set_count)
         return program_run_command(a);
     switch (a->command - commands) {
@@ -304,7 +301,7 @@ static const char *program_read_env(const char *name) {
     return getenv(name);
 }
 
-/* Values that only the command, or its server, knows. */
+/* Completes values that only the command, or its server, knows. */
 static void program_complete_values(unused_arg void *ctx, const struct opt_args *a, const struct opt *o,
                                     const char *part, struct buf *out) {
     struct command_style style = {.format = FORMAT_NONE, .environment = environ, .identity = "completion"};
@@ -317,7 +314,7 @@ static void program_complete_values(unused_arg void *ctx, const struct opt_args 
     mem_free(line);
 }
 
-/* What a shell asks through its script. Whatever goes wrong, it gets words or none. */
+/* Answers a completion script. Errors are not shown: the shell gets words, or none. */
 static int program_print_completions(int argc, char *const *argv) {
     static const struct opt_source source = {program_complete_values, NULL};
     struct buf out;

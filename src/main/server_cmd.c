@@ -1,7 +1,7 @@
 /* `rondo server`: from settings to a running server.
  *
- * Settings that do not fit are usage errors: addresses that are none, a store
- * that is not supported, a listener beyond this machine without being told. */
+ * Settings that do not fit are usage errors: an invalid address, an unsupported store, an address beyond
+ * this machine without --allow-plaintext-remote. */
 #include "main/startup.h"
 #include "main/settings_file.h"
 #include "serve/origin.h"
@@ -20,9 +20,8 @@ static int server_cmd_check_remote(const struct opt_args *a, const struct server
     bool is_remote = !address_is_loopback(&cfg->grpc) || (cfg->has_http && !address_is_loopback(&cfg->http));
     if (!is_remote || opt_flag(a, SETTING_ALLOW_PLAINTEXT_REMOTE))
         return 0;
-    startup_print_error(
-        "this address can be reached from other machines, and nothing is encrypted or authenticated; "
-        "listen on 127.0.0.1, or add --allow-plaintext-remote");
+    startup_print_error("this address can be reached from other machines, and connections are neither "
+                        "encrypted nor authenticated; listen on 127.0.0.1, or add --allow-plaintext-remote");
     return ERR_INVALID;
 }
 

@@ -1,10 +1,10 @@
 /* Reads the file of --settings at the start and at SIGHUP.
  *
- * Happy path: the file is read whole, each line is checked by the rules of its flag, and only then do the new
- * values replace the old ones; a setting that is no longer there goes back to its default.
+ * Happy path: read the whole file, check each line by the rules of its flag, then replace all old values. A
+ * setting that the file no longer has goes back to its default.
  *
- * A file that cannot be read or has a wrong line changes nothing: at the start it is a usage error, later a
- * warning in the log. */
+ * A file that cannot be read, or has a wrong line, changes nothing. At the start that is a usage error,
+ * later a warning in the log. */
 #include "main/settings_file.h"
 
 #include <errno.h>
@@ -143,12 +143,12 @@ const char *settings_file_text(void *ctx, const struct opt *o) {
     const struct settings_file *f = ctx;
     const struct opt *first = f->given->command->opts;
     if (o < first || o >= first + SETTING_COUNT)
-        return NULL; /* of the options that every command has */
+        return NULL; /* an option that every command has */
     const char *text = f->values[o - first];
     return *text ? text : NULL;
 }
 
-/* What is in the file and does not count. */
+/* Warns of lines in the file that the command line or the environment overrides. */
 static void settings_file_warn_overruled(const struct settings_file *f) {
     for (size_t row = 0; row < SETTING_COUNT; row++)
         if (f->values[row][0] && opt_is_given(f->given, row))

@@ -1,8 +1,7 @@
-/* What the two server commands share: from a server_config to a process that serves and ends.
+/* Shared by the two server commands: runs a server from its configuration to its end.
  *
- * Happy path: the server starts, where it listens is printed on stdout, and it
- * runs until a signal. A server that cannot start says why and which flag
- * would change it. */
+ * Happy path: start the server, print its addresses on stdout, run until a signal. When the server cannot
+ * start, one line on stderr has the reason and the flag to change. */
 #include "main/startup.h"
 
 #include <stdarg.h>
@@ -18,7 +17,7 @@
 void startup_print_error(const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    (void)fputs("rondo: ", stderr); /* if stderr is gone nobody can be told */
+    (void)fputs("rondo: ", stderr); /* a failure to write to stderr cannot be reported */
     (void)vfprintf(stderr, fmt, ap);
     (void)fputc('\n', stderr);
     va_end(ap);
@@ -104,7 +103,7 @@ static void startup_print_banner(const struct server *s, const struct server_con
         startup_banner_json(&out, grpc, cfg->has_http ? http : NULL, cfg->data);
     else
         startup_banner_text(&out, grpc, cfg->has_http ? http : NULL, cfg->data);
-    /* A closed stdout is no reason not to serve. */
+    /* The server runs even when stdout is closed. */
     (void)fwrite(out.data, 1, out.len, stdout);
     (void)fflush(stdout);
     buf_done(&out);
@@ -121,8 +120,9 @@ static void startup_print_start_error(const struct err *e, const struct server_f
         startup_print_error("%s", e->text);
 }
 
-/* On a thread of the store: nothing can be promised any more. Closing down in order could only send replies
- * that are wrong; what was acknowledged is on disk, and recovery finds it. */
+/* Runs on a thread of the store when it has failed. The server can guarantee nothing from here on, and an
+ * orderly shutdown could send wrong replies, so the process ends. Everything acknowledged is on disk;
+ * recovery finds it. */
 static noreturn_fn void startup_end_process(void *ctx unused_arg, const char *text) {
     startup_print_error("stopped: %s", text);
     _exit(EXIT_FAILED);
@@ -151,7 +151,7 @@ int startup_serve(const struct server_config *cfg, const struct server_flags *fl
     struct err e = {0};
     int rc = server_new(cfg, &s, &e);
     if (rc == ERR_CANCELLED)
-        return EXIT_DONE; /* the log says that it was stopped while it started */
+        return EXIT_DONE; /* stopped during the start; the log has a line */
     if (rc < 0) {
         startup_print_start_error(&e, flags);
         return EXIT_FAILED;

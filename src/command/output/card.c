@@ -1,4 +1,4 @@
-/* Lines of a title and a text, for one thing that is shown to a person. */
+/* Cards: one result as lines of a title and a text. An empty text has no line. */
 #include "command/output/output.h"
 
 void card_init(struct card *d, const struct command *c, struct arena *a) {

@@ -1,8 +1,8 @@
-/* From fields to words.
+/* Fields of messages as text.
  *
- * Times are shown as --time-format says, lengths of time in words, numbers of bytes with a unit, enums by the
- * part of their name that says something, payloads as the JSON that they hold. What else is a message is
- * shown by its fields: "initialInterval=2 seconds, maximumAttempts=3". */
+ * Times are shown as --time-format asks, durations in words, sizes with a unit, enums by the distinct part
+ * of their name, payloads as the JSON that they hold. Other messages are shown by their fields:
+ * "initialInterval=2 seconds, maximumAttempts=3". A message with one field is shown as that field. */
 #include "command/output/cells.h"
 
 #include "cal/words.h"
@@ -20,7 +20,7 @@
 
 static const struct json_style line_style = {.has_shorthand = true};
 
-/* A length of time in words, as schedules have them. */
+/* A duration in words, as schedules show them. */
 static void cell_add_duration(struct buf *out, const Google__Protobuf__Duration *d) {
     int64_t us = pb_duration_us(d);
     if (us < 0)
@@ -41,13 +41,13 @@ void cell_add_bytes(struct buf *out, int64_t n) {
     buf_printf(out, "%.1f %s", size, units[unit]);
 }
 
-/* history_size_bytes, data_size_bytes */
+/* history_size_bytes and data_size_bytes are sizes. */
 static bool cell_is_size(const ProtobufCFieldDescriptor *f) {
     size_t n = strlen(f->name);
     return n > strlen("_bytes") && streq(f->name + n - strlen("_bytes"), "_bytes");
 }
 
-/* Masks, wrappers and the like are one value in JSON. */
+/* Field masks, wrappers and Any are one value in JSON. */
 static void cell_add_json(struct buf *out, const ProtobufCMessage *m) {
     struct buf json;
     struct err e;
@@ -61,7 +61,7 @@ static void cell_add_json(struct buf *out, const ProtobufCMessage *m) {
     buf_done(&json);
 }
 
-/* The JSON that it holds; of anything else how much it is, and what. */
+/* JSON payloads as their JSON; others by their size and encoding. */
 static void cell_add_payload(struct buf *out, const Common__Payload *p) {
     struct str encoding = STR("");
     for (size_t i = 0; i < p->n_metadata; i++)
@@ -101,17 +101,17 @@ static bool cell_is_map(const ProtobufCFieldDescriptor *f) {
            cell_is_map_entry(f->descriptor);
 }
 
-/* Whether an item of the list may have commas of its own. */
+/* Whether items of the list can contain commas. Semicolons then separate them. */
 static bool cell_has_commas(const ProtobufCFieldDescriptor *f) {
     return f->type == PROTOBUF_C_TYPE_MESSAGE && !cell_is_map(f) && shape_of(f->descriptor) == SHAPE_OBJECT;
 }
 
-/* Whether it is this one that a oneof holds. */
+/* Whether the oneof holds this field. */
 static bool cell_is_chosen(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
     return *(const uint32_t *)(const void *)((const char *)m + f->quantifier_offset) == f->id;
 }
 
-/* Whether the field says something. */
+/* Whether the field differs from its default. */
 static bool cell_is_set(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
     static const char zeros[16];
     const char *slot = (const char *)m + f->offset;
@@ -131,7 +131,7 @@ static void cell_add_value(struct buf *out, const ProtobufCFieldDescriptor *f, c
 static void cell_add_list(struct buf *out, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m,
                           const struct cell_style *style, int depth);
 
-/* The one field that a message consists of, such as the name of a type; NULL when there are more. */
+/* The single field that the message has or uses, such as the name of a type; NULL when there are more. */
 static const ProtobufCFieldDescriptor *cell_only_field(const ProtobufCMessage *m) {
     const ProtobufCFieldDescriptor *only = NULL;
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
@@ -222,7 +222,7 @@ static void cell_add_message(struct buf *out, const ProtobufCMessage *m, const s
     cell_add_json(out, m);
 }
 
-/* "Running 2": the values that the group has in common, and how many there are. */
+/* A group of a count: its values, then its number, as in "Running 2". */
 static void cell_add_group(struct buf *out, const Ws__CountWorkflowExecutionsResponse__AggregationGroup *g) {
     for (size_t i = 0; i < g->n_group_values; i++) {
         const ProtobufCBinaryData *data = &g->group_values[i]->data;
@@ -235,7 +235,7 @@ static void cell_add_group(struct buf *out, const Ws__CountWorkflowExecutionsRes
     buf_printf(out, "%lld", (long long)g->count);
 }
 
-/* How long the part is that all names of the type begin with, up to an underscore. */
+/* The length of the prefix that all values of the enum share, up to an underscore. */
 static size_t cell_enum_prefix(const ProtobufCEnumDescriptor *d) {
     const char *first = d->values[0].name;
     size_t n = strlen(first);
@@ -267,7 +267,7 @@ void cell_add_enum(struct buf *out, const ProtobufCEnumDescriptor *d, int value)
     }
 }
 
-/* Words say more than the ranges of a calendar. */
+/* A spec in words; its calendars as fields are long. */
 static void cell_add_spec(struct buf *out, const Schedule__ScheduleSpec *spec) {
     struct arena scratch;
     arena_init(&scratch, COMMAND_MEMORY_MAX);
@@ -340,7 +340,7 @@ static void cell_add_list(struct buf *out, const ProtobufCFieldDescriptor *f, co
     buf_add_cstr(out, is_inside ? "]" : "");
 }
 
-/* "*": what its oneof holds, as the attributes of an event. */
+/* "*": the field that the oneof holds, such as the attributes of an event. */
 static void cell_add_oneof(struct buf *out, const ProtobufCMessage *m, const struct cell_style *style) {
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
@@ -364,7 +364,7 @@ void cell_add_field(struct buf *out, const ProtobufCMessage *m, struct str path,
         const char *dot = memchr(path.p, '.', path.n);
         size_t n = dot ? (size_t)(dot - path.p) : path.n;
         const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path.p, n));
-        ensure(f); /* paths are the table's */
+        ensure(f); /* paths come from the tables */
         if (f->label == PROTOBUF_C_LABEL_REPEATED) {
             cell_add_list(out, f, m, &style, 0);
             return;

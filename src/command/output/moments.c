@@ -1,4 +1,4 @@
-/* Times for people: how long ago, or from now, as in "3 minutes ago"; or in full. */
+/* Times as text: relative to now, as in "3 minutes ago", or in full. */
 #include "cal/civil.h"
 #include "cal/zone.h"
 #include "command/output/output.h"
@@ -28,7 +28,7 @@ static void moments_add_relative(int64_t seconds, struct buf *out) {
                ago < 0 ? "from now" : "ago");
 }
 
-/* As Go prints times, which is what scripts that ask for raw ones expect. */
+/* The form in which Go prints times. Scripts that ask for raw times expect it. */
 static void moments_add_raw(const char *iso, struct buf *out) {
     buf_printf(out, "%.10s %.*s +0000 UTC", iso, (int)strlen(iso) - 12, iso + 11);
 }
@@ -47,7 +47,6 @@ void moments_add_time(const struct command *c, int64_t seconds, int32_t nanos, e
         moments_add_relative(seconds, out);
 }
 
-/* "2026-03-02T09:00:00+01:00 CET". */
 const char *moments_local_text(struct arena *a, const struct zone *z, int64_t utc_s) {
     char text[CIVIL_TEXT_MAX];
     struct zone_span span = {.abbrev = "UTC"};

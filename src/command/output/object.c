@@ -1,5 +1,4 @@
-/* One thing that is put together here, from flags and from several answers: a card in a table, an object in
- * JSON. */
+/* One result put together from flags and several responses: a card in a table, an object in JSON. */
 #include "command/output/output.h"
 #include "common.pb-c.h"
 
@@ -26,7 +25,7 @@ void object_add_members(struct object *o, const ProtobufCMessage *m) {
     ensure(!o->json.len);
     o->has_failed = view_json(o->command, m, &o->json) < 0 || o->has_failed;
     struct str text = buf_str(&o->json);
-    size_t n = text.n ? text.n - 1 : 0; /* without the brace that ends it */
+    size_t n = text.n ? text.n - 1 : 0; /* without the closing brace */
     while (n && (text.p[n - 1] == '\n' || text.p[n - 1] == ' '))
         n--;
     buf_truncate(&o->json, n > 1 ? n : 0);
@@ -55,7 +54,7 @@ void object_add_number(struct object *o, const char *title, int64_t n) {
     object_add_row(o, title, arena_printf(&o->command->page, "%lld", (long long)n));
 }
 
-/* The payloads of a list: one is itself, several are an array. */
+/* A list of one payload is shown as that payload, a longer one as an array. */
 static void object_add_payloads(struct object *o, const Common__Payloads *p, struct buf *out) {
     bool is_list = p->n_payloads != 1;
     buf_add_cstr(out, is_list ? "[" : "");
@@ -79,7 +78,7 @@ void object_add_message(struct object *o, const char *title, const ProtobufCMess
     object_begin_member(o, title);
     for (size_t i = 0; i < text.len; i++) {
         buf_add_u8(&o->json, text.data[i]);
-        if (text.data[i] == '\n') /* of a message in its pretty form: one step further in */
+        if (text.data[i] == '\n') /* pretty JSON of a message: indent one level more */
             buf_add_cstr(&o->json, "  ");
         if (text.data[i] < ' ' || text.data[i] == 0x7f)
             text.data[i] = ' ';
@@ -93,7 +92,7 @@ enum command_exit object_print(struct object *o, struct buf *out) {
     bool is_pretty = o->command->format == FORMAT_JSON;
     bool ok = !o->has_failed && buf_ok(&o->json);
     if (!ok)
-        command_print_error("the answer is too large to show");
+        command_print_error("the response is too large to show");
     else if (o->command->format == FORMAT_TABLE)
         rows_print(&o->rows, out);
     else if (o->command->format != FORMAT_NONE) {

@@ -1,7 +1,7 @@
-/* Cells in columns as wide as their widest, two spaces between them, nothing behind the last.
+/* Prints cells in columns that are as wide as their widest cell, with two spaces between them and no
+ * trailing spaces.
  *
- * On a terminal titles are bold, and words that say how something stands have
- * the colour of it. */
+ * On a terminal titles are bold, and words for a state have a colour. */
 #include "command/output/output.h"
 
 #define ROWS_ROOM_FIRST 256
@@ -32,7 +32,7 @@ int rows_add(struct rows *r, const char *cell) {
     return 0;
 }
 
-/* Characters, where each is taken to be one column wide. */
+/* The number of characters; each counts as one column. */
 static size_t rows_cell_width(const char *s) {
     size_t n = 0;
     for (; *s; s++)
@@ -51,7 +51,7 @@ static const char *rows_cell_color(const struct rows *r, size_t i) {
     return NULL;
 }
 
-/* Cells at the end that are empty leave nothing behind. */
+/* Ends a line without trailing spaces. */
 static void rows_end_line(struct buf *out) {
     while (out->len && out->data[out->len - 1] == ' ')
         buf_truncate(out, out->len - 1);

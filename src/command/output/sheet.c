@@ -1,4 +1,4 @@
-/* Lines that no server sent, in the formats that those of a server have. */
+/* Tables of local data, in the formats of server responses. */
 #include "command/output/output.h"
 
 void sheet_init(struct sheet *s, struct command *c, const char *const *titles, size_t columns) {

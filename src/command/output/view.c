@@ -1,11 +1,9 @@
-/* From a response to text: a table, or JSON.
+/* Prints a response as a table or as JSON.
  *
- * The columns of the table are paths to fields. A path that ends at a list
- * shows all of it, or with "#0" the first; a time is shown as --time-format
- * says, or with "#iso" always in full. In JSON a response is shown as it is, a
- * list as an array of its items; where columns take fields of the request too
- * (@field), the object has the columns. &field is one of the request for the
- * table alone. */
+ * The columns of a table are paths to fields. A path to a list shows all items, with "#0" the first one. A
+ * time is shown as --time-format asks, with "#iso" always in full. "@field" is a field of the request,
+ * "&field" one for the table alone. In JSON a response is shown unchanged, a list as an array of its items.
+ * A command with an @field column shows an object of its columns. */
 #include "command/output/cells.h"
 #include "command/output/output.h"
 #include "json/json.h"
@@ -21,10 +19,10 @@ static const struct json_style pretty_style = {.is_pretty = true, .has_shorthand
 struct column {
     struct str title;
     struct str path;
-    bool is_asked; /* of the request */
+    bool is_asked; /* a field of the request */
 };
 
-/* Takes the next column off the text; false at its end. */
+/* Splits the next column off the text; false at the end. */
 static bool view_next_column(const char **at, struct column *ret) {
     if (!**at)
         return false;
@@ -38,7 +36,7 @@ static bool view_next_column(const char **at, struct column *ret) {
     return true;
 }
 
-/* Text for a table: control characters would break its lines, or move the terminal's cursor. */
+/* The text of one cell, without control characters. NULL: out of memory. */
 static const char *view_cell_text(struct command *c, const ProtobufCMessage *m, const struct column *col) {
     struct buf text;
     buf_init(&text, CELL_BYTES_MAX);
@@ -54,7 +52,7 @@ static const char *view_title_text(struct command *c, struct str title) {
     return arena_strndup(&c->page, title.p, title.n);
 }
 
-/* One thing: a line for each column that has something to say. */
+/* A card: a line for each column that is not empty. */
 static int view_add_card(struct command *c, const char *at, const ProtobufCMessage *m, struct buf *out) {
     struct rows rows = {.arena = &c->page, .columns = 2, .is_card = true, .has_color = c->style.has_color};
     struct column col;
@@ -72,7 +70,7 @@ static int view_add_card(struct command *c, const char *at, const ProtobufCMessa
     return rc;
 }
 
-/* Whether the path leads to a yes or no, which JSON has words for. */
+/* Whether the path leads to a boolean, which JSON shows as true or false. */
 static bool view_is_bool(const ProtobufCMessageDescriptor *d, struct str path) {
     for (;;) {
         const char *dot = memchr(path.p, '.', path.n);
@@ -116,7 +114,7 @@ static int view_add_card_json(struct command *c, const char *at, const ProtobufC
 static int view_add_json(const ProtobufCMessage *m, struct json_style style, struct buf *out) {
     struct err e;
     if (json_print(out, m, style, &e) < 0) {
-        command_print_error("the answer cannot be shown: %s", e.text);
+        command_print_error("the response cannot be shown: %s", e.text);
         return ERR_INVALID;
     }
     return 0;
@@ -166,7 +164,7 @@ static int view_add_table(struct command *c, const struct view_items *items, str
     return rc;
 }
 
-/* A history is read by SDKs, which know payloads only in full. */
+/* SDKs replay history files and know only full payloads, so histories have no shorthand. */
 static struct json_style view_json_style(const struct command *c) {
     struct json_style style = c->format == FORMAT_JSON ? pretty_style : line_style;
     style.has_shorthand =

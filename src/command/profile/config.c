@@ -1,4 +1,5 @@
-/* `rondo config` and `rondo env`: the files that hold flags for later. */
+/* `rondo config` and `rondo env`: show and change the files that hold flags. A changed file is written as a
+ * whole. */
 #include "command/output/output.h"
 #include "command/profile/settings.h"
 
@@ -40,7 +41,7 @@ static enum property_kind config_property_kind(const char *prop) {
         names[i] = known[i].name;
     }
     const char *near = opt_nearest(prop, names, ARRAY_LEN(names));
-    command_print_error("there is no property \"%s\"%s%s; rondo config set --help names them", prop,
+    command_print_error("there is no property \"%s\"%s%s; rondo config set --help lists the properties", prop,
                         near ? ", did you mean " : "", near ? near : "");
     return PROPERTY_UNKNOWN;
 }
@@ -50,7 +51,7 @@ static enum command_exit config_report_missing(const char *what, const char *nam
     return COMMAND_REFUSED;
 }
 
-/* Properties of one profile, or the one of that key. */
+/* Shows all properties of a profile, or the one with that key. */
 static enum command_exit config_show_properties(struct command *c, const struct profiles *p,
                                                 const char *profile, const char *key, struct buf *out) {
     struct sheet sheet;
@@ -88,7 +89,7 @@ static enum command_exit config_save_file(struct command *c, enum settings_kind 
     return settings_write(c, kind, p) == 0 ? COMMAND_DONE : COMMAND_REFUSED;
 }
 
-/* A flag that this command cannot do without. */
+/* The value of a flag that the command needs; NULL after a line on stderr. */
 static const char *config_needed_flag(const struct command *c, const char *flag) {
     const char *text = opt_named(c->args, flag);
     if (!text)
@@ -126,13 +127,13 @@ enum command_exit config_set_run(struct command *c, unused_arg struct buf *out) 
     if (kind == PROPERTY_UNKNOWN)
         return COMMAND_MISUSED;
     if (kind == PROPERTY_BOOL && !streq(value, "true") && !streq(value, "false")) {
-        command_print_error("%s is true or false, not \"%s\"", prop, value);
+        command_print_error("%s must be true or false, not \"%s\"", prop, value);
         return COMMAND_MISUSED;
     }
     if (settings_read(c, SETTINGS_CONFIG, &p) < 0)
         return COMMAND_REFUSED;
     struct profile_entry e = {settings_profile(c), prop, value, kind == PROPERTY_BOOL};
-    /* A profile without TLS has no table for it. */
+    /* tls = false is stored by removing the property. */
     if (streq(prop, "tls") && streq(value, "false"))
         profiles_remove(&p, e.profile, prop);
     else if (profiles_set(&p, &e) < 0)
@@ -158,7 +159,7 @@ enum command_exit config_delete_run(struct command *c, unused_arg struct buf *ou
 enum command_exit config_delete_profile_run(struct command *c, unused_arg struct buf *out) {
     struct profiles p;
     if (!opt_named_given(c->args, "profile")) {
-        command_print_error("--profile is needed: a whole profile is deleted only by its name");
+        command_print_error("--profile is needed: the profile to delete must be named");
         return COMMAND_MISUSED;
     }
     if (settings_read(c, SETTINGS_CONFIG, &p) < 0)
@@ -170,7 +171,7 @@ enum command_exit config_delete_profile_run(struct command *c, unused_arg struct
 
 /* Environments. */
 
-/* "prod.address", or --env prod --key address. */
+/* Reads "prod.address", or --env prod --key address. ERR_INVALID after a line on stderr. */
 static int config_name_and_key(struct command *c, const char **ret_name, const char **ret_key) {
     const char *word = opt_named(c->args, "name");
     *ret_name = opt_named(c->args, "env");
@@ -182,7 +183,7 @@ static int config_name_and_key(struct command *c, const char **ret_name, const c
     }
     if (*ret_name && !(*ret_key && strchr(*ret_key, '.')))
         return 0;
-    command_print_error("a property is a word without dots: NAME.KEY, or --env NAME --key KEY");
+    command_print_error("a property is a name without dots: give NAME.KEY, or --env NAME --key KEY");
     return ERR_INVALID;
 }
 
@@ -209,7 +210,7 @@ enum command_exit env_set_run(struct command *c, unused_arg struct buf *out) {
         return COMMAND_MISUSED;
     if (!e.key || !e.value) {
         command_print_error(
-            "a property and its value are needed: --key KEY --value VALUE; see rondo env set --help");
+            "--key and --value are needed: --key KEY --value VALUE; see rondo env set --help");
         return COMMAND_MISUSED;
     }
     if (settings_read(c, SETTINGS_ENV, &p) < 0 || profiles_set(&p, &e) < 0)

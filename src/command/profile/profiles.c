@@ -1,4 +1,4 @@
-/* The list behind env and config files. */
+/* The list of properties of env and config files. It is searched linearly; a file has few entries. */
 #include "command/profile/profiles.h"
 
 #define ROOM_FIRST 32

@@ -1,10 +1,9 @@
-/* What files say for flags that are neither on the line nor in the environment: first the chosen environment
- * of the env file, by the names of flags, then the chosen profile of the config file, by the properties of
- * shared.def.
+/* Values of flags from files, for flags that are neither on the line nor in the environment: first from the
+ * chosen environment of the env file, by the names of flags, then from the chosen profile of the config
+ * file, by the properties of shared.def.
  *
- * A file that is not there says nothing. An environment or a profile that was
- * named and is not there, a line that cannot be read and a value that does not
- * fit its flag are refused before anything is asked. */
+ * A file that does not exist is empty. A named environment or profile that does not exist, a line that
+ * cannot be read, and a value that does not fit its flag are errors before any call is made. */
 #include "command/profile/settings.h"
 
 #include <errno.h>
@@ -26,7 +25,7 @@ static const struct {
 #undef SHARED
 };
 
-/* Where the files are. */
+/* Files. */
 
 const char *settings_path(struct command *c, enum settings_kind kind) {
     bool is_env = kind == SETTINGS_ENV;
@@ -74,12 +73,12 @@ static int settings_make_parents(struct command *c, const char *path) {
     return 0;
 }
 
-/* Beside the file first, so that a reader never sees half of it. */
+/* Writes a new file next to the old one and renames it, so that a reader never sees a partial file. */
 static int settings_write_text(struct command *c, const char *path, struct str text) {
     const char *beside = arena_printf(&c->arena, "%s.new", path);
     if (!beside || settings_make_parents(c, path) < 0)
         return ERR_INVALID;
-    mode_t before = umask(0077); /* keys may be in it */
+    mode_t before = umask(0077); /* the file may hold keys */
     FILE *f = fopen(beside, "wb");
     umask(before);
     if (!f)
@@ -94,12 +93,12 @@ int settings_write(struct command *c, enum settings_kind kind, const struct prof
     const char *path = settings_path(c, kind);
     struct buf text;
     if (!path) {
-        command_print_error("no file to write: HOME is not set; give --%s",
+        command_print_error("there is no file to write, because HOME is not set; give --%s",
                             is_env ? "env-file" : "config-file");
         return ERR_INVALID;
     }
     if (p->has_more) {
-        command_print_error("%s has lines that would be lost; edit it by hand", path);
+        command_print_error("%s has lines that this program would lose; edit the file by hand", path);
         return ERR_INVALID;
     }
     buf_init(&text, FILE_BYTES_MAX);
@@ -114,14 +113,14 @@ int settings_write(struct command *c, enum settings_kind kind, const struct prof
     return rc;
 }
 
-/* What they say. */
+/* Values. */
 
 const char *settings_profile(const struct command *c) {
     const char *profile = opt_named(c->args, "profile");
     return profile ? profile : STANDARD_NAME;
 }
 
-/* TLS is on when anything is said of it, unless it is switched off. */
+/* A profile with any tls property uses TLS, unless tls.disabled is true. */
 static const char *settings_tls(const struct settings *s) {
     const char *disabled = profiles_get(&s->config, s->profile, "tls.disabled");
     if (streq(disabled, "true"))
@@ -185,15 +184,14 @@ bool settings_meta(struct command *c, size_t n, const char **ret_key, const char
 static int settings_check_names(const struct command *c, const struct settings *s) {
     if (!streq(s->env_name, STANDARD_NAME) && !profiles_has(&s->env, s->env_name)) {
         command_print_error(
-            "there is no environment \"%s\"; make it with: rondo env set --env %s -k KEY -v VALUE",
+            "there is no environment \"%s\"; create it with: rondo env set --env %s -k KEY -v VALUE",
             s->env_name, s->env_name);
         return ERR_INVALID;
     }
     if (opt_named_given(c->args, "profile") && !profiles_has(&s->config, s->profile)) {
-        command_print_error(
-            "there is no profile \"%s\"; make it with: rondo config set --profile %s --prop KEY --value "
-            "VALUE",
-            s->profile, s->profile);
+        command_print_error("there is no profile \"%s\"; create it with: rondo config set --profile %s "
+                            "--prop KEY --value VALUE",
+                            s->profile, s->profile);
         return ERR_INVALID;
     }
     return 0;
@@ -215,7 +213,7 @@ static int settings_check_values(struct command *c, struct settings *s) {
     return rc;
 }
 
-/* What a profile could say. */
+/* Whether a profile can hold the value of this flag. */
 static bool settings_is_profile_flag(const struct opt *o) {
     for (size_t i = 0; i < ARRAY_LEN(properties); i++)
         if (properties[i].property && streq(properties[i].flag, o->name))

@@ -1,13 +1,14 @@
-/* The config file: TOML with tables [profile.NAME], [profile.NAME.tls] and so on.
+/* The config file: TOML with tables [profile.NAME], [profile.NAME.tls] and others.
  *
- * Read: comments, tables, dotted and quoted keys, strings of the four kinds,
- * booleans, numbers, inline tables. What a profile cannot hold (arrays, dates)
- * is passed over and remembered (has_more), so that writing would not lose it. */
+ * Understood are comments, tables, dotted and quoted keys, the four kinds of strings, booleans, numbers and
+ * inline tables. Data that a profile cannot hold (arrays, dates) is skipped and sets has_more, so that the
+ * file is not overwritten. A line that is not TOML is ERR_INVALID. */
 #include "command/profile/profiles.h"
 
 #define PATH_MAX_PARTS 8
 
-static const char *const tables[] = {"", "tls", "codec", "grpc_meta"}; /* of a profile */
+static const char *const tables[] = {"", "tls", "codec",
+                                     "grpc_meta"}; /* tables of a profile; "" is the profile itself */
 
 struct path {
     const char *parts[PATH_MAX_PARTS];
@@ -39,7 +40,7 @@ static bool toml_accept_text(struct reader *r, const char *text) {
     return true;
 }
 
-/* To the end of the line, which may have a comment and nothing else. */
+/* Skips to the end of the line. ERR_INVALID unless only a comment follows. */
 static int toml_end_line(struct reader *r) {
     toml_skip_blank(r);
     if (r->at < r->end && *r->at == '#')
@@ -57,7 +58,7 @@ static const char *toml_finish_text(struct reader *r, struct buf *text) {
     return s;
 }
 
-/* \u and \U with their four or eight digits, as UTF-8; what is no character is left out. */
+/* Reads the digits of \u or \U and appends the character as UTF-8; an invalid code point is dropped. */
 static void toml_add_code_point(struct reader *r, size_t digits, struct buf *text) {
     uint32_t c = 0;
     for (; digits && r->at < r->end && strchr("0123456789abcdefABCDEF", *r->at); digits--, r->at++)
@@ -79,7 +80,7 @@ static void toml_add_escape(struct reader *r, struct buf *text) {
     static const char from[] = "btnfre\"\\", to[] = "\b\t\n\f\r\x1b\"\\";
     char c = r->at < r->end ? *r->at++ : '\\';
     const char *known = strchr(from, c);
-    if (c == '\n') { /* a line that goes on */
+    if (c == '\n') { /* the string continues on the next line */
         r->line++;
         while (r->at < r->end && (toml_is_blank(*r->at) || *r->at == '\n'))
             r->line += *r->at++ == '\n';
@@ -89,7 +90,7 @@ static void toml_add_escape(struct reader *r, struct buf *text) {
         buf_add_u8(text, (uint8_t)(known && c ? to[known - from] : c));
 }
 
-/* A quoted text; NULL when it does not end, or memory does. */
+/* Reads a quoted string. NULL when it does not end, or without memory. */
 static const char *toml_read_string(struct reader *r) {
     char quote = *r->at;
     const char three[] = {quote, quote, quote, 0}, one[] = {quote, 0};
@@ -137,6 +138,7 @@ static int toml_read_key(struct reader *r, struct path *path) {
     return 0;
 }
 
+/* Stores one value under its path, or a table without a value. Paths that are no profile set has_more. */
 static int toml_store_entry(struct reader *r, const struct path *path, const char *value, bool is_bare) {
     if (path->count < 2 || !streq(path->parts[0], "profile") || (value && path->count < 3)) {
         r->profiles->has_more = true;
@@ -156,8 +158,8 @@ static int toml_store_entry(struct reader *r, const struct path *path, const cha
         key = arena_printf(r->arena, "%s.%s", key, path->parts[i]);
     struct profile_entry e = {path->parts[1], value ? key : NULL, value, is_bare};
     if (is_switch && streq(value, "false"))
-        e.key = NULL; /* as if nothing were said of it */
-    /* [profile.x.tls] switches TLS on even if nothing is in it. */
+        e.key = NULL; /* tls = false is the same as no property */
+    /* An empty table [profile.x.tls] switches TLS on, too. */
     if (!value && streq(key, "tls"))
         e = (struct profile_entry){path->parts[1], "tls", "true", true};
     return arena_failed(r->arena) ? ERR_NO_MEMORY : profiles_set(r->profiles, &e);
@@ -186,7 +188,7 @@ static int toml_read_inline(struct reader *r, const struct path *path) {
     return rc;
 }
 
-/* Past an array, whatever is in it. */
+/* Skips an array with nested arrays and strings. */
 static int toml_skip_array(struct reader *r) {
     size_t depth = 0;
     while (r->at < r->end) {
@@ -205,7 +207,7 @@ static int toml_skip_array(struct reader *r) {
     return ERR_INVALID;
 }
 
-/* true, false, a number, a date. */
+/* Values without quotes: true, false, a number, a date. */
 static bool toml_is_bare(const char *text) {
     return streq(text, "true") || streq(text, "false") ||
            (strchr("+-0123456789", *text) &&
@@ -258,7 +260,7 @@ static int toml_read_line(struct reader *r) {
 int toml_read(struct profiles *p, struct str text, struct err *reterr) {
     const char *begin = text.n ? text.p : "";
     if (!utf8_valid(text))
-        return err_set(reterr, ERR_INVALID, "it is not UTF-8");
+        return err_set(reterr, ERR_INVALID, "the file is not UTF-8");
     struct reader r = {.profiles = p, .arena = p->arena, .at = begin, .end = begin + text.n, .line = 1};
     while (r.at < r.end) {
         toml_skip_blank(&r);
@@ -296,7 +298,7 @@ static void toml_add_key(struct buf *out, const char *s) {
         toml_add_string(out, s);
 }
 
-/* The entries of a profile whose keys are below `table`; the profile's own for "". */
+/* Writes the entries of a profile whose keys are in `table`; "" is the profile itself. */
 static void toml_write_table(const struct profiles *p, const char *profile, const char *table,
                              struct buf *out) {
     size_t skip = *table ? strlen(table) + 1 : 0;

@@ -1,11 +1,11 @@
-/* The env file: YAML of one shape, "env:", below it names, below them properties.
+/* The env file: YAML of one shape. Below "env:" are names of environments, below them properties.
  *
  *   env:
  *       prod:
  *           address: example.org:7233
  *
- * Plain, 'single' and "double" quoted values on one line are understood, and
- * comments. Anything else is refused with its line, rather than half understood. */
+ * Understood are comments and values on one line: plain, 'single' or "double" quoted. Any other YAML is
+ * ERR_INVALID with its line. */
 #include "command/profile/profiles.h"
 
 struct line {
@@ -21,7 +21,7 @@ static struct str yaml_trim_text(struct str s) {
     return s;
 }
 
-/* How far the quoted text that s begins with goes; 0 when it does not end. */
+/* The length of the quoted text at the start of s; 0 when it does not end. */
 static size_t yaml_quoted_length(struct str s) {
     for (size_t i = 1; i < s.n; i++) {
         if (s.p[0] == '"' && s.p[i] == '\\')
@@ -80,7 +80,7 @@ static bool yaml_split_line(struct str text, struct line *ret) {
     return !(ret->value.n && strchr("[|>&*!%@", ret->value.p[0]));
 }
 
-/* The next line that says something; 0 at the end, ERR_INVALID. */
+/* Reads the next line that is neither empty nor a comment. ERR_INVALID for a line that is not KEY: VALUE. */
 static int yaml_next_line(struct str *rest, struct line *ret, bool *ret_is_end) {
     *ret_is_end = false;
     while (rest->n) {
@@ -111,7 +111,7 @@ int yaml_read(struct profiles *p, struct str text, struct err *reterr) {
     bool is_env = false, is_end;
     int rc;
     if (!utf8_valid(text))
-        return err_set(reterr, ERR_INVALID, "it is not UTF-8");
+        return err_set(reterr, ERR_INVALID, "the file is not UTF-8");
     while ((rc = yaml_next_line(&text, &l, &is_end)) == 0 && !is_end) {
         if (l.indent == 0) {
             is_env = str_is(l.key, "env");
@@ -140,8 +140,7 @@ int yaml_read(struct profiles *p, struct str text, struct err *reterr) {
     if (rc == 0 && is_end)
         return 0;
     return err_set(reterr, ERR_INVALID,
-                   "line %zu is not understood: expected env:, below it names, below them KEY: VALUE",
-                   l.number);
+                   "line %zu cannot be read: expected env:, below it names, below them KEY: VALUE", l.number);
 }
 
 static void yaml_add_scalar(struct buf *out, const char *s) {

@@ -1,9 +1,9 @@
-/* Arguments for workflows, signals, queries and updates: --input, --input-file, --input-meta, --input-base64,
- * and the same with a prefix (--signal-input-file).
+/* Arguments of workflows, signals, queries and updates: --input, --input-file, --input-meta,
+ * --input-base64, and the same with a prefix (--signal-input-file).
  *
- * Each --input, then each --input-file, is one payload. --input-meta KEY=VALUE
- * is metadata of all of them, or of the n-th when a key is given more than once;
- * without an encoding it is json/plain, and then the text must be JSON. */
+ * Each --input, then each --input-file, is one payload. --input-meta KEY=VALUE is metadata: the n-th value
+ * of a key is for the n-th payload, and the first value is for payloads without one of their own. The
+ * default encoding is json/plain; text with a json encoding must be JSON. */
 #include <stdio.h>
 
 #include "command/request/request.h"
@@ -22,6 +22,7 @@ struct input {
     struct err *err;
 };
 
+/* The n-th value of a flag that belongs to the prefix: "file" is --input-file. */
 static const char *input_related_value(const struct input *in, const char *suffix, size_t n) {
     const char *name = arena_printf(in->arena, "%s-%s", in->prefix, suffix);
     return name ? opt_named_list(in->command->args, name, n) : NULL;
@@ -53,7 +54,7 @@ static int input_read_argument(const struct input *in, const char *path, struct 
                    path);
 }
 
-/* The value that a key has for the n-th payload: its own, else the first. */
+/* The metadata value of a key for the n-th payload: the n-th value, else the first. */
 static const char *input_meta_for(const struct input *in, struct str key, size_t n) {
     const char *text, *first = NULL, *own = NULL;
     size_t seen = 0;
@@ -132,7 +133,8 @@ static int input_add_payload(const struct input *in, Common__Payloads *list, str
     if (!p)
         return err_std(in->err, ERR_NO_MEMORY);
     if (list->n_payloads == INPUTS_MAX)
-        return err_set(in->err, ERR_INVALID, "--%s: at most %d are sent", in->prefix, INPUTS_MAX);
+        return err_set(in->err, ERR_INVALID, "--%s: at most %d arguments can be sent", in->prefix,
+                       INPUTS_MAX);
     common__payload__init(p);
     int rc = input_set_meta(in, p, list->n_payloads);
     if (rc == 0)

@@ -1,9 +1,8 @@
-/* From flags to a request.
+/* Builds a request from flags.
  *
- * Happy path: an empty message of the command's request type; what every
- * request of its kind carries (namespace, identity, request id); then each flag
- * that was given, or has a default, goes to the field that the table names. A
- * flag that does not fit, or is missing, is one line on stderr. */
+ * Happy path: make an empty message of the request type of the call; set the fields that every request has
+ * (namespace, identity, request id); then store each flag that is given, or has a default, in the field
+ * that the table names. A value that does not fit, or a missing flag, is one line on stderr. */
 #include "command/request/request.h"
 
 #include "base/rng.h"
@@ -34,7 +33,7 @@ const ProtobufCFieldDescriptor *request_leaf(const ProtobufCMessageDescriptor *d
     for (;;) {
         size_t n = strcspn(path, ".");
         const ProtobufCFieldDescriptor *f = shape_field(d, str_bytes(path, n));
-        ensure(f); /* paths are the table's */
+        ensure(f); /* paths come from the tables */
         if (!path[n])
             return f;
         d = f->descriptor;
@@ -80,7 +79,7 @@ static int request_store_message(ProtobufCMessage *m, const ProtobufCFieldDescri
     return 0;
 }
 
-/* The message that a step of a path leads to, made if it is not there; of a list, its first. */
+/* The message in a field, made if it is missing; of a list, the first item. */
 static ProtobufCMessage *request_descend(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
                                          struct arena *a) {
     ProtobufCMessage *next = NULL;
@@ -110,14 +109,14 @@ ProtobufCMessage *request_message(ProtobufCMessage *m, const char *path, struct 
     while (m && *path) {
         size_t n = strcspn(path, ".");
         const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path, n));
-        ensure(f); /* paths are the table's */
+        ensure(f); /* paths come from the tables */
         m = request_descend(m, f, a);
         path += n + (path[n] == '.');
     }
     return m;
 }
 
-/* A length of time as the API writes it, in `span`. */
+/* Reads a duration, 90m or PT15M, and writes it into `span` as the JSON of the API. */
 static int request_read_length(const char *text, size_t n, int64_t *ret_us, char span[MOMENT_TEXT_MAX]) {
     struct duration iso;
     struct str word = str_bytes(text, n);
@@ -130,37 +129,35 @@ static int request_read_length(const char *text, size_t n, int64_t *ret_us, char
     return span_format(*ret_us / USEC_PER_SEC, (int32_t)(*ret_us % USEC_PER_SEC) * NSEC_PER_USEC, span);
 }
 
-/* 90m, or 1h/15m with a phase. */
+/* Reads an interval, 90m or 1h/15m with a phase, and appends it as JSON. */
 static int request_add_interval(const char *text, struct buf *out, struct err *reterr) {
     char every[MOMENT_TEXT_MAX], shift[MOMENT_TEXT_MAX];
     int64_t every_us, shift_us = 0;
     size_t n = strcspn(text, "/");
     if (strchr(text, ' '))
-        return err_set(
-            reterr, ERR_INVALID,
-            "\"%.80s\" is not 90m or 1h/15m; an interval with a first date is a cron string: --cron "
-            "'@every 2 weeks from 2026-01-05T09:00'",
-            text);
-    if (request_read_length(text, n, &every_us, every) < 0)
         return err_set(reterr, ERR_INVALID,
-                       "\"%.*s\" is not a length of time such as 90s, 1h30m, 2d or PT15M", (int)MIN(n, 80u),
+                       "\"%.80s\" is not an interval such as 90m or 1h/15m; for an interval with a first "
+                       "date use a cron string: --cron '@every 2 weeks from 2026-01-05T09:00'",
                        text);
+    if (request_read_length(text, n, &every_us, every) < 0)
+        return err_set(reterr, ERR_INVALID, "\"%.*s\" is not a duration such as 90s, 1h30m, 2d or PT15M",
+                       (int)MIN(n, 80u), text);
     if (every_us < USEC_PER_SEC)
-        return err_set(reterr, ERR_INVALID, "\"%.*s\" is too short: an interval is 1s at least", (int)n,
+        return err_set(reterr, ERR_INVALID, "\"%.*s\" is too short: an interval must be at least 1s", (int)n,
                        text);
     buf_printf(out, "{\"interval\":\"%s\"", every);
     if (text[n] && request_read_length(text + n + 1, strlen(text + n + 1), &shift_us, shift) < 0)
-        return err_set(reterr, ERR_INVALID, "\"%.80s\" is not a length of time such as 15m", text + n + 1);
+        return err_set(reterr, ERR_INVALID, "\"%.80s\" is not a duration such as 15m", text + n + 1);
     if (shift_us < 0 || shift_us >= every_us)
         return err_set(reterr, ERR_INVALID,
-                       "\"%.80s\": the part behind the slash must be shorter than the interval", text);
+                       "\"%.80s\": the phase after the slash must be shorter than the interval", text);
     if (text[n])
         buf_printf(out, ",\"phase\":\"%s\"", shift);
     buf_add_u8(out, '}');
     return 0;
 }
 
-/* The value as JSON text. */
+/* Appends the text of a flag as JSON, in the form that the table gives. */
 static int request_add_value(enum flag_form form, const char *text, struct buf *out, struct err *reterr) {
     char span[MOMENT_TEXT_MAX];
     int64_t us;
@@ -205,7 +202,8 @@ static int request_add_value(enum flag_form form, const char *text, struct buf *
     return 0;
 }
 
-/* In JSON a null for a message is none at all; a payload can be null, and then says so. */
+/* JSON null for a message means that it is not set. A payload can hold null, so a missing one becomes that.
+ */
 static int request_keep_null(ProtobufCMessage *pair, struct arena *a, struct err *reterr) {
     const ProtobufCFieldDescriptor *f = shape_field(pair->descriptor, STR("value"));
     ProtobufCMessage **slot = f ? (void *)((char *)pair + f->offset) : NULL;
@@ -224,7 +222,7 @@ static int request_set_message(ProtobufCMessage *m, const ProtobufCFieldDescript
     if (rc == 0 && !buf_ok(&json))
         rc = err_set(reterr, ERR_TOO_LARGE, "the value is too large");
     if (rc == 0) {
-        /* The parser's texts may point into what it read. */
+        /* The parsed message may point into the JSON text, so the text must live as long. */
         const char *kept = arena_strndup(a, (const char *)json.data, json.len);
         rc = kept ? json_parse(f->descriptor, str_bytes(kept, json.len), true, a, &item, reterr)
                   : err_std(reterr, ERR_NO_MEMORY);
@@ -242,7 +240,7 @@ int request_set(ProtobufCMessage *m, const char *path, enum flag_form form, cons
     for (;;) {
         size_t n = strcspn(path, ".");
         const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, str_bytes(path, n));
-        ensure(f); /* paths are the table's */
+        ensure(f); /* paths come from the tables */
         if (path[n]) {
             m = request_descend(m, f, a);
             if (!m)
@@ -279,7 +277,7 @@ const char *request_identity(const struct command *c) {
     return given ? given : c->style.identity;
 }
 
-/* What every request of its kind carries. */
+/* Sets the fields that every request has. */
 static int request_set_common(struct command *c, ProtobufCMessage *m, struct err *e) {
     const char *id = request_random_id(c);
     int rc = 0;
@@ -306,7 +304,7 @@ ProtobufCMessage *request_new(struct command *c, enum client_method call) {
     return NULL;
 }
 
-/* Times and zones may be written in more ways than the API has. */
+/* Times, dates and zones can be written in more ways than the API accepts. Rewrites *text. */
 static int request_read_words(struct command *c, const struct flag_rule *rule, const struct opt *o,
                               const char **text, struct err *e) {
     if (rule->form != FORM_PLAIN)
@@ -352,7 +350,7 @@ static int request_set_flag(struct command *c, size_t row) {
     return ERR_INVALID;
 }
 
-/* A start without an id gets one, which is shown. */
+/* A start without --workflow-id gets a random id, which the output shows. */
 static int request_set_workflow_id(struct command *c) {
     struct err e;
     const char *id = request_random_id(c);

@@ -1,4 +1,5 @@
-/* What single commands need beyond the table: fields that follow from more than one flag. */
+/* Fields that follow from more than one flag, or that a command always sets. The table cannot express them.
+ */
 #include "command/request/request.h"
 #include "json/shape.h"
 
@@ -21,7 +22,7 @@ static int special_set_attributes(struct command *c, struct err *e) {
         if (!name && !type && i)
             return 0;
         if (!name || !type)
-            return err_set(e, ERR_INVALID, "give as many --type as --name, and at least one");
+            return err_set(e, ERR_INVALID, "give one --type for each --name, and at least one of each");
         const char *pair = arena_printf(&c->arena, "%s=\"%s\"", name, type);
         if (!pair)
             return err_std(e, ERR_NO_MEMORY);
@@ -31,7 +32,7 @@ static int special_set_attributes(struct command *c, struct err *e) {
     }
 }
 
-/* The mask names the options that were given. */
+/* Fills the update mask with the options that are given. */
 static int special_set_mask(struct command *c, struct err *e) {
     static const char prefix[] = "activity_options.";
     const size_t skip = sizeof(prefix) - 1;
@@ -56,7 +57,7 @@ static int special_set_mask(struct command *c, struct err *e) {
     return is_empty ? 0 : request_set(c->request, "update_mask", FORM_PLAIN, text, &c->arena, e);
 }
 
-/* At `path` below that of the options. */
+/* Sets a field of the options; for a reset they are an operation after the reset. */
 static int special_set_option(struct command *c, const char *path, const char *text, struct err *e) {
     const char *to =
         arena_printf(&c->arena, "%s%s", c->id == COMMAND_WORKFLOW_RESET_OPTIONS ? AFTER_RESET : "", path);
@@ -91,7 +92,8 @@ static int special_set_override(struct command *c, struct err *e) {
     if (streq(behavior, "one_time"))
         return special_set_version(c, OVERRIDE ".one_time.target_deployment_version", e);
     if (opt_named(c->args, "versioning-override-build-id"))
-        return err_set(e, ERR_INVALID, "a version is for pinned and one_time, not for %s", behavior);
+        return err_set(e, ERR_INVALID,
+                       "--versioning-override-build-id is for pinned and one_time, not for %s", behavior);
     if (streq(behavior, "auto_upgrade"))
         return special_set_option(c, OVERRIDE ".auto_upgrade", "true", e);
     const char *none = c->id == COMMAND_WORKFLOW_RESET_OPTIONS ? AFTER_RESET "workflow_execution_options"
@@ -100,12 +102,12 @@ static int special_set_override(struct command *c, struct err *e) {
 #undef OVERRIDE
 }
 
-/* Either a version or none. */
+/* Checks that the flags name either a version or --unversioned. */
 static int special_check_route(struct command *c, struct err *e) {
     bool is_given = opt_named(c->args, "build-id"), is_none = opt_named_flag(c->args, "unversioned");
     if (opt_named_flag(c->args, "delete"))
         return is_given || opt_named(c->args, "percentage")
-                   ? err_set(e, ERR_INVALID, "--delete needs neither --build-id nor --percentage")
+                   ? err_set(e, ERR_INVALID, "--delete takes neither --build-id nor --percentage")
                    : 0;
     if (is_given == is_none)
         return err_set(e, ERR_INVALID, "give either --build-id or --unversioned");
@@ -123,7 +125,7 @@ static int special_check_manager(struct command *c, struct err *e) {
                : 0;
 }
 
-/* KEY=WEIGHT, KEY=default. */
+/* Reads --fairness-key-weight: KEY=WEIGHT sets a weight, KEY=default removes it. */
 static int special_set_weights(struct command *c, struct err *e) {
     const char *text;
     for (size_t i = 0; (text = opt_named_list(c->args, "fairness-key-weight", i)); i++) {
@@ -143,7 +145,7 @@ static int special_set_weights(struct command *c, struct err *e) {
     return 0;
 }
 
-/* A number, or "default": an update that has no limit in it. */
+/* Sets a rate limit. "default" sends the update without a limit, which removes it. */
 static int special_set_rate(struct command *c, const char *flag, const char *update, struct err *e) {
     const char *text = opt_named(c->args, flag);
     if (!text)
@@ -154,7 +156,7 @@ static int special_set_rate(struct command *c, const char *flag, const char *upd
     if (!path)
         return err_std(e, ERR_NO_MEMORY);
     return request_set(c->request, path, FORM_PLAIN, text, &c->arena, e) < 0
-               ? err_set(e, ERR_INVALID, "--%s: \"%s\" is neither a number nor default", flag, text)
+               ? err_set(e, ERR_INVALID, "--%s: \"%s\" is neither a number nor \"default\"", flag, text)
                : 0;
 }
 
@@ -165,13 +167,12 @@ static int special_set_queue_config(struct command *c, struct err *e) {
                               e);
     if (rc == 0 && opt_named_flag(c->args, "fairness-key-weight-clear-all") &&
         opt_named_list(c->args, "fairness-key-weight", 0))
-        rc = err_set(e, ERR_INVALID,
-                     "--fairness-key-weight-clear-all and --fairness-key-weight do not go together");
+        rc = err_set(e, ERR_INVALID, "give either --fairness-key-weight-clear-all or --fairness-key-weight");
     return rc < 0 ? rc : special_set_weights(c, e);
 }
 
 static int special_set_fields(struct command *c, struct err *e) {
-    switch ((int)c->id) {
+    switch (c->id) {
     case COMMAND_SCHEDULE_TOGGLE:
         return special_set_toggle(c, e);
     case COMMAND_ATTRIBUTE_CREATE:
@@ -190,7 +191,7 @@ static int special_set_fields(struct command *c, struct err *e) {
     case COMMAND_MANAGER_SET:
     case COMMAND_MANAGER_UNSET:
         return special_check_manager(c, e);
-    case COMMAND_NAMESPACE_DESCRIBE: /* the id alone says which */
+    case COMMAND_NAMESPACE_DESCRIBE: /* the id alone names the namespace */
         return opt_named(c->args, "namespace-id")
                    ? request_set(c->request, "namespace", FORM_PLAIN, "", &c->arena, e)
                    : 0;

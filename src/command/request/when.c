@@ -1,7 +1,7 @@
 /* Times as people write them: 2026-03-01T09:00:00Z, 2026-03-01, now, yesterday, -1h.
  *
- * What names no offset is by the clocks of --time-zone where the command has that flag, else UTC. Lengths of
- * time are counted from now. "local" as a zone is that of this machine. */
+ * A time without an offset is in the zone of --time-zone if the command has that flag, else in UTC.
+ * Durations count from now. "local" as a zone is the zone of this machine. */
 #include "cal/civil.h"
 #include "cal/duration.h"
 #include "cal/zone.h"
@@ -24,12 +24,12 @@ int when_zone(struct command *c, const char *text, const char **ret, struct err 
         return 0;
     if (!zoneinfo_local_name(c->args->env ? c->args->env("TZ") : NULL, name))
         return err_set(reterr, ERR_INVALID,
-                       "the zone of this machine has no name here; give one such as Europe/Berlin");
+                       "the time zone of this machine is not known; give a name such as Europe/Berlin");
     *ret = arena_printf(&c->arena, "%s%s", name, text + n);
     return *ret ? 0 : err_std(reterr, ERR_NO_MEMORY);
 }
 
-/* The zone in which the line speaks, with what holds it. */
+/* The zone of times without an offset, and the zone data that holds it. */
 struct line_zone {
     struct zoneinfo *zoneinfo;
     const struct zone *zone; /* NULL: UTC */
@@ -58,7 +58,7 @@ static int when_zone_open(struct command *c, struct line_zone *ret, struct err *
     return ret->zone ? 0 : cal_zone_unknown(&zones, "--time-zone: ", label.name, reterr);
 }
 
-/* The day on the clocks of the zone that a name, or a number of days from now, means. */
+/* The day in the zone that a word such as "tomorrow" means. */
 static bool when_read_day(const struct line_zone *z, const char *text, int64_t *ret_day) {
     int64_t today = civil_day_of(zone_local(z->zone, host_wall().us / USEC_PER_SEC));
     for (size_t i = 0; i < ARRAY_LEN(day_names); i++)

@@ -1,8 +1,7 @@
-/* What `schedule create` and `schedule update` show of what they made, and what `schedule explain` shows of
- * any.
+/* The preview that `schedule create` and `schedule update` print, and `schedule explain` uses.
  *
- * Everything is reckoned here, as `schedule next` does it. A spec that this program cannot read, because the
- * server is another one, has no preview. */
+ * This program computes it from the spec, as `schedule next` does. A spec that it cannot read, because
+ * another kind of server accepted it, has no preview. */
 #include "command/schedule/preview.h"
 
 #include "cal/civil.h"
@@ -14,12 +13,12 @@ static void preview_add_warning(struct preview *p, const char *kind, const char 
     p->warnings[p->warning_count++] = (struct preview_warning){kind, text};
 }
 
-/* From when on its times count again; INT64_MAX for never. */
+/* The time from which the schedule acts, in microseconds; INT64_MAX for never. */
 static int64_t preview_acts_from(const Schedule__Schedule *s, int64_t now_us) {
     const Google__Protobuf__Timestamp *until = s->extras ? s->extras->pause_until : NULL;
     if (s->state->limited_actions && s->state->remaining_actions <= 0)
         return INT64_MAX;
-    if (until) /* the server pauses it until then */
+    if (until) /* the server pauses the schedule until then */
         return MAX(now_us, pb_timestamp_us(until));
     return s->state->paused ? INT64_MAX : now_us;
 }
@@ -47,14 +46,14 @@ int preview_make(struct command *c, const struct subject *s, int64_t now_us, str
     for (size_t i = 0; rc == 0 && i < n; i++)
         preview_add_warning(ret, warning_word(found[i].kind), found[i].text);
     if (state->paused)
-        preview_add_warning(ret, "paused", "It is paused: until it is unpaused, nothing starts by itself.");
+        preview_add_warning(ret, "paused", "The schedule is paused: it starts nothing until it is unpaused.");
     if (state->limited_actions && state->remaining_actions <= 0)
-        preview_add_warning(ret, "exhausted", "No actions remain: nothing starts by itself.");
+        preview_add_warning(ret, "exhausted", "No actions remain: the schedule starts nothing.");
     preview_find_times(s, now_us, ret);
     return rc;
 }
 
-/* Showing. */
+/* Output. */
 
 static void preview_add_json(struct command *c, const struct preview *p, struct buf *out) {
     struct json_writer w;
@@ -107,7 +106,7 @@ enum command_exit preview_show(struct command *c, struct buf *out) {
         preview_add_json(c, &p, out);
     subject_done(&s);
     if (rc < 0 || arena_failed(&c->arena)) {
-        command_print_error("it is done; what lies ahead cannot be shown: out of memory");
+        command_print_error("the schedule was stored, but its next times cannot be shown: out of memory");
         return COMMAND_REFUSED;
     }
     return COMMAND_DONE;

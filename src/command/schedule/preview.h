@@ -1,4 +1,4 @@
-/* What lies ahead of a schedule: its next times, and what its author may not have meant. */
+/* The next times of a schedule, and warnings about likely mistakes. */
 #pragma once
 
 #include "cal/warning.h"
@@ -11,13 +11,16 @@ struct preview_warning {
 };
 
 struct preview {
-    struct preview_warning warnings[WARNING_KINDS + 2]; /* those of the spec, and two of the schedule */
+    struct preview_warning warnings[WARNING_KINDS + 2]; /* warnings of the spec, and two of the schedule */
     size_t warning_count;
-    int64_t next_s[PREVIEW_TIMES_MAX]; /* before jitter; none while it is paused, or without actions */
+    int64_t
+        next_s[PREVIEW_TIMES_MAX]; /* before jitter; empty while it is paused, or without remaining actions */
     size_t next_count;
 };
 
+/* `now_us` is the time from which next times count. ERR_NO_MEMORY. Texts are in the command's arena. */
 int preview_make(struct command *c, const struct subject *s, int64_t now_us, struct preview *ret) must_check;
-/* The schedule of the draft as JSON members "nextTimes" and "warnings", or as lines, behind its id. What
- * cannot be reckoned here is left out. */
+/* Prints the id of the draft in c->request with next times and warnings: as a card, or as JSON members
+ * "nextTimes" and "warnings". A spec that this program cannot read has neither. COMMAND_REFUSED after a
+ * line on stderr. */
 enum command_exit preview_show(struct command *c, struct buf *out);

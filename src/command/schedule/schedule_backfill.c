@@ -1,7 +1,9 @@
-/* `schedule backfill`: asks for it, says which one it is, and with --wait stays until all of it was started.
+/* `schedule backfill`: starts a backfill, prints its id, and with --wait waits until all of its actions
+ * have started.
  *
- * The call that every server has says nothing about what it began. On a Rondo server the list of backfills
- * under way does: ours is the one with the highest number that was not there before. */
+ * The call itself returns no id. A Rondo server lists running backfills; the new one has a higher id than
+ * all before the call, and the requested period. Other servers do not list them; then only the start is
+ * reported. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,9 +14,9 @@
 #include "json/moment.h"
 #include "json/writer.h"
 
-#define GLANCE_US (250 * 1000)
+#define POLL_EVERY_US (250 * 1000)
 
-/* All that are under way; NULL with COMMAND_DONE when the server does not tell. */
+/* Lists the running backfills; NULL with COMMAND_DONE when the server has no such call. */
 static enum command_exit backfill_list_running(struct command *c, const Rondo__ListBackfillsResponse **ret) {
     const Ws__PatchScheduleRequest *asked = (const Ws__PatchScheduleRequest *)c->request;
     ProtobufCMessage *found = NULL;
@@ -41,8 +43,8 @@ static bool backfill_same_time(const Google__Protobuf__Timestamp *a, const Googl
     return a && b && a->seconds == b->seconds && a->nanos == b->nanos;
 }
 
-/* The one that was begun after `before`, with the range that was asked for; or, by its number, the one of
- * before. */
+/* The backfill with this id or, when the id is 0, the one with the requested period that is newer than
+ * `before`. */
 static const Rondo__BackfillInfo *backfill_find_running(const Rondo__ListBackfillsResponse *all,
                                                         const struct command *c, int64_t before, int64_t id) {
     const Schedule__BackfillRequest *asked =
@@ -64,7 +66,7 @@ static void backfill_add_number(struct json_writer *w, const char *key, int64_t 
     writer_string(w, str_of(text));
 }
 
-/* The last that was seen of it; without one it was done before anybody could look. */
+/* Prints the last known counts. Without them the backfill ended before it could be listed. */
 static void backfill_show_counts(const struct command *c, const Rondo__BackfillInfo *b, bool is_done,
                                  struct buf *out) {
     struct json_writer w;
@@ -99,7 +101,7 @@ static void backfill_show_progress(const Rondo__BackfillInfo *b) {
                          b->started, b->waiting, at);
 }
 
-/* Looks again and again until it is not listed any more. What was seen last stays in *seen. */
+/* Polls until the backfill is no longer listed. *seen keeps the last counts. */
 static enum command_exit backfill_wait_end(struct command *c, Rondo__BackfillInfo *seen) {
     for (;;) {
         const Rondo__ListBackfillsResponse *all = NULL;
@@ -114,7 +116,7 @@ static enum command_exit backfill_wait_end(struct command *c, Rondo__BackfillInf
         seen->started = now->started;
         seen->waiting = now->waiting;
         backfill_show_progress(now);
-        if (connection_sleep(c, GLANCE_US) < 0) {
+        if (connection_sleep(c, POLL_EVERY_US) < 0) {
             command_print_error("out of memory");
             return COMMAND_REFUSED;
         }
@@ -127,14 +129,14 @@ enum command_exit schedule_backfill_run(struct command *c, struct buf *out) {
     struct connection_ask ask = {.method = CALL_PatchSchedule, .request = c->request};
     enum command_exit code = backfill_list_running(c, &before);
     int64_t last = backfill_last_id(before);
-    bool does_tell = before != NULL;
+    bool is_listed = before != NULL;
     if (code == COMMAND_DONE)
         code = connection_call(c, &ask, &c->page, &response);
     if (code != COMMAND_DONE)
         return code;
-    if (!does_tell) {
+    if (!is_listed) {
         buf_add_cstr(out, c->format == FORMAT_JSON || c->format == FORMAT_JSONL ? "{}\n" : "");
-        command_print_error("the backfill began; this server does not say how far it is");
+        command_print_error("the backfill has started; this server does not report its progress");
         return COMMAND_DONE;
     }
     code = backfill_list_running(c, &after);

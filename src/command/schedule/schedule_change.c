@@ -1,17 +1,17 @@
-/* Commands that change schedules, where that is more than one call.
+/* Commands that change schedules with more than one call.
  *
- * Our own fields and calls are Rondo's alone. A field that another server would drop without a word is
- * refused before anything is sent; a call that it does not have is replaced by what it has, or the line says
- * what is missing. */
+ * Some fields and calls exist only in Rondo. Another server would drop such a field silently, so the flag
+ * is refused before anything is sent. A call that another server lacks is replaced by one that it has, or
+ * an error names what is missing. */
 #include "command/connection.h"
 #include "command/output/output.h"
 #include "command/request/request.h"
 #include "command/schedule/preview.h"
 #include "command/schedule/schedule_draft.h"
 
-#define ATTEMPTS_MAX 10 /* of an update that others come before */
+#define ATTEMPTS_MAX 10 /* of an update that conflicts with other clients */
 
-/* Whether the server would keep what `flag` says; asks it something that only Rondo answers. */
+/* Checks that the server is Rondo, with a call that only Rondo has. COMMAND_REFUSED when it is not. */
 static enum command_exit change_check_rondo(struct command *c, const char *flag) {
     ProtobufCMessage *found;
     struct connection_ask ask = {.method = CALL_ListHolidayCalendars,
@@ -22,7 +22,7 @@ static enum command_exit change_check_rondo(struct command *c, const char *flag)
     enum command_exit code = connection_call(c, &ask, &c->page, &found);
     if (code == COMMAND_DONE && !found) {
         command_print_error(
-            "--%s: only a Rondo server can do that, and this is another one; nothing was changed", flag);
+            "--%s: only a Rondo server can do that, and this is another server; nothing was changed", flag);
         code = COMMAND_REFUSED;
     }
     return code;
@@ -65,7 +65,7 @@ static const Ws__DescribeScheduleResponse *change_describe_schedule(struct comma
     return (const Ws__DescribeScheduleResponse *)found;
 }
 
-/* *ret_again when somebody else was faster. */
+/* *ret_again: another client changed the schedule in the meantime. */
 static enum command_exit change_update_once(struct command *c, bool *ret_again, struct buf *out) {
     enum command_exit code;
     ProtobufCMessage *response;
@@ -84,7 +84,7 @@ static enum command_exit change_update_once(struct command *c, bool *ret_again, 
 enum command_exit schedule_update_run(struct command *c, struct buf *out) {
     bool again = true;
     if (!change_has_flags(c)) {
-        command_print_error("nothing is named that should change; see rondo schedule update --help");
+        command_print_error("no flag names a change; see rondo schedule update --help");
         return COMMAND_MISUSED;
     }
     enum command_exit code = change_check_own_flags(c);
@@ -92,7 +92,7 @@ enum command_exit schedule_update_run(struct command *c, struct buf *out) {
         code = change_update_once(c, &again, out);
     if (code == COMMAND_DONE && again) {
         command_print_error(
-            "the schedule changes all the time: %d attempts were too late; nothing was changed, try again",
+            "other clients changed the schedule during each of %d attempts; nothing was changed, try again",
             ATTEMPTS_MAX);
         code = COMMAND_REFUSED;
     }
@@ -101,7 +101,7 @@ enum command_exit schedule_update_run(struct command *c, struct buf *out) {
 
 /* Triggers. */
 
-/* What every server has, and what does not say what came of it. */
+/* Triggers with the call that every server has, which does not report the outcome. */
 static enum command_exit change_trigger_by_patch(struct command *c, struct buf *out) {
     const Rondo__TriggerScheduleRequest *asked = (const Rondo__TriggerScheduleRequest *)c->request;
     Schedule__SchedulePatch patch = SCHEDULE__SCHEDULE_PATCH__INIT;
@@ -120,11 +120,11 @@ static enum command_exit change_trigger_by_patch(struct command *c, struct buf *
     if (code != COMMAND_DONE)
         return code;
     buf_add_cstr(out, c->format == FORMAT_JSON || c->format == FORMAT_JSONL ? "{}\n" : "");
-    command_print_error("triggered; this server does not say what it started");
+    command_print_error("triggered; this server does not report what it started");
     return COMMAND_DONE;
 }
 
-/* A trigger that starts nothing, and will not, has an exit code of its own. */
+/* The exit code for the outcome of a trigger. One that was skipped has a code of its own. */
 static enum command_exit change_exit_of_fate(const Rondo__LedgerEntry *e) {
     if (!e || e->fate == LEDGER_FATE_STARTED || e->fate == LEDGER_FATE_WAITING)
         return COMMAND_DONE;

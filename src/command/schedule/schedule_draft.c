@@ -1,9 +1,9 @@
-/* From flags to a schedule.
+/* Makes a schedule from flags.
  *
- * Most flags are fields, and the table fills them. The rest is here: strings that become others (--at,
- * --dialect), dates, the zone's additions, and what flags mean for each other. On top of an existing schedule
- * a flag replaces what it names and nothing else: all times together, all exclusions together, the arguments
- * together, maps by their keys. */
+ * The table fills most fields. This file does the rest: strings that are rewritten (--at, --dialect),
+ * dates, the policies for clock changes in the name of the zone, and flags that depend on each other. On
+ * top of an existing schedule a flag replaces only its own property: all times together, all exclusions
+ * together, all arguments together, maps key by key. */
 #include "command/schedule/schedule_draft.h"
 
 #include "cal/civil.h"
@@ -28,7 +28,7 @@ static bool draft_any_given(const struct command *c, const char *const *names, s
 
 static Schedule__Schedule **draft_schedule_slot(struct command *c) {
     const ProtobufCFieldDescriptor *f = shape_field(c->request->descriptor, STR("schedule"));
-    ensure(f); /* the table gives these commands a request that has one */
+    ensure(f); /* all commands that come here have a request with a schedule */
     return (void *)((char *)c->request + f->offset);
 }
 
@@ -41,7 +41,7 @@ static int draft_set_field(struct command *c, const char *path, enum flag_form f
     return text ? request_set(c->request, path, form, text, &c->arena, e) : err_std(e, ERR_NO_MEMORY);
 }
 
-/* What the flags left out is there afterwards, empty. */
+/* Adds the messages that the flags did not make, empty. */
 static int draft_make_parts(struct command *c, struct err *e) {
     Schedule__Schedule **slot = draft_schedule_slot(c), *s = *slot;
     if (!s)
@@ -57,7 +57,7 @@ static int draft_make_parts(struct command *c, struct err *e) {
 
 /* Times. */
 
-/* The string is read here, too, so that what is wrong with it is said of the flag and of what was typed. */
+/* Reads the string as the server would, so that the error names the flag and quotes what was typed. */
 static int draft_check_string(struct command *c, const char *flag, const char *text, bool is_dbos,
                               struct err *e) {
     static const char prefix[] = "invalid cron string ";
@@ -81,7 +81,8 @@ static int draft_check_strings(struct command *c, const char *flag, struct err *
     return rc;
 }
 
-/* A time by the clocks of the spec stays what it is; others are written out, in whole seconds. */
+/* Adds one time. A time in the zone of the spec stays as typed; other forms are written in UTC, in whole
+ * seconds. */
 static int draft_add_at(struct command *c, const char *text, struct err *e) {
     struct civil_stamp stamp;
     struct err why;
@@ -146,7 +147,7 @@ static int draft_add_exclusions(struct command *c, struct err *e) {
     return rc;
 }
 
-/* A name that is close to one that is known is a slip; any other the server may know. */
+/* Refuses a zone that looks like a misspelled known one. The server may know others. */
 static int draft_check_zone(struct str name, struct err *e) {
     struct zoneinfo *z cleanup(zoneinfo_freep) = zoneinfo_new(ZONEINFO_DIRECTORY);
     if (!z)
@@ -157,8 +158,7 @@ static int draft_check_zone(struct str name, struct err *e) {
     return cal_zone_unknown(&zones, "--time-zone: ", name, e);
 }
 
-/* The zone. What is said about its clock changes stands behind its name, and stays until something else is
- * said. */
+/* Sets the zone. The policies for clock changes are part of its name, and stay until a flag changes them. */
 static int draft_set_zone(struct command *c, const char *before, struct err *e) {
     Schedule__ScheduleSpec *spec = draft_schedule(c)->spec;
     const char *missing = opt_named(c->args, "dst-missing"), *repeated = opt_named(c->args, "dst-repeated");
@@ -184,7 +184,7 @@ static int draft_set_zone(struct command *c, const char *before, struct err *e) 
         return 0;
     if (!now.name.n)
         return err_set(e, ERR_INVALID,
-                       "--dst-missing and --dst-repeated need --time-zone: the clocks of UTC never change");
+                       "--dst-missing and --dst-repeated need --time-zone: UTC has no clock changes");
     spec->timezone_name = is_usual ? arena_strndup(&c->arena, now.name.p, now.name.n)
                                    : arena_printf(&c->arena, "%.*s;missing=%s;repeated=%s", (int)now.name.n,
                                                   now.name.p, missing, repeated);
@@ -199,7 +199,7 @@ static int draft_finish_state(struct command *c, struct err *e) {
     if (opt_named_given(c->args, "remaining-actions"))
         s->state->limited_actions = s->state->remaining_actions > 0;
     if (opt_named_given(c->args, "paused") && s->extras && !opt_named_given(c->args, "pause-until"))
-        s->extras->pause_until = NULL; /* it would pause it again */
+        s->extras->pause_until = NULL; /* or the server would pause the schedule again */
     if (c->id != COMMAND_SCHEDULE_CREATE)
         return 0;
     const char *id = s->action && s->action->start_workflow ? s->action->start_workflow->workflow_id : "";
@@ -211,7 +211,7 @@ static int draft_finish_state(struct command *c, struct err *e) {
     return rc;
 }
 
-/* Maps: of two values for a key the later one counts, and in an update null removes the key. */
+/* Maps: the last value of a key counts. In an update null removes the key. */
 
 static bool draft_is_null(const Common__Payload *p) {
     return !p || (p->n_metadata == 1 && str_is(pb_bytes(&p->metadata[0]->value), "binary/null"));
@@ -262,7 +262,7 @@ static void draft_finish_maps(struct command *c) {
     }
 }
 
-/* All of it. */
+/* The whole draft. */
 
 static int draft_finish_over(struct command *c, const char *zone_before) {
     struct err e;
@@ -296,7 +296,7 @@ const char *draft_own_flag(const struct command *c) {
     return NULL;
 }
 
-/* On top of another. */
+/* On top of an existing schedule. */
 
 static void draft_clear_replaced(struct command *c, Schedule__Schedule *s) {
     if (draft_any_given(c, time_flags, ARRAY_LEN(time_flags)))
@@ -361,11 +361,9 @@ static int draft_clear_flag(struct command *c, const char *name) {
             s->state->limited_actions = false;
         return 0;
     }
-    command_print_error(
-        "--clear: \"%s\" is none of the flags that can be forgotten, such as end-time, jitter, notes, memo "
-        "or "
-        "exclude-date",
-        name);
+    command_print_error("--clear: \"%s\" is not a flag whose value can be removed, such as end-time, jitter, "
+                        "notes, memo or exclude-date",
+                        name);
     return ERR_INVALID;
 }
 
@@ -377,7 +375,7 @@ static int draft_clear_flags(struct command *c) {
     return rc;
 }
 
-/* Where the schedule's own memo and search attributes are named, they start from what is there. */
+/* Starts from the schedule's own memo and search attributes when flags change them. */
 static int draft_keep_maps(struct command *c, const Ws__DescribeScheduleResponse *base) {
     if (c->id != COMMAND_SCHEDULE_UPDATE)
         return 0;

@@ -1,4 +1,5 @@
-/* `schedule explain`: a spec in words, with its warnings; or why one time is a time of it, or is not. */
+/* `schedule explain`: shows a spec in words, with its warnings. With --time it explains why one time
+ * belongs to the spec or not. */
 #include "cal/civil.h"
 #include "cal/words.h"
 #include "command/connection.h"
@@ -13,8 +14,8 @@
 #define WORDS_BYTES_MAX (1u << 20)
 
 struct explanation {
-    const char *text; /* all of it in one sentence */
-    const char **times; /* each part of it */
+    const char *text; /* the whole spec in one sentence */
+    const char **times; /* one text for each part */
     const char **exclusions;
     size_t time_count, exclusion_count;
     struct preview ahead;
@@ -26,7 +27,7 @@ static const char *explain_take_words(struct command *c, struct buf *b) {
     return text;
 }
 
-/* The days of holiday calendars are many; their names say more. */
+/* Adds holiday calendars by name; their days would be a long list. */
 static int explain_add_holidays(struct command *c, const struct subject *s, struct explanation *x) {
     const Rondo__ScheduleExtras *extras = s->schedule->extras;
     for (size_t i = 0; extras && i < extras->n_holiday_calendars; i++)
@@ -64,7 +65,7 @@ static int explain_add_parts(struct command *c, const struct subject *s, struct 
     return explain_add_holidays(c, s, x);
 }
 
-/* Showing. */
+/* Output. */
 
 static void explain_add_array(struct json_writer *w, const char *key, const char *const *texts, size_t n) {
     writer_key(w, str_of(key));
@@ -149,7 +150,7 @@ static enum command_exit explain_spec(struct command *c, const struct subject *s
 
 /* One time. */
 
-/* The server knows what became of it. NULL with COMMAND_DONE when it is none that says so. */
+/* Asks a Rondo server for the outcome of a time. NULL with COMMAND_DONE when the server has no such call. */
 static enum command_exit explain_ask_time(struct command *c, int64_t at_us,
                                           Rondo__ExplainScheduleTimeResponse **ret) {
     ProtobufCMessage *found = NULL;
@@ -166,7 +167,7 @@ static enum command_exit explain_ask_time(struct command *c, int64_t at_us,
     return code;
 }
 
-/* What the spec alone says of it, in the server's words. */
+/* Explains a time by the spec alone, in the words of the server. NULL: out of memory. */
 static Rondo__ExplainScheduleTimeResponse *explain_judge_time(struct command *c, const struct subject *s,
                                                               int64_t at_us) {
     size_t index = 0;

@@ -1,8 +1,8 @@
-/* `schedule next`: the coming times of a spec, reckoned here.
+/* `schedule next`: computes the next times of a spec.
  *
- * Strings are read by the same parser as the server's, zones come from the system or from the copy in the
- * program, so the times are those that the server would have, before jitter. Where the clocks change, a note
- * says what that did to a time: the same search, asked with the other policy for gaps, shows it. */
+ * The parser is the server's; zones come from the system or from the copy in the program. The times are
+ * therefore those of the server, before jitter. A note marks times that a clock change affects. It is found
+ * by computing the times under both policies for missing local times, and comparing. */
 #include "cal/civil.h"
 #include "command/request/request.h"
 #include "command/schedule/schedule_show.h"
@@ -16,7 +16,7 @@
 
 /* Clock changes. */
 
-/* The spec under both policies for gaps; NULL where the clocks never change. */
+/* The spec under both policies for missing local times; NULL in UTC, which has no clock changes. */
 struct variants {
     struct cal *skipping, *shifting;
 };
@@ -47,7 +47,7 @@ static bool next_is_time(const struct cal *cal, int64_t utc_s) {
     return cal_judge(cal, utc_s, &index) == CAL_IS_TIME;
 }
 
-/* By the clocks as they were before the last change. */
+/* The local time by the offset before the last clock change. */
 static int64_t next_local_before_change(const struct zone *z, int64_t utc_s) {
     struct zone_span span = zone_span_at(z, utc_s);
     return utc_s + zone_span_at(z, span.begin_s - 1).offset_s;
@@ -63,7 +63,8 @@ static const char *next_fold_note(const struct zone *z, int64_t utc_s) {
     return "";
 }
 
-/* What the clocks did to this time, or to one between the last that was shown and this. "" for nothing. */
+/* The note about a clock change for this time, or for a time between the previous one and this. "" for
+ * none. */
 static const char *next_note_of(struct command *c, const struct subject *s, const struct variants *v,
                                 int64_t before_s, int64_t utc_s) {
     const struct zone *z = cal_zone(s->cal);
@@ -83,7 +84,7 @@ static const char *next_note_of(struct command *c, const struct subject *s, cons
     return next_fold_note(z, utc_s);
 }
 
-/* Showing. */
+/* Output. */
 
 struct times_view {
     const struct zone *zones[ZONES_MAX];
@@ -230,9 +231,9 @@ enum command_exit schedule_next_run(struct command *c, struct buf *out) {
         command_print_error("out of memory");
         code = COMMAND_REFUSED;
     } else if (!c->shown && c->format != FORMAT_NONE) {
-        command_print_error("no time follows");
+        command_print_error("no times follow");
     } else if (c->format == FORMAT_TABLE && s.schedule->state->paused && opt_named(c->args, "schedule-id")) {
-        command_print_error("it is paused: until it is unpaused, it acts at none of these times");
+        command_print_error("the schedule is paused: until it is unpaused, it acts at none of these times");
     }
     if (c->format == FORMAT_NONE)
         buf_clear(out);

@@ -1,4 +1,5 @@
-/* `schedule describe` and `schedule list`: schedules for people. In JSON both are what the server said. */
+/* `schedule describe` and `schedule list`: schedules as cards and tables. In JSON both print the server's
+ * response. */
 #include "command/schedule/schedule_show.h"
 
 #include "cal/civil.h"
@@ -10,14 +11,14 @@
 #include "names.h"
 
 #define WORDS_BYTES_MAX (1u << 20)
-#define SHOWN_MAX 5 /* times, runs and actions; JSON has all */
+#define SHOWN_MAX 5 /* of times, runs and actions; JSON has all */
 
-/* As the server reads it, holiday calendars aside. */
+/* Reads a spec as the server does, without holiday calendars. */
 static int show_read_spec(const Schedule__ScheduleSpec *spec, struct arena *a, struct cal_spec *ret) {
     Schedule__Schedule schedule = SCHEDULE__SCHEDULE__INIT;
     struct err e;
     size_t own;
-    schedule.spec = (Schedule__ScheduleSpec *)(uintptr_t)spec; /* only read */
+    schedule.spec = (Schedule__ScheduleSpec *)(uintptr_t)spec; /* never written */
     cal_spec_init(ret, a, STR(""));
     return schedule_read_spec(&schedule, NULL, ret, &own, &e);
 }
@@ -139,7 +140,7 @@ static void show_add_runs(struct command *c, struct card *d, const Schedule__Sch
     }
 }
 
-/* Whether it will act then by itself: not while it is paused. */
+/* Whether the schedule acts at this time: not while it is paused. */
 static bool show_acts_at(const Schedule__Schedule *s, int64_t seconds) {
     const Google__Protobuf__Timestamp *until = s && s->extras ? s->extras->pause_until : NULL;
     if (!s || !s->state || !s->state->paused)
@@ -185,7 +186,7 @@ static void show_add_info(struct command *c, struct card *d, const Schedule__Sch
     }
 }
 
-/* What it starts waits until a worker comes. */
+/* Warns when no worker polls the task queue of the action. */
 static void show_add_queue_warning(struct command *c, struct card *d, const Schedule__Schedule *s) {
     const Workflow__NewWorkflowExecutionInfo *start = s && s->action ? s->action->start_workflow : NULL;
     const char *name = start && start->task_queue ? start->task_queue->name : "";
@@ -237,7 +238,7 @@ enum command_exit schedule_describe_run(struct command *c, struct buf *out) {
 
 /* Lists. */
 
-/* A table shows when a schedule acts next: not while it is paused. JSON has what the server said. */
+/* A paused schedule has no next time in a table. JSON has the server's response unchanged. */
 static void show_drop_paused_times(struct command *c, ProtobufCMessage *response) {
     const Ws__ListSchedulesResponse *r = (const void *)response;
     for (size_t i = 0; c->format == FORMAT_TABLE && i < r->n_schedules; i++)

@@ -1,7 +1,7 @@
-/* `schedule simulate`: what would become of each time of a schedule when its runs take so and so long.
+/* `schedule simulate`: the outcome of each time of a schedule when its runs take a given time.
  *
- * The scheduler itself is asked (rehearsal.h), so what is shown is what the server would write into its
- * ledger. */
+ * The simulation (simulation.h) uses the scheduler of the server, so the output is what the server would
+ * write into its ledger. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -79,7 +79,7 @@ static int simulate_read_lists(struct command *c, struct lists *l, struct simula
     return simulate_read_duration("cancel-takes", opt_named(c->args, "cancel-takes"), &p->cancel_us);
 }
 
-/* The last nominal time that is looked at: that of --to, or the one that --limit counts to. */
+/* Finds the last nominal time to simulate: by --to, or by --limit. */
 static int simulate_find_end(struct command *c, const struct subject *s, struct simulation_plan *p) {
     struct cal_spec raw = s->spec;
     struct cal_time t;
@@ -105,7 +105,7 @@ static int simulate_find_end(struct command *c, const struct subject *s, struct 
     return 0;
 }
 
-/* A calendar that was deleted excludes nothing, and a new schedule could not name it. */
+/* Drops deleted holiday calendars: they exclude nothing, and a new schedule could not name them. */
 static void simulate_drop_missing(const struct subject *s) {
     Rondo__ScheduleExtras *extras = s->schedule->extras;
     size_t kept = 0;
@@ -115,7 +115,7 @@ static void simulate_drop_missing(const struct subject *s) {
     extras->n_holiday_calendars = kept;
 }
 
-/* What a server would want to know of it, and what would get in the way. */
+/* Fills in what a server requires of a schedule, and removes what would stop the simulation. */
 static int simulate_prepare_schedule(struct command *c, struct subject *s, const struct simulation_plan *p,
                                      struct err *e) {
     Schedule__Schedule *schedule = s->schedule;
@@ -132,7 +132,7 @@ static int simulate_prepare_schedule(struct command *c, struct subject *s, const
                          "simulated", &c->arena, e);
     if (rc < 0)
         return rc;
-    schedule->action->start_workflow->search_attributes = NULL; /* the namespace here knows none */
+    schedule->action->start_workflow->search_attributes = NULL; /* the simulated namespace has none */
     schedule->state->paused = false;
     if (schedule->extras) {
         schedule->extras->pause_until = NULL;
@@ -142,7 +142,7 @@ static int simulate_prepare_schedule(struct command *c, struct subject *s, const
     return schedule->spec->end_time ? 0 : err_std(e, ERR_NO_MEMORY);
 }
 
-/* Showing. */
+/* Output. */
 
 struct summary {
     size_t fates[FATE_COUNT];
@@ -339,7 +339,7 @@ enum command_exit schedule_simulate_run(struct command *c, struct buf *out) {
     if (subject_flag_time(c, "from", host_wall().us, &plan.from_us) < 0 ||
         simulate_read_lists(c, &lists, &plan) < 0)
         return COMMAND_MISUSED;
-    plan.from_us--; /* a time at the very beginning counts */
+    plan.from_us--; /* includes a time at the start itself */
     enum command_exit code = subject_load(c, &s);
     if (code != COMMAND_DONE)
         return code;

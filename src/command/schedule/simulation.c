@@ -1,8 +1,9 @@
-/* The world of a rehearsal: one schedule, its runs, a clock.
+/* Simulates one schedule: its runs and a clock.
  *
- * Happy path: the schedule is created at the beginning; then, again and again, its letters are answered and
- * the clock jumps to the next end of a run or deadline of the schedule, whichever is first. It is over when
- * no time follows, nothing waits and nothing runs. Each step is core's own, from step_init to run_settle. */
+ * Happy path: create the schedule; then repeat: answer its messages, and move the clock to the next end of
+ * a run or deadline of the schedule, whichever is first. The simulation ends when no times follow, nothing
+ * is queued and nothing runs. Each step is core's own, from step_init to run_settle. A simulation that does
+ * not end within TURNS_MAX steps is ERR_FULL. */
 #include "command/schedule/simulation.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@
 struct simulated_run {
     int64_t start_id;
     int64_t ends_us;
-    E__WorkflowExecutionStatus status; /* how it will end */
+    E__WorkflowExecutionStatus status; /* the outcome that it will have */
     const char *workflow_id;
     bool is_open;
 };
@@ -29,7 +30,7 @@ struct simulation_world {
     const struct simulation_plan *plan;
     struct simulation *result;
     struct arena *arena;
-    struct arena scratch; /* of one step */
+    struct arena scratch; /* cleared before each step */
     struct rng rng;
     struct err *err;
     struct step s;
@@ -39,7 +40,7 @@ struct simulation_world {
     int64_t now_us;
 };
 
-/* Room for one more in an array of the arena that grows by doubling; `array` is the address of a pointer. */
+/* Makes room for one more item in an array of the arena, by doubling; `array` is the address of a pointer. */
 static int simulation_grow_array(struct simulation_world *w, void *array, size_t n, size_t *room,
                                  size_t size) {
     void *old, *grown;
@@ -68,7 +69,7 @@ static struct step *simulation_begin_step(struct simulation_world *w) {
     return &w->s;
 }
 
-/* In the order of their ids; a row that was written before is written over, as in the store. */
+/* Stores a ledger row in the order of ids; a row with a known id replaces the old one, as in the store. */
 static int simulation_keep_row(struct simulation_world *w, const struct ledger_row *row) {
     struct simulation *r = w->result;
     ProtobufCMessage *entry;
@@ -118,7 +119,7 @@ static int simulation_close_run(struct simulation_world *w, struct simulated_run
                              .status = status,
                              .close_us = w->now_us};
     Failure__Failure failure = FAILURE__FAILURE__INIT;
-    char words[] = "it was to fail";
+    char words[] = "simulated failure";
     failure.message = words;
     if (status == WORKFLOW_EXECUTION_STATUS_FAILED)
         how.failure = &failure;
@@ -216,7 +217,7 @@ static bool simulation_is_over(const struct simulation_world *w) {
             run_due_us(w->st) >= w->st->schedule->idle_close_us);
 }
 
-/* Runs that end in the moment of a deadline end before it. */
+/* Moves to the next event. A run that ends at the time of a deadline ends before it. */
 static int simulation_advance_clock(struct simulation_world *w) {
     struct simulated_run *run = simulation_first_to_end(w);
     int64_t due_us = run_due_us(w->st);
@@ -252,8 +253,8 @@ static int simulation_play_all(struct simulation_world *w) {
         if (rc < 0 || simulation_is_over(w))
             return rc;
         if (i == TURNS_MAX)
-            return err_set(w->err, ERR_FULL, "it did not come to an end in %d steps; give a shorter period",
-                           TURNS_MAX);
+            return err_set(w->err, ERR_FULL,
+                           "the simulation did not end within %d steps; give a shorter period", TURNS_MAX);
         rc = simulation_advance_clock(w);
     }
     return rc;

@@ -1,25 +1,24 @@
-/* A schedule in a world of its own: the scheduler of src/core under a clock that jumps from one thing to the
- * next.
+/* Simulates one schedule with the scheduler of src/core under a clock that jumps from event to event.
  *
- * Nothing here decides anything: times, overlap, catch-up, pauses and the ledger are core's. The world only
- * answers its letters: what is started runs as long as the plan says, what is asked to cancel ends after a
- * while. */
+ * All decisions are core's: times, overlap, catch-up, pauses and the ledger. The simulation only answers
+ * the schedule's messages: a started run takes as long as the plan says, and a run that is asked to cancel
+ * closes after a delay. All times are in microseconds. */
 #pragma once
 
 #include "core/schedule/schedule.h"
 
 struct simulated_outage {
-    int64_t from_us, to_us; /* nothing happens in between; at its end all that was due does */
+    int64_t from_us, to_us; /* the server is down in between; at the end everything that is due happens */
 };
 
 struct simulation_plan {
-    Schedule__Schedule *schedule; /* put into its canonical form */
+    Schedule__Schedule *schedule; /* changed: put into its canonical form */
     const State__Namespace *space;
     const struct cal_zones *zones;
     const char *schedule_id;
     int64_t from_us;
-    int64_t to_us; /* no nominal times after this one; what waits and runs then still ends */
-    const int64_t *durations_us; /* of the runs, in turn */
+    int64_t to_us; /* no nominal times after this one; queued and running actions still end */
+    const int64_t *durations_us; /* the runs use them in turn */
     size_t duration_count;
     int64_t cancel_us;
     int64_t fail_every; /* 0: no run fails */
@@ -28,15 +27,15 @@ struct simulation_plan {
 };
 
 struct simulation {
-    Rondo__LedgerEntry **entries; /* in the order of consideration */
+    Rondo__LedgerEntry **entries; /* in the order in which the scheduler considered them */
     size_t count;
     size_t peak_running, peak_waiting;
-    int64_t busy_us; /* with at least one run */
-    int64_t end_us; /* when the last thing happened */
-    bool is_paused; /* it paused itself */
+    int64_t busy_us; /* the time during which at least one run was running */
+    int64_t end_us; /* the time of the last event */
+    bool is_paused; /* the schedule paused itself after a failure */
 };
 
-/* Results are in the arena. ERR_INVALID for what a server would refuse, ERR_FULL when it does not come to an
- * end. */
+/* Runs the simulation. Results are in the arena. ERR_INVALID for a schedule that a server would refuse,
+ * ERR_FULL when the simulation does not end, ERR_NO_MEMORY. */
 int simulation_run(const struct simulation_plan *plan, struct arena *arena, struct simulation *ret,
                    struct err *err) must_check;

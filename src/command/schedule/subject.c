@@ -1,5 +1,5 @@
-/* What `schedule next`, `explain` and `simulate` are about: a spec on the line, which needs no server, or a
- * schedule of the server with what the line changes of it. */
+/* The subject of `schedule next`, `explain` and `simulate`: a spec from the command line, which needs no
+ * server, or a schedule of the server, changed by flags. */
 #include "command/schedule/subject.h"
 
 #include "command/connection.h"
@@ -35,7 +35,7 @@ static enum command_exit subject_load_existing(struct command *c, const char *id
     return draft_over(c, (const Ws__DescribeScheduleResponse *)found) < 0 ? COMMAND_MISUSED : COMMAND_DONE;
 }
 
-/* The holiday calendars of the namespace, when the schedule names some. */
+/* Loads the holiday calendars of the namespace when the schedule names some. */
 static enum command_exit subject_load_holidays(struct command *c, struct subject *s) {
     const Rondo__ScheduleExtras *extras = s->schedule->extras;
     ProtobufCMessage *found;
@@ -63,8 +63,9 @@ static int subject_compile_spec(struct command *c, struct subject *s, struct err
     if (rc == 0)
         rc = cal_new(&s->spec, &s->zones, &s->cal, e);
     if (rc == 0 && s->spec.has_spread && !*s->schedule_id)
-        rc = err_set(e, ERR_INVALID,
-                     "H depends on the schedule's id: add --new-id ID, the id that the schedule is to have");
+        rc = err_set(
+            e, ERR_INVALID,
+            "H depends on the id of the schedule: add --new-id ID, the id that the schedule will have");
     return rc;
 }
 
@@ -92,7 +93,7 @@ int subject_from_draft(struct command *c, struct subject *ret) {
 enum command_exit subject_load(struct command *c, struct subject *ret) {
     const char *id = opt_named(c->args, "schedule-id"), *new_id = opt_named(c->args, "new-id");
     if (id && new_id) {
-        command_print_error("--schedule-id and --new-id exclude each other; see rondo %s --help",
+        command_print_error("give either --schedule-id or --new-id; see rondo %s --help",
                             c->args->command->path);
         return COMMAND_MISUSED;
     }

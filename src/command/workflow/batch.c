@@ -1,8 +1,8 @@
-/* Batches: what a command does to one workflow or schedule, done by the server to all that a filter finds.
+/* Batch jobs: the server applies a command to everything that a filter finds.
  *
- * Happy path: how many there are is asked for, then the user; the batch is
- * started under a random id, and on a terminal, or with --wait, its progress is
- * looked at until it ends. Leaving earlier leaves it running. */
+ * Happy path: count what the filter finds, ask for confirmation, and start the job under a random id. On a
+ * terminal, or with --wait, show its progress until it ends. Ending this program earlier leaves the job
+ * running. */
 #include "command/connection.h"
 #include "command/prompt.h"
 #include "command/request/request.h"
@@ -46,7 +46,7 @@ static const char *batch_operation_field(const struct command *c) {
 
 /* The request. */
 
-/* Most fields have the same names in the request for one workflow. */
+/* Copies the fields that have the same name in the request for one workflow. */
 static void batch_copy_fields(const ProtobufCMessage *from, ProtobufCMessage *to) {
     for (unsigned i = 0; i < to->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *t = &to->descriptor->fields[i];
@@ -68,7 +68,7 @@ static int batch_set_operation(struct command *c, ProtobufCMessage *m, const cha
     if (!to)
         return err_std(e, ERR_NO_MEMORY);
     batch_copy_fields(c->request, to);
-    switch ((int)c->id) {
+    switch (c->id) {
     case COMMAND_WORKFLOW_SIGNAL:
         return request_set(to, "signal", FORM_PLAIN, opt_named(c->args, "name"), &c->arena, e);
     case COMMAND_WORKFLOW_RESET:
@@ -80,7 +80,7 @@ static int batch_set_operation(struct command *c, ProtobufCMessage *m, const cha
     case COMMAND_ACTIVITY_OPTIONS:
         if (opt_named(c->args, "activity-id"))
             return err_set(e, ERR_INVALID,
-                           "--activity-id is for one workflow; with --query all activities are meant");
+                           "--activity-id cannot be combined with --query, which applies to all activities");
         return request_set(to, "match_all", FORM_PLAIN, "true", &c->arena, e);
     default:
         return 0;
@@ -103,7 +103,7 @@ static int batch_build_request(struct command *c, ProtobufCMessage *m, const cha
     return rc < 0 ? rc : batch_set_operation(c, m, batch_operation_field(c), e);
 }
 
-/* Asking first. */
+/* Confirmation. */
 
 static enum command_exit batch_confirm_start(struct command *c) {
     struct err e;
@@ -120,12 +120,12 @@ static enum command_exit batch_confirm_start(struct command *c) {
     int64_t found = batch_is_of_schedules(c) ? ((const Ws__CountSchedulesResponse *)m)->count
                                              : ((const Ws__CountWorkflowExecutionsResponse *)m)->count;
     const char *question =
-        arena_printf(&c->arena, "%s: start a batch over about %lld %s?", c->args->command->summary,
+        arena_printf(&c->arena, "%s: start a batch job for about %lld %s?", c->args->command->summary,
                      (long long)found, batch_is_of_schedules(c) ? "schedules" : "workflows");
     return question ? prompt_confirm(c, question) : COMMAND_REFUSED;
 }
 
-/* Looking on. */
+/* Progress. */
 
 static void batch_show_bar(const Ws__DescribeBatchOperationResponse *d) {
     char bar[BAR_WIDTH + 1];
@@ -184,7 +184,7 @@ static enum command_exit batch_show_job(struct command *c, const char *job, stru
     code = object_print(&o, out);
     if (code == COMMAND_DONE && d &&
         (d->failure_operation_count || d->state != BATCH_OPERATION_STATE_COMPLETED)) {
-        command_print_error("the batch did not do it to all of them: %lld failed",
+        command_print_error("the batch job did not succeed for all: %lld failed",
                             (long long)d->failure_operation_count);
         return COMMAND_REFUSED;
     }
@@ -209,7 +209,7 @@ enum command_exit batch_run(struct command *c, struct buf *out) {
     return code == COMMAND_DONE ? batch_show_job(c, job, out) : code;
 }
 
-/* Commands for one or for many. */
+/* Commands for one target or for a batch. */
 
 static enum command_exit batch_run_target(struct command *c, const char *needed, struct buf *out) {
     if (opt_named(c->args, "query"))

@@ -1,5 +1,5 @@
-/* `workflow list`, which may be about the archive. `workflow count`: in JSON the values of a group are shown
- * as what they are, without the type that the server adds. */
+/* `workflow list`, also of the archive, and `workflow count`. In JSON the values of a group are shown
+ * without the type that the server adds to their metadata. */
 #include "command/connection.h"
 #include "command/output/output.h"
 #include "command/request/request.h"

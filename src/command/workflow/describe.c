@@ -1,6 +1,9 @@
-/* `workflow describe`: what the server says of a run and, when it has ended, the event that ended it, which
- * has the result. In JSON both are one object. Of a run that is held up it says what is in the way: a queue
- * that no worker polls, a workflow task that fails. */
+/* `workflow describe`: the state of a run and, when it has closed, its closing event, which has the result.
+ * In JSON both are one object.
+ *
+ * For an open run it also looks for causes why it does not progress: a task queue that no worker polls, or
+ * a workflow task that keeps failing. Those extra calls are optional; a server that refuses them costs only
+ * the warning. */
 #include "command/connection.h"
 #include "command/request/request.h"
 #include "command/workflow/workflow.h"
@@ -23,7 +26,7 @@ static enum command_exit describe_show_points(struct command *c, const ProtobufC
     return rc == 0 ? COMMAND_DONE : COMMAND_REFUSED;
 }
 
-/* NULL: it is open, or its history is gone. */
+/* Fetches the closing event. NULL: the run is open, or its history has been deleted. */
 static enum command_exit describe_find_close(struct command *c, const Workflow__WorkflowExecutionInfo *info,
                                              const ProtobufCMessage **ret) {
     ProtobufCMessage *m = NULL;
@@ -58,7 +61,7 @@ static enum command_exit describe_show_close(struct command *c, const ProtobufCM
     return object_print(&o, out);
 }
 
-/* What holds a workflow up. */
+/* Warnings. */
 
 #define WARNINGS_MAX 8
 
@@ -83,7 +86,7 @@ static void describe_check_queue(struct command *c, const char *name, int type, 
                              arena_printf(&c->arena, "%s: no worker polls this queue%s", name, what));
 }
 
-/* The queues of activities that wait for a worker, each once. */
+/* Checks the task queue of each activity that is not started, each queue once. */
 static void describe_check_activities(struct command *c, const Ws__DescribeWorkflowExecutionResponse *r,
                                       struct run_warnings *t) {
     for (size_t i = 0; i < r->n_pending_activities && t->n < WARNINGS_MAX; i++) {
@@ -101,8 +104,8 @@ static void describe_check_activities(struct command *c, const Ws__DescribeWorkf
     }
 }
 
-/* Why the last attempt of a step did not succeed. Later attempts leave no events; the first one's is the last
- * in the history. */
+/* The event of the failed workflow task. Only the first failed attempt has an event; it is the last one in
+ * the history. */
 static const History__HistoryEvent *describe_find_failure(struct command *c,
                                                           const Workflow__WorkflowExecutionInfo *info) {
     Ws__GetWorkflowExecutionHistoryReverseRequest *q =
@@ -225,7 +228,7 @@ static enum command_exit describe_show_card(struct command *c, const Ws__Describ
     card_add(&d, "WorkflowTask", task);
     describe_add_pending(c, &d, r);
     for (size_t i = 0; i < t->n; i++)
-        if (!streq(t->v[i].kind, "failing_workflow_task")) /* the line of the task says it */
+        if (!streq(t->v[i].kind, "failing_workflow_task")) /* the line WorkflowTask shows it */
             card_add(&d, "Warning", t->v[i].text);
     return card_print(&d, out) < 0 ? COMMAND_REFUSED : COMMAND_DONE;
 }

@@ -1,5 +1,5 @@
-/* `workflow fix-history-json`: a history file, read as leniently as the API's JSON is and written as it is
- * today. */
+/* `workflow fix-history-json`: reads a history file as leniently as the JSON API does, and writes it in the
+ * current format. Calls no server. */
 #include <stdio.h>
 
 #include "command/request/request.h"

@@ -1,9 +1,8 @@
-/* Waiting for the end of a workflow: `workflow execute` and `workflow result`, and `workflow show`, which can
- * wait too.
+/* `workflow execute` and `workflow result` wait until a workflow closes; `workflow show` can wait, too.
  *
- * Happy path: long polls of its history until the event that closes it, through
- * the runs that follow by continue-as-new or retry. On a terminal all events are
- * asked for, to show how far it is; otherwise only the last. */
+ * Happy path: long-poll the history until the closing event, then continue with the next run of the chain
+ * (continue-as-new, retry). On a terminal all events are fetched, to show the progress; otherwise only the
+ * closing event. A workflow that did not complete is one line on stderr and exit code 1. */
 #include "cal/words.h"
 #include "command/connection.h"
 #include "command/prompt.h"
@@ -13,7 +12,7 @@
 #include "workflowservice.pb-c.h"
 
 struct outcome {
-    const char *run_id; /* of the run that ended */
+    const char *run_id; /* of the last run */
     History__HistoryEvent *event;
 };
 
@@ -30,6 +29,7 @@ void outcome_add_failure(struct buf *out, const ProtobufCMessage *failure) {
 
 /* Waiting. */
 
+/* The id of the next run of the chain; NULL, or "", when there is none. */
 static const char *outcome_following_run(const History__HistoryEvent *e) {
     switch ((int)e->attributes_case) {
     case HISTORY__HISTORY_EVENT__ATTRIBUTES_WORKFLOW_EXECUTION_CONTINUED_AS_NEW_EVENT_ATTRIBUTES:
@@ -47,7 +47,7 @@ static const char *outcome_following_run(const History__HistoryEvent *e) {
     }
 }
 
-/* Asks for the history of one run, page after page as it grows, until it has ended. */
+/* Fetches the history of one run until it closes, waiting for new events. *ret_last is the last event. */
 static enum command_exit outcome_read_run(struct command *c, Ws__GetWorkflowExecutionHistoryRequest *q,
                                           struct arena *a,
                                           void (*on_event)(struct command *c, const char *id,
@@ -83,7 +83,7 @@ static void outcome_show_progress(struct command *c, const char *id, History__Hi
 static void outcome_show_nothing(unused_arg struct command *c, unused_arg const char *id,
                                  unused_arg History__HistoryEvent *e) {}
 
-/* The event that closes one run. */
+/* Waits for the closing event of one run. */
 static enum command_exit outcome_wait_run(struct command *c, Ws__GetWorkflowExecutionHistoryRequest *q,
                                           History__HistoryEvent **ret) {
     if (prompt_is_terminal()) {
@@ -95,7 +95,7 @@ static enum command_exit outcome_wait_run(struct command *c, Ws__GetWorkflowExec
     q->history_event_filter_type = HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT;
     enum command_exit code = outcome_read_run(c, q, &c->arena, outcome_show_nothing, ret);
     if (code == COMMAND_DONE && !*ret) {
-        command_print_error("the server sent no event that ends the workflow");
+        command_print_error("the server sent no closing event of the workflow");
         return COMMAND_REFUSED;
     }
     return code;
@@ -156,7 +156,7 @@ void outcome_add_reason(struct buf *out, const ProtobufCMessage *close_event) {
         buf_add_cstr(out, e->workflow_execution_terminated_event_attributes->reason);
 }
 
-/* One line on stderr for a workflow that did not complete. */
+/* Reports a workflow that did not complete. */
 static enum command_exit outcome_report_failure(const char *workflow_id, const History__HistoryEvent *e) {
     struct buf why;
     if (e->attributes_case ==
@@ -213,7 +213,7 @@ static Ws__GetWorkflowExecutionHistoryRequest *outcome_history_request(struct co
 
 static const char detailed_columns[] = "ID=event_id|Time=event_time#iso|Type=event_type|Details=*";
 
-/* The run that comes after this one, once it has ended, is shown behind it. */
+/* Makes command_ask_pages continue with the next run of the chain. */
 static bool outcome_follow_chain(struct command *c, const ProtobufCMessage *response) {
     Ws__GetWorkflowExecutionHistoryRequest *q = (void *)c->request;
     const History__History *h = ((const Ws__GetWorkflowExecutionHistoryResponse *)response)->history;
@@ -224,7 +224,7 @@ static bool outcome_follow_chain(struct command *c, const ProtobufCMessage *resp
     return true;
 }
 
-/* --detailed: the events of a workflow that is waited for, as they come. */
+/* --detailed: shows the events while waiting. */
 static enum command_exit outcome_show_events(struct command *c, const char *workflow_id, const char *run_id,
                                              struct buf *out) {
     static const struct command_rule rule = {CALL_GetWorkflowExecutionHistory, "history.events",
@@ -312,7 +312,7 @@ enum command_exit workflow_show_run(struct command *c, struct buf *out) {
     if (opt_named_flag(c->args, "detailed"))
         rule.columns = detailed_columns;
     if (opt_named_flag(c->args, "reverse") && is_following) {
-        command_print_error("--follow shows what comes, --reverse what was: give one of them");
+        command_print_error("give either --follow or --reverse");
         return COMMAND_MISUSED;
     }
     if (opt_named_flag(c->args, "reverse")) {

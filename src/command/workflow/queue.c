@@ -1,5 +1,5 @@
-/* `task-queue describe`: what waits, then who polls. In JSON it is the whole answer. `task-queue config set`,
- * which for --fairness-key-weight-clear-all has to ask first what there is. */
+/* `task-queue describe`: the backlog, then the pollers; in JSON the response itself. `task-queue config
+ * set`: --fairness-key-weight-clear-all first reads which weights there are. */
 #include "command/connection.h"
 #include "command/request/request.h"
 #include "command/workflow/workflow.h"
@@ -43,7 +43,7 @@ bool queue_is_polled(struct command *c, const char *name, int type) {
     return ((const Ws__DescribeTaskQueueResponse *)m)->n_pollers > 0;
 }
 
-/* Every weight that the queue has, as one to be taken away. */
+/* Adds every weight of the queue to the list of weights to remove. */
 static enum command_exit queue_unset_weights(struct command *c) {
     const Ws__UpdateTaskQueueConfigRequest *q = (const void *)c->request;
     Ws__DescribeTaskQueueRequest *question = (void *)request_new(c, CALL_DescribeTaskQueue);

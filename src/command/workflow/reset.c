@@ -1,9 +1,9 @@
-/* `workflow reset`: to an event, or to a place that its name means.
+/* `workflow reset`: resets to an event, or to a place that --type names.
  *
- * The server takes an event id. For FirstWorkflowTask and LastWorkflowTask it is
- * found in the history: the end of that step, or the event after its beginning
- * when no step has ended; LastContinuedAsNew is the last step of the run before.
- * BuildId is the reset point that the server keeps for a build. */
+ * The server takes an event id. FirstWorkflowTask and LastWorkflowTask are found in the history: the event
+ * that ends the workflow task or, when none has ended, the event after its scheduling. LastContinuedAsNew
+ * is the last workflow task of the previous run. BuildId is the reset point that the server keeps for a
+ * build. */
 #include "command/connection.h"
 #include "command/request/request.h"
 #include "command/workflow/workflow.h"
@@ -15,7 +15,7 @@ struct place {
     int64_t event_id;
 };
 
-/* What is not sent again. */
+/* Events that are not applied again. */
 
 int reset_exclude(struct command *c, ProtobufCMessage *m, const char *path, struct err *reterr) {
     static const char *const all[] = {"Signal", "Update", "Nexus", "CancelRequest"};
@@ -57,7 +57,7 @@ int reset_target(struct command *c, ProtobufCMessage *m, struct err *reterr) {
 
 enum seek { SEEK_FIRST, SEEK_LAST };
 
-/* The end of the first or the last step of a run. */
+/* Finds the end of the first or the last workflow task of a run. */
 static enum command_exit reset_find_step(struct command *c, const char *run_id, enum seek seek,
                                          struct place *ret) {
     struct err e;
@@ -91,7 +91,7 @@ static enum command_exit reset_find_step(struct command *c, const char *run_id, 
         ret->event_id = begun;
     if (ret->event_id)
         return COMMAND_DONE;
-    command_print_error("the workflow has not begun a step yet");
+    command_print_error("the workflow has no workflow task yet");
     return COMMAND_REFUSED;
 }
 
@@ -111,7 +111,7 @@ static enum command_exit reset_describe_run(struct command *c,
     return code;
 }
 
-/* The run that continued as this one. */
+/* Finds the last workflow task of the run that continued as this one. */
 static enum command_exit reset_find_previous_run(struct command *c, struct place *ret) {
     struct err e;
     ProtobufCMessage *m = request_new(c, CALL_GetWorkflowExecutionHistory);
@@ -135,7 +135,7 @@ static enum command_exit reset_find_previous_run(struct command *c, struct place
             : "";
     if (!*before) {
         command_print_error(
-            "the workflow was not continued from another run, so LastContinuedAsNew means nothing");
+            "the workflow was not continued from another run, so there is no place for LastContinuedAsNew");
         return COMMAND_REFUSED;
     }
     return reset_find_step(c, before, SEEK_LAST, ret);
@@ -159,7 +159,7 @@ static enum command_exit reset_find_build(struct command *c, struct place *ret) 
                                   points->points[i]->first_workflow_task_completed_id};
             return COMMAND_DONE;
         }
-    command_print_error("no step of the workflow was made by build %s", build);
+    command_print_error("no workflow task of the workflow was completed by build %s", build);
     return COMMAND_REFUSED;
 }
 

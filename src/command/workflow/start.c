@@ -1,8 +1,7 @@
-/* `workflow start`, and the start of what `workflow execute` waits for.
+/* `workflow start`, and the start in `workflow execute`.
  *
- * A workflow that runs already is no failure: its run is the one that is shown, or waited for, as Temporal's
- * CLI does it; --fail-existing makes it one. The server refuses such a start and names the run in the details
- * of its refusal. */
+ * A workflow that runs already is no failure: the command uses that run, as Temporal's CLI does, unless
+ * --fail-existing is given. The server refuses such a start, and the details of its status name the run. */
 #include "command/connection.h"
 #include "command/workflow/workflow.h"
 #include "errordetails.pb-c.h"
@@ -11,7 +10,7 @@
 #include "wire/guard.h"
 #include "workflowservice.pb-c.h"
 
-/* The run that is there; NULL when the details do not say it. */
+/* The id of the running run; NULL when the details do not have it. */
 static const char *start_existing_run(struct command *c, struct str details) {
     ProtobufCMessage *status, *failure;
     struct err e;
@@ -44,7 +43,7 @@ enum command_exit start_workflow(struct command *c, ProtobufCMessage **ret) {
         return code;
     const char *run_id = start_existing_run(c, details);
     if (!run_id) {
-        command_print_error("a workflow with this id exists already, and the server does not say which");
+        command_print_error("a workflow with this id is running, and the server does not report its run id");
         return COMMAND_REFUSED;
     }
     Ws__StartWorkflowExecutionResponse *r = arena_alloc(&c->arena, sizeof(*r));
@@ -53,7 +52,7 @@ enum command_exit start_workflow(struct command *c, ProtobufCMessage **ret) {
         return COMMAND_REFUSED;
     }
     ws__start_workflow_execution_response__init(r);
-    r->run_id = (char *)(uintptr_t)run_id; /* only read */
+    r->run_id = (char *)(uintptr_t)run_id; /* never written */
     *ret = &r->base;
     return COMMAND_DONE;
 }

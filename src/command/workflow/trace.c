@@ -1,10 +1,10 @@
-/* `workflow trace`: a workflow and what it does, as a tree: activities, timers, signals and child workflows,
- * each with how it stands and how long it took.
+/* `workflow trace`: a workflow as a tree of its activities, timers, signals and child workflows, each with
+ * its state and duration.
  *
- * Happy path: the history of the run is read, each event that begins something makes a step, and those that
- * follow it say how it went on; children are read in the same way below their step. It is repeated every
- * second until the workflow has ended. A terminal shows every state, over the one before; otherwise only the
- * last is printed. */
+ * Happy path: read the history of the run. Some events begin a step; later events name that event and
+ * change the state of the step. Child workflows are read in the same way, below their step. Repeat every
+ * second until the workflow has closed. A terminal shows every state over the previous one; otherwise only
+ * the last state is printed. */
 #include <stdio.h>
 #include <strings.h>
 #include <sys/ioctl.h>
@@ -25,10 +25,11 @@
 #define STEPS_MAX 100000
 #define FRAME_BYTES_MAX (64u << 20)
 
-/* What events say of steps. One without `of` begins a step, which `name` names. */
+/* What each event means for a step. An event without `of` begins a step; `name` is the field with its name.
+ */
 static const struct trace_rule {
     int event;
-    const char *of; /* the field with the event that began the step */
+    const char *of; /* the field with the id of the event that began the step */
     const char *prefix, *name;
     const char *status;
     bool is_end;
@@ -54,18 +55,18 @@ static const struct trace_rule {
 };
 
 struct trace_step {
-    int64_t event_id, begin_us, end_us; /* no end: 0 */
+    int64_t event_id, begin_us, end_us; /* end_us is 0 while it is open */
     const char *prefix, *name, *status, *failure;
-    const char *activity_id, *workflow_id, *run_id; /* "" where it has none */
+    const char *activity_id, *workflow_id, *run_id; /* "" for other steps */
     int attempt;
 };
 
 struct trace {
     struct command *command;
     struct buf *out;
-    int64_t depth_max; /* -1: as deep as it goes */
+    int64_t depth_max; /* -1: no limit */
     size_t step_count;
-    bool is_open; /* the workflow at the top has not ended */
+    bool is_open; /* the traced workflow has not closed */
 };
 
 /* From events to steps. */
@@ -80,7 +81,7 @@ static const ProtobufCMessage *trace_attributes_of(const History__HistoryEvent *
     return NULL;
 }
 
-/* Of a field that not all attributes have; "" without it. */
+/* The text of a field; "" when the message has no such field. */
 static const char *trace_field_text(struct command *c, const ProtobufCMessage *m, const char *path) {
     size_t n = strcspn(path, ".");
     const char *text = shape_field(m->descriptor, str_bytes(path, n)) ? view_text(c, m, path) : "";
@@ -130,7 +131,7 @@ static void trace_take_event(struct command *c, const History__HistoryEvent *e, 
         step->attempt = e->activity_task_started_event_attributes->attempt;
 }
 
-/* What is not in the history: attempts of activities that go on. */
+/* Adds the running attempts of activities, which the history does not have. */
 static void trace_take_pending(struct command *c, const Ws__DescribeWorkflowExecutionResponse *r,
                                struct trace_step *steps, size_t n) {
     for (size_t i = 0; i < r->n_pending_activities; i++)
@@ -145,7 +146,7 @@ static void trace_take_pending(struct command *c, const Ws__DescribeWorkflowExec
         }
 }
 
-/* Asking. */
+/* Calls. */
 
 static enum command_exit trace_ask_run(struct trace *t, const char *workflow_id, const char *run_id,
                                        const Ws__DescribeWorkflowExecutionResponse **ret) {
@@ -188,7 +189,7 @@ static enum command_exit trace_ask_steps(struct trace *t, const Workflow__Workfl
     return COMMAND_DONE;
 }
 
-/* Drawing. */
+/* Lines. */
 
 static void trace_add_line(struct trace *t, int depth, const struct trace_step *s, int64_t now_us) {
     int64_t us = (s->end_us ? s->end_us : now_us) - s->begin_us;
@@ -212,13 +213,13 @@ static void trace_add_line(struct trace *t, int depth, const struct trace_step *
     }
 }
 
-/* The status that a word means; NULL for none. Temporal's CLI has continueasnew. */
+/* The status that a word names, in any case; NULL for none. Temporal's CLI accepts continueasnew. */
 static const ProtobufCEnumValue *trace_status_named(const char *word) {
     return shape_enum_value(&e__workflow_execution_status__descriptor,
                             str_of(strcasecmp(word, "continueasnew") == 0 ? "continued_as_new" : word));
 }
 
-/* Whether what is below a child is left out. */
+/* Whether a child in this state is not expanded. */
 static bool trace_is_folded(const struct command *c, const char *status) {
     static const char *const standard[] = {"Completed", "Canceled", "Terminated"};
     const char *text;
@@ -267,7 +268,7 @@ static enum command_exit trace_draw_run(struct trace *t, const char *workflow_id
         return code;
     const Workflow__WorkflowExecutionInfo *info = r->workflow_execution_info;
     if (!info || !info->execution) {
-        command_print_error("the server says nothing of %s", workflow_id);
+        command_print_error("the server sent no description of %s", workflow_id);
         return COMMAND_REFUSED;
     }
     code = trace_ask_steps(t, info, &steps, &n);
@@ -287,7 +288,7 @@ static enum command_exit trace_draw_run(struct trace *t, const char *workflow_id
     return trace_draw_steps(t, steps, n, depth + 1);
 }
 
-/* Showing. */
+/* The loop. */
 
 static size_t trace_count_lines(const struct buf *b) {
     size_t n = 0;
@@ -296,7 +297,7 @@ static size_t trace_count_lines(const struct buf *b) {
     return n;
 }
 
-/* How many lines a state may have that the next one is drawn over; 0 without a terminal. */
+/* The height of the terminal; a taller state cannot be drawn over. 0 without a terminal. */
 static size_t trace_screen_lines(void) {
     struct winsize size;
     return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
@@ -307,8 +308,8 @@ static int trace_check_folds(const struct command *c) {
     for (size_t i = 0; (text = opt_named_list(c->args, "fold", i)); i++)
         if (!trace_status_named(text)) {
             command_print_error(
-                "--fold: \"%s\" is none of running, completed, failed, canceled, terminated, timedout, "
-                "continuedasnew; see rondo workflow trace --help",
+                "--fold: \"%s\" is not a status; it takes running, completed, failed, canceled, terminated, "
+                "timedout or continuedasnew; see rondo workflow trace --help",
                 text);
             return ERR_INVALID;
         }
@@ -320,8 +321,7 @@ enum command_exit workflow_trace_run(struct command *c, struct buf *out) {
     struct trace t = {.command = c, .out = out, .is_open = true};
     size_t drawn = 0;
     if (c->format == FORMAT_JSON || c->format == FORMAT_JSONL) {
-        command_print_error(
-            "a trace is a picture for people; for programs there is rondo workflow show -o json");
+        command_print_error("a trace has no JSON form; use rondo workflow show -o json");
         return COMMAND_MISUSED;
     }
     if (trace_check_folds(c) < 0 || str_to_i64(str_of(opt_named(c->args, "depth")), &t.depth_max) < 0)

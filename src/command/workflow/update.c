@@ -1,7 +1,7 @@
-/* `workflow update`: send one, wait for it, look at it.
+/* `workflow update`: sends an update, waits for its result, or shows its stage.
  *
- * The server may answer before the stage that was asked for, when its own
- * patience ends; then it is asked again, about the same update. */
+ * The server may respond before the requested stage is reached, when its own time limit passes. Then the
+ * call is repeated for the same update id, which is safe. */
 #include "command/connection.h"
 #include "command/request/request.h"
 #include "command/workflow/workflow.h"
@@ -11,10 +11,10 @@
 #define STAGE_ACCEPTED UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED
 #define STAGE_COMPLETED UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED
 
-/* What is known of an update. */
+/* The state of an update. */
 struct update_progress {
-    const char *workflow_id, *run_id; /* "" unless it was sent with a start */
-    const char *name; /* "" when nobody said */
+    const char *workflow_id, *run_id; /* "" unless the update was sent with a start */
+    const char *name; /* "" when it is not known */
     const char *update_id;
     Update__Outcome *outcome;
     int stage;
@@ -75,7 +75,7 @@ static enum command_exit update_poll_stage(struct command *c, Update__UpdateRef 
     }
 }
 
-/* Who asks, under which id, and how far to wait. */
+/* Fills in identity, update id and the stage to wait for. */
 static int update_finish_request(struct command *c, ProtobufCMessage *m, int stage) {
     const Ws__UpdateWorkflowExecutionRequest *q = (const void *)m;
     const char *id = request_random_id(c);
@@ -102,7 +102,7 @@ static enum command_exit update_send_request(struct command *c, int stage, struc
                                 .run_id = "",
                                 .name = q->request->input->name,
                                 .update_id = q->request->meta->update_id};
-    /* The id makes it safe to send it again. */
+    /* The update id makes it safe to repeat the call. */
     do {
         enum command_exit code = connection_call(c, &ask, &c->arena, &m);
         if (code != COMMAND_DONE)
@@ -143,7 +143,7 @@ enum command_exit update_describe_run(struct command *c, struct buf *out) {
     return update_poll_and_show(c, 0, out);
 }
 
-/* With a start: both in one call, so that neither happens without the other. */
+/* With a start: one call does both or neither. */
 
 static ProtobufCMessage *update_make_request(struct command *c, const char *workflow_id, struct err *e) {
     static const struct {
@@ -184,7 +184,7 @@ static enum command_exit update_send_with_start(struct command *c, Ws__StartWork
     q->n_operations = ARRAY_LEN(both);
     struct connection_ask ask = {.method = CALL_ExecuteMultiOperation, .request = m, .can_time_out = true};
     const Ws__ExecuteMultiOperationResponse *r;
-    do { /* the ids make it safe to send them again */
+    do { /* the ids make it safe to repeat the call */
         enum command_exit code = connection_call(c, &ask, &c->arena, &m);
         if (code != COMMAND_DONE)
             return code;
@@ -192,7 +192,7 @@ static enum command_exit update_send_with_start(struct command *c, Ws__StartWork
     } while (!r);
     if (r->n_responses != ARRAY_LEN(both) || !r->responses[0]->start_workflow ||
         !r->responses[1]->update_workflow) {
-        command_print_error("the server answered with something else than a start and an update");
+        command_print_error("the server sent an unexpected response to the start and the update");
         return COMMAND_REFUSED;
     }
     *ret = r;
