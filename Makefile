@@ -18,7 +18,7 @@ NPM_DONE := test/sdk/node_modules/.package-lock.json
 PEERS    := test/bench/peers
 PEERS_NODE := NODE_OLDEST=22 tools/node.sh
 
-.PHONY: all run test test-tsan test-process test-sdks tiny unit mutants bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
+.PHONY: all run test test-tsan test-process test-sdks tiny unit mutants mutant-table bench bench-curves bench-peers fuzz fuzz-all coverage deps clean help
 
 all: $(BUILD)/build.ninja ## build build/rondo and build/sim
 	@ninja -C $(BUILD) rondo sim
@@ -68,6 +68,9 @@ unit: $(TEST_BUILD)/build.ninja ## only the unit tests (ARGS=arena for one)
 
 mutants: $(BUILD)/build.ninja ## plant known bugs one by one, each of which must be found (ARGS="--only NAME --count")
 	@tools/mutate.py $(BUILD) $(ARGS)
+
+mutant-table: ## print the planted bugs as a table
+	@tools/mutant_table.py
 
 bench: ## benchmarks: a table, and JSON lines in build/bench.json (SCALE=0.1 for a quick look)
 	@tools/deps.sh build

@@ -12,13 +12,19 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tidy  # noqa: E402
 
+LAYER_TABLE = """
+| layer | what it is | may use |
+|---|---|---|
+| `src/base` | memory | libc |
+| `src/core` | machines | `base` |
+| `src/store` | files | `base`, sqlite3 |
+| `src/serve` | calls | `base`, `core/limits.h`, `core/*.def` |
+| `src/main` | the program | `*` |
+"""
+
 LAYERS = """
 # comment
-layer base:
-layer core: base
-layer store: base
-layer serve: base core/limits.h core/*.def
-layer main: *
+names: base
 header sqlite3.h: store/sqlite
 header event2/*: serve
 header time.h: store
@@ -43,10 +49,10 @@ CLEAN = {
 
 
 @contextlib.contextmanager
-def planted(files, layers=LAYERS):
+def planted(files, layers=LAYERS, table=LAYER_TABLE):
     """The root of the clean tree with some files replaced or added."""
     with tempfile.TemporaryDirectory() as root:
-        for path, text in {**CLEAN, **files, "tools/layers.txt": layers}.items():
+        for path, text in {**CLEAN, **files, "tools/layers.txt": layers, "ARCHITECTURE.md": table}.items():
             full = os.path.join(root, path)
             os.makedirs(os.path.dirname(full), exist_ok=True)
             with open(full, "w", encoding="utf-8") as f:
@@ -54,8 +60,8 @@ def planted(files, layers=LAYERS):
         yield root
 
 
-def findings(files, layers=LAYERS):
-    with planted(files, layers) as root:
+def findings(files, layers=LAYERS, table=LAYER_TABLE):
+    with planted(files, layers, table) as root:
         return tidy.run(root)[0]
 
 
@@ -96,9 +102,25 @@ class LayerTest(TidyTest):
         self.expect("src/core/b.c", '#include "names.h"\n')
 
     def test_path_outside_src_when_listed(self):
-        layers = LAYERS.replace("layer core: base", "layer core: base ../../proto/methods.def")
-        files = {"src/core/b.c": '#include "../../proto/methods.def"\n'}
-        self.assertEqual([], findings(files, layers))
+        table = LAYER_TABLE.replace("machines | `base`", "machines | `base`, `../../proto/x.def`")
+        files = {"src/core/b.c": '#include "../../proto/x.def"\n'}
+        self.assertEqual([], findings(files, table=table))
+
+
+class NameTest(TidyTest):
+    def test_one_word(self):
+        self.expect("src/base/b.c", "static void go(void) {\n}\n", (1, "name"))
+
+    def test_same_name_twice_in_a_layer(self):
+        files = {f"src/base/{f}.c": "static int run_all(void) {\n    return 1;\n}\n" for f in ("b", "c")}
+        self.assertEqual([("src/base/c.c", "name")], [(f.path, f.rule) for f in findings(files)])
+
+    def test_same_name_in_another_layer(self):
+        files = {f"src/{f}.c": "static int run_all(void) {\n    return 1;\n}\n" for f in ("base/b", "store/c")}
+        self.assertEqual([], findings(files))
+
+    def test_layer_whose_names_are_not_checked(self):
+        self.expect("src/store/b.c", "static void go(void) {\n}\n")
 
 
 class HeaderTest(TidyTest):
@@ -294,7 +316,7 @@ class ProgramTest(unittest.TestCase):
     def test_unreadable_rules(self):
         for line in ("layer", "layer a b: c", "static x y:", "lair x: y"):
             with self.assertRaises(ValueError):
-                tidy.parse_rules(line)
+                tidy.parse_rules(line, LAYER_TABLE)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 
 Usage: tidy.py [ROOT]
 
-The layers, the owners of third-party headers and the allowed writable statics are
-listed in ROOT/tools/layers.txt; the limits are below. Prints one line for each
+The layers are the table of ROOT/ARCHITECTURE.md; the owners of third-party headers, the layers
+whose names are checked and the allowed writable statics are listed in ROOT/tools/layers.txt;
+the limits are below. Prints one line for each
 finding, `file:line: rule: text`, then how many files were checked, and exits 1 when
 a finding is more than a warning.
 
@@ -59,10 +60,21 @@ class Rules:
     headers: dict = field(default_factory=dict)  # pattern -> owning directories
     calls: dict = field(default_factory=dict)  # function -> owning directories
     statics: dict = field(default_factory=dict)  # (path, name) -> reason
+    named: list = field(default_factory=list)  # layers whose static functions must have names of their own
 
 
-def parse_rules(text):
-    rules = Rules()
+LAYER_ROW = re.compile(r"^\| `src/(\w+)` \|[^|]*\| ([^|]*) \|$", re.MULTILINE)
+
+
+def parse_layers(document):
+    """layer -> what it may include, from the table of ARCHITECTURE.md. Words without backticks are libraries."""
+    return {layer: re.findall(r"`([^`]+)`", entries) for layer, entries in LAYER_ROW.findall(document)}
+
+
+def parse_rules(text, document):
+    rules = Rules(layers=parse_layers(document))
+    if not rules.layers:
+        raise ValueError("ARCHITECTURE.md: no table of layers")
     for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if not line or line.startswith("#"):
@@ -78,7 +90,10 @@ def add_rule(rules, kind, names, words):
     if kind == "static" and len(names) == 2 and words:
         rules.statics[tuple(names)] = words
         return True
-    tables = {"layer": rules.layers, "header": rules.headers, "call": rules.calls}
+    if kind == "names" and not names:
+        rules.named = words.split()
+        return True
+    tables = {"header": rules.headers, "call": rules.calls}
     if kind not in tables or len(names) != 1:
         return False
     tables[kind][names[0]] = words.split()
@@ -150,7 +165,7 @@ def check_layers(source, rules):
     if not source.src_path:
         return
     if source.layer not in rules.layers:
-        yield source.finding(1, "layer", "its directory is not a layer of layers.txt")
+        yield source.finding(1, "layer", "its directory is not in the table of layers in ARCHITECTURE.md")
         return
     for line, is_quoted, name in source.includes():
         if is_quoted:
@@ -409,15 +424,40 @@ def unused_statics(rules, sources):
             yield Finding("tools/layers.txt", 1, "static", f"{path} has no {name}")
 
 
+def static_functions(source):
+    """(line, name) of each static function that the file defines."""
+    for declaration in top_declarations(source.code):
+        if declaration.is_function and re.match(r"static\b", declaration.text):
+            yield source.line_at(declaration.start), function_name(declaration.text)
+
+
+def unclear_names(rules, sources):
+    """A backtrace or a breakpoint names a function. The name must lead to one place of its layer."""
+    places = {}
+    for source in sources:
+        if source.is_c and source.layer in rules.named:
+            for line, name in static_functions(source):
+                places.setdefault((source.layer, name), []).append((source, line))
+    for (layer, name), found in places.items():
+        source, line = found[-1]
+        if "_" not in name:
+            yield source.finding(line, "name", f"{name} is one word: say what it does to what")
+        if len({s.path for s, _ in found}) > 1:
+            yield source.finding(line, "name", f"{name} is also in {found[0][0].path}")
+
+
 def run(root):
     """All findings, and the number of files."""
+    with open(os.path.join(root, "ARCHITECTURE.md"), encoding="utf-8") as f:
+        document = f.read()
     with open(os.path.join(root, "tools", "layers.txt"), encoding="utf-8") as f:
-        rules = parse_rules(f.read())
+        rules = parse_rules(f.read(), document)
     sources = []
     for path in find_sources(root):
         with open(os.path.join(root, path), encoding="utf-8") as f:
             sources.append(Source(root, path, f.read()))
     findings = [finding for source in sources for finding in check_source(source, rules)]
+    findings += unclear_names(rules, sources)
     findings += unused_statics(rules, sources)
     return findings, len(sources)
 

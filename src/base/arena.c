@@ -1,10 +1,9 @@
-/* A stack of chunks; the newest one is allocated from.
+/* A stack of chunks. Allocations come from the newest chunk.
  *
- * The happy path moves one offset. When the chunk is full a new one, twice as
- * large up to a limit, comes from the heap. Passing the budget, an exhausted
- * heap or an armed fault makes this and every later allocation return NULL
- * until arena_clear(). Under AddressSanitizer unused bytes are poisoned, so a
- * pointer kept past arena_clear() or an overrun is reported. */
+ * The usual allocation only moves an offset. When the chunk is full, the heap provides a new one, twice as
+ * large up to a limit. Passing the budget, an exhausted heap or an armed fault fails: this and every later
+ * allocation returns NULL until arena_clear(). Under AddressSanitizer unused bytes are poisoned, so that it
+ * reports overruns and pointers used after arena_clear(). */
 #include "base/arena.h"
 
 #include <stdalign.h>
@@ -24,22 +23,16 @@
 
 #ifdef ARENA_POISONS
 #include <sanitizer/asan_interface.h>
-static void arena_poison(void *p, size_t n) {
-    ASAN_POISON_MEMORY_REGION(p, n);
-}
-static void arena_unpoison(void *p, size_t n) {
-    ASAN_UNPOISON_MEMORY_REGION(p, n);
-}
 #else
-static void arena_poison(unused_arg void *p, unused_arg size_t n) {}
-static void arena_unpoison(unused_arg void *p, unused_arg size_t n) {}
+#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
 #endif
 
 #define ARENA_ALIGN alignof(max_align_t)
 #define ARENA_CHUNK_MIN ((size_t)4 * 1024) /* most requests fit in one */
-#define ARENA_CHUNK_MAX ((size_t)256 * 1024) /* growth stops here: little is wasted at the end */
+#define ARENA_CHUNK_MAX ((size_t)256 * 1024) /* growth stops here, to waste little at the end */
 #define SHORT_TEXT_MAX 128
-#define ARENA_RESERVE_MAX ((size_t)64 * 1024) /* what an idle arena may hold on to */
+#define ARENA_RESERVE_MAX ((size_t)64 * 1024) /* what arena_clear() keeps */
 
 struct arena_chunk {
     struct arena_chunk *next;
@@ -52,8 +45,8 @@ void arena_init(struct arena *a, size_t budget) {
     *a = (struct arena){.budget = budget};
 }
 
-static void chunk_free(struct arena_chunk *c) {
-    arena_unpoison(c->data, c->size);
+static void arena_free_chunk(struct arena_chunk *c) {
+    ASAN_UNPOISON_MEMORY_REGION(c->data, c->size);
     mem_free(c);
 }
 
@@ -65,12 +58,12 @@ void arena_clear(struct arena *a) {
         if (!kept && c->size <= ARENA_RESERVE_MAX)
             kept = c;
         else
-            chunk_free(c);
+            arena_free_chunk(c);
     }
     if (kept) {
         kept->next = NULL;
         kept->used = 0;
-        arena_poison(kept->data, kept->size);
+        ASAN_POISON_MEMORY_REGION(kept->data, kept->size);
     }
     *a = (struct arena){.chunks = kept, .budget = a->budget, .held = kept ? sizeof(*kept) + kept->size : 0};
 }
@@ -79,25 +72,25 @@ void arena_done(struct arena *a) {
     while (a->chunks) {
         struct arena_chunk *c = a->chunks;
         a->chunks = c->next;
-        chunk_free(c);
+        arena_free_chunk(c);
     }
     *a = (struct arena){0};
 }
 
-static size_t round_up(size_t size) {
+static size_t arena_round_up(size_t size) {
     return (size + ARENA_ALIGN - 1) & ~(ARENA_ALIGN - 1);
 }
 
-/* No chunk is larger than what the budget still allows to be handed out. */
-static size_t next_chunk_size(const struct arena *a, size_t need) {
+/* A chunk is never larger than the rest of the budget, unless the allocation itself needs that. */
+static size_t arena_next_chunk_size(const struct arena *a, size_t need) {
     size_t grown = a->chunks ? a->chunks->size * 2 : ARENA_CHUNK_MIN;
     size_t usual = MIN(MAX(grown, ARENA_CHUNK_MIN), ARENA_CHUNK_MAX);
     size_t useful = MIN(usual, a->budget - a->used);
-    return MAX(round_up(useful), need);
+    return MAX(arena_round_up(useful), need);
 }
 
-static struct arena_chunk *add_chunk(struct arena *a, size_t need) {
-    size_t size = next_chunk_size(a, need);
+static struct arena_chunk *arena_add_chunk(struct arena *a, size_t need) {
+    size_t size = arena_next_chunk_size(a, need);
     struct arena_chunk *c = mem_alloc(sizeof(*c) + size);
     if (!c)
         return NULL;
@@ -106,13 +99,15 @@ static struct arena_chunk *add_chunk(struct arena *a, size_t need) {
     c->next = a->chunks;
     a->chunks = c;
     a->held += sizeof(*c) + size;
-    arena_poison(c->data, c->size);
+    ASAN_POISON_MEMORY_REGION(c->data, c->size);
     return c;
 }
 
-static void *fail(struct arena *a, bool is_starved) {
+enum arena_failure { ARENA_OVER_BUDGET, ARENA_STARVED };
+
+static void *arena_fail(struct arena *a, enum arena_failure failure) {
     a->failed = true;
-    a->is_starved = is_starved;
+    a->is_starved = failure == ARENA_STARVED;
     return NULL;
 }
 
@@ -121,19 +116,19 @@ void *arena_alloc(struct arena *a, size_t size) {
         return NULL;
     size_t left = a->budget - a->used;
     if (size > left || size > SIZE_MAX / 2)
-        return fail(a, false);
+        return arena_fail(a, ARENA_OVER_BUDGET);
     if (fault_take_alloc())
-        return fail(a, true);
-    size_t need = round_up(MAX(size, 1));
+        return arena_fail(a, ARENA_STARVED);
+    size_t need = arena_round_up(MAX(size, 1));
     struct arena_chunk *c = a->chunks;
     if (!c || c->size - c->used < need)
-        c = add_chunk(a, need);
+        c = arena_add_chunk(a, need);
     if (!c)
-        return fail(a, true);
+        return arena_fail(a, ARENA_STARVED);
     void *p = c->data + c->used;
     c->used += need;
     a->used += MIN(need, left);
-    arena_unpoison(p, size);
+    ASAN_UNPOISON_MEMORY_REGION(p, size);
     return p;
 }
 
@@ -147,7 +142,7 @@ void *arena_zalloc(struct arena *a, size_t size) {
 void *arena_zalloc_array(struct arena *a, size_t size, size_t n) {
     size_t total;
     if (__builtin_mul_overflow(size, n, &total))
-        return fail(a, false);
+        return arena_fail(a, ARENA_OVER_BUDGET);
     return arena_zalloc(a, total);
 }
 
@@ -173,7 +168,7 @@ char *arena_strndup(struct arena *a, const char *s, size_t n) {
     return copy;
 }
 
-/* Most texts are short: formatted once, and copied. */
+/* Most texts are short: format on the stack, then copy. A longer text is formatted twice. */
 char *arena_printf(struct arena *a, const char *fmt, ...) {
     char guess[SHORT_TEXT_MAX];
     va_list args;
@@ -181,7 +176,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...) {
     int len = vsnprintf(guess, sizeof(guess), fmt, args);
     va_end(args);
     if (len < 0)
-        return fail(a, false);
+        return arena_fail(a, ARENA_OVER_BUDGET);
     char *text = arena_alloc(a, (size_t)len + 1);
     if (!text)
         return NULL;

@@ -1,8 +1,7 @@
-/* Bytes that grow by doubling, never past their maximum.
+/* Bytes that grow by doubling, up to their maximum.
  *
- * One byte more than len is always allocated, so data is not NULL once
- * anything was added and formatted text has room for its terminator. A
- * growth that is refused leaves the bytes as they were and sets failed. */
+ * One byte more than len is always allocated. So data is not NULL once bytes were added, and formatted text
+ * has room for its terminator. A growth that fails leaves the bytes unchanged and sets failed. */
 #include "base/buf.h"
 
 #include <stdio.h>
@@ -79,7 +78,7 @@ void buf_add_u32be(struct buf *b, uint32_t v) {
     buf_add(b, bytes, sizeof(bytes));
 }
 
-/* Most texts are short: formatted once, and copied. */
+/* Most texts are short: format on the stack, then copy. A longer text is formatted twice. */
 void buf_printf(struct buf *b, const char *fmt, ...) {
     char guess[SHORT_TEXT_MAX];
     va_list args;
@@ -115,7 +114,7 @@ void buf_truncate(struct buf *b, size_t len) {
     b->len = len;
 }
 
-/* After a failure there is nothing worth taking: NULL, and the bytes are released. */
+/* After a failure the bytes are incomplete: they are freed, and the result is NULL. */
 uint8_t *buf_take(struct buf *b, size_t *ret_len) {
     uint8_t *data = NULL;
     *ret_len = 0;

@@ -1,8 +1,8 @@
-/* Two clocks that cannot be mixed up: what the calendar says, and how long it took.
+/* Wall time and monotonic time, as two types that the compiler keeps apart.
  *
- * Both count microseconds. Wall time is since 1970 and may jump; monotonic
- * time is since some start and never does. Only host reads the real clocks;
- * everyone else is handed a struct now. */
+ * Both count microseconds. Wall time counts from 1970 and can jump when the clock is set. Monotonic time
+ * counts from an unspecified start and never jumps. Only host reads the real clocks; all other code receives
+ * a struct now. */
 #pragma once
 
 #include "base/base.h"
@@ -22,9 +22,9 @@ struct now {
     struct mono mono;
 };
 
-#define CLOCK_NEVER INT64_MAX
+#define CLOCK_NEVER INT64_MAX /* a deadline that does not come */
 
-/* a + b for times and durations, ending at CLOCK_NEVER instead of overflowing. */
+/* a + b for times and durations in microseconds. Saturates at CLOCK_NEVER and INT64_MIN. */
 static inline int64_t usec_add(int64_t a, int64_t b) {
     int64_t r;
     return __builtin_add_overflow(a, b, &r) ? (b > 0 ? CLOCK_NEVER : INT64_MIN) : r;

@@ -1,6 +1,6 @@
-/* Names and texts of the error table, and the last words of a failed ensure().
+/* Names and texts of the error table, and the message of a failed ensure().
  *
- * Filling an error cannot fail: text that is too long is cut at a character. */
+ * Filling an error cannot fail: a text that is too long is cut after a whole character. */
 #include "base/err.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ struct err_row {
 
 static const struct err_row err_rows[ERR_COUNT] = {
     [ERR_OK_] = {"OK", ""},
-#define ERR(name, grpc, detail, text) [ERR_INDEX_##name] = {#name, text},
+#define ERR(name, text) [ERR_INDEX_##name] = {#name, text},
 #include "base/errors.def"
 #undef ERR
 };
@@ -37,7 +37,7 @@ const char *err_text(int code) {
     return err_row(code)->text;
 }
 
-/* Only what a reader looks at is reset; the arrays behind empty strings are not. */
+/* Resets what readers look at. Clearing whole arrays would cost more than the rest of a failing call. */
 static void err_reset(struct err *e, int code) {
     e->code = code;
     e->text[0] = e->subject[0] = e->run_id.s[0] = e->first_run_id.s[0] = '\0';
@@ -54,9 +54,9 @@ int err_set(struct err *e, int code, const char *fmt, ...) {
     err_reset(e, code);
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(e->text, sizeof(e->text), fmt, args); /* what does not fit is cut */
+    (void)vsnprintf(e->text, sizeof(e->text), fmt, args); /* cut when too long */
     va_end(args);
-    utf8_mend(e->text); /* a precision cuts, too */
+    utf8_mend(e->text); /* a precision such as %.80s can cut a character, too */
     return code;
 }
 
@@ -72,6 +72,6 @@ noreturn_fn void ensure_failed(const char *file, int line, const char *what) {
         text[len - 1] = '\n';
     }
     ssize_t written = write(STDERR_FILENO, text, (size_t)len);
-    (void)written; /* the process ends here whether or not anyone can read why */
+    (void)written; /* the process ends here whether or not the write succeeds */
     abort();
 }

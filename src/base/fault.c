@@ -1,6 +1,5 @@
-/* One countdown for each thread. When it reaches zero one allocation fails
- * and the counter is idle again, so the code under test can recover with
- * working memory. */
+/* One countdown for each thread. When it reaches zero, one allocation fails and the counter is idle again, so
+ * that the code under test can recover with working memory. */
 #include "base/fault.h"
 
 struct fault_state {

@@ -1,7 +1,7 @@
-/* A binary heap in an array of node pointers, each node knowing its place.
+/* A binary heap in an array of node pointers. Each node stores its index.
  *
- * Every operation costs a logarithm of the count. Only heap_add can fail: at
- * the maximum, or when the array cannot grow; the node is then in no heap. */
+ * Every operation costs the logarithm of the count. Only heap_add() can fail: at the maximum, or when the
+ * array cannot grow. The node is then in no heap. */
 #include "base/heap.h"
 
 #include "base/err.h"
@@ -20,49 +20,49 @@ void heap_done(struct heap *h) {
     *h = (struct heap){.max = h->max};
 }
 
-static bool fires_before(const struct heap_node *a, const struct heap_node *b) {
+static bool heap_is_before(const struct heap_node *a, const struct heap_node *b) {
     return a->key != b->key ? a->key < b->key : a->seq < b->seq;
 }
 
-static void place(struct heap *h, size_t at, struct heap_node *n) {
+static void heap_place_node(struct heap *h, size_t at, struct heap_node *n) {
     h->nodes[at] = n;
     n->index = at + 1;
 }
 
-static void sift_up(struct heap *h, size_t at, struct heap_node *n) {
+static void heap_sift_up(struct heap *h, size_t at, struct heap_node *n) {
     while (at > 0) {
         size_t parent = (at - 1) / 2;
-        if (!fires_before(n, h->nodes[parent]))
+        if (!heap_is_before(n, h->nodes[parent]))
             break;
-        place(h, at, h->nodes[parent]);
+        heap_place_node(h, at, h->nodes[parent]);
         at = parent;
     }
-    place(h, at, n);
+    heap_place_node(h, at, n);
 }
 
-static void sift_down(struct heap *h, size_t at, struct heap_node *n) {
+static void heap_sift_down(struct heap *h, size_t at, struct heap_node *n) {
     for (;;) {
         size_t child = at * 2 + 1;
         if (child >= h->count)
             break;
-        if (child + 1 < h->count && fires_before(h->nodes[child + 1], h->nodes[child]))
+        if (child + 1 < h->count && heap_is_before(h->nodes[child + 1], h->nodes[child]))
             child++;
-        if (!fires_before(h->nodes[child], n))
+        if (!heap_is_before(h->nodes[child], n))
             break;
-        place(h, at, h->nodes[child]);
+        heap_place_node(h, at, h->nodes[child]);
         at = child;
     }
-    place(h, at, n);
+    heap_place_node(h, at, n);
 }
 
-static void settle(struct heap *h, size_t at, struct heap_node *n) {
-    if (at > 0 && fires_before(n, h->nodes[(at - 1) / 2]))
-        sift_up(h, at, n);
+static void heap_restore_order(struct heap *h, size_t at, struct heap_node *n) {
+    if (at > 0 && heap_is_before(n, h->nodes[(at - 1) / 2]))
+        heap_sift_up(h, at, n);
     else
-        sift_down(h, at, n);
+        heap_sift_down(h, at, n);
 }
 
-static int grow(struct heap *h) {
+static int heap_grow(struct heap *h) {
     size_t cap = MIN(MAX(h->cap * 2, HEAP_CAP_MIN), h->max);
     struct heap_node **nodes = mem_resize(h->nodes, cap * sizeof(struct heap_node *));
     if (!nodes)
@@ -77,36 +77,36 @@ int heap_add(struct heap *h, struct heap_node *n, int64_t key) {
     if (h->count >= h->max)
         return ERR_FULL;
     if (h->count == h->cap) {
-        int r = grow(h);
+        int r = heap_grow(h);
         if (r < 0)
             return r;
     }
     n->key = key;
     n->seq = h->next_seq++;
     h->count++;
-    sift_up(h, h->count - 1, n);
+    heap_sift_up(h, h->count - 1, n);
     return 0;
 }
 
-static void ensure_member(const struct heap *h, const struct heap_node *n) {
+static void heap_ensure_member(const struct heap *h, const struct heap_node *n) {
     ensure(n->index > 0 && n->index <= h->count && h->nodes[n->index - 1] == n);
 }
 
-/* A moved node counts as set anew: among equal keys it comes last. */
+/* A moved node is the last among equal keys. */
 void heap_move(struct heap *h, struct heap_node *n, int64_t key) {
-    ensure_member(h, n);
+    heap_ensure_member(h, n);
     n->key = key;
     n->seq = h->next_seq++;
-    settle(h, n->index - 1, n);
+    heap_restore_order(h, n->index - 1, n);
 }
 
 void heap_remove(struct heap *h, struct heap_node *n) {
     if (!heap_has(n))
         return;
-    ensure_member(h, n);
+    heap_ensure_member(h, n);
     size_t at = n->index - 1;
     n->index = 0;
     h->count--;
     if (at < h->count)
-        settle(h, at, h->nodes[h->count]);
+        heap_restore_order(h, at, h->nodes[h->count]);
 }

@@ -1,7 +1,8 @@
 /* A binary min-heap of nodes embedded in their owners.
  *
- * Ordered by key, then by order of insertion: equal deadlines fire in the
- * order they were set. A node is in at most one heap; in_heap tells. */
+ * Ordered by key, then by order of insertion: equal deadlines fire in the order in which they were set. A
+ * node is in at most one heap; heap_has() tells. A zeroed node is in no heap. The owner removes a node before
+ * it frees the memory around it. */
 #pragma once
 
 #include "base/base.h"
@@ -23,7 +24,12 @@ struct heap {
 void heap_init(struct heap *h, size_t max);
 void heap_done(struct heap *h);
 int heap_add(struct heap *h, struct heap_node *n, int64_t key) must_check; /* ERR_NO_MEMORY, ERR_FULL */
-void heap_move(struct heap *h, struct heap_node *n, int64_t key);          /* changes the key of a member */
-void heap_remove(struct heap *h, struct heap_node *n);                     /* no-op when in no heap */
-static inline struct heap_node *heap_top(const struct heap *h) { return h->count ? h->nodes[0] : NULL; }
-static inline bool heap_has(const struct heap_node *n) { return n->index != 0; }
+void heap_move(struct heap *h, struct heap_node *n,
+               int64_t key); /* changes the key; the node counts as inserted now */
+void heap_remove(struct heap *h, struct heap_node *n); /* does nothing when in no heap */
+static inline struct heap_node *heap_top(const struct heap *h) {
+    return h->count ? h->nodes[0] : NULL;
+}
+static inline bool heap_has(const struct heap_node *n) {
+    return n->index != 0;
+}

@@ -1,4 +1,5 @@
-/* Fixed bounds: few enough for one histogram of each method, wide enough to see where a tail begins. */
+/* The scales, and counting. The bounds are few, so that each method can have a histogram of its own, and wide
+ * enough to show where a tail begins. Nothing here can fail. */
 #include "base/histogram.h"
 
 #include "base/clock.h"

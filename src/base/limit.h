@@ -1,9 +1,9 @@
-/* A number of a limits.def, or what a table of other numbers puts in its place.
+/* LIMIT_NUMBER: the value of a row of a limits.def, or its replacement in test builds.
  *
- * Tests that reach every limit are quick when the limits are small. With the build option -Dlimits=tiny a
- * table comes before each file: test/process/tiny_limits.h. Its line for QUEUES of src/engine defines
- * TINY_engine_QUEUES as "~, 64". Without such a line, and in all other builds, the number of limits.def
- * holds. */
+ * Small limits make tests that reach every limit fast. The build option -Dlimits=tiny includes
+ * test/process/tiny_limits.h before each file. Its line for QUEUES of src/engine defines TINY_engine_QUEUES
+ * as "~, 64": LIMIT_NUMBER(engine, QUEUES, n) is then 64. Without such a line, and in all other builds, it is
+ * the value n of limits.def. */
 #pragma once
 
 #define LIMIT_SECOND(first, second, ...) second

@@ -1,10 +1,8 @@
-/* Entries in an array in order of insertion, and open-addressed slots that
- * hold their positions.
+/* Entries in an array in order of insertion, and open-addressed slots that hold their positions.
  *
- * A removed entry becomes a hole: its slot stays, so probing passes over it
- * and iteration is not disturbed. When the array is full, map_put squeezes
- * the holes out if they are at least half of it and doubles it otherwise.
- * Only that growth can fail, and then the map is as it was. */
+ * A removed entry becomes a hole. Its slot stays, so that probing passes over it and iteration is not
+ * disturbed. When the array is full, map_put() removes the holes if they are at least half of it, and
+ * doubles the array otherwise. Only that growth can fail, and the map is then unchanged. */
 #include "base/map.h"
 
 #include "base/err.h"
@@ -17,34 +15,34 @@ struct hash_state {
     uint64_t v0, v1, v2, v3;
 };
 
-static uint64_t rotate_left(uint64_t v, int bits) {
+static uint64_t map_rotate_left(uint64_t v, int bits) {
     return v << bits | v >> (64 - bits);
 }
 
 /* The add-rotate-xor round of SipHash. */
-static void hash_round(struct hash_state *h) {
+static void map_hash_round(struct hash_state *h) {
     h->v0 += h->v1;
     h->v2 += h->v3;
-    h->v1 = rotate_left(h->v1, 13) ^ h->v0;
-    h->v3 = rotate_left(h->v3, 16) ^ h->v2;
-    h->v0 = rotate_left(h->v0, 32);
+    h->v1 = map_rotate_left(h->v1, 13) ^ h->v0;
+    h->v3 = map_rotate_left(h->v3, 16) ^ h->v2;
+    h->v0 = map_rotate_left(h->v0, 32);
     h->v2 += h->v1;
     h->v0 += h->v3;
-    h->v1 = rotate_left(h->v1, 17) ^ h->v2;
-    h->v3 = rotate_left(h->v3, 21) ^ h->v0;
-    h->v2 = rotate_left(h->v2, 32);
+    h->v1 = map_rotate_left(h->v1, 17) ^ h->v2;
+    h->v3 = map_rotate_left(h->v3, 21) ^ h->v0;
+    h->v2 = map_rotate_left(h->v2, 32);
 }
 
-static void hash_word(struct hash_state *h, uint64_t word) {
+static void map_hash_word(struct hash_state *h, uint64_t word) {
     h->v3 ^= word;
-    hash_round(h);
+    map_hash_round(h);
     h->v0 ^= word;
 }
 
 /* SipHash with one round for each word and three at the end; the second half
- * of its key is derived from the first. Enough to hide where a key lands. */
+ * of its key is derived from the first. A client cannot predict the slot of a key without the seed. */
 static uint32_t map_hash(uint64_t seed, struct str key) {
-    uint64_t seed2 = rotate_left(seed, 29) * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t seed2 = map_rotate_left(seed, 29) * UINT64_C(0x9E3779B97F4A7C15);
     struct hash_state h = {
         seed ^ UINT64_C(0x736F6D6570736575),
         seed2 ^ UINT64_C(0x646F72616E646F6D),
@@ -55,21 +53,21 @@ static uint32_t map_hash(uint64_t seed, struct str key) {
     for (; key.n - i >= sizeof(uint64_t); i += sizeof(uint64_t)) {
         uint64_t word;
         memcpy(&word, key.p + i, sizeof(word));
-        hash_word(&h, word);
+        map_hash_word(&h, word);
     }
     uint64_t last = (uint64_t)key.n << 56;
     if (i < key.n)
         memcpy(&last, key.p + i, key.n - i);
-    hash_word(&h, last);
+    map_hash_word(&h, last);
     h.v2 ^= 0xFF;
     for (int round = 0; round < 3; round++)
-        hash_round(&h);
+        map_hash_round(&h);
     uint64_t mixed = h.v0 ^ h.v1 ^ h.v2 ^ h.v3;
     return (uint32_t)(mixed ^ mixed >> 32);
 }
 
-/* A quarter of the slots stays empty, so that probing always ends soon. */
-static size_t entry_cap(size_t slot_count) {
+/* A quarter of the slots stays empty, so that probing ends after a few steps. */
+static size_t map_entry_cap(size_t slot_count) {
     return slot_count / 4 * 3;
 }
 
@@ -100,7 +98,7 @@ void *map_get(const struct map *m, struct str key) {
     return e ? e->value : NULL;
 }
 
-static void link_entry(struct map *m, size_t position) {
+static void map_link_entry(struct map *m, size_t position) {
     size_t mask = m->slot_count - 1;
     size_t at = m->entries[position].hash & mask;
     while (m->slots[at])
@@ -108,25 +106,26 @@ static void link_entry(struct map *m, size_t position) {
     m->slots[at] = (uint32_t)(position + 1);
 }
 
-static void squeeze(struct map *m) {
+/* Moves the live entries to the front and fills the slots again. */
+static void map_drop_holes(struct map *m) {
     size_t live = 0;
     memset(m->slots, 0, m->slot_count * sizeof(*m->slots));
     for (size_t i = 0; i < m->entry_count; i++) {
         if (!m->entries[i].value)
             continue;
         m->entries[live] = m->entries[i];
-        link_entry(m, live);
+        map_link_entry(m, live);
         live++;
     }
     m->entry_count = live;
 }
 
-static int grow(struct map *m) {
+static int map_grow(struct map *m) {
     size_t slot_count = MAX(m->slot_count * 2, MAP_SLOTS_MIN);
     uint32_t *slots = mem_alloc(slot_count * sizeof(*slots));
     if (!slots)
         return ERR_NO_MEMORY;
-    struct map_entry *entries = mem_resize(m->entries, entry_cap(slot_count) * sizeof(*entries));
+    struct map_entry *entries = mem_resize(m->entries, map_entry_cap(slot_count) * sizeof(*entries));
     if (!entries) {
         mem_free(slots);
         return ERR_NO_MEMORY;
@@ -135,17 +134,17 @@ static int grow(struct map *m) {
     m->slots = slots;
     m->entries = entries;
     m->slot_count = slot_count;
-    squeeze(m);
+    map_drop_holes(m);
     return 0;
 }
 
-static int make_room(struct map *m) {
-    size_t cap = entry_cap(m->slot_count);
+static int map_make_room(struct map *m) {
+    size_t cap = map_entry_cap(m->slot_count);
     if (m->entry_count < cap)
         return 0;
     if (m->live_count > cap / 2 || cap == 0)
-        return grow(m);
-    squeeze(m);
+        return map_grow(m);
+    map_drop_holes(m);
     return 0;
 }
 
@@ -155,18 +154,18 @@ int map_put(struct map *m, struct str key, void *value) {
     ensure(!map_find(m, key, hash));
     if (m->live_count >= m->max)
         return ERR_FULL;
-    int r = make_room(m);
+    int r = map_make_room(m);
     if (r < 0)
         return r;
     m->entries[m->entry_count] = (struct map_entry){key, value, hash};
-    link_entry(m, m->entry_count);
+    map_link_entry(m, m->entry_count);
     m->entry_count++;
     m->live_count++;
     return 0;
 }
 
-/* An empty map forgets its holes, once they are worth the cost of clearing the slots. */
-static void forget_holes(struct map *m) {
+/* Of an empty map: clears the slots when the holes are many enough to be worth it. */
+static void map_forget_holes(struct map *m) {
     if (m->entry_count < m->slot_count / 4)
         return;
     memset(m->slots, 0, m->slot_count * sizeof(*m->slots));
@@ -181,7 +180,7 @@ void *map_remove(struct map *m, struct str key) {
     e->key = (struct str){NULL, 0};
     m->live_count--;
     if (m->live_count == 0)
-        forget_holes(m);
+        map_forget_holes(m);
     return value;
 }
 

@@ -1,10 +1,10 @@
 /* A hash map from byte keys to pointers.
  *
- * The key's bytes belong to the value (or to whoever owns it) and must stay in
- * place while the entry exists. Iteration is in order of insertion, so that
- * nothing depends on hash order. The hash is keyed: a client cannot aim at one
- * bucket. Removing the entry just visited during iteration is allowed; putting
- * one in is not, as that may move the others. */
+ * The map stores the key as a slice. The caller owns the key's bytes, usually as a part of the value, and
+ * must keep them in place while the entry exists. The caller owns the values. Iteration is in order of
+ * insertion, so that nothing depends on hash order. The hash is keyed with a seed: a client cannot choose
+ * keys that collide. During iteration the entry just visited can be removed. Adding entries is not allowed
+ * then, since it can move the others. */
 #pragma once
 
 #include "base/base.h"
@@ -27,12 +27,15 @@ struct map {
 };
 
 void map_init(struct map *m, size_t max, uint64_t seed);
-void map_done(struct map *m); /* the values are the caller's */
-void *map_get(const struct map *m, struct str key);
-/* 0, ERR_NO_MEMORY, or ERR_FULL at the maximum. The key must not be present; value not NULL. */
+void map_done(struct map *m); /* does not free the values */
+void *map_get(const struct map *m, struct str key); /* NULL when absent */
+/* ERR_NO_MEMORY, or ERR_FULL at the maximum; the map is then unchanged. The key must not be present, and the
+ * value must not be NULL. */
 int map_put(struct map *m, struct str key, void *value) must_check;
-void *map_remove(struct map *m, struct str key); /* the value, or NULL */
-static inline size_t map_count(const struct map *m) { return m->live_count; }
+void *map_remove(struct map *m, struct str key); /* returns the value, or NULL when absent */
+static inline size_t map_count(const struct map *m) {
+    return m->live_count;
+}
 
 /* for (size_t i = 0; (v = map_next(m, &i));) */
 void *map_next(const struct map *m, size_t *i);

@@ -1,8 +1,7 @@
-/* The heap, behind one door.
+/* The heap. mimalloc replaces malloc in release builds of the server.
  *
- * Each request is first offered to the fault counter, so a test can refuse
- * any one of them. A size of zero gives a real, freeable block: NULL always
- * means failure. */
+ * Each call first asks the fault counter, so that a test can refuse any one of them. A size of zero gives a
+ * real block: NULL always means failure. */
 #include "base/mem.h"
 
 #include <malloc.h>
@@ -11,7 +10,7 @@
 
 #include "base/fault.h"
 
-/* A larger single block is a miscalculated size, whatever the machine has. */
+/* A larger block is a miscalculated size. */
 #define MEM_BLOCK_MAX (UINT64_C(1) << 36)
 
 static bool mem_refuses(size_t size) {
@@ -51,24 +50,24 @@ void mem_free(void *p) {
     free(p);
 }
 
-/* pp is the address of a pointer of any type; memcpy reads it without aliasing rules. */
+/* pp is the address of a pointer of any type; memcpy reads it without breaking aliasing rules. */
 void mem_freep(void *pp) {
     void *p;
     memcpy(&p, pp, sizeof(p));
     free(p);
 }
 
-/* Of mimalloc, where the program is linked with it. */
+/* mimalloc's functions; NULL in programs that are not linked with it. */
 extern void mi_collect(bool is_forced) __attribute__((weak));
 extern void mi_option_set(int option, long value) __attribute__((weak));
-#define MI_OPTION_DECOMMIT_DELAY 15 /* its place in mimalloc.h, which later versions keep */
-#define MI_DECOMMIT_DELAY_MS 25 /* mimalloc's own choice */
+#define MI_OPTION_DECOMMIT_DELAY 15 /* its number in mimalloc.h, which later versions keep */
+#define MI_DECOMMIT_DELAY_MS 25 /* mimalloc's default */
 
 void mem_trim(void) {
     if (mi_collect)
         mi_collect(true);
     else
-        (void)malloc_trim(0); /* whether there was something to give back does not matter */
+        (void)malloc_trim(0); /* the result tells only whether memory was returned */
 }
 
 void mem_set_haste(bool is_hasty) {

@@ -1,7 +1,7 @@
-/* The one door to the heap. Everything that outlives a request comes from here.
+/* The only access to the heap. Memory that outlives a request is allocated here.
  *
- * Every function may fail and return NULL; the caller says what happens then.
- * Tests make the n-th allocation fail (see fault.h). mem_free accepts NULL. */
+ * Every allocation can fail and return NULL. A size of zero gives a block that must be freed. Tests make the
+ * n-th allocation fail (fault.h). Any thread may call these functions. */
 #pragma once
 
 #include "base/base.h"
@@ -11,9 +11,9 @@ void *mem_zalloc(size_t size) must_check; /* cleared */
 void *mem_resize(void *p, size_t size) must_check; /* on failure p stays valid */
 void *mem_dup(const void *p, size_t size) must_check;
 char *mem_strdup(const char *s) must_check;
-void mem_free(void *p);
+void mem_free(void *p); /* NULL is fine */
 void mem_freep(void *pp); /* for cleanup() */
-void mem_trim(void); /* gives memory that is free back to the system; takes milliseconds */
-/* From now on pages go back to the system when they are freed, or some time later. What was freed later than
- * the allocator looks, mem_trim() may not find. The process begins with the latter. */
+void mem_trim(void); /* returns free memory to the system; takes milliseconds */
+/* Hasty: freed pages return to the system at once. Otherwise, and at process start: after a delay, in which
+ * mem_trim() may miss them. */
 void mem_set_haste(bool is_hasty);

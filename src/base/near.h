@@ -1,4 +1,4 @@
-/* How far one word is from another, to find what was meant by one that is not known. */
+/* Edit distance of two words, to suggest the known word that a misspelled one probably means. */
 #pragma once
 
 #include "base/base.h"
@@ -6,6 +6,8 @@
 
 #define NEAR_WORD_MAX 64
 
-/* How many letters must be put in, taken out or replaced to get from one to the other, whatever their case
- * when `is_caseless`. NEAR_WORD_MAX when one of them is longer than that. */
-size_t near_distance(struct str a, struct str b, bool is_caseless);
+enum near_case { NEAR_CASE_EXACT, NEAR_CASE_FOLDED }; /* folded: A and a are the same letter */
+
+/* The number of bytes that must be inserted, deleted or replaced to turn one word into the other.
+ * NEAR_WORD_MAX when a word is longer than NEAR_WORD_MAX bytes. */
+size_t near_distance(struct str a, struct str b, enum near_case letters);

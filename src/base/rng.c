@@ -1,12 +1,12 @@
-/* xoshiro256** (Blackman and Vigna), seeded by a splitmix64 sequence so that
- * even the seed 0 gives a state with many bits set. Cannot fail. */
+/* xoshiro256** (Blackman and Vigna). A splitmix64 sequence seeds it, so that the seed 0 gives a state with
+ * many bits set, too. Cannot fail. */
 #include "base/rng.h"
 
-static uint64_t rotate_left(uint64_t v, int bits) {
+static uint64_t rng_rotate_left(uint64_t v, int bits) {
     return v << bits | v >> (64 - bits);
 }
 
-static uint64_t splitmix_next(uint64_t *state) {
+static uint64_t rng_splitmix_next(uint64_t *state) {
     *state += UINT64_C(0x9E3779B97F4A7C15);
     uint64_t z = *state;
     z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -16,23 +16,24 @@ static uint64_t splitmix_next(uint64_t *state) {
 
 void rng_init(struct rng *r, uint64_t seed) {
     for (size_t i = 0; i < ARRAY_LEN(r->s); i++)
-        r->s[i] = splitmix_next(&seed);
+        r->s[i] = rng_splitmix_next(&seed);
 }
 
 uint64_t rng_u64(struct rng *r) {
     uint64_t *s = r->s;
-    uint64_t result = rotate_left(s[1] * 5, 7) * 9;
+    uint64_t result = rng_rotate_left(s[1] * 5, 7) * 9;
     uint64_t shifted = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
     s[0] ^= s[3];
     s[2] ^= shifted;
-    s[3] = rotate_left(s[3], 45);
+    s[3] = rng_rotate_left(s[3], 45);
     return result;
 }
 
-/* Values from the incomplete last multiple of n would favour small results: draw again. */
+/* The range of uint64_t is not a multiple of n. Values from its incomplete end would favour small results, so
+ * they are drawn again. */
 uint64_t rng_below(struct rng *r, uint64_t n) {
     ensure(n > 0);
     uint64_t excess = (UINT64_MAX % n + 1) % n;

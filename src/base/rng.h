@@ -1,5 +1,5 @@
-/* A seeded random source (xoshiro256**). Same seed, same numbers, everywhere.
- * Not for secrets. */
+/* A random source with a seed (xoshiro256**). The same seed gives the same numbers on every machine. Not for
+ * secrets. One generator belongs to one thread. */
 #pragma once
 
 #include "base/base.h"
@@ -10,5 +10,5 @@ struct rng {
 
 void rng_init(struct rng *r, uint64_t seed);
 uint64_t rng_u64(struct rng *r);
-uint64_t rng_below(struct rng *r, uint64_t n); /* 0 .. n-1, unbiased; n > 0 */
-bool rng_chance(struct rng *r, uint64_t one_in);
+uint64_t rng_below(struct rng *r, uint64_t n); /* 0 to n - 1, unbiased; n > 0 */
+bool rng_chance(struct rng *r, uint64_t one_in); /* true once in so many calls; never for 0 */

@@ -1,4 +1,4 @@
-/* Reading numbers and characters out of slices. Nothing is modified or kept. */
+/* Reads numbers and characters from slices. Nothing is kept; only utf8_mend() modifies its argument. */
 #include "base/str.h"
 
 #include "base/err.h"
@@ -21,11 +21,11 @@ int str_to_i64(struct str s, int64_t *ret) {
     return 0;
 }
 
-static bool is_continuation(uint8_t byte) {
+static bool utf8_is_continuation(uint8_t byte) {
     return (byte & 0xC0) == 0x80;
 }
 
-/* How many bytes a character with this first byte has; 0 when none starts so. */
+/* The length of a character with this first byte; 0 when no character begins with it. */
 static size_t utf8_expected_len(uint8_t first) {
     if (first < 0x80)
         return 1;
@@ -38,7 +38,7 @@ static size_t utf8_expected_len(uint8_t first) {
     return 0;
 }
 
-/* The second byte excludes overlong forms, surrogates and what lies past U+10FFFF. */
+/* Some first bytes restrict the second: this excludes overlong forms, surrogates and values past U+10FFFF. */
 static bool utf8_second_fits(uint8_t first, uint8_t second) {
     switch (first) {
     case 0xE0:
@@ -62,7 +62,7 @@ size_t utf8_char_len(struct str s) {
     if (len > s.n)
         return 0;
     for (size_t i = 1; i < len; i++) {
-        if (!is_continuation(p[i]))
+        if (!utf8_is_continuation(p[i]))
             return 0;
     }
     if (len > 1 && !utf8_second_fits(p[0], p[1]))

@@ -1,4 +1,4 @@
-/* A slice of bytes that someone else owns. Not NUL-terminated. */
+/* A slice of bytes. The owner of the bytes must keep them while the slice is used. Not NUL-terminated. */
 #pragma once
 
 #include <string.h>
@@ -21,14 +21,14 @@ static inline struct str str_bytes(const void *p, size_t n) {
 static inline bool str_eq(struct str a, struct str b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
-static inline bool str_is(struct str a, const char *cstr) {
+static inline bool str_is(struct str a, const char *cstr) { /* compares the whole slice */
     return str_eq(a, str_of(cstr));
 }
 static inline bool str_starts(struct str a, struct str prefix) {
     return a.n >= prefix.n && (prefix.n == 0 || memcmp(a.p, prefix.p, prefix.n) == 0);
 }
 
-/* C strings, where the API has them. streq(NULL, x) is false unless x is NULL too. */
+/* C strings, as protobuf-c has them. streq(NULL, x) is true only when x is NULL, too. */
 static inline bool streq(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -36,13 +36,13 @@ static inline bool strempty(const char *s) {
     return !s || !*s;
 }
 
-/* The decimal number that s is, wholly; ERR_INVALID otherwise or on overflow. */
+/* All of s as a decimal number with an optional minus sign. ERR_INVALID for other text and on overflow. */
 int str_to_i64(struct str s, int64_t *ret) must_check;
 
 /* Whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms). */
 bool utf8_valid(struct str s);
 /* Bytes of the well-formed character that s begins with; 0 when it does not begin with one. */
 size_t utf8_char_len(struct str s);
-/* Leaves out the bytes that belong to no character, as a cut or a stranger left them: clients refuse a whole
- * answer for one of them. */
+/* Removes the bytes that are not UTF-8, in place: the rest of a cut character, or bytes from outside. Clients
+ * refuse a whole response that contains one. */
 void utf8_mend(char *text);

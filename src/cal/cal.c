@@ -1,11 +1,10 @@
 /* The search for the next time.
  *
- * Between two changes of its clock a zone is only an offset, so a calendar is searched span by span in local
- * time, and gaps and folds need no special cases: a local time in a gap lies in no span, one in a fold in
- * two. Moved times (zone_missing) are one more span, the gap itself with the offset from before; repeated
- * times are found by asking whether a neighbouring span has the same local time. Exclusions skip ahead over
- * all that they cover, so even a spec that excludes everything comes to an end; CAL_WORK_MAX bounds the
- * rest. */
+ * Between two changes of its clock, a zone is a constant offset. So calendars are searched span by span in
+ * local time, and gaps and folds need no special cases: a local time in a gap lies in no span, a local time
+ * in a fold lies in two. For zone_missing=shift the gap is one more span, with the offset from before it. For
+ * zone_repeated, the search checks whether a neighbouring span has the same local time. Exclusions skip all
+ * that they cover in one step. CAL_WORK_MAX bounds the work; the answer is then CAL_LIMIT. */
 #include "cal/cal.h"
 
 #include "base/clock.h"
@@ -17,17 +16,17 @@
 #define NONE INT64_MAX
 #define STRETCH_GROWTH 32
 
-struct search {
+struct cal_search {
     const struct cal *cal;
     bool has_excludes;
     uint64_t work; /* done so far, see CAL_WORK_MAX */
-    int64_t end_s; /* nothing from here on counts */
+    int64_t end_s; /* the search ends here */
 };
 
-/* Past a local second that is excluded: where it may end, for candidates with these times of day. Otherwise
- * local_s itself. */
-static int64_t skip_excluded(struct search *s, const struct rule_times *times, int64_t local_s,
-                             int64_t end_s) {
+/* The end of the exclusion that covers local_s, for candidates with these times of day. local_s itself when
+ * it is not excluded. */
+static int64_t cal_search_skip_excluded(struct cal_search *s, const struct rule_times *times, int64_t local_s,
+                                        int64_t end_s) {
     const struct cal *c = s->cal;
     if (!s->has_excludes || c->united_count == 0)
         return local_s;
@@ -42,12 +41,12 @@ static int64_t skip_excluded(struct search *s, const struct rule_times *times, i
     return local_s;
 }
 
-static bool is_given_up(const struct search *s) {
+static bool cal_search_is_given_up(const struct cal_search *s) {
     return s->work >= s->cal->work_max;
 }
 
 /* The first match of any calendar in [from_s, end_s), or end_s. */
-static int64_t first_match(struct search *s, int64_t from_s, int64_t end_s) {
+static int64_t cal_search_first_match(struct cal_search *s, int64_t from_s, int64_t end_s) {
     const struct cal *c = s->cal;
     uint64_t months = 0;
     int64_t best_s = end_s;
@@ -58,21 +57,22 @@ static int64_t first_match(struct search *s, int64_t from_s, int64_t end_s) {
 }
 
 /* The first time of the calendars in [from_s, end_s) of UTC when the clock shows UTC + offset. */
-static int64_t next_in_offset(struct search *s, int32_t offset_s, int64_t from_s, int64_t end_s) {
+static int64_t cal_search_next_in_offset(struct cal_search *s, int32_t offset_s, int64_t from_s,
+                                         int64_t end_s) {
     int64_t local_end_s = end_s + offset_s;
-    for (int64_t at_s = from_s + offset_s; at_s < local_end_s && !is_given_up(s);) {
-        int64_t best_s = first_match(s, at_s, local_end_s);
+    for (int64_t at_s = from_s + offset_s; at_s < local_end_s && !cal_search_is_given_up(s);) {
+        int64_t best_s = cal_search_first_match(s, at_s, local_end_s);
         if (best_s >= local_end_s)
             return NONE;
-        at_s = skip_excluded(s, &s->cal->rule_times, best_s, local_end_s);
+        at_s = cal_search_skip_excluded(s, &s->cal->rule_times, best_s, local_end_s);
         if (at_s == best_s)
             return best_s - offset_s;
     }
     return NONE;
 }
 
-/* Where the time at which an earlier span shows this local time ends; local_s when there is none. */
-static int64_t earlier_end(const struct zone *z, struct zone_span span, int64_t local_s) {
+/* The local end of the earlier span that also shows this local time; local_s when there is none. */
+static int64_t cal_earlier_end(const struct zone *z, struct zone_span span, int64_t local_s) {
     while (span.begin_s > INT64_MIN && span.begin_s + OFFSET_MAX_S > local_s) {
         span = zone_span_at(z, span.begin_s - 1);
         bool has_begun = span.begin_s == INT64_MIN || local_s >= span.begin_s + span.offset_s;
@@ -82,8 +82,8 @@ static int64_t earlier_end(const struct zone *z, struct zone_span span, int64_t 
     return local_s;
 }
 
-/* The same for later spans. */
-static int64_t later_end(const struct zone *z, struct zone_span span, int64_t local_s) {
+/* The same for a later span. */
+static int64_t cal_later_end(const struct zone *z, struct zone_span span, int64_t local_s) {
     while (span.end_s < INT64_MAX && span.end_s - OFFSET_MAX_S <= local_s) {
         span = zone_span_at(z, span.end_s);
         bool has_ended = span.end_s < INT64_MAX && local_s >= span.end_s + span.offset_s;
@@ -93,20 +93,21 @@ static int64_t later_end(const struct zone *z, struct zone_span span, int64_t lo
     return local_s;
 }
 
-/* Past a local time of which another instant counts; local_s itself when this one does. */
-static int64_t skip_repeated(const struct cal *c, const struct zone_span *span, int64_t local_s) {
+/* The end of the local times of which another instant counts; local_s itself when this instant counts. */
+static int64_t cal_skip_repeated(const struct cal *c, const struct zone_span *span, int64_t local_s) {
     if (c->repeated == ZONE_REPEATED_FIRST)
-        return earlier_end(c->zone, *span, local_s);
-    return c->repeated == ZONE_REPEATED_LAST ? later_end(c->zone, *span, local_s) : local_s;
+        return cal_earlier_end(c->zone, *span, local_s);
+    return c->repeated == ZONE_REPEATED_LAST ? cal_later_end(c->zone, *span, local_s) : local_s;
 }
 
-static int64_t next_in_span(struct search *s, const struct zone_span *span, int64_t from_s, int64_t end_s) {
+static int64_t cal_search_next_in_span(struct cal_search *s, const struct zone_span *span, int64_t from_s,
+                                       int64_t end_s) {
     while (from_s < end_s) {
-        int64_t at_s = next_in_offset(s, span->offset_s, from_s, end_s);
+        int64_t at_s = cal_search_next_in_offset(s, span->offset_s, from_s, end_s);
         if (at_s == NONE || s->cal->repeated == ZONE_REPEATED_BOTH)
             return at_s;
         int64_t local_s = at_s + span->offset_s;
-        int64_t skipped_s = skip_repeated(s->cal, span, local_s);
+        int64_t skipped_s = cal_skip_repeated(s->cal, span, local_s);
         if (skipped_s == local_s)
             return at_s;
         from_s = skipped_s == NONE ? NONE : skipped_s - span->offset_s;
@@ -114,44 +115,44 @@ static int64_t next_in_span(struct search *s, const struct zone_span *span, int6
     return NONE;
 }
 
-/* The offset from before the gap in front of this span, and how long the gap is; 0 when there is none. */
-static int64_t gap_before(const struct zone *z, const struct zone_span *span, int32_t *ret_offset_s) {
+/* The length of the gap before this span, and the offset from before the gap; 0 when there is no gap. */
+static int64_t cal_gap_before(const struct zone *z, const struct zone_span *span, int32_t *ret_offset_s) {
     if (span->begin_s == INT64_MIN)
         return 0;
     *ret_offset_s = zone_span_at(z, span->begin_s - 1).offset_s;
     return MAX(span->offset_s - *ret_offset_s, 0);
 }
 
-/* Nothing comes before this, whatever the clock does: the next local match, less the largest offset. */
-static int64_t skip_spans(struct search *s, int64_t from_s, int64_t end_s) {
-    return MAX(from_s, first_match(s, from_s - OFFSET_MAX_S, end_s + OFFSET_MAX_S) - OFFSET_MAX_S);
+/* A lower bound of the next time: the next local match less the largest offset. Skips spans without times. */
+static int64_t cal_search_skip_spans(struct cal_search *s, int64_t from_s, int64_t end_s) {
+    return MAX(from_s, cal_search_first_match(s, from_s - OFFSET_MAX_S, end_s + OFFSET_MAX_S) - OFFSET_MAX_S);
 }
 
-static int64_t next_of_calendars(struct search *s, int64_t from_s, int64_t end_s) {
+static int64_t cal_search_next_of_calendars(struct cal_search *s, int64_t from_s, int64_t end_s) {
     const struct cal *c = s->cal;
     if (c->rule_count == 0)
         return NONE;
     if (!c->zone)
-        return next_in_offset(s, 0, from_s, end_s);
-    while (from_s < end_s && !is_given_up(s)) {
+        return cal_search_next_in_offset(s, 0, from_s, end_s);
+    while (from_s < end_s && !cal_search_is_given_up(s)) {
         struct zone_span span = zone_span_at(c->zone, from_s);
         int64_t span_end_s = MIN(span.end_s, end_s);
-        int64_t best_s = next_in_span(s, &span, from_s, span_end_s);
+        int64_t best_s = cal_search_next_in_span(s, &span, from_s, span_end_s);
         if (c->missing == ZONE_MISSING_SHIFT) {
             int32_t offset_s = 0;
-            int64_t gap_s = gap_before(c->zone, &span, &offset_s);
+            int64_t gap_s = cal_gap_before(c->zone, &span, &offset_s);
             int64_t moved_end_s = MIN(MIN(span_end_s, best_s), gap_s > 0 ? span.begin_s + gap_s : from_s);
             if (from_s < moved_end_s)
-                best_s = MIN(best_s, next_in_offset(s, offset_s, from_s, moved_end_s));
+                best_s = MIN(best_s, cal_search_next_in_offset(s, offset_s, from_s, moved_end_s));
         }
         if (best_s != NONE)
             return best_s;
-        from_s = span_end_s < end_s ? skip_spans(s, span_end_s, end_s) : end_s;
+        from_s = span_end_s < end_s ? cal_search_skip_spans(s, span_end_s, end_s) : end_s;
     }
     return NONE;
 }
 
-static int64_t next_tick(const struct cal_ticks *t, int64_t from_s) {
+static int64_t cal_next_tick(const struct cal_ticks *t, int64_t from_s) {
     if (from_s <= t->first_s)
         return t->first_s;
     int64_t past_s = (from_s - t->first_s) % t->step_s;
@@ -159,7 +160,7 @@ static int64_t next_tick(const struct cal_ticks *t, int64_t from_s) {
     return at_s <= t->last_s ? at_s : NONE;
 }
 
-static int64_t next_single(const struct cal *c, int64_t from_s) {
+static int64_t cal_next_single(const struct cal *c, int64_t from_s) {
     uint32_t low = 0, high = c->time_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -171,46 +172,48 @@ static int64_t next_single(const struct cal *c, int64_t from_s) {
     return low < c->time_count ? c->times[low] : NONE;
 }
 
-/* Past an instant that is excluded, as far as the clock is not changed; utc_s itself when it is not excluded.
- */
-static int64_t skip_excluded_instant(struct search *s, int64_t utc_s) {
+/* The end of the exclusion that covers the instant, at most the next clock change; utc_s itself when it is
+ * not excluded. */
+static int64_t cal_search_skip_excluded_instant(struct cal_search *s, int64_t utc_s) {
     struct zone_span span = zone_span_at(s->cal->zone, utc_s);
     int64_t end_s = MIN(span.end_s, RULE_END_S);
     if (utc_s >= end_s)
         return utc_s;
-    return skip_excluded(s, &rule_any_time, utc_s + span.offset_s, end_s + span.offset_s) - span.offset_s;
+    return cal_search_skip_excluded(s, &rule_any_time, utc_s + span.offset_s, end_s + span.offset_s) -
+           span.offset_s;
 }
 
-static int64_t next_of_instants(struct search *s, int64_t from_s, int64_t end_s) {
+static int64_t cal_search_next_of_instants(struct cal_search *s, int64_t from_s, int64_t end_s) {
     const struct cal *c = s->cal;
-    while (from_s < end_s && !is_given_up(s)) {
-        int64_t at_s = next_single(c, from_s);
+    while (from_s < end_s && !cal_search_is_given_up(s)) {
+        int64_t at_s = cal_next_single(c, from_s);
         for (uint32_t i = 0; i < c->tick_count; i++)
-            at_s = MIN(at_s, next_tick(&c->ticks[i], from_s));
+            at_s = MIN(at_s, cal_next_tick(&c->ticks[i], from_s));
         s->work += c->tick_count + 1;
         if (at_s >= end_s)
             return NONE;
         if (!s->has_excludes || c->exclude_count == 0)
             return at_s;
-        from_s = skip_excluded_instant(s, at_s);
+        from_s = cal_search_skip_excluded_instant(s, at_s);
         if (from_s == at_s)
             return at_s;
     }
     return NONE;
 }
 
-/* Both kinds, up to end_s. */
-static int64_t next_of_both(struct search *s, int64_t from_s, int64_t end_s) {
-    int64_t instant_s = next_of_instants(s, from_s, end_s);
-    return MIN(instant_s, next_of_calendars(s, from_s, MIN(instant_s, end_s)));
+/* Calendars and instants, up to end_s. */
+static int64_t cal_search_next_of_both(struct cal_search *s, int64_t from_s, int64_t end_s) {
+    int64_t instant_s = cal_search_next_of_instants(s, from_s, end_s);
+    return MIN(instant_s, cal_search_next_of_calendars(s, from_s, MIN(instant_s, end_s)));
 }
 
-/* With exclusions, one kind may be refused for decades while the other one has a time tomorrow; so both are
- * looked for in stretches that grow, the first one too short to give up in. */
-static int64_t next_in_stretches(struct search *s, int64_t from_s) {
-    for (int64_t stretch_s = CIVIL_DAY_S; from_s < s->end_s && !is_given_up(s); stretch_s *= STRETCH_GROWTH) {
+/* Exclusions can refuse all times of one kind for decades while the other kind has a time tomorrow. So both
+ * are searched in stretches that grow. The first stretch is too short to reach CAL_WORK_MAX. */
+static int64_t cal_search_next_in_stretches(struct cal_search *s, int64_t from_s) {
+    for (int64_t stretch_s = CIVIL_DAY_S; from_s < s->end_s && !cal_search_is_given_up(s);
+         stretch_s *= STRETCH_GROWTH) {
         int64_t end_s = MIN(from_s + stretch_s, s->end_s);
-        int64_t at_s = next_of_both(s, from_s, end_s);
+        int64_t at_s = cal_search_next_of_both(s, from_s, end_s);
         if (at_s != NONE)
             return at_s;
         from_s = end_s;
@@ -218,51 +221,51 @@ static int64_t next_in_stretches(struct search *s, int64_t from_s) {
     return NONE;
 }
 
-static int64_t search_next(struct search *s, int64_t from_s) {
+static int64_t cal_search_next(struct cal_search *s, int64_t from_s) {
     const struct cal *c = s->cal;
     if (c->tick_count + c->time_count == 0)
-        return next_of_calendars(s, from_s, s->end_s);
+        return cal_search_next_of_calendars(s, from_s, s->end_s);
     if (c->rule_count == 0)
-        return next_of_instants(s, from_s, s->end_s);
-    return s->has_excludes && c->exclude_count > 0 ? next_in_stretches(s, from_s)
-                                                   : next_of_both(s, from_s, s->end_s);
+        return cal_search_next_of_instants(s, from_s, s->end_s);
+    return s->has_excludes && c->exclude_count > 0 ? cal_search_next_in_stretches(s, from_s)
+                                                   : cal_search_next_of_both(s, from_s, s->end_s);
 }
 
-static int64_t search_raw(const struct cal *c, int64_t from_s, uint64_t *work) {
-    struct search s = {.cal = c, .end_s = RULE_END_S};
-    int64_t at_s = search_next(&s, from_s);
+static int64_t cal_search_raw_counted(const struct cal *c, int64_t from_s, uint64_t *work) {
+    struct cal_search s = {.cal = c, .end_s = RULE_END_S};
+    int64_t at_s = cal_search_next(&s, from_s);
     *work += s.work;
     return at_s;
 }
 
 int64_t cal_search_raw(const struct cal *c, int64_t from_s) {
     uint64_t work = 0;
-    return search_raw(c, from_s, &work);
+    return cal_search_raw_counted(c, from_s, &work);
 }
 
-/* The jitter ends before the next time would come, whether or not that one is excluded. */
-static int64_t jitter_of(const struct cal *c, struct str seed, int64_t nominal_s, uint64_t *work) {
+/* The jitter ends before the next time, even if that one is excluded. */
+static int64_t cal_jitter_us(const struct cal *c, struct str seed, int64_t nominal_s, uint64_t *work) {
     if (c->jitter_us == 0)
         return 0;
-    int64_t next_s = search_raw(c, nominal_s + 1, work);
+    int64_t next_s = cal_search_raw_counted(c, nominal_s + 1, work);
     int64_t max_us = next_s == NONE ? c->jitter_us : MIN(c->jitter_us, (next_s - nominal_s) * USEC_PER_SEC);
     return jitter_us(nominal_s, seed, max_us);
 }
 
-static int64_t end_of(const struct cal *c) {
+static int64_t cal_end_s(const struct cal *c) {
     return MIN(RULE_END_S, civil_div(c->end_us, USEC_PER_SEC) + 1);
 }
 
 enum cal_answer cal_next_counted(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret,
                                  uint64_t *work) {
-    struct search s = {.cal = c, .has_excludes = true, .end_s = end_of(c)};
-    int64_t at_s = search_next(&s, MAX(civil_div(after_us, USEC_PER_SEC) + 1, c->start_s));
+    struct cal_search s = {.cal = c, .has_excludes = true, .end_s = cal_end_s(c)};
+    int64_t at_s = cal_search_next(&s, MAX(civil_div(after_us, USEC_PER_SEC) + 1, c->start_s));
     *work += s.work;
-    if (is_given_up(&s)) /* something earlier may be there */
+    if (cal_search_is_given_up(&s)) /* an earlier time can exist */
         return CAL_LIMIT;
     if (at_s == NONE)
         return CAL_NONE;
-    *ret = (struct cal_time){at_s, at_s * USEC_PER_SEC + jitter_of(c, seed, at_s, work)};
+    *ret = (struct cal_time){at_s, at_s * USEC_PER_SEC + cal_jitter_us(c, seed, at_s, work)};
     return CAL_FOUND;
 }
 
@@ -271,16 +274,16 @@ enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us,
     return cal_next_counted(c, seed, after_us, ret, &work);
 }
 
-static bool is_instant(const struct cal *c, int64_t utc_s) {
-    if (next_single(c, utc_s) == utc_s)
+static bool cal_is_instant(const struct cal *c, int64_t utc_s) {
+    if (cal_next_single(c, utc_s) == utc_s)
         return true;
     for (uint32_t i = 0; i < c->tick_count; i++)
-        if (next_tick(&c->ticks[i], utc_s) == utc_s)
+        if (cal_next_tick(&c->ticks[i], utc_s) == utc_s)
             return true;
     return false;
 }
 
-static bool has_rule(const struct cal *c, int64_t local_s) {
+static bool cal_has_rule_match(const struct cal *c, int64_t local_s) {
     struct rule_moment at = rule_moment(local_s);
     for (uint32_t i = 0; i < c->rule_count; i++)
         if (rule_matches(&c->rules[i], &at))
@@ -288,7 +291,7 @@ static bool has_rule(const struct cal *c, int64_t local_s) {
     return false;
 }
 
-static bool has_exclude(const struct cal *c, int64_t local_s, size_t *ret_index) {
+static bool cal_has_exclude_match(const struct cal *c, int64_t local_s, size_t *ret_index) {
     struct rule_moment at = rule_moment(local_s);
     bool is_excluded = false;
     for (uint32_t i = 0; i < c->united_count && !is_excluded; i++)
@@ -310,19 +313,19 @@ enum cal_verdict cal_judge(const struct cal *c, int64_t utc_s, size_t *ret_index
     struct zone_span span = zone_span_at(c->zone, utc_s);
     int64_t local_s = utc_s + span.offset_s;
     int32_t old_offset_s = 0;
-    int64_t gap_s = c->missing == ZONE_MISSING_SHIFT ? gap_before(c->zone, &span, &old_offset_s) : 0;
-    bool is_moved = gap_s > 0 && utc_s < span.begin_s + gap_s && has_rule(c, utc_s + old_offset_s);
-    bool is_asked = has_rule(c, local_s);
-    bool is_repeat = is_asked && skip_repeated(c, &span, local_s) != local_s;
+    int64_t gap_s = c->missing == ZONE_MISSING_SHIFT ? cal_gap_before(c->zone, &span, &old_offset_s) : 0;
+    bool is_moved = gap_s > 0 && utc_s < span.begin_s + gap_s && cal_has_rule_match(c, utc_s + old_offset_s);
+    bool is_asked = cal_has_rule_match(c, local_s);
+    bool is_repeat = is_asked && cal_skip_repeated(c, &span, local_s) != local_s;
     if (utc_s < c->start_s)
         return CAL_BEFORE_START;
     if (utc_s >= RULE_END_S || utc_s * USEC_PER_SEC > c->end_us)
         return CAL_AFTER_END;
-    if (is_moved && !has_exclude(c, utc_s + old_offset_s, ret_index))
+    if (is_moved && !cal_has_exclude_match(c, utc_s + old_offset_s, ret_index))
         return CAL_IS_TIME;
-    if (!is_instant(c, utc_s) && !(is_asked && !is_repeat))
+    if (!cal_is_instant(c, utc_s) && !(is_asked && !is_repeat))
         return is_moved ? CAL_EXCLUDED : is_repeat ? CAL_REPEATED : CAL_NOT_ASKED;
-    return has_exclude(c, local_s, ret_index) ? CAL_EXCLUDED : CAL_IS_TIME;
+    return cal_has_exclude_match(c, local_s, ret_index) ? CAL_EXCLUDED : CAL_IS_TIME;
 }
 
 const struct zone *cal_zone(const struct cal *c) {

@@ -1,21 +1,22 @@
 /* When a schedule acts: calendars, cron strings, intervals, recurrences, exclusions, bounds, jitter, time
  * zones.
  *
- * Everything here is arithmetic: no clock, no file, no global. Two steps:
+ * All of it is arithmetic: no clock, no file, no global. There are two steps:
  *
- *   struct cal_spec spec;                      what the user wrote, in its canonical form
+ *   struct cal_spec spec;                      the user's text, in its canonical form
  *   cal_spec_init(&spec, &arena, STR("ns-id-schedule-id"));
  *   r = cal_spec_add_cron(&spec, STR("CRON_TZ=Europe/Berlin 30 9 * * mon-fri"), &e);
- *   r = cal_spec_finish(&spec, &e);            now spec can be read back: this is what a describe shows
- *   r = cal_new(&spec, &zones, &cal, &e);      compiled; refers to nothing of the spec
+ *   r = cal_spec_finish(&spec, &e);            now the spec can be read back: a describe shows this
+ *   r = cal_new(&spec, &zones, &cal, &e);      compiled; keeps no pointer into the spec
  *   while (cal_next(cal, seed, after_us, &t) == CAL_FOUND)
  *       after_us = t.actual_us;
  *
- * The contract: the nominal times are the UTC seconds whose local fields match, and no others. A local time
- * that the clock jumps over gives none, one that it shows twice gives two; zone_missing and zone_repeated
- * change that. Intervals count in UTC and know no zones.
+ * The contract: the nominal times are exactly the UTC seconds whose local fields match. A local time that the
+ * clock skips gives no time; a local time that the clock shows twice gives two. zone_missing and
+ * zone_repeated change that. Intervals count in UTC and ignore zones.
  *
- * Parsers fail with ERR_INVALID and a text that names the column of the mistake, counted from 1. */
+ * Parsers fail with ERR_INVALID and a text that names the column of the mistake, counted from 1. A compiled
+ * calendar never changes; any thread may read it. */
 #pragma once
 
 #include "base/arena.h"
@@ -40,10 +41,10 @@ enum cal_field {
 #define CAL_TEXT_BYTES_MAX 4096 /* of one string; an RRULE can be long */
 #define CAL_RANGES_MAX 1000 /* of one field */
 #define CAL_ENTRIES_MAX 10000 /* calendars, exclusions, intervals of one spec, each */
-/* Work is counted in rules that are asked about a second; to look at a month for a rule counts as so many.
- * One of them takes some nanoseconds. */
+/* The unit of work is one rule compared with one second, some nanoseconds. Computing one month of a rule
+ * counts as CAL_MONTH_WORK. */
 #define CAL_MONTH_WORK 8
-#define CAL_WORK_MAX 4000000 /* of one search */
+#define CAL_WORK_MAX 4000000 /* of one search; then the answer is CAL_LIMIT */
 
 /* Values first, first + step, ... up to last. step 0 means 1, last < first means first. */
 struct cal_range {
@@ -55,21 +56,20 @@ struct cal_ranges {
     size_t n;
 };
 
-/* All fields must match. A field without ranges matches nothing, except the year, where it means every year.
- */
+/* All fields must match. A field without ranges matches nothing; a year without ranges matches every year. */
 struct cal_calendar {
     struct cal_ranges fields[CAL_FIELD_COUNT];
     struct str comment;
 };
 
-/* The same as strings, one for each field. Empty means 0 for second, minute and hour, and * for the others.
+/* A calendar with one string for each field. An empty string is 0 for second, minute and hour, * for others.
  */
 struct cal_strings {
     struct str fields[CAL_FIELD_COUNT];
     struct str comment;
 };
 
-/* Times 1970-01-01T00:00:00Z + n * interval + phase. Fractions of a second are checked and then dropped. */
+/* Times 1970-01-01T00:00:00Z + n * interval + phase. Fractions of a second are checked, then dropped. */
 struct cal_interval {
     int64_t interval_us, phase_us;
 };
@@ -77,11 +77,11 @@ struct cal_interval {
 #define CAL_NO_START INT64_MIN
 #define CAL_NO_END INT64_MAX
 
-/* Lists grow by the functions below; the other members may be set directly before cal_spec_finish. What it
- * points to belongs to the arena or to the caller. */
+/* The functions below fill the lists. Set the other members directly, before cal_spec_finish(). The arena or
+ * the caller owns the memory that it points to. */
 struct cal_spec {
     struct arena *arena;
-    struct str seed; /* of H in cron strings, the schedule's id: the same schedule gets the same values */
+    struct str seed; /* of H in cron strings: the schedule's id, so that its values never change */
     bool has_spread; /* an H was read, so the times depend on the seed */
     struct cal_calendar *calendars;
     size_t calendar_count;
@@ -89,13 +89,12 @@ struct cal_spec {
     size_t exclude_count;
     struct cal_interval *intervals;
     size_t interval_count;
-    struct str
-        zone_name; /* with its additions, see zone.h; cal_spec_finish writes the one of cron strings here */
-    struct str zone_data; /* TZif bytes; they win over the name */
+    struct str zone_name; /* with options, see zone.h; cal_spec_finish sets it from cron strings */
+    struct str zone_data; /* TZif bytes; they replace the named zone */
     int64_t start_us; /* CAL_NO_START, or the first time that counts */
-    int64_t end_us; /* CAL_NO_END, or the last one */
+    int64_t end_us; /* CAL_NO_END, or the last time that counts */
     int64_t jitter_us;
-    struct str string_zone; /* what the strings so far agreed on */
+    struct str string_zone; /* the zone that all strings so far have named */
     bool has_string;
 };
 
@@ -122,81 +121,80 @@ int cal_spec_exclude_strings(struct cal_spec *s, const struct cal_strings *c, st
  *   @at 2026-03-01T09:00                                            once
  *   @dbos 0 *\/10 * * * *                                            the DBOS dialect, see below
  *
- * What calendars and intervals can say becomes one of these in the spec. The rest is kept as a placeholder
- * calendar in the past whose comment carries the text, "rondo: 0 0 L * *". Any client hands that back
- * unchanged, and cal_spec_add_calendar and cal_new read the text again. Without the placeholder's fields,
- * such a comment is only a comment. */
+ * A string that a calendar or an interval can express becomes one in the spec. Any other string is kept in a
+ * placeholder: a calendar in the past whose comment carries the text, "rondo: 0 0 L * *". Clients return
+ * calendars and comments unchanged, and cal_spec_add_calendar and cal_new read the text again. In a calendar
+ * with other fields, such a comment is only a comment. */
 int cal_spec_add_cron(struct cal_spec *s, struct str text, struct err *reterr) must_check;
 int cal_spec_exclude_cron(struct cal_spec *s, struct str text,
                           struct err *reterr) must_check; /* no intervals */
 
-/* DBOS: 5 fields, or 6 with the seconds FIRST. After a slash stands a divisor: values of the list that it
- * divides. */
+/* DBOS: 5 fields, or 6 with the seconds FIRST. The number after a slash is a divisor: only the values of the
+ * list that it divides match. */
 int cal_spec_add_dbos(struct cal_spec *s, struct str text, struct err *reterr) must_check;
 
-/* Checks what concerns the spec as a whole: whether the zones of strings agree with each other and with
- * zone_name, and the zone's additions. */
+/* Checks the spec as a whole: the zones of strings must agree with each other and with zone_name, and the
+ * options of the zone must be known. */
 int cal_spec_finish(struct cal_spec *s, struct err *reterr) must_check;
 
-/* Ranges as a describe shows them: last and step written out. */
+/* A range as a describe shows it: with last and step. */
 struct cal_range cal_range_clean(struct cal_range r);
 bool cal_calendar_eq(const struct cal_calendar *a, const struct cal_calendar *b); /* after cleaning */
-/* A calendar as a cron string of 7 fields, with its comment; a placeholder as the text it carries. */
+/* Appends a calendar as a cron string of 7 fields with its comment; of a placeholder, the text it carries. */
 void cal_calendar_text(const struct cal_calendar *c, struct buf *out);
-/* The text that a placeholder carries, or an empty one. */
+/* The text that a placeholder carries; empty for other calendars. */
 struct str cal_calendar_carried(const struct cal_calendar *c);
 
-/* Where zones come from. find returns NULL for an unknown name; the zone must outlive the calendars that use
- * it. nearest, which may be NULL, returns the name that was probably meant by one that is not known, or NULL.
- */
+/* The source of zones. find returns NULL for an unknown name; a zone must outlive the calendars that use it.
+ * nearest, which may be NULL, returns the name that an unknown one probably means, or NULL. */
 struct cal_zones {
     const struct zone *(*find)(void *ctx, struct str name);
     void *ctx;
     const char *(*nearest)(void *ctx, struct str name);
 };
-/* What to say of a zone that is not known: its name and, where one is close, what was probably meant. The
- * text of the error is `prefix` and that. Returns ERR_INVALID. */
+/* Fills the error for an unknown zone: `prefix`, its name and, if one is close, the name that was probably
+ * meant. Returns ERR_INVALID. */
 int cal_zone_unknown(const struct cal_zones *zones, const char *prefix, struct str name, struct err *reterr);
 
 struct cal;
 
-/* zones may be NULL: then only UTC and zone_data are known. ERR_INVALID, or ERR_NO_MEMORY. */
+/* Compiles a spec. Without zones (NULL) only UTC and zone_data are known. ERR_INVALID, ERR_NO_MEMORY. */
 int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal **ret,
             struct err *reterr) must_check;
 struct cal *cal_free(struct cal *c); /* returns NULL */
 void cal_freep(struct cal **c);
-size_t cal_bytes(const struct cal *c); /* of memory, without a zone that it shares */
+size_t cal_bytes(const struct cal *c); /* memory in bytes, without a shared zone */
 
 enum cal_answer {
     CAL_FOUND,
     CAL_NONE, /* nothing follows, up to the end of 2100 */
-    CAL_LIMIT, /* CAL_WORK_MAX was not enough: the search was given up */
+    CAL_LIMIT, /* the search reached CAL_WORK_MAX and stopped */
 };
 
 struct cal_time {
-    int64_t nominal_s; /* whole second; names the action */
-    int64_t actual_us; /* nominal plus jitter; before the nominal time that follows */
+    int64_t nominal_s; /* whole UTC second; identifies the action */
+    int64_t actual_us; /* nominal plus jitter; before the next nominal time */
 };
 
-/* The first nominal time in a second after that of after_us. To get all times in turn, hand in actual_us. The
- * seed of the jitter is "<namespace id>-<schedule id>" where upstream's values are wanted. */
+/* The first nominal time in a later second than that of after_us. To get all times in order, pass the
+ * actual_us of the last one. With the seed "<namespace id>-<schedule id>" the jitter equals upstream's. */
 enum cal_answer cal_next(const struct cal *c, struct str seed, int64_t after_us,
                          struct cal_time *ret) must_check;
 
-/* The same, and adds its work to *work. */
+/* The same. Adds the work of the search to *work. */
 enum cal_answer cal_next_counted(const struct cal *c, struct str seed, int64_t after_us, struct cal_time *ret,
                                  uint64_t *work) must_check;
 
-/* Why a second is, or is not, a nominal time. */
+/* Why a second is a nominal time, or is not. */
 enum cal_verdict {
     CAL_IS_TIME,
     CAL_NOT_ASKED, /* no calendar and no interval matches */
     CAL_EXCLUDED, /* ret_index, unless NULL: which exclusion */
-    CAL_REPEATED, /* the other of two instants of that local time counts */
+    CAL_REPEATED, /* only the other instant of that local time counts */
     CAL_BEFORE_START,
     CAL_AFTER_END,
 };
 enum cal_verdict cal_judge(const struct cal *c, int64_t utc_s, size_t *ret_index);
-uint64_t cal_judge_work(const struct cal *c); /* about, without an index */
+uint64_t cal_judge_work(const struct cal *c); /* an estimate, for a call without ret_index */
 
 const struct zone *cal_zone(const struct cal *c); /* NULL for UTC */

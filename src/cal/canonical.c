@@ -1,5 +1,5 @@
-/* Calendars as they are shown and compared, and the placeholder. Writing text can only fail as struct buf
- * does. */
+/* Calendars as they are shown and compared, and the placeholder calendar. Writing text fails only as struct
+ * buf does. */
 #include "cal/cal.h"
 #include "cal/field.h"
 #include "cal/placeholder.h"
@@ -24,7 +24,7 @@ struct cal_range cal_range_clean(struct cal_range r) {
     return (struct cal_range){r.first, MAX(r.last, r.first), r.step > 0 ? r.step : 1};
 }
 
-static bool fields_eq(const struct cal_calendar *a, const struct cal_calendar *b) {
+static bool canonical_fields_eq(const struct cal_calendar *a, const struct cal_calendar *b) {
     for (int f = 0; f < CAL_FIELD_COUNT; f++) {
         if (a->fields[f].n != b->fields[f].n)
             return false;
@@ -38,17 +38,17 @@ static bool fields_eq(const struct cal_calendar *a, const struct cal_calendar *b
 }
 
 bool cal_calendar_eq(const struct cal_calendar *a, const struct cal_calendar *b) {
-    return fields_eq(a, b) && str_eq(a->comment, b->comment);
+    return canonical_fields_eq(a, b) && str_eq(a->comment, b->comment);
 }
 
 struct str cal_calendar_carried(const struct cal_calendar *c) {
     struct cal_calendar placeholder = placeholder_calendar();
-    if (!str_starts(c->comment, PLACEHOLDER_MARK) || !fields_eq(c, &placeholder))
+    if (!str_starts(c->comment, PLACEHOLDER_MARK) || !canonical_fields_eq(c, &placeholder))
         return (struct str){0};
     return word_trim(word_from(c->comment, PLACEHOLDER_MARK.n));
 }
 
-static void add_range(struct buf *out, enum cal_field field, struct cal_range r) {
+static void canonical_add_range(struct buf *out, enum cal_field field, struct cal_range r) {
     const struct field_kind *k = field_kind(field);
     r = cal_range_clean(r);
     if (r.first == k->min && r.last == k->range_max && field != CAL_YEAR)
@@ -71,10 +71,10 @@ void cal_calendar_text(const struct cal_calendar *c, struct buf *out) {
         const struct cal_ranges *ranges = &c->fields[f];
         buf_add_cstr(out, f > 0 ? " " : "");
         if (ranges->n == 0)
-            buf_add_cstr(out, f == CAL_YEAR ? "*" : "none"); /* matches nothing, which no string can say */
+            buf_add_cstr(out, f == CAL_YEAR ? "*" : "none"); /* matches nothing; no string expresses that */
         for (size_t i = 0; i < ranges->n; i++) {
             buf_add_cstr(out, i > 0 ? "," : "");
-            add_range(out, (enum cal_field)f, ranges->v[i]);
+            canonical_add_range(out, (enum cal_field)f, ranges->v[i]);
         }
     }
     if (c->comment.n > 0)

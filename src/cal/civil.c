@@ -1,7 +1,7 @@
-/* Days to dates and back, and reading times in the extended and the basic form of ISO 8601.
+/* Converts days to dates and back, and parses times in the extended and basic forms of ISO 8601.
  *
- * The conversions count in eras of 400 years that begin on 1 March, so that the leap day is the last of a
- * year and no table is needed. They hold for any year that fits; only civil_parse can fail. */
+ * The conversions count in eras of 400 years that begin on 1 March. The leap day is then the last day of a
+ * year, and no table of leap years is needed. They hold for any year; only civil_parse() can fail. */
 #include "cal/civil.h"
 
 #include "base/err.h"
@@ -37,7 +37,8 @@ struct civil_date civil_date_of(int64_t day) {
 }
 
 bool civil_is_leap(int64_t year) {
-    return (year & 3) == 0 && (year % 100 != 0 || (year & 15) == 0); /* of 100s, those that 400 divides */
+    return (year & 3) == 0 &&
+           (year % 100 != 0 || (year & 15) == 0); /* centuries: only those that 400 divides */
 }
 
 int civil_month_len(int64_t year, int month) {
@@ -45,30 +46,30 @@ int civil_month_len(int64_t year, int month) {
     return lengths[month - 1] + (month == 2 && civil_is_leap(year));
 }
 
-/* A reader that remembers the first place where the text was not as expected. */
-struct reader {
+/* Stops at the first place where the text is not as expected. */
+struct civil_reader {
     struct str text;
     size_t at;
     bool failed;
 };
 
-static bool reader_sees(const struct reader *r, char c) {
+static bool civil_reader_sees(const struct civil_reader *r, char c) {
     return !r->failed && r->at < r->text.n && r->text.p[r->at] == c;
 }
 
-static bool reader_takes(struct reader *r, char c) {
-    bool sees = reader_sees(r, c);
+static bool civil_reader_take(struct civil_reader *r, char c) {
+    bool sees = civil_reader_sees(r, c);
     r->at += sees;
     return sees;
 }
 
-static void reader_expect(struct reader *r, char c) {
-    if (!reader_takes(r, c))
+static void civil_reader_expect(struct civil_reader *r, char c) {
+    if (!civil_reader_take(r, c))
         r->failed = true;
 }
 
-/* Exactly count digits, giving a number within the bounds. A number that is out of bounds is shown whole. */
-static int reader_number(struct reader *r, int count, int min, int max) {
+/* Reads exactly `count` digits. For a number out of bounds, the mistake is at its first digit. */
+static int civil_reader_number(struct civil_reader *r, int count, int min, int max) {
     int value = 0;
     size_t begin = r->at;
     for (int i = 0; i < count && !r->failed; i++) {
@@ -86,50 +87,50 @@ static int reader_number(struct reader *r, int count, int min, int max) {
     return value;
 }
 
-static int64_t read_date(struct reader *r, bool *ret_extended) {
-    int year = reader_number(r, 4, 1, 9999);
-    *ret_extended = reader_takes(r, '-');
-    int month = reader_number(r, 2, 1, CIVIL_YEAR_MONTHS);
+static int64_t civil_read_date(struct civil_reader *r, bool *ret_extended) {
+    int year = civil_reader_number(r, 4, 1, 9999);
+    *ret_extended = civil_reader_take(r, '-');
+    int month = civil_reader_number(r, 2, 1, CIVIL_YEAR_MONTHS);
     if (*ret_extended)
-        reader_expect(r, '-');
-    int day = reader_number(r, 2, 1, r->failed ? 31 : civil_month_len(year, month));
+        civil_reader_expect(r, '-');
+    int day = civil_reader_number(r, 2, 1, r->failed ? 31 : civil_month_len(year, month));
     return r->failed ? 0 : civil_day(year, month, day) * CIVIL_DAY_S;
 }
 
-static int64_t read_time(struct reader *r, bool extended) {
-    int64_t s = reader_number(r, 2, 0, 23) * CIVIL_HOUR_S;
+static int64_t civil_read_time(struct civil_reader *r, bool extended) {
+    int64_t s = civil_reader_number(r, 2, 0, 23) * CIVIL_HOUR_S;
     if (extended)
-        reader_expect(r, ':');
-    s += reader_number(r, 2, 0, 59) * CIVIL_MINUTE_S;
+        civil_reader_expect(r, ':');
+    s += civil_reader_number(r, 2, 0, 59) * CIVIL_MINUTE_S;
     bool has_seconds =
-        extended ? reader_takes(r, ':')
+        extended ? civil_reader_take(r, ':')
                  : !r->failed && r->at < r->text.n && r->text.p[r->at] >= '0' && r->text.p[r->at] <= '9';
-    return has_seconds ? s + reader_number(r, 2, 0, 59) : s;
+    return has_seconds ? s + civil_reader_number(r, 2, 0, 59) : s;
 }
 
-static void read_offset(struct reader *r, struct civil_stamp *stamp) {
-    bool is_west = reader_sees(r, '-');
-    if (reader_takes(r, 'Z')) {
+static void civil_read_offset(struct civil_reader *r, struct civil_stamp *stamp) {
+    bool is_west = civil_reader_sees(r, '-');
+    if (civil_reader_take(r, 'Z')) {
         stamp->has_offset = true;
-    } else if (reader_takes(r, '+') || reader_takes(r, '-')) {
-        int32_t s = (int32_t)(reader_number(r, 2, 0, 23) * CIVIL_HOUR_S);
-        (void)reader_takes(r, ':'); /* +0100 is the basic form */
-        s += (int32_t)(reader_number(r, 2, 0, 59) * CIVIL_MINUTE_S);
+    } else if (civil_reader_take(r, '+') || civil_reader_take(r, '-')) {
+        int32_t s = (int32_t)(civil_reader_number(r, 2, 0, 23) * CIVIL_HOUR_S);
+        (void)civil_reader_take(r, ':'); /* +0100 is the basic form */
+        s += (int32_t)(civil_reader_number(r, 2, 0, 59) * CIVIL_MINUTE_S);
         stamp->offset_s = is_west ? -s : s;
         stamp->has_offset = true;
     }
 }
 
 int civil_parse(struct str text, struct civil_stamp *ret, size_t *ret_at) {
-    struct reader r = {.text = text};
+    struct civil_reader r = {.text = text};
     struct civil_stamp stamp = {0};
     bool extended;
 
-    stamp.local_s = read_date(&r, &extended);
-    stamp.has_time = reader_takes(&r, 'T');
+    stamp.local_s = civil_read_date(&r, &extended);
+    stamp.has_time = civil_reader_take(&r, 'T');
     if (stamp.has_time) {
-        stamp.local_s += read_time(&r, extended);
-        read_offset(&r, &stamp);
+        stamp.local_s += civil_read_time(&r, extended);
+        civil_read_offset(&r, &stamp);
     }
     if (r.failed || r.at < text.n) {
         *ret_at = r.at;
@@ -141,28 +142,28 @@ int civil_parse(struct str text, struct civil_stamp *ret, size_t *ret_at) {
 
 #define STAMP_LEN 19 /* YYYY-MM-DDTHH:MM:SS */
 
-static char *put_digits(char *at, int64_t number, int digits) {
+static char *civil_put_digits(char *at, int64_t number, int digits) {
     for (int i = digits; i-- > 0; number /= 10)
         at[i] = (char)('0' + number % 10);
     return at + digits;
 }
 
-/* Formatted by hand: every action of a schedule has its time in several places. */
+/* Formatted without snprintf, for speed: every action of a schedule has its time in several places. */
 void civil_format(int64_t local_s, const char *suffix, char text[CIVIL_TEXT_MAX]) {
     int64_t day = civil_div(local_s, CIVIL_DAY_S);
     int64_t s = local_s - day * CIVIL_DAY_S;
     struct civil_date d = civil_date_of(day);
     ensure(strlen(suffix) < CIVIL_TEXT_MAX - STAMP_LEN);
-    char *at = put_digits(text, civil_mod(d.year, 10000), 4); /* the callers' times lie in years 1-9999 */
+    char *at = civil_put_digits(text, civil_mod(d.year, 10000), 4); /* the years of callers are 1 to 9999 */
     *at++ = '-';
-    at = put_digits(at, d.month, 2);
+    at = civil_put_digits(at, d.month, 2);
     *at++ = '-';
-    at = put_digits(at, d.day, 2);
+    at = civil_put_digits(at, d.day, 2);
     *at++ = 'T';
-    at = put_digits(at, s / CIVIL_HOUR_S, 2);
+    at = civil_put_digits(at, s / CIVIL_HOUR_S, 2);
     *at++ = ':';
-    at = put_digits(at, s / CIVIL_MINUTE_S % 60, 2);
+    at = civil_put_digits(at, s / CIVIL_MINUTE_S % 60, 2);
     *at++ = ':';
-    at = put_digits(at, s % 60, 2);
+    at = civil_put_digits(at, s % 60, 2);
     memcpy(at, suffix, strlen(suffix) + 1);
 }

@@ -1,5 +1,5 @@
-/* The proleptic Gregorian calendar, and times written as text. No zones here: a local second counts from
- * 1970-01-01T00:00:00 of whatever clock on the wall is meant, as if that clock were UTC. */
+/* The proleptic Gregorian calendar, and times as text. There are no zones here: a local second counts from
+ * 1970-01-01T00:00:00 of a wall clock, as if that clock showed UTC. Pure functions. */
 #pragma once
 
 #include "base/base.h"
@@ -30,7 +30,7 @@ static inline int64_t civil_mod(int64_t a, int64_t b) {
     int64_t r = a % b;
     return r < 0 ? r + b : r;
 }
-/* Times from 1970 to 2106 fit into 32 bits, in which dividing by a constant is only a multiplication. */
+/* Values that fit into 32 bits, such as times from 1970 to 2106: dividing them by a constant is faster. */
 static inline bool civil_is_near(int64_t n) {
     return (uint64_t)n <= UINT32_MAX - 7;
 }
@@ -43,18 +43,18 @@ static inline int64_t civil_day_of(int64_t local_s) {
                                   : civil_div(local_s, CIVIL_DAY_S);
 }
 
-/* A time as it was written: 2026-03-01, 2026-03-01T09:00, 20260301T090000Z, 2026-03-01T09:00:00+01:00. */
+/* A time as written: 2026-03-01, 2026-03-01T09:00, 20260301T090000Z, 2026-03-01T09:00:00+01:00. */
 struct civil_stamp {
-    int64_t local_s; /* what the text says, without its offset */
+    int64_t local_s; /* the time of the text, without its offset */
     int32_t offset_s;
     bool has_time;
-    bool has_offset; /* Z or +hh:mm was there: the instant is local_s - offset_s */
+    bool has_offset; /* the text has Z or +hh:mm; the instant is local_s - offset_s */
 };
 
-/* 0, or ERR_INVALID with *ret_at the place of the mistake in text. Years 1-9999; fractions are not accepted.
+/* ERR_INVALID sets *ret_at to the offset of the mistake in text. Years 1 to 9999; no fractions of a second.
  */
 int civil_parse(struct str text, struct civil_stamp *ret, size_t *ret_at) must_check;
 
 #define CIVIL_TEXT_MAX 40
-/* "2026-03-01T09:00:00", with suffix after it. */
+/* "2026-03-01T09:00:00" and the suffix. The year must be 1 to 9999. */
 void civil_format(int64_t local_s, const char *suffix, char text[CIVIL_TEXT_MAX]);

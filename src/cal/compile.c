@@ -1,8 +1,7 @@
-/* Compiles a spec: calendars to bits, strings that calendars carry to rules, times with an offset to
- * instants.
+/* Compiles a spec: calendars to bits, carried strings to rules, times with an offset to instants.
  *
- * Fails with ERR_INVALID for an unknown or broken time zone and for a recurrence without a first date, with
- * ERR_NO_MEMORY; what was built so far is then freed. */
+ * Fails with ERR_INVALID for an unknown or broken time zone and for a recurrence without a first date, and
+ * with ERR_NO_MEMORY. The partial result is then freed. */
 #include "cal/compile.h"
 
 #include <stdlib.h>
@@ -15,19 +14,19 @@
 
 #define TICK_FIRST_S INT64_C(-100000000000)
 
-/* Everything that is needed while compiling. */
+/* The state of one compilation. */
 struct builder {
     struct cal *cal;
     const struct cal_spec *spec;
     struct str zone_name;
     struct arena arena;
-    uint64_t months; /* that were looked at for the counts of recurrences */
+    uint64_t months; /* computed for the counts of recurrences */
     struct err *reterr;
 };
 
-/* Room for one more element at the end of an array that is exactly as long as it is full. array is the
- * address of a pointer of any type; memcpy reads and writes it without aliasing rules. */
-static bool grow(void *array, uint32_t count, size_t size) {
+/* Adds room for one element to an array without spare capacity. `array` is the address of a pointer of any
+ * type; memcpy accesses it without breaking aliasing rules. */
+static bool compile_grow_array(void *array, uint32_t count, size_t size) {
     void *old;
     memcpy(&old, array, sizeof(old));
     void *grown = mem_resize(old, (count + (size_t)1) * size);
@@ -36,10 +35,10 @@ static bool grow(void *array, uint32_t count, size_t size) {
     return grown != NULL;
 }
 
-static int add_rule(struct cal *c, bool is_exclude, struct rule *rule) {
-    struct rule **v = is_exclude ? &c->excludes : &c->rules;
-    uint32_t *n = is_exclude ? &c->exclude_count : &c->rule_count;
-    if (!grow(v, *n, sizeof(*rule)))
+static int compile_add_rule(struct cal *c, enum cal_list list, struct rule *rule) {
+    struct rule **v = list == CAL_EXCLUSIONS ? &c->excludes : &c->rules;
+    uint32_t *n = list == CAL_EXCLUSIONS ? &c->exclude_count : &c->rule_count;
+    if (!compile_grow_array(v, *n, sizeof(*rule)))
         return ERR_NO_MEMORY;
     (*v)[*n] = *rule;
     *n += 1;
@@ -47,22 +46,22 @@ static int add_rule(struct cal *c, bool is_exclude, struct rule *rule) {
     return 0;
 }
 
-static int add_ticks(struct cal *c, int64_t first_s, int64_t last_s, int64_t step_s) {
-    if (!grow(&c->ticks, c->tick_count, sizeof(*c->ticks)))
+static int compile_add_ticks(struct cal *c, int64_t first_s, int64_t last_s, int64_t step_s) {
+    if (!compile_grow_array(&c->ticks, c->tick_count, sizeof(*c->ticks)))
         return ERR_NO_MEMORY;
     c->ticks[c->tick_count++] = (struct cal_ticks){first_s, last_s, step_s};
     return 0;
 }
 
-static int add_time(struct cal *c, int64_t at_s) {
-    if (!grow(&c->times, c->time_count, sizeof(*c->times)))
+static int compile_add_time(struct cal *c, int64_t at_s) {
+    if (!compile_grow_array(&c->times, c->time_count, sizeof(*c->times)))
         return ERR_NO_MEMORY;
     c->times[c->time_count++] = at_s;
     return 0;
 }
 
-/* Bits of the values in the ranges, less `base`, as far as they fit. */
-static uint64_t bits_of(const struct cal_ranges *ranges, int base) {
+/* Bit v - base for each value v of the ranges, as far as it fits into 64 bits. */
+static uint64_t compile_ranges_to_bits(const struct cal_ranges *ranges, int base) {
     uint64_t bits = 0;
     for (size_t i = 0; i < ranges->n; i++) {
         struct cal_range r = cal_range_clean(ranges->v[i]);
@@ -73,22 +72,23 @@ static uint64_t bits_of(const struct cal_ranges *ranges, int base) {
     return bits;
 }
 
-static void fill_rule(const struct cal_calendar *c, struct rule *rule) {
+static void compile_fill_rule(const struct cal_calendar *c, struct rule *rule) {
     const struct cal_ranges *f = c->fields;
     *rule = (struct rule){
-        .seconds = bits_of(&f[CAL_SECOND], 0),
-        .minutes = bits_of(&f[CAL_MINUTE], 0),
-        .hours = (uint32_t)bits_of(&f[CAL_HOUR], 0),
-        .days = (uint32_t)bits_of(&f[CAL_DAY_OF_MONTH], 0),
-        .months = (uint16_t)bits_of(&f[CAL_MONTH], 0),
-        .weekdays = (uint8_t)bits_of(&f[CAL_DAY_OF_WEEK], 0),
+        .seconds = compile_ranges_to_bits(&f[CAL_SECOND], 0),
+        .minutes = compile_ranges_to_bits(&f[CAL_MINUTE], 0),
+        .hours = (uint32_t)compile_ranges_to_bits(&f[CAL_HOUR], 0),
+        .days = (uint32_t)compile_ranges_to_bits(&f[CAL_DAY_OF_MONTH], 0),
+        .months = (uint16_t)compile_ranges_to_bits(&f[CAL_MONTH], 0),
+        .weekdays = (uint8_t)compile_ranges_to_bits(&f[CAL_DAY_OF_WEEK], 0),
         .is_any_year = f[CAL_YEAR].n == 0,
-        .years = {bits_of(&f[CAL_YEAR], RULE_YEAR_MIN), bits_of(&f[CAL_YEAR], RULE_YEAR_MIN + 64)},
+        .years = {compile_ranges_to_bits(&f[CAL_YEAR], RULE_YEAR_MIN),
+                  compile_ranges_to_bits(&f[CAL_YEAR], RULE_YEAR_MIN + 64)},
     };
     rule_seal(rule);
 }
 
-static int fill_marks(const struct field_marks *m, struct rule *rule) {
+static int compile_fill_marks(const struct field_marks *m, struct rule *rule) {
     if (!field_has_marks(m))
         return 0;
     struct rule_more *more = mem_zalloc(sizeof(*more));
@@ -106,22 +106,23 @@ static int fill_marks(const struct field_marks *m, struct rule *rule) {
     return 0;
 }
 
-static int build_calendar(struct builder *b, bool is_exclude, const struct cal_calendar *c,
-                          const struct field_marks *marks) {
+static int compile_calendar(struct builder *b, enum cal_list list, const struct cal_calendar *c,
+                            const struct field_marks *marks) {
     struct rule rule;
-    fill_rule(c, &rule);
-    int e = marks ? fill_marks(marks, &rule) : 0;
+    compile_fill_rule(c, &rule);
+    int e = marks ? compile_fill_marks(marks, &rule) : 0;
     if (e == 0)
-        e = add_rule(b->cal, is_exclude, &rule);
+        e = compile_add_rule(b->cal, list, &rule);
     rule_done(&rule);
     return e < 0 ? err_std(b->reterr, e) : 0;
 }
 
-static int64_t instant_of(const struct builder *b, const struct civil_stamp *stamp) {
+static int64_t compile_stamp_instant(const struct builder *b, const struct civil_stamp *stamp) {
     return stamp->has_offset ? stamp->local_s - stamp->offset_s : zone_instant(b->cal->zone, stamp->local_s);
 }
 
-static bool is_exdate(const struct builder *b, const struct recur *r, const struct civil_stamp *date) {
+static bool compile_is_exdate(const struct builder *b, const struct recur *r,
+                              const struct civil_stamp *date) {
     int64_t local_s = recur_local(b->cal->zone, date);
     for (size_t i = 0; i < r->exdates.n; i++) {
         int64_t hole_s = recur_local(b->cal->zone, &r->exdates.v[i]);
@@ -131,7 +132,7 @@ static bool is_exdate(const struct builder *b, const struct recur *r, const stru
     return false;
 }
 
-static int build_recur(struct builder *b, bool is_exclude, const struct recur *given) {
+static int compile_recur(struct builder *b, enum cal_list list, const struct recur *given) {
     struct recur r = *given;
     struct rule *rules = NULL;
     size_t count = 0, moved = 0;
@@ -144,26 +145,26 @@ static int build_recur(struct builder *b, bool is_exclude, const struct recur *g
     if (e < 0)
         return e;
     while (e == 0 && moved < count)
-        e = add_rule(b->cal, is_exclude, &rules[moved++]);
+        e = compile_add_rule(b->cal, list, &rules[moved++]);
     for (size_t i = 0; i < count; i++)
         rule_done(&rules[i]);
     mem_free(rules);
     for (size_t i = 0; i < r.rdates.n && e == 0; i++)
-        if (!is_exdate(b, &r, &r.rdates.v[i]))
-            e = add_time(b->cal, instant_of(b, &r.rdates.v[i]));
+        if (!compile_is_exdate(b, &r, &r.rdates.v[i]))
+            e = compile_add_time(b->cal, compile_stamp_instant(b, &r.rdates.v[i]));
     return e < 0 ? err_std(b->reterr, e) : 0;
 }
 
-static int build_exact(struct builder *b, const struct text *t) {
-    int64_t first_s = instant_of(b, &t->at), last_s = INT64_MAX;
+static int compile_exact(struct builder *b, const struct text *t) {
+    int64_t first_s = compile_stamp_instant(b, &t->at), last_s = INT64_MAX;
     if (t->count > 0 && t->step_s < RULE_END_S)
         last_s = first_s + (t->count - 1) * t->step_s;
-    int e =
-        t->step_s < RULE_END_S ? add_ticks(b->cal, first_s, last_s, t->step_s) : add_time(b->cal, first_s);
+    int e = t->step_s < RULE_END_S ? compile_add_ticks(b->cal, first_s, last_s, t->step_s)
+                                   : compile_add_time(b->cal, first_s);
     return e < 0 ? err_std(b->reterr, e) : 0;
 }
 
-static int build_text(struct builder *b, bool is_exclude, struct str carried) {
+static int compile_text(struct builder *b, enum cal_list list, struct str carried) {
     struct text t;
     int e = text_parse(&b->arena, b->spec->seed, TEXT_CRON, carried, &t, b->reterr);
     if (e < 0)
@@ -173,44 +174,45 @@ static int build_text(struct builder *b, bool is_exclude, struct str carried) {
                        (int)MIN(carried.n, 80), carried.p);
     switch (t.kind) {
     case TEXT_CALENDAR:
-        return build_calendar(b, is_exclude, &t.calendar, &t.marks);
+        return compile_calendar(b, list, &t.calendar, &t.marks);
     case TEXT_INTERVAL:
         break;
     case TEXT_RECUR:
-        return build_recur(b, is_exclude, &t.recur);
+        return compile_recur(b, list, &t.recur);
     case TEXT_EXACT:
-        return build_exact(b, &t);
+        return compile_exact(b, &t);
     case TEXT_AT:
-        e = add_time(b->cal, instant_of(b, &t.at));
+        e = compile_add_time(b->cal, compile_stamp_instant(b, &t.at));
         return e < 0 ? err_std(b->reterr, e) : 0;
     }
     int64_t step_s = MAX(t.interval.interval_us / USEC_PER_SEC, 1),
             phase_s = t.interval.phase_us / USEC_PER_SEC;
-    e = add_ticks(b->cal, phase_s - (phase_s - TICK_FIRST_S) / step_s * step_s, INT64_MAX, step_s);
+    e = compile_add_ticks(b->cal, phase_s - (phase_s - TICK_FIRST_S) / step_s * step_s, INT64_MAX, step_s);
     return e < 0 ? err_std(b->reterr, e) : 0;
 }
 
-static int build_calendars(struct builder *b, bool is_exclude) {
-    const struct cal_calendar *v = is_exclude ? b->spec->excludes : b->spec->calendars;
-    size_t n = is_exclude ? b->spec->exclude_count : b->spec->calendar_count;
+static int compile_calendars(struct builder *b, enum cal_list list) {
+    const struct cal_calendar *v = list == CAL_EXCLUSIONS ? b->spec->excludes : b->spec->calendars;
+    size_t n = list == CAL_EXCLUSIONS ? b->spec->exclude_count : b->spec->calendar_count;
     int e = 0;
     for (size_t i = 0; i < n && e == 0; i++) {
         struct str carried = cal_calendar_carried(&v[i]);
-        e = carried.n > 0 ? build_text(b, is_exclude, carried) : build_calendar(b, is_exclude, &v[i], NULL);
+        e = carried.n > 0 ? compile_text(b, list, carried) : compile_calendar(b, list, &v[i], NULL);
         arena_clear(&b->arena);
     }
     return e;
 }
 
-static int build_intervals(struct builder *b) {
+static int compile_intervals(struct builder *b) {
     int e = 0;
     for (size_t i = 0; i < b->spec->interval_count && e == 0; i++) {
         int64_t step_s = MAX(b->spec->intervals[i].interval_us / USEC_PER_SEC, 1);
         int64_t phase_s = MAX(b->spec->intervals[i].phase_us / USEC_PER_SEC, 0);
-        if (step_s >= RULE_END_S) /* only the phase itself lies in our time */
-            e = add_time(b->cal, MIN(phase_s, RULE_END_S));
-        else /* far enough back for any start */
-            e = add_ticks(b->cal, phase_s - (phase_s - TICK_FIRST_S) / step_s * step_s, INT64_MAX, step_s);
+        if (step_s >= RULE_END_S) /* only the phase itself is before 2101 */
+            e = compile_add_time(b->cal, MIN(phase_s, RULE_END_S));
+        else /* begins before any start time */
+            e = compile_add_ticks(b->cal, phase_s - (phase_s - TICK_FIRST_S) / step_s * step_s, INT64_MAX,
+                                  step_s);
     }
     return e < 0 ? err_std(b->reterr, e) : 0;
 }
@@ -221,7 +223,7 @@ int cal_zone_unknown(const struct cal_zones *zones, const char *prefix, struct s
                    name.p, meant ? "; did you mean \"" : "", meant ? meant : "", meant ? "\"?" : "");
 }
 
-static int find_zone(struct builder *b, const struct cal_zones *zones) {
+static int compile_find_zone(struct builder *b, const struct cal_zones *zones) {
     struct zone_label label;
     int e = zone_label_parse(b->spec->zone_name, &label, b->reterr);
     if (e < 0)
@@ -242,7 +244,7 @@ static int find_zone(struct builder *b, const struct cal_zones *zones) {
     return 0;
 }
 
-static struct rule_times times_of(const struct rule *rules, uint32_t count) {
+static struct rule_times compile_rule_times(const struct rule *rules, uint32_t count) {
     struct rule_times t = {0};
     for (uint32_t i = 0; i < count; i++) {
         t.seconds |= rules[i].seconds;
@@ -252,12 +254,12 @@ static struct rule_times times_of(const struct rule *rules, uint32_t count) {
     return t;
 }
 
-static int compare_times(const void *a, const void *b) {
+static int compile_compare_times(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-static int unite_all(struct cal *c) {
+static int compile_unite_rules(struct cal *c) {
     c->rule_count = rules_unite(c->rules, c->rule_count);
     if (c->exclude_count == 0)
         return 0;
@@ -280,21 +282,21 @@ int cal_new(const struct cal_spec *s, const struct cal_zones *zones, struct cal 
     c->jitter_us = MAX(s->jitter_us, 0);
     c->work_max = CAL_WORK_MAX;
     arena_init(&b.arena, CARRIED_BUDGET);
-    int e = find_zone(&b, zones);
+    int e = compile_find_zone(&b, zones);
     if (e == 0)
-        e = build_calendars(&b, false);
+        e = compile_calendars(&b, CAL_TIMES);
     if (e == 0)
-        e = build_calendars(&b, true);
+        e = compile_calendars(&b, CAL_EXCLUSIONS);
     if (e == 0)
-        e = build_intervals(&b);
+        e = compile_intervals(&b);
     arena_done(&b.arena);
-    if (e == 0 && unite_all(c) < 0)
+    if (e == 0 && compile_unite_rules(c) < 0)
         e = err_std(reterr, ERR_NO_MEMORY);
     if (e < 0)
         return e;
-    c->rule_times = times_of(c->rules, c->rule_count);
+    c->rule_times = compile_rule_times(c->rules, c->rule_count);
     if (c->time_count > 1)
-        qsort(c->times, c->time_count, sizeof(*c->times), compare_times);
+        qsort(c->times, c->time_count, sizeof(*c->times), compile_compare_times);
     *ret = take(&c);
     return 0;
 }
@@ -320,7 +322,7 @@ void cal_freep(struct cal **c) {
     *c = cal_free(*c);
 }
 
-static size_t rules_bytes(const struct rule *rules, uint32_t count) {
+static size_t compile_rules_bytes(const struct rule *rules, uint32_t count) {
     size_t bytes = count * sizeof(*rules);
     for (uint32_t i = 0; i < count; i++)
         if (rules[i].more)
@@ -330,7 +332,7 @@ static size_t rules_bytes(const struct rule *rules, uint32_t count) {
 }
 
 size_t cal_bytes(const struct cal *c) {
-    return sizeof(*c) + c->united_count * sizeof(*c->united) + rules_bytes(c->rules, c->rule_count) +
-           rules_bytes(c->excludes, c->exclude_count) + c->tick_count * sizeof(*c->ticks) +
+    return sizeof(*c) + c->united_count * sizeof(*c->united) + compile_rules_bytes(c->rules, c->rule_count) +
+           compile_rules_bytes(c->excludes, c->exclude_count) + c->tick_count * sizeof(*c->ticks) +
            c->time_count * sizeof(*c->times);
 }

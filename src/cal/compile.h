@@ -1,4 +1,4 @@
-/* A spec made ready for searching. Between compile.c, which fills it, and cal.c, which searches it. */
+/* A compiled spec. compile.c fills it, cal.c searches it. */
 #pragma once
 
 #include "cal/cal.h"
@@ -12,10 +12,10 @@ struct cal_ticks {
 struct cal {
     const struct zone *zone;
     struct zone *own_zone; /* from zone_data */
-    struct rule *rules; /* united: fewer than the spec has, see unite.h */
-    struct rule *excludes; /* as the spec has them */
-    struct rule *united; /* the same, united, for the search; these own nothing */
-    struct rule_times rule_times; /* of all rules; those of exclusions are not among them */
+    struct rule *rules; /* united, see unite.h: can be fewer than in the spec */
+    struct rule *excludes; /* one for each in the spec */
+    struct rule *united; /* the exclusions, united, for the search; they own no memory */
+    struct rule_times rule_times; /* times of day of all rules, without exclusions */
     struct cal_ticks *ticks;
     int64_t *times; /* single instants, ascending */
     uint32_t rule_count, exclude_count, united_count, tick_count, time_count;
@@ -27,6 +27,6 @@ struct cal {
     enum zone_repeated repeated;
 };
 
-/* The first time at or after from_s, without its bounds and exclusions; RULE_NONE when there is none. In
- * cal.c. */
+/* The first time at or after from_s, ignoring bounds and exclusions; RULE_NONE when there is none. In cal.c.
+ */
 int64_t cal_search_raw(const struct cal *c, int64_t from_s);

@@ -1,20 +1,20 @@
-/* Reads durations. Fails with ERR_INVALID when the text is not one, or when it is longer than 292 years. */
+/* Parses durations. Fails with ERR_INVALID for other text and for more than 292 years. */
 #include "cal/duration.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "cal/word.h"
 
-#define US_MAX (INT64_MAX / 1000) /* what fits in nanoseconds, as in other implementations */
+#define US_MAX (INT64_MAX / 1000) /* 64 bits of nanoseconds, as in other implementations */
 #define ISO_NUMBER_MAX 1000000000
 
-struct unit {
+struct duration_unit {
     const char *name;
     int64_t ns;
 };
 
-/* Longer names first where one begins with another. */
-static const struct unit units[] = {
+/* A name comes before the names that it begins with. */
+static const struct duration_unit units[] = {
     {"ns", 1},
     {"us", 1000},
     {"\xC2\xB5s", 1000}, /* both micro signs */
@@ -26,7 +26,7 @@ static const struct unit units[] = {
     {"d", INT64_C(86400000000000)},
 };
 
-static const struct unit *cut_unit(struct str *rest) {
+static const struct duration_unit *duration_cut_unit(struct str *rest) {
     for (size_t i = 0; i < ARRAY_LEN(units); i++) {
         if (str_starts(*rest, str_of(units[i].name))) {
             *rest = word_from(*rest, strlen(units[i].name));
@@ -36,8 +36,8 @@ static const struct unit *cut_unit(struct str *rest) {
     return NULL;
 }
 
-/* A number with decimals, as nanoseconds of a unit that follows it. False when there is none. */
-static bool cut_amount(struct str *rest, __int128 *ret_ns) {
+/* Takes a number with decimals and its unit. False when there is none. */
+static bool duration_cut_amount(struct str *rest, __int128 *ret_ns) {
     __int128 whole = 0, fraction = 0, scale = 1;
     size_t digits = 0;
     bool in_fraction = false;
@@ -55,7 +55,7 @@ static bool cut_amount(struct str *rest, __int128 *ret_ns) {
             scale *= 10;
         }
     }
-    const struct unit *unit = cut_unit(rest);
+    const struct duration_unit *unit = duration_cut_unit(rest);
     if (digits == 0 || !unit)
         return false;
     *ret_ns = whole * unit->ns + fraction * unit->ns / scale;
@@ -74,7 +74,7 @@ int duration_parse_units(struct str text, int64_t *ret_us) {
     if (text.n == 0)
         return ERR_INVALID;
     while (text.n > 0) {
-        if (!cut_amount(&text, &part))
+        if (!duration_cut_amount(&text, &part))
             return ERR_INVALID;
         total += part;
         if (total / 1000 > US_MAX)
@@ -84,8 +84,8 @@ int duration_parse_units(struct str text, int64_t *ret_us) {
     return 0;
 }
 
-/* The number before a designator, or -1. Seconds may have decimals, which come out as microseconds. */
-static int64_t cut_number(struct str *rest, int64_t *ret_fraction_us) {
+/* Takes the number before a designator; -1 when there is none. Decimals of seconds become microseconds. */
+static int64_t duration_cut_number(struct str *rest, int64_t *ret_fraction_us) {
     int64_t value = 0, scale = USEC_PER_SEC / 10;
     size_t n = 0;
     *ret_fraction_us = 0;
@@ -104,10 +104,10 @@ static int64_t cut_number(struct str *rest, int64_t *ret_fraction_us) {
     return value;
 }
 
-/* Designators in the order in which they must come; T stands between days and hours. */
+/* Designators in their required order; T is between days and hours. */
 static const char designators[] = "YMWDTHMS";
 
-static void add_amount(struct duration *d, size_t which, int64_t value, int64_t fraction_us) {
+static void duration_add_amount(struct duration *d, size_t which, int64_t value, int64_t fraction_us) {
     static const int64_t factors[] = {12, 1, 7, 1, 0, 3600, 60, 1};
     if (which <= 1)
         d->months += value * factors[which];
@@ -132,12 +132,12 @@ int duration_parse_iso(struct str text, struct duration *ret) {
             next = 5;
             continue;
         }
-        value = cut_number(&text, &fraction_us);
+        value = duration_cut_number(&text, &fraction_us);
         const char *found = value >= 0 && text.n > 0 ? strchr(designators + next, text.p[0]) : NULL;
         if (!found || !*found || (found - designators >= 4) != has_time)
             return ERR_INVALID;
         next = (size_t)(found - designators) + 1;
-        add_amount(&d, next - 1, value, fraction_us);
+        duration_add_amount(&d, next - 1, value, fraction_us);
         amounts++;
         in_time += has_time;
     }

@@ -1,8 +1,8 @@
-/* Reads the fields of calendar and cron strings.
+/* Parses the fields of calendar and cron strings.
  *
- * A field becomes the same ranges that upstream makes of it, so that a describe shows the same. What it does
- * not have (L, W, #, H) is read here too: H becomes ranges at once, the rest goes to the marks. Fails with a
- * complaint that names the field, and ERR_NO_MEMORY. */
+ * A field becomes the same ranges as upstream's, so that a describe shows the same. The marks that upstream
+ * does not have are L, W, # and H. H becomes ranges at once; the others go to struct field_marks. Fails with
+ * ERR_INVALID and a mistake that names the field, and with ERR_NO_MEMORY. */
 #include "cal/field.h"
 
 #include "cal/jitter.h"
@@ -36,7 +36,7 @@ bool field_has_marks(const struct field_marks *m) {
     return m->from_end || m->near || m->is_last_workday || nth;
 }
 
-static int name_value(struct str word, const char *const *names, int count, size_t letters_min) {
+static int field_name_value(struct str word, const char *const *names, int count, size_t letters_min) {
     if (word.n < letters_min)
         return -1;
     for (int i = 0; i < count; i++) {
@@ -52,10 +52,10 @@ static int name_value(struct str word, const char *const *names, int count, size
 int field_value(enum cal_field field, struct str word, int64_t *ret) {
     int by_name = -1;
     if (field == CAL_MONTH) {
-        by_name = name_value(word, month_names, ARRAY_LEN(month_names), 3);
+        by_name = field_name_value(word, month_names, ARRAY_LEN(month_names), 3);
         by_name += by_name >= 0;
     } else if (field == CAL_DAY_OF_WEEK) {
-        by_name = name_value(word, day_names, ARRAY_LEN(day_names), 2);
+        by_name = field_name_value(word, day_names, ARRAY_LEN(day_names), 2);
     }
     if (by_name >= 0) {
         *ret = by_name;
@@ -64,14 +64,14 @@ int field_value(enum cal_field field, struct str word, int64_t *ret) {
     return word_int(word, ret);
 }
 
-struct list {
+struct field_list {
     struct cal_range *v;
     size_t n, max;
 };
 
-static int list_add(struct list *list, int64_t first, int64_t last, int64_t step) {
+static int field_list_add(struct field_list *list, int64_t first, int64_t last, int64_t step) {
     ensure(list->n < list->max);
-    /* The compact form, as it is stored: a single value has no last, a step of one is not written. */
+    /* The compact form, as stored: a single value has no last, a step of one is 0. */
     struct cal_range r = {(int32_t)first, first == last ? 0 : (int32_t)last,
                           step == 1 || first == last ? 0 : (int32_t)step};
     if (first == 0 && last == 0)
@@ -80,45 +80,49 @@ static int list_add(struct list *list, int64_t first, int64_t last, int64_t step
     return 0;
 }
 
-/* A range of weekdays that was written up to 7: Sunday, and what is left of it up to Saturday. */
-static int add_to_sunday(struct list *list, int64_t first, int64_t step) {
+/* A range of weekdays up to 7: Sunday, and the rest of the range up to Saturday. */
+static int field_list_add_to_sunday(struct field_list *list, int64_t first, int64_t step) {
     if (first == SUNDAY_TOO)
-        return list_add(list, 0, 0, 1);
+        return field_list_add(list, 0, 0, 1);
     if (step == 1 && first <= 1)
-        return list_add(list, 0, SUNDAY_TOO - 1, 1);
+        return field_list_add(list, 0, SUNDAY_TOO - 1, 1);
     if ((SUNDAY_TOO - first) % step == 0)
-        (void)list_add(list, 0, 0, 1); /* cannot fail: two are reserved for each part */
-    return list_add(list, first, SUNDAY_TOO - 1, step);
+        (void)field_list_add(list, 0, 0, 1); /* cannot fail: each part has room for two */
+    return field_list_add(list, first, SUNDAY_TOO - 1, step);
 }
 
-/* "/step" of a part: cuts it off. Without one the step is 0. */
-#define DIVISOR_MIN 2 /* of DBOS's crontabs, as their manual says; up to the largest value of the field */
+#define DIVISOR_MIN 2 /* of DBOS crontabs, as in their manual; the maximum is that of the field */
 
-static int cut_step(const struct field_reader *r, enum cal_field field, struct str *part, int64_t *ret_step) {
+/* Cuts "/step" off a part. Without one the step is 0. */
+static int field_cut_step(const struct field_reader *r, enum cal_field field, struct str *part,
+                          int64_t *ret_step) {
     const char *name = kinds[field].name;
     bool has_step;
     struct str whole = *part, rest = *part;
     if (word_count_char(whole, '/') > 1)
-        return complain(r->complaint, whole, "%s has too many slashes", name);
+        return mistakes_add(r->mistakes, whole, "%s has too many slashes", name);
     *part = word_cut(&rest, '/', &has_step);
     *ret_step = 0;
     if (!has_step)
         return 0;
     if (rest.n == 0)
-        return complain(r->complaint, whole, "%s missing step value", name);
+        return mistakes_add(r->mistakes, whole, "%s missing step value", name);
     if (word_int(rest, ret_step) < 0)
-        return complain(r->complaint, rest, "%s has a step that is not a number", name);
+        return mistakes_add(r->mistakes, rest, "%s has a step that is not a number", name);
     if (*ret_step < 1 || *ret_step > INT32_MAX)
-        return complain(r->complaint, rest, "%s has invalid Step", name);
+        return mistakes_add(r->mistakes, rest, "%s has invalid Step", name);
     return 0;
 }
 
-static bool value_in(enum cal_field field, struct str word, int64_t *ret) {
+static bool field_value_in_range(enum cal_field field, struct str word, int64_t *ret) {
     return field_value(field, word, ret) == 0 && *ret >= kinds[field].min && *ret <= kinds[field].max;
 }
 
-static int cut_range(const struct field_reader *r, enum cal_field field, struct str part, bool has_step,
-                     int64_t *first, int64_t *last) {
+/* The end of a range that is a single value without a dash: the value itself, or the maximum, as in 5/10. */
+enum field_end { FIELD_END_AT_VALUE, FIELD_END_OPEN };
+
+static int field_cut_range(const struct field_reader *r, enum cal_field field, struct str part,
+                           enum field_end end, int64_t *first, int64_t *last) {
     const struct field_kind *k = &kinds[field];
     bool has_dash;
     struct str rest = part;
@@ -127,50 +131,54 @@ static int cut_range(const struct field_reader *r, enum cal_field field, struct 
     if (str_is(part, "*"))
         return 0;
     if (word_count_char(part, '-') > 1)
-        return complain(r->complaint, part, "%s has too many dashes", k->name);
+        return mistakes_add(r->mistakes, part, "%s has too many dashes", k->name);
     struct str word = word_cut(&rest, '-', &has_dash);
-    if (!value_in(field, word, first))
+    if (!field_value_in_range(field, word, first))
         return has_dash
-                   ? complain(r->complaint, part, "%s Start is not in range [%d-%d]", k->name, k->min, k->max)
-                   : complain(r->complaint, part, "%s is not in range [%d-%d]", k->name, k->min, k->max);
+                   ? mistakes_add(r->mistakes, part, "%s Start is not in range [%d-%d]", k->name, k->min,
+                                  k->max)
+                   : mistakes_add(r->mistakes, part, "%s is not in range [%d-%d]", k->name, k->min, k->max);
     if (!has_dash)
-        *last = has_step ? k->max : *first;
-    else if (!value_in(field, rest, last) || *last < *first)
-        return complain(r->complaint, part, "%s End is before Start or not in range [%d-%d]", k->name, k->min,
-                        k->max);
+        *last = end == FIELD_END_OPEN ? k->max : *first;
+    else if (!field_value_in_range(field, rest, last) || *last < *first)
+        return mistakes_add(r->mistakes, part, "%s End is before Start or not in range [%d-%d]", k->name,
+                            k->min, k->max);
     return 0;
 }
 
-/* H, H/n, H(a-b), H(a-b)/n: a value or a start that depends on the seed alone. */
-static int parse_spread(const struct field_reader *r, enum cal_field field, struct str part,
-                        struct list *list) {
+/* H, H/n, H(a-b), H(a-b)/n: a value, or the start of a step, that depends only on the seed. */
+static int field_parse_spread(const struct field_reader *r, enum cal_field field, struct str part,
+                              struct field_list *list) {
     const struct field_kind *k = &kinds[field];
     int64_t step, first = k->min, last = field == CAL_DAY_OF_MONTH ? SPREAD_DAY_MAX : k->range_max;
     struct str whole = part;
-    int e = cut_step(r, field, &part, &step);
+    int e = field_cut_step(r, field, &part, &step);
     if (e < 0)
         return e;
     struct str inside = word_from(part, 1);
     if (inside.n > 0) {
         if (inside.n < 2 || inside.p[0] != '(' || inside.p[inside.n - 1] != ')')
-            return complain(r->complaint, whole, "%s has an H that is not like H, H/10 or H(0-29)", k->name);
-        e = cut_range(r, field, (struct str){inside.p + 1, inside.n - 2}, false, &first, &last);
+            return mistakes_add(r->mistakes, whole, "%s has an H that is not like H, H/10 or H(0-29)",
+                                k->name);
+        e = field_cut_range(r, field, (struct str){inside.p + 1, inside.n - 2}, FIELD_END_AT_VALUE, &first,
+                            &last);
         if (e < 0)
             return e;
         last = MIN(last, k->range_max);
     }
     if (field == CAL_YEAR || first > last)
-        return complain(r->complaint, whole, "%s cannot be spread with H", k->name);
+        return mistakes_add(r->mistakes, whole, "%s cannot be spread with H", k->name);
     char prefix[] = "spread of schedule field ?";
     prefix[sizeof(prefix) - 2] = (char)('0' + field);
     uint32_t hash = jitter_hash(str_of(prefix), r->seed);
     r->marks->has_spread = true;
     int64_t size = last - first + 1;
     int64_t at = first + (int64_t)(hash % (uint64_t)(step > 0 ? MIN(step, size) : size));
-    return step > 0 ? list_add(list, at, last - (last - at) % step, step) : list_add(list, at, at, 1);
+    return step > 0 ? field_list_add(list, at, last - (last - at) % step, step)
+                    : field_list_add(list, at, at, 1);
 }
 
-static bool mark_day_of_month(struct field_marks *m, struct str part) {
+static bool field_mark_month_day(struct field_marks *m, struct str part) {
     int64_t n;
     if (word_same(part, "l"))
         m->from_end |= 1;
@@ -187,77 +195,78 @@ static bool mark_day_of_month(struct field_marks *m, struct str part) {
     return true;
 }
 
-static bool mark_day_of_week(struct field_marks *m, struct str part) {
+static bool field_mark_weekday(struct field_marks *m, struct str part) {
     bool has_hash;
     struct str rest = part;
     struct str word = word_cut(&rest, '#', &has_hash);
     int64_t day, nth;
     if (has_hash) {
-        if (!value_in(CAL_DAY_OF_WEEK, word, &day) || word_int(rest, &nth) < 0 || nth < 1 || nth > NTH_MAX)
+        if (!field_value_in_range(CAL_DAY_OF_WEEK, word, &day) || word_int(rest, &nth) < 0 || nth < 1 ||
+            nth > NTH_MAX)
             return false;
         m->nth[nth - 1] |= (uint8_t)(1 << day % 7);
         return true;
     }
     if (part.n < 2 || word_lower(part.p[part.n - 1]) != 'l' ||
-        !value_in(CAL_DAY_OF_WEEK, (struct str){part.p, part.n - 1}, &day))
+        !field_value_in_range(CAL_DAY_OF_WEEK, (struct str){part.p, part.n - 1}, &day))
         return false;
     m->last |= (uint8_t)(1 << day % 7);
     return true;
 }
 
-static bool is_mark(const struct field_reader *r, enum cal_field field, struct str part) {
+static bool field_take_mark(const struct field_reader *r, enum cal_field field, struct str part) {
     if (field == CAL_DAY_OF_MONTH)
-        return mark_day_of_month(r->marks, part);
-    return field == CAL_DAY_OF_WEEK && mark_day_of_week(r->marks, part);
+        return field_mark_month_day(r->marks, part);
+    return field == CAL_DAY_OF_WEEK && field_mark_weekday(r->marks, part);
 }
 
-static int parse_part(const struct field_reader *r, enum cal_field field, struct str part,
-                      struct list *list) {
+static int field_parse_part(const struct field_reader *r, enum cal_field field, struct str part,
+                            struct field_list *list) {
     int64_t first, last, step;
     struct str whole = part;
     if (part.n > 0 && (part.p[0] == 'H' || part.p[0] == 'h'))
-        return parse_spread(r, field, part, list);
-    if (is_mark(r, field, part))
+        return field_parse_spread(r, field, part, list);
+    if (field_take_mark(r, field, part))
         return 0;
     if ((field == CAL_DAY_OF_MONTH || field == CAL_DAY_OF_WEEK) && str_is(part, "?"))
         part = STR("*");
     if (field == CAL_DAY_OF_WEEK && word_same(part, "l"))
-        return complain(r->complaint, whole,
-                        "DayOfWeek has an L without a day: 5L is the last Friday of a month");
-    int e = cut_step(r, field, &part, &step);
+        return mistakes_add(r->mistakes, whole,
+                            "DayOfWeek has an L without a day: 5L is the last Friday of a month");
+    int e = field_cut_step(r, field, &part, &step);
     if (e == 0)
-        e = cut_range(r, field, part, step > 0, &first, &last);
+        e = field_cut_range(r, field, part, step > 0 ? FIELD_END_OPEN : FIELD_END_AT_VALUE, &first, &last);
     if (e < 0)
         return e;
     step = MAX(step, 1);
     if (field == CAL_DAY_OF_WEEK && last == SUNDAY_TOO)
-        return add_to_sunday(list, first, step);
-    return list_add(list, first, last, step);
+        return field_list_add_to_sunday(list, first, step);
+    return field_list_add(list, first, last, step);
 }
 
-static int list_init(struct arena *a, struct list *list, size_t max, struct complaint *complaint,
-                     struct str text) {
+static int field_list_init(struct arena *a, struct field_list *list, size_t max, struct mistakes *mistakes,
+                           struct str text) {
     if (max > CAL_RANGES_MAX)
-        return complain(complaint, text, "a field has more than %d values", CAL_RANGES_MAX / 2);
-    *list = (struct list){arena_array(a, struct cal_range, max), 0, max};
+        return mistakes_add(mistakes, text, "a field has more than %d values", CAL_RANGES_MAX / 2);
+    *list = (struct field_list){arena_array(a, struct cal_range, max), 0, max};
     return list->v ? 0 : ERR_NO_MEMORY;
 }
 
 int field_parse(const struct field_reader *r, enum cal_field field, struct str text, struct cal_ranges *ret) {
-    struct list list = {0};
+    struct field_list list = {0};
     *ret = (struct cal_ranges){0};
     if (field == CAL_YEAR && str_is(text, "*"))
         return 0;
-    int e = list_init(r->arena, &list, 2 * (word_count_char(text, ',') + 1), r->complaint, text);
+    int e = field_list_init(r->arena, &list, 2 * (word_count_char(text, ',') + 1), r->mistakes, text);
     for (bool more = true; more && e == 0;)
-        e = parse_part(r, field, word_cut(&text, ',', &more), &list);
+        e = field_parse_part(r, field, word_cut(&text, ',', &more), &list);
     if (e == 0)
         *ret = (struct cal_ranges){list.v, list.n};
     return e;
 }
 
 int field_ranges_of_bits(struct arena *a, uint64_t bits, struct cal_ranges *ret) {
-    struct list list = {arena_array(a, struct cal_range, 64), 0, 64};
+    struct field_list list = {arena_array(a, struct cal_range, 64), 0, 64};
     if (!list.v)
         return ERR_NO_MEMORY;
     while (bits) {
@@ -265,7 +274,7 @@ int field_ranges_of_bits(struct arena *a, uint64_t bits, struct cal_ranges *ret)
         while (bits >> last >> 1 & 1)
             last++;
         bits &= ~(((UINT64_C(2) << last) - 1) ^ ((UINT64_C(1) << first) - 1));
-        (void)list_add(&list, first, last, 1); /* at most 32 runs fit into 64 bits */
+        (void)field_list_add(&list, first, last, 1); /* at most 32 runs fit into 64 bits */
     }
     *ret = (struct cal_ranges){list.v, list.n};
     return 0;
@@ -277,19 +286,19 @@ int field_parse_dbos(const struct field_reader *r, enum cal_field field, struct 
     uint64_t bits = 0;
     struct str whole = text;
     *ret = (struct cal_ranges){0};
-    int e = cut_step(r, field, &text, &divisor);
+    int e = field_cut_step(r, field, &text, &divisor);
     if (e == 0 && text.n < whole.n && (divisor < DIVISOR_MIN || divisor > kinds[field].max))
-        return complain(r->complaint, whole, "%s has a divisor that is not between %d and %d",
-                        kinds[field].name, DIVISOR_MIN, kinds[field].max);
+        return mistakes_add(r->mistakes, whole, "%s has a divisor that is not between %d and %d",
+                            kinds[field].name, DIVISOR_MIN, kinds[field].max);
     divisor = MAX(divisor, 1);
     for (bool more = true; more && e == 0;) {
-        e = cut_range(r, field, word_cut(&text, ',', &more), false, &first, &last);
+        e = field_cut_range(r, field, word_cut(&text, ',', &more), FIELD_END_AT_VALUE, &first, &last);
         for (int64_t v = first; e == 0 && v <= last; v++)
             if (v % divisor == 0)
                 bits |= UINT64_C(1) << (field == CAL_DAY_OF_WEEK ? v % SUNDAY_TOO : v);
     }
     if (e == 0 && !bits)
-        return complain(r->complaint, whole, "%s has no value that %lld divides", kinds[field].name,
-                        (long long)divisor);
+        return mistakes_add(r->mistakes, whole, "%s has no value that %lld divides", kinds[field].name,
+                            (long long)divisor);
     return e < 0 ? e : field_ranges_of_bits(r->arena, bits, ret);
 }

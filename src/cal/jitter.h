@@ -1,5 +1,4 @@
-/* The delay that spreads actions: a hash of the nominal time and of the schedule, the same on every server.
- */
+/* The delay that spreads actions: a hash of nominal time and schedule, the same on every server. */
 #pragma once
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
-/* The calendar that stands in for what calendars cannot say: one midnight in the past, and the text as its
- * comment. A server that does not know about it would simply never act on it. */
+/* The calendar that carries a text that calendars cannot express: one midnight in the past, with the text as
+ * its comment. A server that does not know it never acts on it. */
 #pragma once
 
 #include "cal/cal.h"

@@ -1,9 +1,9 @@
-/* Recurrences from a date on: iCalendar's RRULE, ISO 8601 repeating intervals, "every 2 weeks from". */
+/* Recurrences from a first date: RRULE of iCalendar, ISO 8601 repeating intervals, "every 2 weeks from". */
 #pragma once
 
 #include "base/arena.h"
 #include "cal/civil.h"
-#include "cal/complaint.h"
+#include "cal/mistake.h"
 #include "cal/duration.h"
 #include "cal/rule.h"
 
@@ -18,8 +18,8 @@ enum recur_freq {
     RECUR_FREQ_COUNT,
 };
 
-#define RECUR_COUNT_MAX 20000 /* walked through once for each compilation */
-#define RECUR_MONTHS_MAX 500000 /* looked at in these walks, for all recurrences of a spec together */
+#define RECUR_COUNT_MAX 20000 /* each compilation walks through them once */
+#define RECUR_MONTHS_MAX 500000 /* computed in these walks, for all recurrences of a spec together */
 #define RECUR_EVERY_MAX 100000000
 #define RECUR_POSITIONS_MAX 16
 #define RECUR_DATES_MAX 1000
@@ -48,20 +48,21 @@ struct recur {
     uint64_t weeks, weeks_back;
     int16_t positions[RECUR_POSITIONS_MAX];
     size_t position_count;
-    bool is_clamped; /* months that are too short use their last day */
+    bool is_clamped; /* in shorter months the last day matches */
     struct recur_dates exdates, rdates;
     struct str zone; /* TZID, or "UTC" when DTSTART ends in Z */
 };
 
-/* "DTSTART... RRULE:... EXDATE... RDATE..." with spaces or line ends between, in any order. */
-int recur_parse(struct arena *a, struct complaint *c, struct str text, struct recur *ret) must_check;
+/* "DTSTART... RRULE:... EXDATE... RDATE..." in any order, separated by white space. ERR_INVALID with a
+ * mistake, ERR_NO_MEMORY. */
+int recur_parse(struct arena *a, struct mistakes *c, struct str text, struct recur *ret) must_check;
 
-/* The rules that it stands for in that zone, with its count, end and exceptions worked in. The caller owns
- * the rules: rule_done for each, mem_free for the array. *months grows by the months that were looked at for
- * the count; ERR_INVALID past RECUR_MONTHS_MAX. */
+/* The rules of the recurrence in that zone, with its count, end and exceptions. The caller owns the rules:
+ * rule_done() each, mem_free() the array. Adds the months computed for the count to *months; ERR_INVALID past
+ * RECUR_MONTHS_MAX. */
 struct zone;
 int recur_compile(const struct recur *r, const struct zone *z, uint64_t *months, struct rule **ret,
                   size_t *ret_count, struct err *reterr) must_check;
 
-/* Times with an offset as local ones, others as they are. */
+/* The local second of a time: converted when it has an offset, else as written. */
 int64_t recur_local(const struct zone *z, const struct civil_stamp *stamp);

@@ -1,8 +1,7 @@
-/* The search: month by month for a day, then hour, minute and second by bits.
+/* The search for matches: month by month for a day, then hour, minute and second by bits.
  *
- * The days of a month that match are computed at once, as 31 bits. Months and years that cannot match are
- * stepped over by their own bits, so that even a rule which never matches is through with the century in
- * microseconds. Nothing here can fail. */
+ * The matching days of a month are computed together, as 31 bits. Months and years that cannot match are
+ * skipped by their own bits, so that even a rule that never matches takes microseconds. Nothing can fail. */
 #include "cal/rule.h"
 
 #include "base/mem.h"
@@ -14,47 +13,47 @@
 
 const struct rule_times rule_any_time = {FULL_SECONDS, FULL_SECONDS, FULL_HOURS};
 
-/* The lowest bit at or above `from`, which is at most 60, or -1. */
-static int bit_from(uint64_t bits, int from) {
+/* The lowest set bit at or above `from` (at most 60), or -1. */
+static int rule_bit_from(uint64_t bits, int from) {
     bits = bits >> from << from;
     return bits ? __builtin_ctzll(bits) : -1;
 }
 
 /* The first second of the stride at or after from_s. */
-static int64_t stride_next(const struct rule_more *more, int64_t from_s) {
+static int64_t rule_stride_next(const struct rule_more *more, int64_t from_s) {
     int64_t past = civil_mod(from_s - more->anchor_s, more->stride_s);
     return past < more->stride_unit_s ? from_s : from_s + more->stride_s - past;
 }
 
-static bool has_stride(const struct rule *r) {
+static bool rule_has_stride(const struct rule *r) {
     return r->more && r->more->stride_s > 0;
 }
 
 /* The first time of day at or after tod that the bits allow, or -1. */
-static int bits_next_tod(const struct rule *r, int tod) {
+static int rule_bits_next_tod(const struct rule *r, int tod) {
     int hour = tod / 3600, minute = tod / 60 % 60, second = tod % 60;
     if (r->hours >> hour & 1) {
         if (r->minutes >> minute & 1) {
-            int s = bit_from(r->seconds, second);
+            int s = rule_bit_from(r->seconds, second);
             if (s >= 0)
                 return tod - second + s;
         }
-        int m = bit_from(r->minutes, minute + 1);
+        int m = rule_bit_from(r->minutes, minute + 1);
         if (m >= 0)
             return hour * 3600 + m * 60 + r->first_tod % 60;
     }
-    int h = bit_from(r->hours, hour + 1);
+    int h = rule_bit_from(r->hours, hour + 1);
     return h < 0 ? -1 : h * 3600 + r->first_tod % 3600;
 }
 
 /* The first matching second of this day at or after tod, or -1. */
-static int next_tod(const struct rule *r, int64_t day, int tod) {
+static int rule_next_tod(const struct rule *r, int64_t day, int tod) {
     while (tod >= 0) {
-        tod = bits_next_tod(r, tod);
-        if (tod < 0 || !has_stride(r))
+        tod = rule_bits_next_tod(r, tod);
+        if (tod < 0 || !rule_has_stride(r))
             return tod;
         int64_t at_s = day * CIVIL_DAY_S + tod;
-        int64_t stride_s = stride_next(r->more, at_s);
+        int64_t stride_s = rule_stride_next(r->more, at_s);
         if (stride_s == at_s)
             return tod;
         tod = stride_s - day * CIVIL_DAY_S < CIVIL_DAY_S ? (int)(stride_s - day * CIVIL_DAY_S) : -1;
@@ -62,7 +61,7 @@ static int next_tod(const struct rule *r, int64_t day, int tod) {
     return -1;
 }
 
-static bool has_year(const struct rule *r, int64_t year) {
+static bool rule_has_year(const struct rule *r, int64_t year) {
     if (year > RULE_YEAR_MAX)
         return false;
     if (r->is_any_year)
@@ -71,9 +70,9 @@ static bool has_year(const struct rule *r, int64_t year) {
     return bit >= 0 && (r->years[bit / 64] >> (bit % 64) & 1);
 }
 
-/* The same when the month's first day is known. */
-static uint32_t month_days(const struct rule *r, int64_t year, int month, int64_t first) {
-    if (!(r->months >> month & 1) || !has_year(r, year))
+/* rule_month_days() with the first day of the month. */
+static uint32_t rule_month_days_from(const struct rule *r, int64_t year, int month, int64_t first) {
+    if (!(r->months >> month & 1) || !rule_has_year(r, year))
         return 0;
     if (r->more)
         return month_days_more(r, year, month, first);
@@ -82,39 +81,40 @@ static uint32_t month_days(const struct rule *r, int64_t year, int month, int64_
 }
 
 uint32_t rule_month_days(const struct rule *r, int64_t year, int month) {
-    return month_days(r, year, month, civil_day(year, month, 1));
+    return rule_month_days_from(r, year, month, civil_day(year, month, 1));
 }
 
 /* Moves to the next month that the bits allow. False past the last year. */
-static bool next_month(const struct rule *r, int64_t *year, int *month) {
-    int m = *month < CIVIL_YEAR_MONTHS ? bit_from(r->months, *month + 1) : -1;
+static bool rule_next_month(const struct rule *r, int64_t *year, int *month) {
+    int m = *month < CIVIL_YEAR_MONTHS ? rule_bit_from(r->months, *month + 1) : -1;
     if (m < 0) {
-        m = bit_from(r->months, 1);
+        m = rule_bit_from(r->months, 1);
         *year += 1;
-        while (*year <= RULE_YEAR_MAX && !has_year(r, *year))
+        while (*year <= RULE_YEAR_MAX && !rule_has_year(r, *year))
             *year += 1;
     }
     *month = m;
     return *year <= RULE_YEAR_MAX;
 }
 
-/* The first match on one of these days of a month, from day and time of day on. days has only bits from that
- * day on. */
-static int64_t next_in_month(const struct rule *r, uint32_t days, int64_t before_first, int day, int tod) {
+/* The first match on these days of a month, from `day` and `tod` on. `days` has no bits before `day`. */
+static int64_t rule_next_in_month(const struct rule *r, uint32_t days, int64_t before_first, int day,
+                                  int tod) {
     while (days) {
         int d = __builtin_ctz(days);
         int64_t at_day = before_first + d;
-        if (has_stride(r)) { /* days on which a long stride has nothing are left out */
-            int64_t busy = civil_day_of(stride_next(r->more, at_day * CIVIL_DAY_S + (d == day ? tod : 0)));
+        if (rule_has_stride(r)) { /* skip days without a second of a long stride */
+            int64_t busy =
+                civil_day_of(rule_stride_next(r->more, at_day * CIVIL_DAY_S + (d == day ? tod : 0)));
             if (busy > at_day) {
                 int64_t skip = busy - before_first;
                 days = skip < 32 ? days >> skip << skip : 0;
                 continue;
             }
         }
-        int at = d == day && tod > 0 ? next_tod(r, at_day, tod)
-                 : has_stride(r)     ? next_tod(r, at_day, 0)
-                                     : r->first_tod;
+        int at = d == day && tod > 0  ? rule_next_tod(r, at_day, tod)
+                 : rule_has_stride(r) ? rule_next_tod(r, at_day, 0)
+                                      : r->first_tod;
         if (at >= 0)
             return at_day * CIVIL_DAY_S + at;
         days &= days - 1;
@@ -122,7 +122,7 @@ static int64_t next_in_month(const struct rule *r, uint32_t days, int64_t before
     return RULE_NONE;
 }
 
-static int64_t search(const struct rule *r, int64_t from_s, int64_t end_s, uint64_t *months) {
+static int64_t rule_search_months(const struct rule *r, int64_t from_s, int64_t end_s, uint64_t *months) {
     int64_t day = civil_day_of(from_s);
     int tod = (int)(from_s - day * CIVIL_DAY_S);
     struct civil_date date = civil_date_of(day);
@@ -136,19 +136,20 @@ static int64_t search(const struct rule *r, int64_t from_s, int64_t end_s, uint6
         if ((before_first + date.day) * CIVIL_DAY_S >= end_s)
             return RULE_NONE;
         *months += 1;
-        uint32_t days = month_days(r, date.year, date.month, before_first + 1) >> date.day << date.day;
-        int64_t at_s = next_in_month(r, days, before_first, date.day, tod);
+        uint32_t days = rule_month_days_from(r, date.year, date.month, before_first + 1) >> date.day
+                                                                                                << date.day;
+        int64_t at_s = rule_next_in_month(r, days, before_first, date.day, tod);
         if (at_s != RULE_NONE)
             return at_s < end_s ? at_s : RULE_NONE;
         date.day = 1;
         tod = 0;
-        if (!next_month(r, &date.year, &date.month))
+        if (!rule_next_month(r, &date.year, &date.month))
             return RULE_NONE;
         before_first = civil_day(date.year, date.month, 1) - 1;
     } while (true);
 }
 
-static const struct rule_hole *hole_at(const struct rule *r, int64_t local_s) {
+static const struct rule_hole *rule_hole_at(const struct rule *r, int64_t local_s) {
     size_t low = 0, high = r->more ? r->more->hole_count : 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -172,8 +173,8 @@ int64_t rule_next(const struct rule *r, int64_t from_s, int64_t end_s, uint64_t 
     if (r->first_tod < 0 || from_s >= end_s)
         return RULE_NONE;
     for (;;) {
-        int64_t at_s = search(r, from_s, end_s, months);
-        const struct rule_hole *hole = at_s != RULE_NONE ? hole_at(r, at_s) : NULL;
+        int64_t at_s = rule_search_months(r, from_s, end_s, months);
+        const struct rule_hole *hole = at_s != RULE_NONE ? rule_hole_at(r, at_s) : NULL;
         if (!hole)
             return at_s;
         from_s = hole->end_s;
@@ -196,22 +197,22 @@ bool rule_matches(const struct rule *r, const struct rule_moment *at) {
         return false;
     if (r->more && (local_s < r->more->not_before_s || local_s > r->more->not_after_s))
         return false;
-    if ((has_stride(r) && stride_next(r->more, local_s) != local_s) || hole_at(r, local_s))
+    if ((rule_has_stride(r) && rule_stride_next(r->more, local_s) != local_s) || rule_hole_at(r, local_s))
         return false;
-    return month_days(r, at->date.year, at->date.month, at->first) >> at->date.day & 1;
+    return rule_month_days_from(r, at->date.year, at->date.month, at->first) >> at->date.day & 1;
 }
 
-/* The first unset bit above `at`; behind the last value of a field no bit is set. */
-static int run_of(uint64_t bits, int at) {
-    return bit_from(~bits, at + 1);
+/* The first unset bit above `at`. The bit after the last value of a field is never set. */
+static int rule_bit_run_end(uint64_t bits, int at) {
+    return rule_bit_from(~bits, at + 1);
 }
 
-static int64_t days_run_end(const struct rule *r, int64_t day, int64_t end_s) {
+static int64_t rule_days_run_end(const struct rule *r, int64_t day, int64_t end_s) {
     struct civil_date date = civil_date_of(day);
     for (;;) {
         int64_t before_first = civil_day(date.year, date.month, 1) - 1;
         int len = civil_month_len(date.year, date.month);
-        int d = run_of(rule_month_days(r, date.year, date.month), date.day - 1);
+        int d = rule_bit_run_end(rule_month_days(r, date.year, date.month), date.day - 1);
         int64_t run_end_s = (before_first + d) * CIVIL_DAY_S;
         if (d <= len || run_end_s >= end_s)
             return MIN(run_end_s, end_s);
@@ -220,7 +221,7 @@ static int64_t days_run_end(const struct rule *r, int64_t day, int64_t end_s) {
 }
 
 int64_t rule_run_end(const struct rule *r, const struct rule_times *times, int64_t local_s, int64_t end_s) {
-    struct rule_times over = {/* that match, or need not */
+    struct rule_times over = {/* times that match, or that no candidate has */
                               .seconds = r->seconds | (~times->seconds & FULL_SECONDS),
                               .minutes = r->minutes | (~times->minutes & FULL_SECONDS),
                               .hours = r->hours | (~times->hours & FULL_HOURS)};
@@ -230,42 +231,42 @@ int64_t rule_run_end(const struct rule *r, const struct rule_times *times, int64
     if (r->more && r->more->not_after_s < end_s)
         end_s = r->more->not_after_s + 1;
     int64_t run_end_s;
-    if (has_stride(r) || (r->more && r->more->hole_count > 0))
+    if (rule_has_stride(r) || (r->more && r->more->hole_count > 0))
         run_end_s = local_s + 1;
     else if (over.seconds != FULL_SECONDS)
-        run_end_s = local_s - second + run_of(over.seconds, second);
+        run_end_s = local_s - second + rule_bit_run_end(over.seconds, second);
     else if (over.minutes != FULL_SECONDS)
-        run_end_s = day_s + hour * 3600 + run_of(over.minutes, minute) * 60;
+        run_end_s = day_s + hour * 3600 + rule_bit_run_end(over.minutes, minute) * 60;
     else if (over.hours != FULL_HOURS)
-        run_end_s = day_s + run_of(over.hours, hour) * CIVIL_HOUR_S;
+        run_end_s = day_s + rule_bit_run_end(over.hours, hour) * CIVIL_HOUR_S;
     else
-        run_end_s = days_run_end(r, day_s / CIVIL_DAY_S, end_s);
+        run_end_s = rule_days_run_end(r, day_s / CIVIL_DAY_S, end_s);
     return MIN(run_end_s, end_s);
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-    return b == 0 ? a : gcd(b, a % b);
+static int64_t rule_greatest_divisor(int64_t a, int64_t b) {
+    return b == 0 ? a : rule_greatest_divisor(b, a % b);
 }
 
-/* Whether the stride meets the times of day, on the weekdays, at all. After so many days it meets them as it
- * did before, and it makes less than a day's seconds of steps in them; a longer stride is soon searched to
- * the end. Only when these days are whole weeks does it meet a time always on the same weekday. */
-static bool is_met(const struct rule *r) {
-    if (!has_stride(r) || r->more->stride_s > CIVIL_DAY_S)
+/* Whether the stride ever meets the times of day on the weekdays. The pattern repeats after `days` days, so
+ * checking these is enough. The weekday matters only when they are whole weeks; otherwise each time of day
+ * falls on every weekday. A stride longer than a day is searched to the end quickly and needs no check. */
+static bool rule_stride_is_met(const struct rule *r) {
+    if (!rule_has_stride(r) || r->more->stride_s > CIVIL_DAY_S)
         return true;
     int64_t first = civil_day_of(r->more->anchor_s);
-    int64_t days = r->more->stride_s / gcd(r->more->stride_s, CIVIL_DAY_S);
+    int64_t days = r->more->stride_s / rule_greatest_divisor(r->more->stride_s, CIVIL_DAY_S);
     uint8_t weekdays = days % CIVIL_WEEK_DAYS == 0 ? r->weekdays : UINT8_MAX;
     for (int64_t day = first; day < first + days; day++)
-        if (weekdays >> civil_weekday(day) & 1 && next_tod(r, day, 0) >= 0)
+        if (weekdays >> civil_weekday(day) & 1 && rule_next_tod(r, day, 0) >= 0)
             return true;
     return false;
 }
 
 void rule_seal(struct rule *r) {
-    int h = bit_from(r->hours, 0), m = bit_from(r->minutes, 0), s = bit_from(r->seconds, 0);
+    int h = rule_bit_from(r->hours, 0), m = rule_bit_from(r->minutes, 0), s = rule_bit_from(r->seconds, 0);
     r->first_tod = h < 0 || m < 0 || s < 0 ? -1 : h * 3600 + m * 60 + s;
-    if (!(r->months & 0x1FFE) || (r->first_tod >= 0 && !is_met(r)))
+    if (!(r->months & 0x1FFE) || (r->first_tod >= 0 && !rule_stride_is_met(r)))
         r->first_tod = -1;
 }
 

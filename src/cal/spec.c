@@ -1,8 +1,8 @@
-/* Builds a spec in its canonical form, which is the form in which it is stored and shown.
+/* Builds a spec in its canonical form, in which it is stored and shown.
  *
- * Every string is read here once, for its mistakes and to see whether a calendar or an interval can say the
- * same. If not, a placeholder calendar carries it (see cal.h). Fails with ERR_INVALID, also past
- * CAL_ENTRIES_MAX, and ERR_NO_MEMORY when the arena's budget is used up. */
+ * Each string is parsed here once, to report its mistakes and to see whether a calendar or an interval can
+ * express it. If not, a placeholder calendar carries it (see cal.h). Fails with ERR_INVALID, also past
+ * CAL_ENTRIES_MAX, and with ERR_NO_MEMORY when the arena is exhausted. */
 #include "base/clock.h"
 #include "cal/cal.h"
 #include "cal/placeholder.h"
@@ -13,9 +13,9 @@ void cal_spec_init(struct cal_spec *s, struct arena *arena, struct str seed) {
     *s = (struct cal_spec){.arena = arena, .seed = seed, .start_us = CAL_NO_START, .end_us = CAL_NO_END};
 }
 
-/* Room for one more behind n elements, in an array that grows by doubling. array is the address of a pointer
- * of any type; memcpy reads and writes it without aliasing rules. */
-static int make_room(struct cal_spec *s, void *array, size_t n, size_t size, struct err *reterr) {
+/* Makes room for one more than n elements, in an array that grows by doubling. `array` is the address of a
+ * pointer of any type; memcpy accesses it without breaking aliasing rules. */
+static int spec_make_room(struct cal_spec *s, void *array, size_t n, size_t size, struct err *reterr) {
     void *old;
     if (n >= CAL_ENTRIES_MAX)
         return err_set(reterr, ERR_INVALID, "a spec has more than %d entries of one kind", CAL_ENTRIES_MAX);
@@ -31,7 +31,7 @@ static int make_room(struct cal_spec *s, void *array, size_t n, size_t size, str
     return 0;
 }
 
-static int copy_calendar(struct cal_spec *s, const struct cal_calendar *c, struct cal_calendar *ret) {
+static int spec_copy_calendar(struct cal_spec *s, const struct cal_calendar *c, struct cal_calendar *ret) {
     struct cal_calendar copy = {0};
     for (int i = 0; i < CAL_FIELD_COUNT; i++) {
         copy.fields[i] = (struct cal_ranges){NULL, c->fields[i].n};
@@ -50,19 +50,20 @@ static int copy_calendar(struct cal_spec *s, const struct cal_calendar *c, struc
     return 0;
 }
 
-static int push(struct cal_spec *s, bool is_exclude, const struct cal_calendar *c, struct err *reterr) {
-    struct cal_calendar **v = is_exclude ? &s->excludes : &s->calendars;
-    size_t *n = is_exclude ? &s->exclude_count : &s->calendar_count;
-    int e = make_room(s, v, *n, sizeof(**v), reterr);
+static int spec_push_calendar(struct cal_spec *s, enum cal_list list, const struct cal_calendar *c,
+                              struct err *reterr) {
+    struct cal_calendar **v = list == CAL_EXCLUSIONS ? &s->excludes : &s->calendars;
+    size_t *n = list == CAL_EXCLUSIONS ? &s->exclude_count : &s->calendar_count;
+    int e = spec_make_room(s, v, *n, sizeof(**v), reterr);
     if (e < 0)
         return e;
-    if (copy_calendar(s, c, &(*v)[*n]) < 0)
+    if (spec_copy_calendar(s, c, &(*v)[*n]) < 0)
         return err_std(reterr, ERR_NO_MEMORY);
     *n += 1;
     return 0;
 }
 
-static int check_range(enum cal_field field, const struct cal_range *r, struct err *reterr) {
+static int spec_check_range(enum cal_field field, const struct cal_range *r, struct err *reterr) {
     const struct field_kind *k = field_kind(field);
     if (r->first < k->min || r->first > k->range_max)
         return err_set(reterr, ERR_INVALID, "invalid calendar spec: %s Start %d is not in range [%d-%d]",
@@ -77,23 +78,23 @@ static int check_range(enum cal_field field, const struct cal_range *r, struct e
     return 0;
 }
 
-static int check_comment(struct str comment, struct err *reterr) {
+static int spec_check_comment(struct str comment, struct err *reterr) {
     if (comment.n > CAL_COMMENT_BYTES_MAX)
         return err_set(reterr, ERR_INVALID, "invalid calendar spec: comment is longer than %d bytes",
                        CAL_COMMENT_BYTES_MAX);
     return 0;
 }
 
-/* What an exclusion can be: something that matches by local time. */
-static int check_exclude(const struct text *t, struct err *reterr) {
+/* An exclusion must match by local time. */
+static int spec_check_exclude(const struct text *t, struct err *reterr) {
     if (t->kind == TEXT_CALENDAR || (t->kind == TEXT_RECUR && t->recur.rdates.n == 0))
         return 0;
     return err_set(reterr, ERR_INVALID, "\"%.*s\" cannot be excluded: only calendars and recurrences can",
                    (int)MIN(t->body.n, 80), t->body.p);
 }
 
-static int add_calendar(struct cal_spec *s, bool is_exclude, const struct cal_calendar *c,
-                        struct err *reterr) {
+static int spec_add_calendar(struct cal_spec *s, enum cal_list list, const struct cal_calendar *c,
+                             struct err *reterr) {
     struct str carried = cal_calendar_carried(c);
     struct text t;
     int e = 0;
@@ -102,30 +103,30 @@ static int add_calendar(struct cal_spec *s, bool is_exclude, const struct cal_ca
             return err_set(reterr, ERR_INVALID, "invalid calendar spec: %s has more than %d ranges",
                            field_kind((enum cal_field)f)->name, CAL_RANGES_MAX);
         for (size_t i = 0; i < c->fields[f].n && e == 0; i++)
-            e = check_range((enum cal_field)f, &c->fields[f].v[i], reterr);
+            e = spec_check_range((enum cal_field)f, &c->fields[f].v[i], reterr);
     }
     if (e == 0 && carried.n > 0) {
         e = text_parse(s->arena, s->seed, TEXT_CRON, carried, &t, reterr);
         s->has_spread |= e == 0 && t.marks.has_spread;
-        if (e == 0 && is_exclude)
-            e = check_exclude(&t, reterr);
+        if (e == 0 && list == CAL_EXCLUSIONS)
+            e = spec_check_exclude(&t, reterr);
     } else if (e == 0) {
-        e = check_comment(c->comment, reterr);
+        e = spec_check_comment(c->comment, reterr);
     }
-    return e < 0 ? e : push(s, is_exclude, c, reterr);
+    return e < 0 ? e : spec_push_calendar(s, list, c, reterr);
 }
 
 int cal_spec_add_calendar(struct cal_spec *s, const struct cal_calendar *c, struct err *reterr) {
-    return add_calendar(s, false, c, reterr);
+    return spec_add_calendar(s, CAL_TIMES, c, reterr);
 }
 
 int cal_spec_exclude_calendar(struct cal_spec *s, const struct cal_calendar *c, struct err *reterr) {
-    return add_calendar(s, true, c, reterr);
+    return spec_add_calendar(s, CAL_EXCLUSIONS, c, reterr);
 }
 
-/* A placeholder whose comment carries the text, with single spaces, and the user's comment behind it. */
-static int push_carrier(struct cal_spec *s, bool is_exclude, struct str body, struct str comment,
-                        struct err *reterr) {
+/* Adds a placeholder whose comment carries the text, with single spaces, then the user's comment. */
+static int spec_push_placeholder(struct cal_spec *s, enum cal_list list, struct str body, struct str comment,
+                                 struct err *reterr) {
     struct buf b cleanup(buf_done);
     buf_init(&b, 2 * CAL_TEXT_BYTES_MAX);
     buf_add_str(&b, PLACEHOLDER_MARK);
@@ -139,21 +140,21 @@ static int push_carrier(struct cal_spec *s, bool is_exclude, struct str body, st
         return err_std(reterr, ERR_NO_MEMORY);
     struct cal_calendar c = placeholder_calendar();
     c.comment = buf_str(&b);
-    return push(s, is_exclude, &c, reterr);
+    return spec_push_calendar(s, list, &c, reterr);
 }
 
-static int add_strings(struct cal_spec *s, bool is_exclude, const struct cal_strings *strings,
-                       struct err *reterr) {
+static int spec_add_strings(struct cal_spec *s, enum cal_list list, const struct cal_strings *strings,
+                            struct err *reterr) {
     struct field_marks marks = {0};
     struct cal_calendar c;
     int e = text_parse_strings(s->arena, s->seed, strings, &c, &marks, reterr);
     s->has_spread |= marks.has_spread;
     if (e == 0)
-        e = check_comment(strings->comment, reterr);
+        e = spec_check_comment(strings->comment, reterr);
     if (e < 0)
         return e;
     if (!field_has_marks(&marks))
-        return push(s, is_exclude, &c, reterr);
+        return spec_push_calendar(s, list, &c, reterr);
     struct buf b cleanup(buf_done);
     buf_init(&b, CAL_TEXT_BYTES_MAX);
     for (int f = 0; f < CAL_FIELD_COUNT; f++) {
@@ -164,15 +165,15 @@ static int add_strings(struct cal_spec *s, bool is_exclude, const struct cal_str
     if (!buf_ok(&b))
         return err_set(reterr, ERR_INVALID, "invalid calendar spec: it is longer than %d bytes",
                        CAL_TEXT_BYTES_MAX);
-    return push_carrier(s, is_exclude, buf_str(&b), strings->comment, reterr);
+    return spec_push_placeholder(s, list, buf_str(&b), strings->comment, reterr);
 }
 
 int cal_spec_add_strings(struct cal_spec *s, const struct cal_strings *c, struct err *reterr) {
-    return add_strings(s, false, c, reterr);
+    return spec_add_strings(s, CAL_TIMES, c, reterr);
 }
 
 int cal_spec_exclude_strings(struct cal_spec *s, const struct cal_strings *c, struct err *reterr) {
-    return add_strings(s, true, c, reterr);
+    return spec_add_strings(s, CAL_EXCLUSIONS, c, reterr);
 }
 
 int cal_spec_add_interval(struct cal_spec *s, const struct cal_interval *i, struct err *reterr) {
@@ -182,15 +183,15 @@ int cal_spec_add_interval(struct cal_spec *s, const struct cal_interval *i, stru
         return err_set(reterr, ERR_INVALID, "phase is negative");
     if (i->phase_us >= i->interval_us)
         return err_set(reterr, ERR_INVALID, "phase cannot be greater than Interval");
-    int e = make_room(s, &s->intervals, s->interval_count, sizeof(*s->intervals), reterr);
+    int e = spec_make_room(s, &s->intervals, s->interval_count, sizeof(*s->intervals), reterr);
     if (e < 0)
         return e;
     s->intervals[s->interval_count++] = *i;
     return 0;
 }
 
-/* Every string must name the same zone, or none of them one. Intervals know no zones and do not count. */
-static int agree_on_zone(struct cal_spec *s, const struct text *t, struct err *reterr) {
+/* All strings must name the same zone, or all must name none. Intervals ignore zones and are not checked. */
+static int spec_agree_on_zone(struct cal_spec *s, const struct text *t, struct err *reterr) {
     if (t->kind == TEXT_INTERVAL)
         return 0;
     if (s->has_string && !str_eq(s->string_zone, t->zone))
@@ -207,41 +208,41 @@ static int agree_on_zone(struct cal_spec *s, const struct text *t, struct err *r
     return 0;
 }
 
-static int add_string(struct cal_spec *s, bool is_exclude, enum text_dialect dialect, struct str text,
-                      struct err *reterr) {
+static int spec_add_text(struct cal_spec *s, enum cal_list list, enum text_dialect dialect, struct str text,
+                         struct err *reterr) {
     struct text t;
     int e = text_parse(s->arena, s->seed, dialect, text, &t, reterr);
     s->has_spread |= e == 0 && t.marks.has_spread;
-    if (e == 0 && is_exclude)
-        e = check_exclude(&t, reterr);
+    if (e == 0 && list == CAL_EXCLUSIONS)
+        e = spec_check_exclude(&t, reterr);
     if (e == 0)
-        e = agree_on_zone(s, &t, reterr);
+        e = spec_agree_on_zone(s, &t, reterr);
     if (e == 0)
-        e = check_comment(t.comment, reterr);
+        e = spec_check_comment(t.comment, reterr);
     if (e < 0)
         return e;
     if (t.kind == TEXT_INTERVAL)
         return cal_spec_add_interval(s, &t.interval, reterr);
     t.calendar.comment = t.comment;
     if (t.kind == TEXT_CALENDAR && !field_has_marks(&t.marks))
-        return push(s, is_exclude, &t.calendar, reterr);
-    return push_carrier(s, is_exclude, t.body, t.comment, reterr);
+        return spec_push_calendar(s, list, &t.calendar, reterr);
+    return spec_push_placeholder(s, list, t.body, t.comment, reterr);
 }
 
 int cal_spec_add_cron(struct cal_spec *s, struct str text, struct err *reterr) {
-    return add_string(s, false, TEXT_CRON, text, reterr);
+    return spec_add_text(s, CAL_TIMES, TEXT_CRON, text, reterr);
 }
 
 int cal_spec_exclude_cron(struct cal_spec *s, struct str text, struct err *reterr) {
-    return add_string(s, true, TEXT_CRON, text, reterr);
+    return spec_add_text(s, CAL_EXCLUSIONS, TEXT_CRON, text, reterr);
 }
 
 int cal_spec_add_dbos(struct cal_spec *s, struct str text, struct err *reterr) {
-    return add_string(s, false, TEXT_DBOS, text, reterr);
+    return spec_add_text(s, CAL_TIMES, TEXT_DBOS, text, reterr);
 }
 
-/* No name is UTC; additions of the zone that is set already are kept. */
-static bool is_same_zone(const struct zone_label *set, struct str set_text, struct str given) {
+/* An empty name is UTC. The options of the zone of the spec do not matter. */
+static bool spec_is_same_zone(const struct zone_label *set, struct str set_text, struct str given) {
     struct str utc = STR("UTC");
     return str_eq(set_text, given) || str_eq(set->name.n > 0 ? set->name : utc, given);
 }
@@ -253,7 +254,7 @@ int cal_spec_finish(struct cal_spec *s, struct err *reterr) {
         return e;
     if (s->zone_data.n > 0)
         return err_set(reterr, ERR_INVALID, "a cron string has a time zone, and the spec has time zone data");
-    if (s->zone_name.n > 0 && !is_same_zone(&label, s->zone_name, s->string_zone))
+    if (s->zone_name.n > 0 && !spec_is_same_zone(&label, s->zone_name, s->string_zone))
         return err_set(reterr, ERR_INVALID,
                        "conflicting timezone names: the spec has \"%.*s\", its cron strings have \"%.*s\"",
                        (int)MIN(s->zone_name.n, 80), s->zone_name.p, (int)MIN(s->string_zone.n, 80),

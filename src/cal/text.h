@@ -1,10 +1,13 @@
-/* One string of a spec, read: see cal_spec_add_cron for what there is. Used inside cal only. */
+/* Parses one string of a spec; cal_spec_add_cron() lists the forms. Used inside cal only. */
 #pragma once
 
 #include "cal/cal.h"
-#include "cal/complaint.h"
+#include "cal/mistake.h"
 #include "cal/field.h"
 #include "cal/recur.h"
+
+/* The two lists of a spec. */
+enum cal_list { CAL_TIMES, CAL_EXCLUSIONS };
 
 enum text_kind {
     TEXT_CALENDAR, /* calendar, marks */
@@ -22,39 +25,38 @@ struct text {
     struct recur recur;
     struct civil_stamp at;
     int64_t step_s;
-    int64_t count; /* 0: without end */
-    struct str zone; /* of CRON_TZ= or TZID=; empty without one */
+    int64_t count; /* 0: no end */
+    struct str zone; /* of CRON_TZ= or TZID=; can be empty */
     struct str body; /* without zone and comment */
     struct str comment;
 };
 
 enum text_dialect { TEXT_CRON, TEXT_DBOS };
 
-/* ERR_INVALID with a text that says where, or ERR_NO_MEMORY. Slices point into the text. */
+/* ERR_INVALID with the column of the mistake, ERR_NO_MEMORY. Slices of the result point into the text. */
 int text_parse(struct arena *a, struct str seed, enum text_dialect dialect, struct str text, struct text *ret,
                struct err *reterr) must_check;
 
-/* "CRON_TZ=zone " or "TZ=zone " cut off the front. */
-int text_cut_zone(struct complaint *c, struct str *text, struct str *ret_zone) must_check;
-/* What @daily and its like stand for, or an empty text. */
+/* Cuts "CRON_TZ=zone " or "TZ=zone " off the front. */
+int text_cut_zone(struct mistakes *c, struct str *text, struct str *ret_zone) must_check;
+/* The fields that @daily and its like stand for; empty for other words. */
 struct str text_shorthand(struct str word);
-/* What stands behind @daily or its like, or an empty text. */
+/* The text behind @daily or its like; empty for other texts. */
 struct str text_behind_shorthand(struct str text);
-/* Whether the word behind the fields of a cron string is the command, or the user, of a line of a crontab. */
+/* Whether the word after the fields of a cron string is the command or the user of a crontab line. */
 bool text_is_command(struct str word);
 #define TEXT_CRONTAB_LINE                                                                                    \
-    "this is a line of a crontab: leave out its command, which a schedule does not run; what it starts is "  \
-    "a "                                                                                                     \
-    "workflow"
+    "this is a line of a crontab: leave out its command, which a schedule does not run; "                    \
+    "what it starts is a workflow"
 
-/* Strings for each field. Marks go to *marks. */
+/* Parses a calendar with one string for each field. ERR_INVALID, ERR_NO_MEMORY. */
 int text_parse_strings(struct arena *a, struct str seed, const struct cal_strings *s,
                        struct cal_calendar *ret, struct field_marks *marks, struct err *reterr) must_check;
 
-/* What "@every" may be followed by, and "R[n]/". In every.c. */
+/* The text after "@every", and "R[n]/...". In every.c. */
 struct text_reader {
     struct arena *arena;
-    struct complaint *complaint;
+    struct mistakes *mistakes;
     struct str seed;
 };
 int text_parse_every(const struct text_reader *r, struct str rest, struct text *t) must_check;

@@ -1,7 +1,8 @@
-/* Reads POSIX TZ rules and computes the changes of a year from them.
+/* Parses POSIX TZ rules and computes the changes of a year.
  *
- * The grammar is that of RFC 8536, version 3: hours of a change run from -167 to 167. A rule that has a
- * summer time must say when it begins and ends; POSIX leaves that open and files never do. */
+ * The grammar is that of RFC 8536, version 3: the hours of a change are -167 to 167. A rule with summer time
+ * must state its begin and end. POSIX leaves them optional, but files always have them. Parsing fails with
+ * ERR_INVALID. */
 #include "cal/tzrule.h"
 
 #include <stdio.h>
@@ -12,106 +13,106 @@
 #define OFFSET_HOURS_MAX 24
 #define CHANGE_HOURS_MAX 167
 #define CHANGE_DEFAULT_S (2 * (int32_t)CIVIL_HOUR_S)
-#define YEARS_AROUND 2 /* a change may be a week and a day into the next year, or the one before */
+#define YEARS_AROUND 2 /* a change can be eight days inside the next or the previous year */
 #define CHANGES_AROUND (2 * (2 * YEARS_AROUND + 1))
 
-struct cursor {
+struct tzrule_cursor {
     const char *p, *end;
     bool failed;
 };
 
-static char cursor_peek(const struct cursor *c) {
+static char tzrule_peek(const struct tzrule_cursor *c) {
     return !c->failed && c->p < c->end ? *c->p : '\0';
 }
 
-static bool cursor_takes(struct cursor *c, char want) {
-    bool sees = cursor_peek(c) == want;
+static bool tzrule_take_char(struct tzrule_cursor *c, char want) {
+    bool sees = tzrule_peek(c) == want;
     c->p += sees;
     return sees;
 }
 
-static bool is_digit(char c) {
+static bool tzrule_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c) {
+static bool tzrule_is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static int cursor_number(struct cursor *c, int min, int max) {
+static int tzrule_take_number(struct tzrule_cursor *c, int min, int max) {
     int value = 0;
-    if (!is_digit(cursor_peek(c)))
+    if (!tzrule_is_digit(tzrule_peek(c)))
         c->failed = true;
-    while (is_digit(cursor_peek(c)) && value <= max)
+    while (tzrule_is_digit(tzrule_peek(c)) && value <= max)
         value = value * 10 + (*c->p++ - '0');
     if (value < min || value > max)
         c->failed = true;
     return value;
 }
 
-static void cursor_abbrev(struct cursor *c, char abbrev[ZONE_ABBREV_MAX]) {
-    bool is_quoted = cursor_takes(c, '<');
+static void tzrule_take_abbrev(struct tzrule_cursor *c, char abbrev[ZONE_ABBREV_MAX]) {
+    bool is_quoted = tzrule_take_char(c, '<');
     const char *begin = c->p;
-    for (char next; (next = cursor_peek(c)); c->p++)
-        if (!(is_letter(next) || (is_quoted && (is_digit(next) || next == '+' || next == '-'))))
+    for (char next; (next = tzrule_peek(c)); c->p++)
+        if (!(tzrule_is_letter(next) || (is_quoted && (tzrule_is_digit(next) || next == '+' || next == '-'))))
             break;
     size_t n = (size_t)(c->p - begin);
-    if (n < 3 || (is_quoted && !cursor_takes(c, '>')))
+    if (n < 3 || (is_quoted && !tzrule_take_char(c, '>')))
         c->failed = true;
     else
         (void)snprintf(abbrev, ZONE_ABBREV_MAX, "%.*s", (int)n, begin); /* cut when longer */
 }
 
-static int32_t cursor_time(struct cursor *c, int hours_max) {
-    bool is_negative = cursor_takes(c, '-');
+static int32_t tzrule_take_time(struct tzrule_cursor *c, int hours_max) {
+    bool is_negative = tzrule_take_char(c, '-');
     if (!is_negative)
-        (void)cursor_takes(c, '+');
-    int32_t s = cursor_number(c, 0, hours_max) * (int32_t)CIVIL_HOUR_S;
-    if (cursor_takes(c, ':')) {
-        s += cursor_number(c, 0, 59) * (int32_t)CIVIL_MINUTE_S;
-        if (cursor_takes(c, ':'))
-            s += cursor_number(c, 0, 59);
+        (void)tzrule_take_char(c, '+');
+    int32_t s = tzrule_take_number(c, 0, hours_max) * (int32_t)CIVIL_HOUR_S;
+    if (tzrule_take_char(c, ':')) {
+        s += tzrule_take_number(c, 0, 59) * (int32_t)CIVIL_MINUTE_S;
+        if (tzrule_take_char(c, ':'))
+            s += tzrule_take_number(c, 0, 59);
     }
     return is_negative ? -s : s;
 }
 
-static void cursor_expect(struct cursor *c, char want) {
-    if (!cursor_takes(c, want))
+static void tzrule_expect_char(struct tzrule_cursor *c, char want) {
+    if (!tzrule_take_char(c, want))
         c->failed = true;
 }
 
-static void cursor_change(struct cursor *c, struct tzrule_change *change) {
-    cursor_expect(c, ',');
-    if (cursor_takes(c, 'M')) {
+static void tzrule_take_change(struct tzrule_cursor *c, struct tzrule_change *change) {
+    tzrule_expect_char(c, ',');
+    if (tzrule_take_char(c, 'M')) {
         change->form = TZRULE_MONTH_WEEK;
-        change->month = cursor_number(c, 1, CIVIL_YEAR_MONTHS);
-        cursor_expect(c, '.');
-        change->week = cursor_number(c, 1, 5);
-        cursor_expect(c, '.');
-        change->weekday = cursor_number(c, 0, 6);
-    } else if (cursor_takes(c, 'J')) {
+        change->month = tzrule_take_number(c, 1, CIVIL_YEAR_MONTHS);
+        tzrule_expect_char(c, '.');
+        change->week = tzrule_take_number(c, 1, 5);
+        tzrule_expect_char(c, '.');
+        change->weekday = tzrule_take_number(c, 0, 6);
+    } else if (tzrule_take_char(c, 'J')) {
         change->form = TZRULE_JULIAN;
-        change->day = cursor_number(c, 1, 365);
+        change->day = tzrule_take_number(c, 1, 365);
     } else {
         change->form = TZRULE_DAY;
-        change->day = cursor_number(c, 0, 365);
+        change->day = tzrule_take_number(c, 0, 365);
     }
-    change->time_s = cursor_takes(c, '/') ? cursor_time(c, CHANGE_HOURS_MAX) : CHANGE_DEFAULT_S;
+    change->time_s = tzrule_take_char(c, '/') ? tzrule_take_time(c, CHANGE_HOURS_MAX) : CHANGE_DEFAULT_S;
 }
 
 int tzrule_parse(struct str text, struct tzrule *ret) {
-    struct cursor c = {text.p, text.p + text.n, false};
+    struct tzrule_cursor c = {text.p, text.p + text.n, false};
     struct tzrule rule = {0};
 
-    cursor_abbrev(&c, rule.standard.abbrev);
-    rule.standard.offset_s = -cursor_time(&c, OFFSET_HOURS_MAX); /* POSIX counts westward */
+    tzrule_take_abbrev(&c, rule.standard.abbrev);
+    rule.standard.offset_s = -tzrule_take_time(&c, OFFSET_HOURS_MAX); /* POSIX counts westward */
     if (!c.failed && c.p < c.end) {
         rule.has_summer = true;
-        cursor_abbrev(&c, rule.summer.abbrev);
-        rule.summer.offset_s = cursor_peek(&c) == ',' ? rule.standard.offset_s + (int32_t)CIVIL_HOUR_S
-                                                      : -cursor_time(&c, OFFSET_HOURS_MAX);
-        cursor_change(&c, &rule.to_summer);
-        cursor_change(&c, &rule.to_standard);
+        tzrule_take_abbrev(&c, rule.summer.abbrev);
+        rule.summer.offset_s = tzrule_peek(&c) == ',' ? rule.standard.offset_s + (int32_t)CIVIL_HOUR_S
+                                                      : -tzrule_take_time(&c, OFFSET_HOURS_MAX);
+        tzrule_take_change(&c, &rule.to_summer);
+        tzrule_take_change(&c, &rule.to_standard);
     }
     if (c.failed || c.p < c.end)
         return ERR_INVALID;
@@ -119,7 +120,7 @@ int tzrule_parse(struct str text, struct tzrule *ret) {
     return 0;
 }
 
-static int64_t change_day(const struct tzrule_change *change, int64_t year) {
+static int64_t tzrule_change_day(const struct tzrule_change *change, int64_t year) {
     int64_t first = civil_day(year, 1, 1);
     switch (change->form) {
     case TZRULE_JULIAN:
@@ -137,19 +138,21 @@ static int64_t change_day(const struct tzrule_change *change, int64_t year) {
     return month_first + day;
 }
 
-struct event {
+struct tzrule_event {
     int64_t at_s;
     const struct tzrule_clock *to;
 };
 
 /* The changes of five years in order of time; at the same instant, in the order of the calendar. */
-static void events_around(const struct tzrule *rule, int64_t year, struct event events[CHANGES_AROUND]) {
+static void tzrule_events_around(const struct tzrule *rule, int64_t year,
+                                 struct tzrule_event events[CHANGES_AROUND]) {
     size_t count = 0;
     for (int64_t y = year - YEARS_AROUND; y <= year + YEARS_AROUND; y++) {
-        struct event pair[] = {
-            {change_day(&rule->to_summer, y) * CIVIL_DAY_S + rule->to_summer.time_s - rule->standard.offset_s,
+        struct tzrule_event pair[] = {
+            {tzrule_change_day(&rule->to_summer, y) * CIVIL_DAY_S + rule->to_summer.time_s -
+                 rule->standard.offset_s,
              &rule->summer},
-            {change_day(&rule->to_standard, y) * CIVIL_DAY_S + rule->to_standard.time_s -
+            {tzrule_change_day(&rule->to_standard, y) * CIVIL_DAY_S + rule->to_standard.time_s -
                  rule->summer.offset_s,
              &rule->standard},
         };
@@ -162,8 +165,8 @@ static void events_around(const struct tzrule *rule, int64_t year, struct event 
     }
 }
 
-static struct zone_span span_of(const struct tzrule *rule, const struct tzrule_clock *clock, int64_t begin_s,
-                                int64_t end_s) {
+static struct zone_span tzrule_make_span(const struct tzrule *rule, const struct tzrule_clock *clock,
+                                         int64_t begin_s, int64_t end_s) {
     struct zone_span span = {begin_s, end_s, clock->offset_s, clock == &rule->summer, ""};
     memcpy(span.abbrev, clock->abbrev, sizeof(span.abbrev));
     return span;
@@ -171,11 +174,11 @@ static struct zone_span span_of(const struct tzrule *rule, const struct tzrule_c
 
 struct zone_span tzrule_span_at(const struct tzrule *rule, int64_t utc_s) {
     if (!rule->has_summer)
-        return span_of(rule, &rule->standard, INT64_MIN, INT64_MAX);
-    struct event events[CHANGES_AROUND];
-    events_around(rule, civil_date_of(civil_div(utc_s, CIVIL_DAY_S)).year, events);
-    size_t i = 0; /* the first one is back in time, the last one ahead */
+        return tzrule_make_span(rule, &rule->standard, INT64_MIN, INT64_MAX);
+    struct tzrule_event events[CHANGES_AROUND];
+    tzrule_events_around(rule, civil_date_of(civil_div(utc_s, CIVIL_DAY_S)).year, events);
+    size_t i = 0; /* the first event is before utc_s, the last after it */
     while (i + 2 < CHANGES_AROUND && events[i + 1].at_s <= utc_s)
         i++;
-    return span_of(rule, events[i].to, events[i].at_s, events[i + 1].at_s);
+    return tzrule_make_span(rule, events[i].to, events[i].at_s, events[i + 1].at_s);
 }

@@ -25,7 +25,7 @@ struct tzrule {
     bool has_summer;
 };
 
-/* ERR_INVALID when text is not such a rule. */
+/* ERR_INVALID for other text. */
 int tzrule_parse(struct str text, struct tzrule *ret) must_check;
-/* The span of the rule that holds this second. */
+/* The span of the rule that contains this second. */
 struct zone_span tzrule_span_at(const struct tzrule *rule, int64_t utc_s);

@@ -1,11 +1,11 @@
-/* Fewer rules that say the same.
+/* Merges rules.
  *
- * Two rules that differ in one field only match together what one rule matches that has the bits of both in
- * that field. So for each field in turn the rules are sorted by all other fields, and those that are equal
- * there become one. 1,440 exclusions of one minute each become one exclusion of the whole day, which a search
- * skips in one step. Rules with more conditions than bits stay as they are.
+ * Two rules that differ in one field only match the same as one rule with the bits of both in that field. So,
+ * for each field in turn, the rules are sorted by all other fields, and equal ones become one. 1,440
+ * exclusions of one minute each become one exclusion of the whole day, which a search skips in one step.
+ * Rules with rule_more stay as they are.
  *
- * When memory is short the rules stay apart, which is only slower. */
+ * When memory is exhausted the rules stay separate, which is only slower. */
 #include "cal/unite.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@
 #include "base/mem.h"
 
 enum unite_field {
-    UNITE_MINUTES, /* the fields in which the entries of one spec differ most come first */
+    UNITE_MINUTES, /* first the fields in which the entries of a spec differ most */
     UNITE_HOURS,
     UNITE_SECONDS,
     UNITE_DAYS,
@@ -25,7 +25,7 @@ enum unite_field {
     UNITE_FIELD_COUNT,
 };
 
-/* The bits of a rule without those of one field, and which rule it is. Compared as bytes. */
+/* The bits of a rule without one field, and the index of the rule. Compared as bytes. */
 struct unite_key {
     uint64_t seconds, minutes, years[2];
     uint32_t hours, days;
@@ -37,7 +37,7 @@ struct unite_key {
 
 static_assert(sizeof(struct unite_key) == 48, "padding would take part in comparisons");
 
-static struct unite_key key_of(const struct rule *r, uint32_t index, enum unite_field left_out) {
+static struct unite_key unite_make_key(const struct rule *r, uint32_t index, enum unite_field left_out) {
     struct unite_key k = {
         .seconds = left_out == UNITE_SECONDS ? 0 : r->seconds,
         .minutes = left_out == UNITE_MINUTES ? 0 : r->minutes,
@@ -53,17 +53,17 @@ static struct unite_key key_of(const struct rule *r, uint32_t index, enum unite_
     return k;
 }
 
-static int compare_bits(const struct unite_key *a, const struct unite_key *b) {
+static int unite_compare_bits(const struct unite_key *a, const struct unite_key *b) {
     return memcmp(a, b, offsetof(struct unite_key, index));
 }
 
 static int unite_compare_keys(const void *a, const void *b) {
     const struct unite_key *x = a, *y = b;
-    int order = compare_bits(x, y);
+    int order = unite_compare_bits(x, y);
     return order ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-static void take_bits(struct rule *to, const struct rule *from) {
+static void unite_merge_bits(struct rule *to, const struct rule *from) {
     to->seconds |= from->seconds;
     to->minutes |= from->minutes;
     to->hours |= from->hours;
@@ -74,8 +74,8 @@ static void take_bits(struct rule *to, const struct rule *from) {
     to->years[1] |= from->years[1];
 }
 
-/* The rules that are left, in their old order. Those that became part of another one have no months. */
-static uint32_t keep_used(struct rule *rules, uint32_t count) {
+/* Removes merged rules, which have no months, and keeps the order of the others. */
+static uint32_t unite_drop_merged(struct rule *rules, uint32_t count) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++)
         if (rules[i].months || rules[i].more)
@@ -88,23 +88,23 @@ static uint32_t unite_field(struct rule *rules, uint32_t count, struct unite_key
     uint32_t n = 0, first = 0;
     for (uint32_t i = 0; i < count; i++)
         if (!rules[i].more)
-            keys[n++] = key_of(&rules[i], i, field);
+            keys[n++] = unite_make_key(&rules[i], i, field);
     if (n < 2)
         return count;
     qsort(keys, n, sizeof(*keys), unite_compare_keys);
     for (uint32_t i = 1; i < n; i++) {
-        if (compare_bits(&keys[first], &keys[i]) == 0) {
-            take_bits(&rules[keys[first].index], &rules[keys[i].index]);
+        if (unite_compare_bits(&keys[first], &keys[i]) == 0) {
+            unite_merge_bits(&rules[keys[first].index], &rules[keys[i].index]);
             rules[keys[i].index].months = 0;
         } else {
             first = i;
         }
     }
-    return keep_used(rules, count);
+    return unite_drop_merged(rules, count);
 }
 
-/* A rule without a moment would lend its bits to others. */
-static uint32_t drop_empty(struct rule *rules, uint32_t count) {
+/* Removes rules that never match. Merging would add their bits to other rules. */
+static uint32_t unite_drop_empty(struct rule *rules, uint32_t count) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++)
         if (rules[i].first_tod >= 0 || rules[i].more)
@@ -113,7 +113,7 @@ static uint32_t drop_empty(struct rule *rules, uint32_t count) {
 }
 
 uint32_t rules_unite(struct rule *rules, uint32_t count) {
-    count = drop_empty(rules, count);
+    count = unite_drop_empty(rules, count);
     if (count < 2)
         return count;
     struct unite_key *keys = mem_alloc(count * sizeof(*keys));

@@ -1,6 +1,5 @@
-/* What the author of a spec may not have meant: it never acts, it does not act on the night when the clocks
- * change, day of month and day of week must both match. Each kind at most once, with a sentence for a person.
- */
+/* Warnings: what the author of a spec probably did not intend. It never acts, it does not act on the night of
+ * a clock change, day of month and day of week must both match. Each kind is reported once, as a sentence. */
 #pragma once
 
 #include "cal/cal.h"
@@ -18,7 +17,7 @@ struct warning {
 };
 
 const char *warning_word(enum warning_kind kind);
-/* Looks at the times after now_us; clock changes for three years. 0, or ERR_INVALID and ERR_NO_MEMORY as
- * cal_new. */
+/* Checks the times after now_us, and three years of clock changes. Fails as cal_new(): ERR_INVALID,
+ * ERR_NO_MEMORY. */
 int warnings_of(const struct cal_spec *s, const struct cal_zones *zones, int64_t now_us, struct arena *arena,
                 struct warning ret[WARNING_KINDS], size_t *ret_count, struct err *reterr) must_check;

@@ -1,4 +1,4 @@
-/* Slicing. Nothing is copied; only word_int can fail. */
+/* Splits texts. Nothing is copied; only word_int() can fail. */
 #include "cal/word.h"
 
 #include "base/err.h"

@@ -1,4 +1,4 @@
-/* Taking texts apart. All slices point into the text they came from, so that a place can be named. */
+/* Splits texts into slices. A slice points into its text, so that the column of a mistake can be computed. */
 #pragma once
 
 #include "base/base.h"
@@ -28,13 +28,13 @@ static inline struct str word_from(struct str s, size_t at) {
     return (struct str){s.p + at, s.n - at};
 }
 
-/* Cuts at the first separator: returns what is before it, leaves what is behind it in rest. Without one, all
- * of it is returned, rest is empty and *ret_found false. */
+/* Cuts *rest at the first separator: returns the part before it and leaves the part behind it in *rest.
+ * Without a separator it returns everything, *rest becomes empty and *ret_found false. */
 struct str word_cut(struct str *rest, char separator, bool *ret_found);
-/* The next run of characters that are not space; empty at the end. */
+/* Takes the next word up to white space; empty at the end. */
 struct str word_next(struct str *rest);
-/* Whether both are the same but for the case of letters. */
+/* Whether both are equal without regard to case. `lower` must be in lower case. */
 bool word_same(struct str a, const char *lower);
 size_t word_count_char(struct str s, char c);
-/* A whole number with an optional plus sign: 0, or ERR_INVALID. */
+/* A whole number with an optional plus sign. ERR_INVALID for other text. */
 int word_int(struct str s, int64_t *ret) must_check;

@@ -1,14 +1,11 @@
-/* Recurrences and other texts as words: "every 2 weeks on Monday from 2026-01-05T09:00, 10 times". */
+/* Describes recurrences and other texts in words: "every 2 weeks on Monday from 2026-01-05T09:00, 10 times".
+ * Fails only as struct buf does. */
 #include "base/clock.h"
 #include "cal/words_int.h"
 
 #define DATES_SHOWN 3
 
-static void add_number(struct buf *out, int n) {
-    buf_printf(out, "%d", n);
-}
-
-static void add_stamp(struct buf *out, const struct civil_stamp *stamp) {
+static void words_recur_add_stamp(struct buf *out, const struct civil_stamp *stamp) {
     char text[CIVIL_TEXT_MAX];
     civil_format(stamp->local_s - stamp->offset_s, stamp->has_offset ? "Z" : "", text);
     if (stamp->has_time)
@@ -17,16 +14,16 @@ static void add_stamp(struct buf *out, const struct civil_stamp *stamp) {
         buf_add(out, text, strcspn(text, "T"));
 }
 
-static void add_numbers(struct buf *out, const char *before, uint64_t bits) {
+static void words_recur_add_numbers(struct buf *out, const char *before, uint64_t bits) {
     if (!bits)
         return;
     buf_add_cstr(out, before);
-    add_set(out, bits, add_number);
+    words_add_set(out, bits, words_add_number);
 }
 
-static void add_freq(struct buf *out, const struct recur *r) {
+static void words_recur_add_freq(struct buf *out, const struct recur *r) {
     static const char *const units[] = {"second", "minute", "hour", "day", "week", "month", "year"};
-    /* Months that come in twelves were written as years. */
+    /* every.c stores years as twelve months and weeks as seven days. */
     bool is_years = r->freq == RECUR_MONTHLY && r->every % CIVIL_YEAR_MONTHS == 0;
     bool is_weeks = r->freq == RECUR_DAILY && r->every % CIVIL_WEEK_DAYS == 0;
     int64_t every = is_years   ? r->every / CIVIL_YEAR_MONTHS
@@ -40,28 +37,28 @@ static void add_freq(struct buf *out, const struct recur *r) {
 }
 
 /* "the 2nd Friday", "the last Friday"; of the month, or of the year. */
-static void add_nth(struct buf *out, const struct recur *r) {
+static void words_recur_add_nth(struct buf *out, const struct recur *r) {
     for (size_t i = 0; i < r->weekday_nth_count; i++) {
         int nth = r->weekday_nth[i].nth;
         buf_add_cstr(out, i ? " and the " : " on the ");
         if (nth > 0)
-            add_ordinal(out, nth);
+            words_add_ordinal(out, nth);
         else if (nth < -1)
-            add_ordinal(out, -nth);
+            words_add_ordinal(out, -nth);
         if (nth < 0)
             buf_add_cstr(out, nth == -1 ? "last" : " last");
         buf_add_u8(out, ' ');
-        add_day_name(out, r->weekday_nth[i].weekday);
+        words_add_day_name(out, r->weekday_nth[i].weekday);
     }
 }
 
-static void add_days_back(struct buf *out, uint32_t days, bool is_first) {
+static void words_recur_add_days_back(struct buf *out, uint32_t days, bool is_first) {
     for (int i = 1; i < 32; i++) {
         if (!(days >> i & 1))
             continue;
         buf_add_cstr(out, is_first ? " on the " : " and the ");
         if (i > 1) {
-            add_ordinal(out, i);
+            words_add_ordinal(out, i);
             buf_add_u8(out, ' ');
         }
         buf_add_cstr(out, "last day");
@@ -69,7 +66,7 @@ static void add_days_back(struct buf *out, uint32_t days, bool is_first) {
     }
 }
 
-static void add_year_days(struct buf *out, const struct recur *r) {
+static void words_recur_add_year_days(struct buf *out, const struct recur *r) {
     bool is_first = true;
     for (int back = 0; back < 2; back++) {
         const uint64_t *bits = back ? r->year_days_back : r->year_days;
@@ -83,7 +80,7 @@ static void add_year_days(struct buf *out, const struct recur *r) {
     }
 }
 
-static void add_positions(struct buf *out, const struct recur *r) {
+static void words_recur_add_positions(struct buf *out, const struct recur *r) {
     for (size_t i = 0; i < r->position_count; i++) {
         int at = r->positions[i];
         buf_add_cstr(out, i ? " and the " : ", of these only the ");
@@ -91,62 +88,62 @@ static void add_positions(struct buf *out, const struct recur *r) {
             buf_add_cstr(out, "last");
             continue;
         }
-        add_ordinal(out, at < 0 ? -at : at);
+        words_add_ordinal(out, at < 0 ? -at : at);
         buf_add_cstr(out, at < 0 ? " last" : "");
     }
 }
 
-static void add_dates(struct buf *out, const char *before, const struct recur_dates *dates) {
+static void words_recur_add_dates(struct buf *out, const char *before, const struct recur_dates *dates) {
     for (size_t i = 0; i < dates->n && i < DATES_SHOWN; i++) {
         buf_add_cstr(out, i ? ", " : before);
-        add_stamp(out, &dates->v[i]);
+        words_recur_add_stamp(out, &dates->v[i]);
     }
     if (dates->n > DATES_SHOWN)
         buf_printf(out, " and %zu more", dates->n - DATES_SHOWN);
 }
 
-static void add_rule(struct buf *out, const struct recur *r) {
-    add_freq(out, r);
+static void words_recur_add_rule(struct buf *out, const struct recur *r) {
+    words_recur_add_freq(out, r);
     if (r->weekdays) {
         buf_add_cstr(out, " on ");
-        add_weekday_set(out, r->weekdays);
+        words_add_weekday_set(out, r->weekdays);
     }
-    add_nth(out, r);
-    add_numbers(out, " on day ", r->days);
-    add_days_back(out, r->days_back, !r->days);
+    words_recur_add_nth(out, r);
+    words_recur_add_numbers(out, " on day ", r->days);
+    words_recur_add_days_back(out, r->days_back, !r->days);
     if (r->has_year_days)
-        add_year_days(out, r);
-    add_numbers(out, " in week ", r->weeks);
-    add_numbers(out, " in week (from the end of the year) ", r->weeks_back);
+        words_recur_add_year_days(out, r);
+    words_recur_add_numbers(out, " in week ", r->weeks);
+    words_recur_add_numbers(out, " in week (from the end of the year) ", r->weeks_back);
     if (r->months) {
         buf_add_cstr(out, " in ");
-        add_set(out, r->months, add_month_name);
+        words_add_set(out, r->months, words_add_month_name);
     }
-    add_numbers(out, " at the hour ", r->hours);
-    add_numbers(out, " at the minute ", r->minutes);
-    add_numbers(out, " at the second ", r->seconds);
-    add_positions(out, r);
+    words_recur_add_numbers(out, " at the hour ", r->hours);
+    words_recur_add_numbers(out, " at the minute ", r->minutes);
+    words_recur_add_numbers(out, " at the second ", r->seconds);
+    words_recur_add_positions(out, r);
 }
 
-static void add_count(struct buf *out, int64_t count) {
+static void words_recur_add_count(struct buf *out, int64_t count) {
     if (count)
         buf_printf(out, ", %lld time%s", (long long)count, count > 1 ? "s" : "");
 }
 
-static void add_recur(struct buf *out, const struct recur *r) {
+static void words_recur_add_recur(struct buf *out, const struct recur *r) {
     if (r->has_freq)
-        add_rule(out, r);
+        words_recur_add_rule(out, r);
     if (r->has_start && r->has_freq) {
         buf_add_cstr(out, " from ");
-        add_stamp(out, &r->start);
+        words_recur_add_stamp(out, &r->start);
     }
-    add_count(out, r->count);
+    words_recur_add_count(out, r->count);
     if (r->has_until) {
         buf_add_cstr(out, ", until ");
-        add_stamp(out, &r->until);
+        words_recur_add_stamp(out, &r->until);
     }
-    add_dates(out, r->has_freq ? ", and at " : "at ", &r->rdates);
-    add_dates(out, ", but not at ", &r->exdates);
+    words_recur_add_dates(out, r->has_freq ? ", and at " : "at ", &r->rdates);
+    words_recur_add_dates(out, ", but not at ", &r->exdates);
 }
 
 void words_text(const struct text *t, struct buf *out) {
@@ -158,18 +155,18 @@ void words_text(const struct text *t, struct buf *out) {
         words_interval(&t->interval, out);
         return;
     case TEXT_RECUR:
-        add_recur(out, &t->recur);
+        words_recur_add_recur(out, &t->recur);
         return;
     case TEXT_EXACT:
         buf_add_cstr(out, "every ");
         words_length(t->step_s * USEC_PER_SEC, out);
         buf_add_cstr(out, " from ");
-        add_stamp(out, &t->at);
-        add_count(out, t->count);
+        words_recur_add_stamp(out, &t->at);
+        words_recur_add_count(out, t->count);
         return;
     case TEXT_AT:
         buf_add_cstr(out, "once, at ");
-        add_stamp(out, &t->at);
+        words_recur_add_stamp(out, &t->at);
         return;
     }
 }

@@ -1,12 +1,11 @@
-/* Time zones: what the clocks on the wall show, for any second of UTC.
+/* Time zones: the offset of the local clock for any second of UTC.
  *
  * A zone is made from the bytes of a TZif file (RFC 8536, versions 1 to 4) and never changes; any thread may
- * read it. A zone is a row of spans in which the offset from UTC is constant. Between two spans the local
- * clock jumps: forward over a gap, or back into a fold. Past the end of the file's table the rule in its
- * footer goes on for ever. Files with leap seconds ("right/") are refused: this server's seconds are POSIX
- * seconds.
+ * read it. It is a sequence of spans with a constant offset from UTC. Between two spans the local clock
+ * jumps: forward over a gap, or back into a fold. After the table of the file, the rule in its footer holds
+ * forever. Files with leap seconds ("right/") are refused, since all times here are POSIX times.
  *
- * NULL stands for UTC in every function here. */
+ * NULL is UTC in every function here. */
 #pragma once
 
 #include "base/base.h"
@@ -26,23 +25,23 @@ struct zone_span {
     char abbrev[ZONE_ABBREV_MAX]; /* "CET"; cut when longer */
 };
 
-/* ERR_INVALID with what is wrong with the bytes, or ERR_NO_MEMORY. Nothing refers to data afterwards. */
+/* ERR_INVALID with the reason, ERR_NO_MEMORY. The zone keeps no pointer into data. */
 int zone_new(struct str data, struct zone **ret, struct err *reterr) must_check;
 struct zone *zone_free(struct zone *z); /* returns NULL */
 void zone_freep(struct zone **z);
 
-/* The span that holds this second. The one after it holds end_s, the one before it begin_s - 1. */
+/* The span that contains this second. The next span contains end_s, the previous one begin_s - 1. */
 struct zone_span zone_span_at(const struct zone *z, int64_t utc_s);
 static inline int64_t zone_local(const struct zone *z, int64_t utc_s) {
     return z ? utc_s + zone_span_at(z, utc_s).offset_s : utc_s;
 }
 
-/* The instant of one local time: the first of two in a fold; in a gap, shifted by the gap's length
- * (02:30 becomes 03:30), as if the clock had not been changed yet. */
+/* The instant of a local time. In a fold, the first of the two. In a gap, by the offset from before the gap,
+ * so that 02:30 becomes 03:30. */
 int64_t zone_instant(const struct zone *z, int64_t local_s);
 
-/* A zone's name with what this server adds to it: "Europe/Berlin;missing=shift;repeated=first". The additions
- * stand in the name because that is what clients hand back unchanged. */
+/* A zone name with options: "Europe/Berlin;missing=shift;repeated=first". The options are a part of the name
+ * because clients return names unchanged. */
 enum zone_missing { ZONE_MISSING_SKIP, ZONE_MISSING_SHIFT, ZONE_MISSING_COUNT };
 enum zone_repeated { ZONE_REPEATED_BOTH, ZONE_REPEATED_FIRST, ZONE_REPEATED_LAST, ZONE_REPEATED_COUNT };
 
@@ -52,6 +51,7 @@ struct zone_label {
     enum zone_repeated repeated;
 };
 
+/* ERR_INVALID for an unknown option. The name is not looked up. */
 int zone_label_parse(struct str text, struct zone_label *ret, struct err *reterr) must_check;
 const char *zone_missing_name(enum zone_missing missing);
 const char *zone_repeated_name(enum zone_repeated repeated);

@@ -38,7 +38,7 @@ static const struct method_row rows[CALL_COUNT] = {
                       {"/" SERVICE_##service "/" #name_, sizeof("/" SERVICE_##service "/" #name_) - 1},      \
                       &type##_request__descriptor,                                                           \
                       &type##_response__descriptor},
-#include "../../proto/methods.def"
+#include "wire/methods.def"
 #undef RPC
 };
 

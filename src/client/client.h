@@ -23,7 +23,7 @@ struct client_call;
 
 enum client_method {
 #define RPC(service, name, type, kind, access, bytes_max, handler) CALL_##name,
-#include "../../proto/methods.def"
+#include "wire/methods.def"
 #undef RPC
     CALL_COUNT,
 };

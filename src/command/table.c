@@ -50,7 +50,7 @@ const struct opt_example command_examples[COMMAND_IDS] = {
 static const ProtobufCMessageDescriptor *const requests[CALL_COUNT] = {
 #define RPC(service, name, type, kind, access, bytes_max, handler)                                           \
     [CALL_##name] = &type##_request__descriptor,
-#include "../../proto/methods.def"
+#include "wire/methods.def"
 #undef RPC
 };
 

@@ -5,8 +5,8 @@
  * runs on the thread that owns the shard.
  *
  * The requests are validated here, by the rules in core; a handler in serve
- * only decodes and passes on. Each engine_<rpc>() ends its call exactly once,
- * now or later. */
+ * only decodes and passes on. engine_call() (rpc.h) starts a call; the engine ends it exactly once, now or
+ * later. */
 #pragma once
 
 #include "base/clock.h"
@@ -15,6 +15,7 @@
 #include "core/message/callback_request.h"
 #include "core/step/limits.h"
 #include "engine/call.h"
+#include "engine/rpc.h"
 #include "operatorservice.pb-c.h"
 #include "rondo.pb-c.h"
 #include "store/store.h"
@@ -88,17 +89,3 @@ void engine_callback_sent(struct callback_send *send, int http_status, const cha
 /* The server is stopping. Parked polls and waits for events are answered empty; queries, lists and waits for
  * updates fail with UNAVAILABLE, so that clients ask again elsewhere. New ones end likewise. */
 void engine_drain(struct engine *e);
-
-/* One function for each RPC that changes or reads executions; req lives in the call's arena. */
-#define ENGINE_RPC(snake, Name)                                                                              \
-    void engine_##snake(struct engine *e, struct call *c, const Ws__##Name##Request *req);
-#include "engine/rpcs.def"
-#undef ENGINE_RPC
-#define ENGINE_OPERATOR_RPC(snake, Name)                                                                     \
-    void engine_##snake(struct engine *e, struct call *c, const Ops__##Name##Request *req);
-#include "engine/operator_rpcs.def"
-#undef ENGINE_OPERATOR_RPC
-#define ENGINE_SCHEDULE_RPC(snake, Name)                                                                     \
-    void engine_##snake(struct engine *e, struct call *c, const Rondo__##Name##Request *req);
-#include "engine/schedule_rpcs.def"
-#undef ENGINE_SCHEDULE_RPC

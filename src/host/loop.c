@@ -1,21 +1,18 @@
-/* The real event loop, on libevent, and the real clocks.
+/* The event loop on libevent, and the real clocks.
  *
- * The happy path: loop_run() lets libevent wait for one round of events, runs
- * their callbacks, then the end-of-turn hook, and begins again until
- * loop_stop(). Another thread reaches the loop only by writing to an eventfd.
+ * loop_run() lets libevent wait for one round of events and run their callbacks, then runs expired timers and
+ * the end-of-turn hook, and repeats until loop_stop(). Another thread reaches the loop only by writing to an
+ * eventfd.
  *
- * A timer that has run out does not fire at once: the sockets are read first,
- * so that input that came in time is seen before the timer. This matters after
- * a stall. A process that was stopped comes back from its wait without events,
- * and would otherwise find only that it is late.
+ * An expired timer does not fire at once. The sockets are read first, so that input that came in time is seen
+ * before the timer. This matters after a stall: a process that was stopped returns from its wait without
+ * events and would see only that it is late.
  *
- * It fails when the operating system refuses descriptors or memory at the
- * start; once running, a loop that cannot wait or set a timer would lose time
- * silently, so that ends the process.
+ * Creating a loop fails when the operating system refuses descriptors or memory. A running loop that cannot
+ * wait or set a timer would lose time silently, so this ends the process.
  *
- * libevent would read a coarse clock and remember it for a whole turn, which
- * makes timers fire early by milliseconds. Both habits are switched off: a
- * timer never fires before its delay has passed by host_now(). */
+ * By default libevent reads a coarse clock and caches it for a whole turn, which makes timers fire early by
+ * milliseconds. Both are switched off: a timer never fires before its delay has passed by host_now(). */
 #include "host/loop.h"
 
 #include <errno.h>
@@ -32,13 +29,13 @@
 #include "base/mem.h"
 #include "host/hearing.h"
 
-/* Longer waits are cut to this; the timer then fires early, after 31 years. */
+/* Longer delays are cut to this, and the timer fires early, after 31 years. */
 #define TIMER_DELAY_US_MAX (INT64_C(1000000000) * USEC_PER_SEC)
 
 #define CLOCK_TRIES 8
 #define CLOCKS_APART_US (1 * USEC_PER_MS)
 
-struct hook {
+struct loop_hook {
     void (*fn)(void *ctx);
     void *ctx;
 };
@@ -46,43 +43,43 @@ struct hook {
 struct loop {
     struct event_base *base;
     struct event *wake_event;
-    struct hook on_wake;
-    struct hook on_turn;
-    struct list late; /* struct timer: those that have run out and not fired */
+    struct loop_hook on_wake;
+    struct loop_hook on_turn;
+    struct list late; /* struct timer: expired and not yet fired */
     struct hearing hearing;
     int wake_fd;
     uint64_t turn;
-    int64_t turn_us; /* when the work of this turn began; 0: it has not */
+    int64_t turn_us; /* when the work of this turn began; 0: not yet */
     bool is_stopping;
-    bool is_input_left; /* by this round */
+    bool is_input_left; /* a callback of this round left input */
 };
 
 struct timer {
     struct loop *loop;
     struct list link; /* in loop.late */
     struct event *event;
-    struct hook on_fire;
+    struct loop_hook on_fire;
 };
 
-static int64_t clock_read_us(clockid_t id) {
+static int64_t host_read_clock_us(clockid_t id) {
     struct timespec ts;
     ensure(clock_gettime(id, &ts) == 0);
     return (int64_t)ts.tv_sec * USEC_PER_SEC + ts.tv_nsec / NSEC_PER_USEC;
 }
 
 struct wall host_wall(void) {
-    return (struct wall){clock_read_us(CLOCK_REALTIME)};
+    return (struct wall){host_read_clock_us(CLOCK_REALTIME)};
 }
 
-/* Time that the machine slept has passed, too. Both clocks are read at the same moment: a process that is
- * stopped between the two would find that the wall clock was set. */
+/* CLOCK_BOOTTIME counts the time that the machine slept. Both clocks must be read at about the same moment:
+ * if the process were stopped between the two reads, the wall clock would seem to have been set. */
 struct now host_now(void) {
     struct now now;
-    int64_t after_us = clock_read_us(CLOCK_BOOTTIME);
+    int64_t after_us = host_read_clock_us(CLOCK_BOOTTIME);
     for (int tries = 0; tries < CLOCK_TRIES; tries++) {
         int64_t before_us = after_us;
         now.wall = host_wall();
-        after_us = clock_read_us(CLOCK_BOOTTIME);
+        after_us = host_read_clock_us(CLOCK_BOOTTIME);
         now.mono.us = after_us;
         if (after_us - before_us <= CLOCKS_APART_US)
             break;
@@ -100,7 +97,7 @@ uint64_t host_entropy(void) {
     return seed;
 }
 
-static void hook_call(const struct hook *h) {
+static void loop_call_hook(const struct loop_hook *h) {
     if (h->fn)
         h->fn(h->ctx);
 }
@@ -108,20 +105,20 @@ static void hook_call(const struct hook *h) {
 static void loop_wake_cb(evutil_socket_t fd, short unused_arg what, void *ctx) {
     struct loop *l = ctx;
     uint64_t count;
-    (void)loop_spent_us(l); /* what the wake brings counts, too */
-    /* Nothing to read means that an earlier call already took this wake. */
+    (void)loop_spent_us(l); /* the work of the wake counts, too */
+    /* Nothing to read: an earlier call handled this wake. */
     if (read(fd, &count, sizeof(count)) == sizeof(count))
-        hook_call(&l->on_wake);
+        loop_call_hook(&l->on_wake);
 }
 
-static void timer_cb(evutil_socket_t unused_arg fd, short unused_arg what, void *ctx) {
+static void timer_expired_cb(evutil_socket_t unused_arg fd, short unused_arg what, void *ctx) {
     struct timer *t = ctx;
     list_remove(&t->link);
     list_append(&t->loop->late, &t->link);
 }
 
-/* What every process with a loop needs: writing to a closed socket is an error
- * code and not a signal, and as many descriptors as the system lets us have. */
+/* For every process with a loop: writing to a closed socket returns an error instead of a signal, and the
+ * process may open as many descriptors as the hard limit allows. */
 static void host_prepare_process(void) {
     struct rlimit files;
     (void)signal(SIGPIPE, SIG_IGN); /* cannot fail for a valid signal */
@@ -131,7 +128,7 @@ static void host_prepare_process(void) {
     }
 }
 
-static struct event_base *base_new(void) {
+static struct event_base *loop_new_base(void) {
     struct event_config *config = event_config_new();
     if (!config)
         return NULL;
@@ -145,7 +142,7 @@ static int loop_init(struct loop *l) {
     l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake_fd < 0)
         return ERR_UNAVAILABLE;
-    l->base = base_new();
+    l->base = loop_new_base();
     if (!l->base)
         return ERR_UNAVAILABLE;
     l->wake_event = event_new(l->base, l->wake_fd, EV_READ | EV_PERSIST, loop_wake_cb, l);
@@ -169,7 +166,7 @@ int loop_new(struct loop **ret) {
     return 0;
 }
 
-static void event_drop(struct event *e) {
+static void loop_free_event(struct event *e) {
     if (e)
         event_free(e);
 }
@@ -177,7 +174,7 @@ static void event_drop(struct event *e) {
 void loop_free(struct loop *l) {
     if (!l)
         return;
-    event_drop(l->wake_event);
+    loop_free_event(l->wake_event);
     if (l->base)
         event_base_free(l->base);
     if (l->wake_fd >= 0)
@@ -204,7 +201,7 @@ static int loop_round(struct loop *l, int flags) {
     if (event_base_loop(l->base, flags) < 0)
         return ERR_INTERNAL;
     int events = event_base_get_max_events(l->base, EVENT_BASE_COUNT_ACTIVE, 1);
-    hearing_round(&l->hearing, began, events, l->is_input_left);
+    hearing_round(&l->hearing, began, events, l->is_input_left ? HEARING_INPUT_LEFT : HEARING_ALL_READ);
     return 0;
 }
 
@@ -214,7 +211,7 @@ static void loop_fire(struct loop *l) {
     for (struct list *n; (n = list_pop(&l->late));)
         list_append(&fired, n);
     for (struct list *n; (n = list_pop(&fired));)
-        hook_call(&container_of(n, struct timer, link)->on_fire);
+        loop_call_hook(&container_of(n, struct timer, link)->on_fire);
 }
 
 static int loop_take_turn(struct loop *l) {
@@ -225,15 +222,16 @@ static int loop_take_turn(struct loop *l) {
     if (rc < 0)
         return rc;
     loop_fire(l);
-    hook_call(&l->on_turn);
+    loop_call_hook(&l->on_turn);
     return 0;
 }
 
-/* What is already due when the loop begins must not wait for a first event: there may never be one. */
+/* Runs the hook once at the start: work that is due already must not wait for a first event, which may never
+ * come. */
 int loop_run(struct loop *l) {
     int rc = 0;
     if (!l->is_stopping)
-        hook_call(&l->on_turn);
+        loop_call_hook(&l->on_turn);
     while (rc == 0 && !l->is_stopping)
         rc = loop_take_turn(l);
     l->is_stopping = false;
@@ -249,7 +247,7 @@ void loop_leave_input(struct loop *l) {
 }
 
 int64_t loop_spent_us(struct loop *l) {
-    int64_t now_us = clock_read_us(CLOCK_MONOTONIC);
+    int64_t now_us = host_read_clock_us(CLOCK_MONOTONIC);
     if (!l->turn_us)
         l->turn_us = now_us;
     return now_us - l->turn_us;
@@ -264,7 +262,7 @@ void loop_stop(struct loop *l) {
 }
 
 int loop_on_wake(struct loop *l, void (*fn)(void *ctx), void *ctx) {
-    l->on_wake = (struct hook){fn, ctx};
+    l->on_wake = (struct loop_hook){fn, ctx};
     return 0;
 }
 
@@ -275,12 +273,12 @@ void loop_wake(void *loop) {
     do
         n = write(l->wake_fd, &one, sizeof(one));
     while (n < 0 && errno == EINTR);
-    /* EAGAIN: 2^64-2 wakes are already waiting to be read, which is wake enough. */
+    /* EAGAIN: the counter is full, so a wake is pending already. */
     ensure(n == sizeof(one) || errno == EAGAIN);
 }
 
 void loop_on_turn(struct loop *l, void (*fn)(void *ctx), void *ctx) {
-    l->on_turn = (struct hook){fn, ctx};
+    l->on_turn = (struct loop_hook){fn, ctx};
 }
 
 int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **ret) {
@@ -288,8 +286,8 @@ int timer_new(struct loop *l, void (*fn)(void *ctx), void *ctx, struct timer **r
     if (!t)
         return ERR_NO_MEMORY;
     t->loop = l;
-    t->on_fire = (struct hook){fn, ctx};
-    t->event = evtimer_new(l->base, timer_cb, t);
+    t->on_fire = (struct loop_hook){fn, ctx};
+    t->event = evtimer_new(l->base, timer_expired_cb, t);
     if (!t->event) {
         mem_free(t);
         return ERR_NO_MEMORY;

@@ -1,11 +1,11 @@
-/* What the operating system knows of this process. */
+/* Facts about this process from /proc. A failure gives 0, since the figures only inform. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "host/loop.h"
 
-/* statm: pages of the address space, pages in RAM, and more. */
+/* The first two numbers of statm: pages of the address space, and resident pages. */
 int64_t host_resident_bytes(void) {
     char text[128];
     long long pages, resident;

@@ -1,10 +1,10 @@
 /* Signals through signalfd(2).
  *
- * Happy path: the signals of the table are blocked for this thread, and so for the threads that it starts;
- * the kernel keeps them until the descriptor is read, by the loop or by signals_look(). Nothing is kept in a
- * global variable, as a signal handler would need.
+ * The signals of the table are blocked for this thread and so for the threads that it starts. The kernel
+ * keeps them until the loop or signals_look() reads the descriptor. Unlike a signal handler, this needs no
+ * global variable.
  *
- * It fails when the operating system refuses the descriptor, or memory is short. */
+ * Fails when the operating system refuses the descriptor or memory is exhausted. */
 #include "host/signals.h"
 
 #include <event2/event.h>
@@ -41,7 +41,7 @@ void signals_look(struct signals *s) {
                 s->fn(s->ctx, table[i].wish);
 }
 
-static void on_readable(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
+static void signals_readable_cb(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
     signals_look(ctx);
 }
 
@@ -65,7 +65,7 @@ int signals_new(struct loop *l, void (*fn)(void *ctx, enum signal_wish wish), vo
     *s = (struct signals){.fd = -1, .fn = fn, .ctx = ctx};
     int rc = signals_open(s);
     if (rc == 0) {
-        s->event = event_new(loop_base(l), s->fd, EV_READ | EV_PERSIST, on_readable, s);
+        s->event = event_new(loop_base(l), s->fd, EV_READ | EV_PERSIST, signals_readable_cb, s);
         rc = s->event && event_add(s->event, NULL) == 0 ? 0 : ERR_NO_MEMORY;
     }
     if (rc < 0) {

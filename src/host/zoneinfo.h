@@ -1,6 +1,7 @@
-/* Where time zones come from: the system's zoneinfo directory, and the copy that is built into the program.
+/* Time zones from the system's zoneinfo directory and from the copy that is built into the program.
  *
- * A zone is read on first use and kept; they never change while the process runs. One thread. */
+ * A zone is read on first use and kept until zoneinfo_free(). Files that change later have no effect. A
+ * zoneinfo belongs to one thread. */
 #pragma once
 
 #include "base/base.h"
@@ -12,22 +13,22 @@
 
 struct zoneinfo;
 
-/* directory may be NULL: then only the built-in copy is used. NULL when there is no memory. */
+/* Without a directory (NULL) only the built-in copy is used. NULL when memory is exhausted. */
 struct zoneinfo *zoneinfo_new(const char *directory) must_check;
-struct zoneinfo *zoneinfo_free(struct zoneinfo *z); /* returns NULL; the zones are gone with it */
+struct zoneinfo *zoneinfo_free(struct zoneinfo *z); /* returns NULL; frees the zones, too */
 void zoneinfo_freep(struct zoneinfo **z);
 
-/* The directory's zone of that name, else the built-in one; NULL when there is neither. Owned by z. */
+/* The zone of that name from the directory, else the built-in one; NULL when there is neither. Owned by z. */
 const struct zone *zoneinfo_find(struct zoneinfo *z, struct str name);
-/* The same as what cal_new asks for. */
+/* The same as a callback for cal_new(); valid as long as z. */
 struct cal_zones zoneinfo_zones(struct zoneinfo *z);
 
-/* The name of this machine's zone: what the variable TZ says (NULL: it is not set), else what /etc/localtime
- * leads to, else what /etc/timezone says. False when none of them names one. */
+/* The name of this machine's time zone: the value of TZ (NULL: not set), else the target of /etc/localtime,
+ * else the content of /etc/timezone. False when none of them names a zone. */
 bool zoneinfo_local_name(const char *tz, char name[ZONEINFO_NAME_MAX]);
-/* The zone that was probably meant by a name that is none; NULL when none is close. */
+/* The zone that an unknown name probably means; NULL when no name is close. */
 const char *zoneinfo_nearest(struct str name);
 
-/* The built-in copy: its names in order, NULL past the last, and which release it is, "2025b". */
+/* The i-th name of the built-in copy, in order; NULL past the last. Its release: "2025b". */
 const char *zoneinfo_builtin_name(size_t i);
 const char *zoneinfo_builtin_version(void);

@@ -1,4 +1,4 @@
-/* What tools/embed_tz.py generates. Only for zoneinfo.c. */
+/* The data that tools/embed_tz.py generates. Only zoneinfo.c includes it. */
 #pragma once
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* google.protobuf.Any: a packed message and the name of its type.
  *
- * A type of proto/ is written as its fields behind "@type", or, when it has a
- * form of its own, as "value". A type that is not ours keeps its bytes, as
- * base64 in "value". */
+ * A type of proto/ is printed as its fields after "@type" or, when it has a JSON form of its own, as "value".
+ * A type that is not in proto/ keeps its bytes, as base64 in "value". Parsing fails with ERR_INVALID and the
+ * path, and with ERR_NO_MEMORY. */
 #include "google/protobuf/any.pb-c.h"
 
 #include "json/base64.h"
@@ -11,17 +11,17 @@
 
 #define TYPE_KEY "@type"
 #define VALUE_KEY "value"
-#define UNPACKED_BYTES_MAX (64u << 20) /* what a message of the largest size unfolds to, nearly always */
+#define UNPACKED_BYTES_MAX (64u << 20) /* enough for nearly every message of the largest size */
 
-/* The name behind the last slash. */
-static const ProtobufCMessageDescriptor *type_of(struct str url) {
+/* The type with the name behind the last slash; NULL when unknown. */
+static const ProtobufCMessageDescriptor *any_type_of_url(struct str url) {
     size_t begin = url.n;
     while (begin > 0 && url.p[begin - 1] != '/')
         begin--;
     return begin == 0 ? NULL : shape_type(str_bytes(url.p + begin, url.n - begin));
 }
 
-static void print_known(struct printer *p, const ProtobufCMessage *inner) {
+static void any_print_known(struct printer *p, const ProtobufCMessage *inner) {
     if (shape_of(inner->descriptor) == SHAPE_OBJECT) {
         if (p->depth > WIRE_DEPTH_MAX)
             print_failed(p, inner, "messages are nested too deeply");
@@ -40,14 +40,14 @@ void any_print(struct printer *p, const ProtobufCMessage *m) {
     ProtobufCMessage *inner;
 
     arena_init(&a, UNPACKED_BYTES_MAX);
-    const ProtobufCMessageDescriptor *d = type_of(str_of(any->type_url));
+    const ProtobufCMessageDescriptor *d = any_type_of_url(str_of(any->type_url));
     writer_open(&p->w, '{');
     if (!strempty(any->type_url)) {
         writer_key(&p->w, STR(TYPE_KEY));
         writer_string(&p->w, str_of(any->type_url));
     }
     if (d && wire_decode(d, bytes, &a, &inner, NULL) == 0) {
-        print_known(p, inner);
+        any_print_known(p, inner);
     } else if (arena_failed(&a)) {
         p->w.out->failed = true;
     } else if (bytes.n) {
@@ -57,8 +57,8 @@ void any_print(struct printer *p, const ProtobufCMessage *m) {
     writer_close(&p->w, '}');
 }
 
-/* "@type" may stand anywhere: a copy of the reader looks for it. */
-static int find_type(struct parser *p, struct str *ret_url) {
+/* "@type" can be anywhere in the object: a copy of the reader looks for it. */
+static int any_find_type(struct parser *p, struct str *ret_url) {
     struct json_reader ahead = p->r;
     struct json_items items;
     struct str name;
@@ -83,7 +83,7 @@ static int find_type(struct parser *p, struct str *ret_url) {
     return parse_mistake(p, rc);
 }
 
-static int parse_bytes(struct parser *p, ProtobufCBinaryData *ret) {
+static int any_parse_bytes(struct parser *p, ProtobufCBinaryData *ret) {
     struct scalar s;
     struct str bytes;
     int rc = scalar_read(p, &s);
@@ -99,17 +99,17 @@ static int parse_bytes(struct parser *p, ProtobufCBinaryData *ret) {
     return ret->data ? 0 : parse_no_memory(p);
 }
 
-static int pack(struct parser *p, const ProtobufCMessage *m, ProtobufCBinaryData *ret) {
+static int any_pack_message(struct parser *p, const ProtobufCMessage *m, ProtobufCBinaryData *ret) {
     ret->len = protobuf_c_message_get_packed_size(m);
     ret->data = arena_alloc(p->a, ret->len);
     if (!ret->data)
         return parse_no_memory(p);
-    (void)protobuf_c_message_pack(m, ret->data); /* as many bytes as it said */
+    (void)protobuf_c_message_pack(m, ret->data); /* the size is known */
     return 0;
 }
 
-/* {"@type": ..., "value": ...}: the value by whoever knows it. */
-static int parse_value_member(struct parser *p, ProtobufCMessage *inner, ProtobufCBinaryData *ret) {
+/* {"@type": ..., "value": ...}: parses the value as `inner`, or as bytes when the type is unknown. */
+static int any_parse_value(struct parser *p, ProtobufCMessage *inner, ProtobufCBinaryData *ret) {
     struct json_items items;
     struct str name;
     bool has_more, has_value = false;
@@ -126,7 +126,7 @@ static int parse_value_member(struct parser *p, ProtobufCMessage *inner, Protobu
         if (!str_is(name, VALUE_KEY) || has_value)
             return parse_refuse(p, has_value ? "given twice" : "unknown field");
         has_value = true;
-        int rc_value = inner ? parse_message(p, inner) : parse_bytes(p, ret);
+        int rc_value = inner ? parse_message(p, inner) : any_parse_bytes(p, ret);
         p->path = step.up;
         if (rc_value < 0)
             return rc_value;
@@ -138,18 +138,18 @@ int any_parse(struct parser *p, ProtobufCMessage *m) {
     Google__Protobuf__Any *any = (void *)m;
     ProtobufCMessage *inner = NULL;
     struct str url;
-    int rc = find_type(p, &url);
+    int rc = any_find_type(p, &url);
     if (rc < 0)
         return rc;
     any->type_url = arena_strndup(p->a, url.p, url.n);
     if (!any->type_url)
         return parse_no_memory(p);
-    const ProtobufCMessageDescriptor *d = type_of(url);
+    const ProtobufCMessageDescriptor *d = any_type_of_url(url);
     if (d && (rc = parse_new(p, d, &inner)) < 0)
         return rc;
     if (d && shape_of(d) == SHAPE_OBJECT)
         rc = parse_object(p, inner, STR(TYPE_KEY));
     else
-        rc = parse_value_member(p, inner, &any->value);
-    return rc == 0 && inner ? pack(p, inner, &any->value) : rc;
+        rc = any_parse_value(p, inner, &any->value);
+    return rc == 0 && inner ? any_pack_message(p, inner, &any->value) : rc;
 }

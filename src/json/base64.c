@@ -1,5 +1,6 @@
-/* Three bytes are four characters. What is left over at the end is two or three characters, whose
- * unused bits must be zero, so that bytes have one form only. */
+/* Three bytes are four characters. A rest at the end is two or three characters, whose unused bits must be
+ * zero, so that each sequence of bytes has one form. Encoding fails as the buffer does; decoding fails with
+ * ERR_INVALID or ERR_NO_MEMORY. */
 #include "json/base64.h"
 
 #include "base/err.h"
@@ -9,7 +10,7 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-static void encode_group(const uint8_t *in, size_t n, uint8_t out[GROUP_CHARS]) {
+static void base64_encode_group(const uint8_t *in, size_t n, uint8_t out[GROUP_CHARS]) {
     uint32_t bits = (uint32_t)in[0] << 16 | (n > 1 ? (uint32_t)in[1] << 8 : 0) | (n > 2 ? in[2] : 0);
     out[0] = (uint8_t)alphabet[bits >> 18 & 63];
     out[1] = (uint8_t)alphabet[bits >> 12 & 63];
@@ -24,10 +25,11 @@ void base64_add(struct buf *b, struct str bytes) {
     if (!out)
         return;
     for (size_t i = 0; i < groups; i++)
-        encode_group(p + i * GROUP_BYTES, MIN(GROUP_BYTES, bytes.n - i * GROUP_BYTES), out + i * GROUP_CHARS);
+        base64_encode_group(p + i * GROUP_BYTES, MIN(GROUP_BYTES, bytes.n - i * GROUP_BYTES),
+                            out + i * GROUP_CHARS);
 }
 
-static int value_of(char c) {
+static int base64_digit_value(char c) {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
     if (c >= 'a' && c <= 'z')
@@ -39,8 +41,8 @@ static int value_of(char c) {
     return c == '/' || c == '_' ? 63 : -1;
 }
 
-/* Padding fills the last group; there are one or two of it, or none at all. */
-static struct str without_padding(struct str text) {
+/* Padding fills the last group: one or two characters, or none. */
+static struct str base64_trim_padding(struct str text) {
     if (text.n % GROUP_CHARS != 0)
         return text;
     for (int i = 0; i < 2 && text.n && text.p[text.n - 1] == '='; i++)
@@ -49,7 +51,7 @@ static struct str without_padding(struct str text) {
 }
 
 int base64_read(struct arena *a, struct str text, struct str *ret) {
-    text = without_padding(text);
+    text = base64_trim_padding(text);
     if (text.n % GROUP_CHARS == 1)
         return ERR_INVALID;
     uint8_t *out = arena_alloc(a, text.n / GROUP_CHARS * GROUP_BYTES + GROUP_BYTES);
@@ -59,7 +61,7 @@ int base64_read(struct arena *a, struct str text, struct str *ret) {
     if (!out)
         return ERR_NO_MEMORY;
     for (size_t i = 0; i < text.n; i++) {
-        int v = value_of(text.p[i]);
+        int v = base64_digit_value(text.p[i]);
         if (v < 0)
             return ERR_INVALID;
         bits = (bits << 6 | (uint32_t)v) & 0xffff;

@@ -1,4 +1,4 @@
-/* Between print.c, parse.c and the files that know one kind of message each. */
+/* Shared by print.c, parse.c and the files for one kind of message each. */
 #pragma once
 
 #include "common.pb-c.h"
@@ -7,28 +7,29 @@
 #include "json/shape.h"
 #include "json/writer.h"
 
-/* Printing. A failure is remembered, and writing goes on: nobody looks at what comes out. */
+/* Printing. A failure is recorded in rc, and printing continues; the caller discards the text. */
 struct printer {
     struct json_writer w;
     struct json_style style;
-    unsigned depth; /* messages around this one */
+    unsigned depth; /* enclosing messages */
     struct err *reterr;
     int rc;
 };
 
 void print_message(struct printer *p, const ProtobufCMessage *m);
-void print_members(struct printer *p, const ProtobufCMessage *m); /* the fields, without brackets */
+void print_members(struct printer *p, const ProtobufCMessage *m); /* the fields without braces */
 void print_failed(struct printer *p, const ProtobufCMessage *m, const char *why);
 
-void payload_print(struct printer *p, const Common__Payload *m); /* in shorthand, if there is one for it */
-bool payloads_print(struct printer *p,
-                    const Common__Payloads *m); /* false when not all can be; then nothing */
+void payload_print(struct printer *p, const Common__Payload *m); /* in shorthand where possible */
+bool payloads_print(
+    struct printer *p,
+    const Common__Payloads *m); /* false, and prints nothing, when a payload has no shorthand */
 void any_print(struct printer *p, const ProtobufCMessage *m);
 
-/* Parsing. Functions return 0, or a code with reterr filled in. */
+/* Parsing. Functions return 0, or an error code with reterr filled. */
 struct parse_step {
     const struct parse_step *up;
-    struct str name; /* of a field, or empty: then it is the index that counts */
+    struct str name; /* of a field; NULL for an element, which `index` names */
     size_t index;
 };
 
@@ -36,30 +37,31 @@ struct parser {
     struct json_reader r;
     struct arena *a;
     const struct parse_step *path;
-    unsigned depth; /* messages around this one */
+    unsigned depth; /* enclosing messages */
     bool has_shorthand;
     struct err *reterr;
 };
 
+/* Fills reterr with the current path and the text; returns ERR_INVALID. */
 int parse_refuse(struct parser *p, const char *fmt, ...) printf_like(2, 3);
-int parse_mistake(struct parser *p, int rc); /* of the reader */
+int parse_mistake(struct parser *p, int rc); /* fills reterr with the mistake of the reader; returns rc */
 int parse_no_memory(struct parser *p);
 /* An empty message in the arena; *ret is NULL on failure. */
 int parse_new(struct parser *p, const ProtobufCMessageDescriptor *d, ProtobufCMessage **ret) must_check;
-/* The value that comes next, into m. */
+/* Parses the next value into m. */
 int parse_message(struct parser *p, ProtobufCMessage *m) must_check;
-/* The object that comes next, into the fields of m; members called `other` are stepped over. */
+/* Parses the next object into the fields of m. Members named `other` are skipped. */
 int parse_object(struct parser *p, ProtobufCMessage *m, struct str other) must_check;
 
 int payload_parse(struct parser *p, Common__Payload *m) must_check;
 int any_parse(struct parser *p, ProtobufCMessage *m) must_check;
 
-/* scalar.c: a value without members, as it was written. */
+/* scalar.c: a value without members, as written. */
 enum scalar_source {
     SCALAR_STRING,
     SCALAR_NUMBER,
     SCALAR_WORD,
-    SCALAR_TEXT /* a map's key, or from a URL */
+    SCALAR_TEXT /* a key of a map, or a URL parameter: no quotes tell strings from numbers */
 };
 struct scalar {
     enum scalar_source source;
@@ -67,5 +69,5 @@ struct scalar {
 };
 int scalar_read(struct parser *p, struct scalar *ret) must_check;
 int scalar_set(struct parser *p, const ProtobufCFieldDescriptor *f, struct scalar s, void *slot) must_check;
-/* Into a message of a type that is written as one scalar; others are refused. */
+/* Parses into a message whose type is written as one scalar. Refuses other types. */
 int scalar_message(struct parser *p, ProtobufCMessage *m, struct scalar s) must_check;

@@ -1,5 +1,5 @@
-/* The calendar is cal's; here are only the fraction, the sign and the ranges, which are those that protobuf
- * gives to its two messages. */
+/* Fraction, sign and ranges of times; cal has the calendar. The ranges are those of protobuf's Timestamp and
+ * Duration. Fails with ERR_INVALID only. */
 #include "json/moment.h"
 
 #include <stdio.h>
@@ -14,19 +14,19 @@
 #define SPAN_S_MAX INT64_C(315576000000)
 #define STAMP_LEN 19 /* 2026-03-01T09:00:00 */
 
-static void format_fraction(int32_t nanos, char text[16]) {
+static void moment_format_fraction(int32_t nanos, char text[16]) {
     if (nanos == 0)
         text[0] = '\0';
     else if (nanos % 1000000 == 0)
-        (void)snprintf(text, 16, ".%03d", nanos / 1000000); /* nanos are below 1e9: all three fit */
+        (void)snprintf(text, 16, ".%03d", nanos / 1000000); /* nanos are below 1e9, so all three fit */
     else if (nanos % 1000 == 0)
         (void)snprintf(text, 16, ".%06d", nanos / 1000);
     else
         (void)snprintf(text, 16, ".%09d", nanos);
 }
 
-/* The digits that s begins with, as nanoseconds; the rest stays in s. */
-static bool take_fraction(struct str *s, int32_t *ret_nanos) {
+/* Takes an optional fraction from the front of *s, as nanoseconds. */
+static bool moment_take_fraction(struct str *s, int32_t *ret_nanos) {
     int32_t v = 0;
     int digits = 0;
     *ret_nanos = 0;
@@ -47,21 +47,22 @@ static bool take_fraction(struct str *s, int32_t *ret_nanos) {
     return true;
 }
 
-static bool is_moment(int64_t seconds, int32_t nanos) {
+static bool moment_is_valid(int64_t seconds, int32_t nanos) {
     return seconds >= MOMENT_S_MIN && seconds <= MOMENT_S_MAX && nanos >= 0 && nanos < NANOS_PER_S;
 }
 
 int moment_format(int64_t seconds, int32_t nanos, char text[MOMENT_TEXT_MAX]) {
     char stamp[CIVIL_TEXT_MAX], fraction[16];
-    if (!is_moment(seconds, nanos))
+    if (!moment_is_valid(seconds, nanos))
         return ERR_INVALID;
     civil_format(seconds, "", stamp);
-    format_fraction(nanos, fraction);
+    moment_format_fraction(nanos, fraction);
     (void)snprintf(text, MOMENT_TEXT_MAX, "%s%sZ", stamp, fraction); /* 30 characters at most */
     return 0;
 }
 
-/* civil_parse() knows more forms than RFC 3339 and no fractions: it gets the text without one. */
+/* civil_parse() accepts more forms than RFC 3339 and no fractions. So the form is checked here, and the
+ * fraction is removed first. */
 int moment_read(struct str text, int64_t *ret_seconds, int32_t *ret_nanos) {
     char whole[CIVIL_TEXT_MAX];
     struct civil_stamp stamp;
@@ -70,7 +71,7 @@ int moment_read(struct str text, int64_t *ret_seconds, int32_t *ret_nanos) {
     if (text.n <= STAMP_LEN || text.p[4] != '-' || text.p[10] != 'T' || text.p[16] != ':')
         return ERR_INVALID;
     struct str rest = str_bytes(text.p + STAMP_LEN, text.n - STAMP_LEN);
-    if (!take_fraction(&rest, &nanos) || rest.n > CIVIL_TEXT_MAX - STAMP_LEN)
+    if (!moment_take_fraction(&rest, &nanos) || rest.n > CIVIL_TEXT_MAX - STAMP_LEN)
         return ERR_INVALID;
     bool has_offset = str_is(rest, "Z") || (rest.n == 6 && rest.p[3] == ':');
     if (!has_offset)
@@ -80,24 +81,24 @@ int moment_read(struct str text, int64_t *ret_seconds, int32_t *ret_nanos) {
     if (civil_parse(str_bytes(whole, STAMP_LEN + rest.n), &stamp, &mistake) < 0)
         return ERR_INVALID;
     int64_t seconds = stamp.local_s - stamp.offset_s;
-    if (!stamp.has_time || !stamp.has_offset || !is_moment(seconds, nanos))
+    if (!stamp.has_time || !stamp.has_offset || !moment_is_valid(seconds, nanos))
         return ERR_INVALID;
     *ret_seconds = seconds;
     *ret_nanos = nanos;
     return 0;
 }
 
-static bool is_span(int64_t seconds, int32_t nanos) {
+static bool span_is_valid(int64_t seconds, int32_t nanos) {
     return seconds >= -SPAN_S_MAX && seconds <= SPAN_S_MAX && nanos > -NANOS_PER_S && nanos < NANOS_PER_S &&
            !(seconds < 0 && nanos > 0) && !(seconds > 0 && nanos < 0);
 }
 
 int span_format(int64_t seconds, int32_t nanos, char text[MOMENT_TEXT_MAX]) {
     char fraction[16];
-    if (!is_span(seconds, nanos))
+    if (!span_is_valid(seconds, nanos))
         return ERR_INVALID;
     bool is_negative = seconds < 0 || nanos < 0;
-    format_fraction(is_negative ? -nanos : nanos, fraction);
+    moment_format_fraction(is_negative ? -nanos : nanos, fraction);
     (void)snprintf(text, MOMENT_TEXT_MAX, "%s%lld%ss", is_negative ? "-" : "",
                    (long long)(is_negative ? -seconds : seconds), fraction); /* 24 characters at most */
     return 0;
@@ -116,7 +117,7 @@ int span_read(struct str text, int64_t *ret_seconds, int32_t *ret_nanos) {
         if (seconds > SPAN_S_MAX)
             return ERR_INVALID;
     }
-    if (!take_fraction(&text, &nanos) || !str_is(text, "s") || !is_span(seconds, nanos))
+    if (!moment_take_fraction(&text, &nanos) || !str_is(text, "s") || !span_is_valid(seconds, nanos))
         return ERR_INVALID;
     *ret_seconds = is_negative ? -seconds : seconds;
     *ret_nanos = is_negative ? -nanos : nanos;

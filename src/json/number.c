@@ -1,5 +1,7 @@
-/* A whole number is the digits before the point, moved by the exponent; every digit behind it must be 0.
- * No floating point is involved, so all 64 bits count. */
+/* Numbers from text and back.
+ *
+ * A whole number is the digits before the point, moved by the exponent; all digits behind must be 0. This
+ * uses no floating point, so all 64 bits are exact. Fails with ERR_INVALID. */
 #include "json/number.h"
 
 #include <math.h>
@@ -9,17 +11,17 @@
 #include "base/err.h"
 #include "json/reader.h"
 
-#define REAL_TEXT_MAX 512 /* longer than any double needs; more digits are refused */
-#define EXPONENT_MAX 1000 /* larger ones mean 0 or too much, whatever the digits */
+#define REAL_TEXT_MAX 512 /* longer than any double needs; longer texts are refused */
+#define EXPONENT_MAX 1000 /* larger exponents give 0 or an overflow for all digits */
 
-static bool is_number(struct str text) {
+static bool number_is_valid(struct str text) {
     struct json_reader r;
     struct str read;
     reader_init(&r, text);
     return reader_number(&r, &read) == 0 && read.n == text.n;
 }
 
-static int64_t exponent_of(struct str text, size_t at) {
+static int64_t number_read_exponent(struct str text, size_t at) {
     int64_t v = 0;
     bool is_negative = text.p[at] == '-';
     if (text.p[at] == '-' || text.p[at] == '+')
@@ -29,15 +31,15 @@ static int64_t exponent_of(struct str text, size_t at) {
     return is_negative ? -v : v;
 }
 
-/* The mantissa's digits in a row, and where the point stands among them. */
-struct decimal {
+/* The digits of the mantissa, and the position of the point among them. */
+struct number_decimal {
     bool is_negative;
     size_t first, end; /* the mantissa in the text, with its point */
-    int64_t whole_digits; /* how many digits come before the point, after the exponent moved it */
+    int64_t whole_digits; /* digits before the point, after the exponent has moved it */
 };
 
-static struct decimal decimal_of(struct str text) {
-    struct decimal d = {.is_negative = text.p[0] == '-'};
+static struct number_decimal number_read_decimal(struct str text) {
+    struct number_decimal d = {.is_negative = text.p[0] == '-'};
     size_t at = d.first = d.is_negative ? 1 : 0;
     while (at < text.n && text.p[at] >= '0' && text.p[at] <= '9')
         at++;
@@ -46,15 +48,15 @@ static struct decimal decimal_of(struct str text) {
         at++;
     d.end = at;
     if (at < text.n)
-        d.whole_digits += exponent_of(text, at + 1);
+        d.whole_digits += number_read_exponent(text, at + 1);
     return d;
 }
 
 int number_whole(struct str text, bool *ret_is_negative, uint64_t *ret_magnitude) {
     uint64_t v = 0;
-    if (!is_number(text))
+    if (!number_is_valid(text))
         return ERR_INVALID;
-    struct decimal d = decimal_of(text);
+    struct number_decimal d = number_read_decimal(text);
     int64_t used = 0;
     for (size_t i = d.first; i < d.end; i++) {
         if (text.p[i] == '.')
@@ -77,7 +79,7 @@ int number_whole(struct str text, bool *ret_is_negative, uint64_t *ret_magnitude
 
 int number_real(struct str text, double *ret) {
     char copy[REAL_TEXT_MAX];
-    if (text.n >= sizeof(copy) || !is_number(text))
+    if (text.n >= sizeof(copy) || !number_is_valid(text))
         return ERR_INVALID;
     memcpy(copy, text.p, text.n);
     copy[text.n] = '\0';

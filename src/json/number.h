@@ -1,5 +1,5 @@
-/* Numbers between their text and their types. The text is that of a JSON number; where it comes from a
- * string, it must be one all the same. */
+/* Conversion between the text of a JSON number and numeric types. Text from a string must be a JSON number,
+ * too. */
 #pragma once
 
 #include "base/base.h"
@@ -7,11 +7,11 @@
 
 #define NUMBER_TEXT_MAX 40
 
-/* The whole number that the text says; "1e3" and "5.0" are whole. ERR_INVALID when it is not a number, not
- * whole, or more than 64 bits hold. */
+/* A whole number; "1e3" and "5.0" are whole. ERR_INVALID for text that is not a number, not whole, or does
+ * not fit into 64 bits. */
 int number_whole(struct str text, bool *ret_is_negative, uint64_t *ret_magnitude) must_check;
-/* ERR_INVALID when it is not a number or not finite. */
+/* ERR_INVALID for text that is not a number or not finite. */
 int number_real(struct str text, double *ret) must_check;
-/* The shortest decimal that reads back as the same value. Finite values only. */
+/* The shortest decimal that parses to the same value. Finite values only. */
 void number_format_double(double v, char text[NUMBER_TEXT_MAX]);
 void number_format_float(float v, char text[NUMBER_TEXT_MAX]);

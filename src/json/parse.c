@@ -1,13 +1,11 @@
-/* From JSON text to a message in an arena.
+/* Parses JSON text into a message in an arena.
  *
- * Happy path: the reader and the descriptors walk side by side; each member is
- * looked up in the message's type and its value read into the field. Nothing is
- * kept of the text but what the message holds.
+ * The reader and the descriptors are walked side by side: each member is looked up in the message's type, and
+ * its value is read into the field. The message keeps no pointer into the text.
  *
- * Whatever does not fit is ERR_INVALID with the path of the field, and for
- * mistakes in the JSON itself with line and column. A message may be nested as
- * deeply as on the wire, so that what is accepted here can be read again from
- * the store. */
+ * Fails with ERR_INVALID and the path of the field; for mistakes in the JSON itself also with line and
+ * column. Messages may be nested as deeply as on the wire, so that the store can read an accepted message
+ * again. Other failures are ERR_TOO_LARGE and ERR_NO_MEMORY. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,15 +19,15 @@
 #define PATH_TEXT_MAX 256
 #define STEP_SHOWN_MAX 64
 #define FIELDS_MAX 256 /* the largest message of the API has 70 */
-#define ITEMS_FIRST 4 /* room that an array gets at first */
+#define ITEMS_FIRST 4 /* first capacity of an array */
 
 /* Errors. */
 
-static size_t add_path(char *text, size_t at, const struct parse_step *step) {
+static size_t parse_add_path(char *text, size_t at, const struct parse_step *step) {
     int n;
     if (!step)
         return at;
-    at = add_path(text, at, step->up);
+    at = parse_add_path(text, at, step->up);
     if (at >= PATH_TEXT_MAX)
         return at;
     if (!step->name.p)
@@ -46,7 +44,7 @@ int parse_refuse(struct parser *p, const char *fmt, ...) {
     va_start(args, fmt);
     (void)vsnprintf(why, sizeof(why), fmt, args); /* cut when too long */
     va_end(args);
-    (void)add_path(path, 0, p->path); /* cut when too long */
+    (void)parse_add_path(path, 0, p->path); /* cut when too long */
     return err_set(p->reterr, ERR_INVALID, "%s%s%s", path, path[0] ? ": " : "", why);
 }
 
@@ -101,7 +99,7 @@ static int parse_by_shape(struct parser *p, ProtobufCMessage *m) {
     return 0;
 }
 
-static int enter_message(struct parser *p) {
+static int parse_enter_message(struct parser *p) {
     if (p->depth > WIRE_DEPTH_MAX)
         return parse_refuse(p, "messages are nested too deeply");
     p->depth++;
@@ -109,7 +107,7 @@ static int enter_message(struct parser *p) {
 }
 
 int parse_message(struct parser *p, ProtobufCMessage *m) {
-    int rc = enter_message(p);
+    int rc = parse_enter_message(p);
     if (rc < 0)
         return rc;
     rc = parse_by_shape(p, m);
@@ -118,7 +116,7 @@ int parse_message(struct parser *p, ProtobufCMessage *m) {
 }
 
 /* One value of a field, into its place in memory. */
-static int parse_value(struct parser *p, const ProtobufCFieldDescriptor *f, void *slot) {
+static int parse_field_value(struct parser *p, const ProtobufCFieldDescriptor *f, void *slot) {
     struct scalar s;
     ProtobufCMessage *m;
     int rc;
@@ -139,13 +137,13 @@ static int parse_value(struct parser *p, const ProtobufCFieldDescriptor *f, void
 
 /* Arrays. */
 
-/* A growing array in the arena; what it leaves behind is given back with the rest. */
-struct items {
+/* A growing array in the arena. Outgrown copies are freed with the arena. */
+struct parse_items {
     char *data;
     size_t n, room, size;
 };
 
-static void *items_add(struct parser *p, struct items *v) {
+static void *parse_items_add(struct parser *p, struct parse_items *v) {
     if (v->n == v->room) {
         size_t room = v->room ? v->room * 2 : ITEMS_FIRST;
         char *data = arena_zalloc_array(p->a, v->size, room);
@@ -159,13 +157,14 @@ static void *items_add(struct parser *p, struct items *v) {
     return v->data + v->size * v->n++;
 }
 
-static void items_store(const struct items *v, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
+static void parse_items_store(const struct parse_items *v, ProtobufCMessage *m,
+                              const ProtobufCFieldDescriptor *f) {
     *(size_t *)(void *)((char *)m + f->quantifier_offset) = v->n;
     *(void **)(void *)((char *)m + f->offset) = v->data;
 }
 
 static int parse_array(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
-    struct items v = {.size = wire_value_size(f->type)};
+    struct parse_items v = {.size = wire_value_size(f->type)};
     struct parse_step step = {.up = p->path};
     struct json_items items;
     bool has_more;
@@ -176,34 +175,34 @@ static int parse_array(struct parser *p, ProtobufCMessage *m, const ProtobufCFie
         return parse_mistake(p, rc);
     p->path = &step;
     while ((rc = reader_next(&p->r, &items, &has_more)) == 0 && has_more) {
-        void *slot = items_add(p, &v);
+        void *slot = parse_items_add(p, &v);
         if (!slot)
             return parse_no_memory(p);
-        if ((rc = parse_value(p, f, slot)) < 0)
+        if ((rc = parse_field_value(p, f, slot)) < 0)
             return rc;
         step.index++;
     }
     p->path = step.up;
     if (rc < 0)
         return parse_mistake(p, rc);
-    items_store(&v, m, f);
+    parse_items_store(&v, m, f);
     return 0;
 }
 
 /* Maps. */
 
-static int compare_keys(const void *a, const void *b) {
+static int parse_compare_keys(const void *a, const void *b) {
     const struct str *x = a, *y = b;
     size_t n = MIN(x->n, y->n);
     int order = n ? memcmp(x->p, y->p, n) : 0;
     return order ? order : (x->n > y->n) - (x->n < y->n);
 }
 
-static int refuse_twice(struct parser *p, struct items *keys) {
+static int parse_refuse_same_keys(struct parser *p, struct parse_items *keys) {
     struct str *k = (void *)keys->data;
     if (keys->n < 2)
         return 0;
-    qsort(k, keys->n, sizeof(*k), compare_keys);
+    qsort(k, keys->n, sizeof(*k), parse_compare_keys);
     for (size_t i = 1; i < keys->n; i++)
         if (str_eq(k[i - 1], k[i]))
             return parse_refuse(p, "the key \"%.*s\" is given twice", (int)MIN(k[i].n, STEP_SHOWN_MAX),
@@ -211,8 +210,8 @@ static int refuse_twice(struct parser *p, struct items *keys) {
     return 0;
 }
 
-/* A number has more than one text, and "0", "-0" and "0.0" are one key. */
-static int plain_key(struct parser *p, const ProtobufCFieldDescriptor *f, struct str *key) {
+/* A number has more than one text: "0", "-0" and "0.0" are the same key. */
+static int parse_normalize_key(struct parser *p, const ProtobufCFieldDescriptor *f, struct str *key) {
     char text[NUMBER_TEXT_MAX];
     bool is_negative;
     uint64_t magnitude;
@@ -232,18 +231,18 @@ static int parse_entry(struct parser *p, const ProtobufCMessageDescriptor *d, st
     if (rc < 0)
         return rc;
     p->path = &step;
-    rc = enter_message(p); /* on the wire an entry is one */
+    rc = parse_enter_message(p); /* on the wire an entry is a message */
     if (rc == 0)
         rc = scalar_set(p, &f[0], (struct scalar){SCALAR_TEXT, key}, (char *)*ret + f[0].offset);
     if (rc == 0)
-        rc = parse_value(p, &f[1], (char *)*ret + f[1].offset);
+        rc = parse_field_value(p, &f[1], (char *)*ret + f[1].offset);
     p->depth--;
     p->path = step.up;
     return rc;
 }
 
 static int parse_map(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
-    struct items v = {.size = sizeof(ProtobufCMessage *)}, keys = {.size = sizeof(struct str)};
+    struct parse_items v = {.size = sizeof(ProtobufCMessage *)}, keys = {.size = sizeof(struct str)};
     const ProtobufCMessageDescriptor *entry = f->descriptor;
     struct json_items items;
     bool has_more;
@@ -251,27 +250,27 @@ static int parse_map(struct parser *p, ProtobufCMessage *m, const ProtobufCField
         return parse_refuse(p, "expected an object");
     int rc = reader_enter(&p->r, &items);
     while (rc == 0 && (rc = reader_next(&p->r, &items, &has_more)) == 0 && has_more) {
-        struct str *key = items_add(p, &keys);
-        ProtobufCMessage **slot = items_add(p, &v);
+        struct str *key = parse_items_add(p, &keys);
+        ProtobufCMessage **slot = parse_items_add(p, &v);
         if (!key || !slot)
             return parse_no_memory(p);
         if ((rc = reader_key(&p->r, p->a, key)) < 0)
             break;
         int rc_entry = parse_entry(p, entry, *key, slot);
         if (rc_entry == 0)
-            rc_entry = plain_key(p, &entry->fields[0], key);
+            rc_entry = parse_normalize_key(p, &entry->fields[0], key);
         if (rc_entry < 0)
             return rc_entry;
     }
     if (rc < 0)
         return parse_mistake(p, rc);
-    items_store(&v, m, f);
-    return refuse_twice(p, &keys);
+    parse_items_store(&v, m, f);
+    return parse_refuse_same_keys(p, &keys);
 }
 
 /* Fields. */
 
-static int parse_field(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
+static int parse_field_member(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
     if (reader_kind(&p->r) == JSON_NULL) {
         int rc = reader_null(&p->r);
         return rc < 0 ? parse_mistake(p, rc) : 0;
@@ -287,7 +286,7 @@ static int parse_field(struct parser *p, ProtobufCMessage *m, const ProtobufCFie
                                 protobuf_c_message_descriptor_get_field(m->descriptor, *which)->name);
         *which = f->id;
     }
-    return parse_value(p, f, (char *)m + f->offset);
+    return parse_field_value(p, f, (char *)m + f->offset);
 }
 
 static int parse_member(struct parser *p, ProtobufCMessage *m, struct str name, uint64_t *seen) {
@@ -302,7 +301,7 @@ static int parse_member(struct parser *p, ProtobufCMessage *m, struct str name, 
     if (seen[index / 64] & bit)
         return parse_refuse(p, "given twice");
     seen[index / 64] |= bit;
-    int rc = parse_field(p, m, f);
+    int rc = parse_field_member(p, m, f);
     p->path = step.up;
     return rc;
 }
@@ -330,9 +329,9 @@ int parse_object(struct parser *p, ProtobufCMessage *m, struct str other) {
     return rc < 0 ? parse_mistake(p, rc) : 0;
 }
 
-int json_parse(const ProtobufCMessageDescriptor *d, struct str text, bool has_shorthand, struct arena *a,
-               ProtobufCMessage **ret, struct err *reterr) {
-    struct parser p = {.a = a, .has_shorthand = has_shorthand, .reterr = reterr};
+int json_parse(const ProtobufCMessageDescriptor *d, struct str text, enum json_payloads payloads,
+               struct arena *a, ProtobufCMessage **ret, struct err *reterr) {
+    struct parser p = {.a = a, .has_shorthand = payloads == JSON_PAYLOADS_SHORTHAND, .reterr = reterr};
     ProtobufCMessage *m;
     if (text.n > JSON_TEXT_BYTES_MAX)
         return err_set(reterr, ERR_TOO_LARGE, "the JSON has %zu bytes, more than %u", text.n,
@@ -352,11 +351,11 @@ int json_parse(const ProtobufCMessageDescriptor *d, struct str text, bool has_sh
     return 0;
 }
 
-/* One field from outside of JSON. */
+/* Single fields from text outside of JSON. */
 
-static int add_item(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
-                    struct scalar s) {
-    struct items v = {.size = wire_value_size(f->type)};
+static int parse_add_item(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
+                          struct scalar s) {
+    struct parse_items v = {.size = wire_value_size(f->type)};
     v.n = *(size_t *)(void *)((char *)m + f->quantifier_offset);
     v.data = arena_zalloc_array(p->a, v.size, v.n + 1);
     if (!v.data)
@@ -366,38 +365,38 @@ static int add_item(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldD
     int rc = scalar_set(p, f, s, v.data + v.n * v.size);
     v.n++;
     if (rc == 0)
-        items_store(&v, m, f);
+        parse_items_store(&v, m, f);
     return rc;
 }
 
-static bool is_set(const void *slot, ProtobufCType type) {
+static bool parse_is_set(const void *slot, ProtobufCType type) {
     static const ProtobufCBinaryData zero;
     if (type == PROTOBUF_C_TYPE_STRING)
         return !strempty(*(char *const *)slot);
     return memcmp(slot, &zero, wire_value_size(type)) != 0;
 }
 
-static int set_leaf(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
-                    struct str value, enum json_set mode) {
+static int parse_set_leaf(struct parser *p, ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
+                          struct str value, enum json_set mode) {
     struct scalar s = {SCALAR_TEXT, value};
     void *slot = (char *)m + f->offset;
     if (shape_is_map(m->descriptor, f))
         return parse_refuse(p, "a map cannot be given so");
     if (f->label == PROTOBUF_C_LABEL_REPEATED)
-        return add_item(p, m, f, s);
+        return parse_add_item(p, m, f, s);
     if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
         uint32_t *which = (void *)((char *)m + f->quantifier_offset);
         if (*which && (*which != f->id || mode == JSON_SET_ONCE))
             return parse_refuse(p, "another of these fields is there already");
         *which = f->id;
-    } else if (mode == JSON_SET_ONCE && is_set(slot, f->type)) {
+    } else if (mode == JSON_SET_ONCE && parse_is_set(slot, f->type)) {
         return parse_refuse(p, "given twice");
     }
     return scalar_set(p, f, s, slot);
 }
 
-/* The message that the next step of the path leads to, made if it is not there. */
-static int descend(struct parser *p, ProtobufCMessage **m, const ProtobufCFieldDescriptor *f) {
+/* Moves *m to the message in the field, which is created if absent. */
+static int parse_enter_field(struct parser *p, ProtobufCMessage **m, const ProtobufCFieldDescriptor *f) {
     ProtobufCMessage **slot = (void *)((char *)*m + f->offset);
     bool is_object = f->type == PROTOBUF_C_TYPE_MESSAGE && f->label != PROTOBUF_C_LABEL_REPEATED &&
                      !(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) && shape_of(f->descriptor) == SHAPE_OBJECT;
@@ -412,14 +411,14 @@ static int descend(struct parser *p, ProtobufCMessage **m, const ProtobufCFieldD
     return 0;
 }
 
-static struct str first_name(struct str path) {
+static struct str parse_first_name(struct str path) {
     const char *dot = path.n ? memchr(path.p, '.', path.n) : NULL;
     return str_bytes(path.p, dot ? (size_t)(dot - path.p) : path.n);
 }
 
 bool json_has_field(const ProtobufCMessageDescriptor *d, struct str path) {
     for (;;) {
-        struct str name = first_name(path);
+        struct str name = parse_first_name(path);
         const ProtobufCFieldDescriptor *f = shape_field(d, name);
         if (!f || name.n == path.n || f->type != PROTOBUF_C_TYPE_MESSAGE)
             return f;
@@ -435,13 +434,13 @@ int json_set(ProtobufCMessage *m, struct str path, struct str value, enum json_s
     if (!utf8_valid(value) || !utf8_valid(path))
         return err_set(reterr, ERR_INVALID, "a parameter is not UTF-8");
     for (;;) {
-        struct str name = first_name(path);
+        struct str name = parse_first_name(path);
         const ProtobufCFieldDescriptor *f = shape_field(m->descriptor, name);
         if (!f)
             return parse_refuse(&p, "unknown field");
         if (name.n == path.n)
-            return set_leaf(&p, m, f, value, mode);
-        int rc = descend(&p, &m, f);
+            return parse_set_leaf(&p, m, f, value, mode);
+        int rc = parse_enter_field(&p, &m, f);
         if (rc < 0)
             return rc;
         path = str_bytes(path.p + name.n + 1, path.n - name.n - 1);

@@ -1,11 +1,10 @@
-/* From a message to JSON text.
+/* Prints a message as JSON text.
  *
- * Happy path: walk the fields in the order of the .proto file, leave out those
- * that have their default, write the rest by their type. Types with a form of
- * their own (shape.h) come first.
+ * Walks the fields in the order of the .proto file, leaves out those with their default value, and prints the
+ * others by type. Types with a JSON form of their own (shape.h) are handled first.
  *
- * What has no text: a timestamp or duration out of range, messages nested
- * deeper than the wire allows. Both are ERR_INVALID and name the message. */
+ * Fails with ERR_INVALID, naming the message, for a timestamp or duration out of range and for messages
+ * nested deeper than the wire allows. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,26 +23,33 @@ void print_failed(struct printer *p, const ProtobufCMessage *m, const char *why)
         p->rc = err_set(p->reterr, ERR_INVALID, "%s: %s", m->descriptor->name, why);
 }
 
-static const void *slot_of(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
+static const void *print_slot_of(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
     return (const char *)m + f->offset;
 }
 
 /* Scalars. */
 
-static void print_real(struct printer *p, double v, bool is_float) {
+/* NaN and the infinities are strings. False for all other values. */
+static bool print_not_finite(struct printer *p, double v) {
+    if (isfinite(v))
+        return false;
+    writer_string(&p->w, isnan(v) ? STR("NaN") : v > 0 ? STR("Infinity") : STR("-Infinity"));
+    return true;
+}
+
+static void print_float(struct printer *p, float v) {
     char text[NUMBER_TEXT_MAX];
-    if (isnan(v)) {
-        writer_string(&p->w, STR("NaN"));
+    if (print_not_finite(p, (double)v))
         return;
-    }
-    if (isinf(v)) {
-        writer_string(&p->w, v > 0 ? STR("Infinity") : STR("-Infinity"));
+    number_format_float(v, text);
+    writer_token(&p->w, str_of(text));
+}
+
+static void print_double(struct printer *p, double v) {
+    char text[NUMBER_TEXT_MAX];
+    if (print_not_finite(p, v))
         return;
-    }
-    if (is_float)
-        number_format_float((float)v, text);
-    else
-        number_format_double(v, text);
+    number_format_double(v, text);
     writer_token(&p->w, str_of(text));
 }
 
@@ -80,10 +86,10 @@ static void print_value(struct printer *p, const ProtobufCFieldDescriptor *f, co
     const ProtobufCBinaryData *bytes = slot;
     switch (f->type) {
     case PROTOBUF_C_TYPE_FLOAT:
-        print_real(p, (double)*(const float *)slot, true);
+        print_float(p, *(const float *)slot);
         return;
     case PROTOBUF_C_TYPE_DOUBLE:
-        print_real(p, *(const double *)slot, false);
+        print_double(p, *(const double *)slot);
         return;
     case PROTOBUF_C_TYPE_BOOL:
         writer_token(&p->w, *(const protobuf_c_boolean *)slot ? STR("true") : STR("false"));
@@ -117,7 +123,7 @@ static void print_value(struct printer *p, const ProtobufCFieldDescriptor *f, co
 
 /* Fields. */
 
-static bool is_default(const ProtobufCFieldDescriptor *f, const void *slot) {
+static bool print_is_default(const ProtobufCFieldDescriptor *f, const void *slot) {
     static const uint64_t zero;
     switch (f->type) {
     case PROTOBUF_C_TYPE_STRING:
@@ -133,12 +139,12 @@ static bool is_default(const ProtobufCFieldDescriptor *f, const void *slot) {
     }
 }
 
-/* A number or a bool as the name of a member: its text without quotes. */
+/* A number or a bool as the name of a member. 64-bit numbers print as strings: their quotes are removed. */
 static void print_scalar_key(struct printer *p, const ProtobufCFieldDescriptor *f, const void *slot) {
     struct buf text cleanup(buf_done);
     struct printer inner = {.style = p->style};
     buf_init(&text, NUMBER_TEXT_MAX);
-    writer_init(&inner.w, &text, false);
+    writer_init(&inner.w, &text, WRITER_COMPACT);
     print_value(&inner, f, slot);
     struct str s = buf_str(&text);
     if (s.n > 1 && s.p[0] == '"')
@@ -159,10 +165,10 @@ static void print_map(struct printer *p, ProtobufCMessage *const *entries, size_
     writer_open(&p->w, '{');
     for (size_t i = 0; i < n; i++) {
         const ProtobufCFieldDescriptor *f = entries[i]->descriptor->fields;
-        print_key(p, &f[0], slot_of(entries[i], &f[0]));
-        const void *slot = slot_of(entries[i], &f[1]);
+        print_key(p, &f[0], print_slot_of(entries[i], &f[0]));
+        const void *slot = print_slot_of(entries[i], &f[1]);
         if (f[1].type == PROTOBUF_C_TYPE_MESSAGE && !*(void *const *)slot)
-            writer_token(&p->w, STR("{}")); /* an entry whose value was left out has the default one */
+            writer_token(&p->w, STR("{}")); /* an entry without a value has the default value */
         else
             print_value(p, &f[1], slot);
     }
@@ -171,7 +177,7 @@ static void print_map(struct printer *p, ProtobufCMessage *const *entries, size_
 
 static void print_repeated(struct printer *p, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
     size_t n = *(const size_t *)((const char *)m + f->quantifier_offset);
-    const char *items = *(char *const *)slot_of(m, f);
+    const char *items = *(char *const *)print_slot_of(m, f);
     if (shape_is_map(m->descriptor, f)) {
         print_map(p, (ProtobufCMessage *const *)(const void *)items, n);
         return;
@@ -182,29 +188,30 @@ static void print_repeated(struct printer *p, const ProtobufCMessage *m, const P
     writer_close(&p->w, ']');
 }
 
-static bool is_shown(struct printer *p, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f) {
+static bool print_shows_field(struct printer *p, const ProtobufCMessage *m,
+                              const ProtobufCFieldDescriptor *f) {
     const char *quantifier = (const char *)m + f->quantifier_offset;
     if (f->label == PROTOBUF_C_LABEL_REPEATED)
         return p->style.has_defaults || *(const size_t *)(const void *)quantifier > 0;
     if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
         return *(const uint32_t *)(const void *)quantifier == f->id;
     if (f->type == PROTOBUF_C_TYPE_MESSAGE)
-        return *(void *const *)slot_of(m, f) != NULL;
-    return p->style.has_defaults || !is_default(f, slot_of(m, f));
+        return *(void *const *)print_slot_of(m, f) != NULL;
+    return p->style.has_defaults || !print_is_default(f, print_slot_of(m, f));
 }
 
 void print_members(struct printer *p, const ProtobufCMessage *m) {
     char camel[SHAPE_NAME_MAX];
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
-        if (!is_shown(p, m, f))
+        if (!print_shows_field(p, m, f))
             continue;
         shape_camel(f->name, camel);
         writer_key(&p->w, str_of(camel));
         if (f->label == PROTOBUF_C_LABEL_REPEATED)
             print_repeated(p, m, f);
         else
-            print_value(p, f, slot_of(m, f));
+            print_value(p, f, print_slot_of(m, f));
     }
 }
 
@@ -226,7 +233,7 @@ static void print_duration(struct printer *p, const ProtobufCMessage *m) {
     writer_string(&p->w, str_of(text));
 }
 
-/* "a.b,c": the paths' names in camelCase, too. */
+/* "a.b,c": paths separated by commas, their names in camelCase. */
 static void print_mask(struct printer *p, const ProtobufCMessage *m) {
     const Google__Protobuf__FieldMask *mask = (const void *)m;
     struct buf text cleanup(buf_done);
@@ -267,7 +274,7 @@ static void print_by_shape(struct printer *p, const ProtobufCMessage *m) {
         print_mask(p, m);
         return;
     case SHAPE_WRAPPER:
-        print_value(p, &m->descriptor->fields[0], slot_of(m, &m->descriptor->fields[0]));
+        print_value(p, &m->descriptor->fields[0], print_slot_of(m, &m->descriptor->fields[0]));
         return;
     case SHAPE_ANY:
         any_print(p, m);
@@ -298,7 +305,7 @@ void print_message(struct printer *p, const ProtobufCMessage *m) {
 
 int json_print(struct buf *out, const ProtobufCMessage *m, struct json_style style, struct err *reterr) {
     struct printer p = {.style = style, .reterr = reterr};
-    writer_init(&p.w, out, style.is_pretty);
+    writer_init(&p.w, out, style.is_pretty ? WRITER_PRETTY : WRITER_COMPACT);
     print_message(&p, m);
     return p.rc;
 }

@@ -1,14 +1,15 @@
-/* The lexer of RFC 8259, strictly: no comments, no trailing commas, no other
- * numbers than those of the grammar. Each function steps over white space
- * first, then over what it reads. */
+/* The strict lexer of RFC 8259: no comments, no trailing commas, only numbers of the grammar. Each function
+ * skips white space, then reads its value. Fails with ERR_INVALID and sets `mistake`. */
 #include "json/reader.h"
+
+#include "base/hex.h"
 
 #define ESCAPE_DIGITS 4
 #define SURROGATE_FIRST 0xd800u
 #define SURROGATE_LOW 0xdc00u
 #define SURROGATE_LAST 0xdfffu
 
-static int wrong(struct json_reader *r, const char *mistake) {
+static int reader_refuse(struct json_reader *r, const char *mistake) {
     r->mistake = mistake;
     return ERR_INVALID;
 }
@@ -17,18 +18,18 @@ void reader_init(struct json_reader *r, struct str text) {
     *r = (struct json_reader){.text = text};
 }
 
-static char peek(const struct json_reader *r) {
+static char reader_peek(const struct json_reader *r) {
     return r->at < r->text.n ? r->text.p[r->at] : '\0';
 }
 
-static char skip_space(struct json_reader *r) {
+static char reader_skip_space(struct json_reader *r) {
     while (r->at < r->text.n && memchr(" \t\r\n", r->text.p[r->at], 4))
         r->at++;
-    return peek(r);
+    return reader_peek(r);
 }
 
 enum json_kind reader_kind(struct json_reader *r) {
-    switch (skip_space(r)) {
+    switch (reader_skip_space(r)) {
     case '{':
         return JSON_OBJECT;
     case '[':
@@ -51,11 +52,11 @@ enum json_kind reader_kind(struct json_reader *r) {
 /* Arrays and objects. */
 
 int reader_enter(struct json_reader *r, struct json_items *items) {
-    char open = skip_space(r);
+    char open = reader_skip_space(r);
     if (open != '[' && open != '{')
-        return wrong(r, "expected an array or an object");
+        return reader_refuse(r, "expected an array or an object");
     if (r->depth == JSON_DEPTH_MAX)
-        return wrong(r, "nested too deeply");
+        return reader_refuse(r, "nested too deeply");
     r->depth++;
     r->at++;
     *items = (struct json_items){.close = open == '[' ? ']' : '}'};
@@ -63,7 +64,7 @@ int reader_enter(struct json_reader *r, struct json_items *items) {
 }
 
 int reader_next(struct json_reader *r, struct json_items *items, bool *ret_has_more) {
-    char c = skip_space(r);
+    char c = reader_skip_space(r);
     if (c == items->close) {
         r->at++;
         r->depth--;
@@ -72,7 +73,7 @@ int reader_next(struct json_reader *r, struct json_items *items, bool *ret_has_m
     }
     if (items->has_begun) {
         if (c != ',')
-            return wrong(r, items->close == ']' ? "expected ',' or ']'" : "expected ',' or '}'");
+            return reader_refuse(r, items->close == ']' ? "expected ',' or ']'" : "expected ',' or '}'");
         r->at++;
     }
     items->has_begun = true;
@@ -82,20 +83,13 @@ int reader_next(struct json_reader *r, struct json_items *items, bool *ret_has_m
 
 /* Strings. */
 
-static int hex_value(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The four digits at p. */
-static bool hex_escape(const char *p, const char *end, uint32_t *ret) {
+/* Reads four hexadecimal digits at p. */
+static bool reader_hex_escape(const char *p, const char *end, uint32_t *ret) {
     uint32_t v = 0;
     if (end - p < ESCAPE_DIGITS)
         return false;
     for (int i = 0; i < ESCAPE_DIGITS; i++) {
-        int digit = hex_value(p[i]);
+        int digit = hex_digit_value(p[i]);
         if (digit < 0)
             return false;
         v = v << 4 | (uint32_t)digit;
@@ -104,47 +98,47 @@ static bool hex_escape(const char *p, const char *end, uint32_t *ret) {
     return true;
 }
 
-/* Steps over one escape; r->at is at the backslash. */
-static int skip_escape(struct json_reader *r) {
+/* Skips one escape; r->at is at the backslash. */
+static int reader_skip_escape(struct json_reader *r) {
     const char *p = r->text.p + r->at + 1, *end = r->text.p + r->text.n;
     uint32_t unit;
     if (p == end)
-        return wrong(r, "the text ends inside a string");
+        return reader_refuse(r, "the text ends inside a string");
     if (*p == 'u') {
-        if (!hex_escape(p + 1, end, &unit))
-            return wrong(r, "\\u needs four hexadecimal digits");
+        if (!reader_hex_escape(p + 1, end, &unit))
+            return reader_refuse(r, "\\u needs four hexadecimal digits");
         r->at += 2 + ESCAPE_DIGITS;
         return 0;
     }
     if (!*p || !strchr("\"\\/bfnrt", *p))
-        return wrong(r, "unknown escape in a string");
+        return reader_refuse(r, "unknown escape in a string");
     r->at += 2;
     return 0;
 }
 
-static int raw_string(struct json_reader *r, struct str *ret) {
-    if (skip_space(r) != '"')
-        return wrong(r, "expected a string");
+static int reader_raw_string(struct json_reader *r, struct str *ret) {
+    if (reader_skip_space(r) != '"')
+        return reader_refuse(r, "expected a string");
     size_t begin = r->at++;
     while (r->at < r->text.n && r->text.p[r->at] != '"') {
         if ((unsigned char)r->text.p[r->at] < ' ')
-            return wrong(r, "control characters in a string must be escaped");
+            return reader_refuse(r, "control characters in a string must be escaped");
         if (r->text.p[r->at] != '\\') {
             r->at++;
             continue;
         }
-        int rc = skip_escape(r);
+        int rc = reader_skip_escape(r);
         if (rc < 0)
             return rc;
     }
     if (r->at >= r->text.n)
-        return wrong(r, "the text ends inside a string");
+        return reader_refuse(r, "the text ends inside a string");
     r->at++;
     *ret = str_bytes(r->text.p + begin, r->at - begin);
     return 0;
 }
 
-static char *put_utf8(char *to, uint32_t c) {
+static char *reader_put_utf8(char *to, uint32_t c) {
     if (c < 0x80) {
         *to++ = (char)c;
     } else if (c < 0x800) {
@@ -163,23 +157,23 @@ static char *put_utf8(char *to, uint32_t c) {
     return to;
 }
 
-/* One code point from \uXXXX or a pair of them; p is behind the first 'u'. NULL for half a pair. */
-static const char *take_code_point(const char *p, const char *end, uint32_t *ret) {
+/* Reads one code point from \uXXXX or a surrogate pair; p is behind the first 'u'. NULL for half a pair. */
+static const char *reader_take_code_point(const char *p, const char *end, uint32_t *ret) {
     uint32_t high, low;
-    if (!hex_escape(p, end, &high))
+    if (!reader_hex_escape(p, end, &high))
         return NULL;
     p += ESCAPE_DIGITS;
     *ret = high;
     if (high < SURROGATE_FIRST || high > SURROGATE_LAST)
         return p;
     if (high >= SURROGATE_LOW || end - p < 2 + ESCAPE_DIGITS || p[0] != '\\' || p[1] != 'u' ||
-        !hex_escape(p + 2, end, &low) || low < SURROGATE_LOW || low > SURROGATE_LAST)
+        !reader_hex_escape(p + 2, end, &low) || low < SURROGATE_LOW || low > SURROGATE_LAST)
         return NULL;
     *ret = 0x10000 + ((high - SURROGATE_FIRST) << 10) + (low - SURROGATE_LOW);
     return p + 2 + ESCAPE_DIGITS;
 }
 
-static char plain_escape(char c) {
+static char reader_plain_escape(char c) {
     switch (c) {
     case 'b':
         return '\b';
@@ -196,8 +190,8 @@ static char plain_escape(char c) {
     }
 }
 
-/* The inside of a string whose form was checked. Decoded text is never longer than its escapes. */
-static int unescape(struct json_reader *r, struct arena *a, struct str raw, struct str *ret) {
+/* Decodes the inside of a string that reader_raw_string() has checked. Decoded text is never longer. */
+static int reader_unescape(struct json_reader *r, struct arena *a, struct str raw, struct str *ret) {
     const char *p = raw.p, *end = raw.p + raw.n;
     char *out = arena_alloc(a, raw.n), *to = out;
     uint32_t c;
@@ -207,13 +201,13 @@ static int unescape(struct json_reader *r, struct arena *a, struct str raw, stru
         if (*p != '\\') {
             *to++ = *p++;
         } else if (p[1] != 'u') {
-            *to++ = plain_escape(p[1]);
+            *to++ = reader_plain_escape(p[1]);
             p += 2;
         } else {
-            p = take_code_point(p + 2, end, &c);
+            p = reader_take_code_point(p + 2, end, &c);
             if (!p)
-                return wrong(r, "half of a surrogate pair in a string");
-            to = put_utf8(to, c);
+                return reader_refuse(r, "half of a surrogate pair in a string");
+            to = reader_put_utf8(to, c);
         }
     }
     *ret = str_bytes(out, (size_t)(to - out));
@@ -222,75 +216,75 @@ static int unescape(struct json_reader *r, struct arena *a, struct str raw, stru
 
 int reader_string(struct json_reader *r, struct arena *a, struct str *ret) {
     struct str raw;
-    int rc = raw_string(r, &raw);
+    int rc = reader_raw_string(r, &raw);
     if (rc < 0)
         return rc;
     raw = str_bytes(raw.p + 1, raw.n - 2);
     if (raw.n && memchr(raw.p, '\\', raw.n))
-        return unescape(r, a, raw, ret);
+        return reader_unescape(r, a, raw, ret);
     *ret = raw;
     return 0;
 }
 
 /* Names. */
 
-static int skip_colon(struct json_reader *r) {
-    if (skip_space(r) != ':')
-        return wrong(r, "expected ':'");
+static int reader_skip_colon(struct json_reader *r) {
+    if (reader_skip_space(r) != ':')
+        return reader_refuse(r, "expected ':'");
     r->at++;
     return 0;
 }
 
 int reader_key(struct json_reader *r, struct arena *a, struct str *ret) {
-    if (skip_space(r) != '"')
-        return wrong(r, "expected a name in quotes");
+    if (reader_skip_space(r) != '"')
+        return reader_refuse(r, "expected a name in quotes");
     int rc = reader_string(r, a, ret);
-    return rc < 0 ? rc : skip_colon(r);
+    return rc < 0 ? rc : reader_skip_colon(r);
 }
 
 int reader_raw_name(struct json_reader *r, struct str *ret) {
-    if (skip_space(r) != '"')
-        return wrong(r, "expected a name in quotes");
-    int rc = raw_string(r, ret);
-    return rc < 0 ? rc : skip_colon(r);
+    if (reader_skip_space(r) != '"')
+        return reader_refuse(r, "expected a name in quotes");
+    int rc = reader_raw_string(r, ret);
+    return rc < 0 ? rc : reader_skip_colon(r);
 }
 
 /* Numbers and words. */
 
-static size_t skip_digits(struct json_reader *r) {
+static size_t reader_skip_digits(struct json_reader *r) {
     size_t begin = r->at;
-    while (peek(r) >= '0' && peek(r) <= '9')
+    while (reader_peek(r) >= '0' && reader_peek(r) <= '9')
         r->at++;
     return r->at - begin;
 }
 
 int reader_number(struct json_reader *r, struct str *ret) {
-    (void)skip_space(r); /* what comes is looked at below */
+    (void)reader_skip_space(r); /* the next character is checked below */
     size_t begin = r->at;
-    if (peek(r) == '-')
+    if (reader_peek(r) == '-')
         r->at++;
     size_t first = r->at;
-    size_t digits = skip_digits(r);
+    size_t digits = reader_skip_digits(r);
     if (digits == 0 || (digits > 1 && r->text.p[first] == '0'))
-        return wrong(r, "not a number as JSON writes it");
-    if (peek(r) == '.') {
+        return reader_refuse(r, "not a number as JSON writes it");
+    if (reader_peek(r) == '.') {
         r->at++;
-        if (skip_digits(r) == 0)
-            return wrong(r, "expected digits after the point");
+        if (reader_skip_digits(r) == 0)
+            return reader_refuse(r, "expected digits after the point");
     }
-    if (peek(r) == 'e' || peek(r) == 'E') {
+    if (reader_peek(r) == 'e' || reader_peek(r) == 'E') {
         r->at++;
-        if (peek(r) == '+' || peek(r) == '-')
+        if (reader_peek(r) == '+' || reader_peek(r) == '-')
             r->at++;
-        if (skip_digits(r) == 0)
-            return wrong(r, "expected digits in the exponent");
+        if (reader_skip_digits(r) == 0)
+            return reader_refuse(r, "expected digits in the exponent");
     }
     *ret = str_bytes(r->text.p + begin, r->at - begin);
     return 0;
 }
 
-static bool take_word(struct json_reader *r, struct str word) {
-    (void)skip_space(r); /* what comes is looked at below */
+static bool reader_take_word(struct json_reader *r, struct str word) {
+    (void)reader_skip_space(r); /* the next character is checked below */
     if (!str_starts(str_bytes(r->text.p + r->at, r->text.n - r->at), word))
         return false;
     r->at += word.n;
@@ -298,41 +292,41 @@ static bool take_word(struct json_reader *r, struct str word) {
 }
 
 int reader_bool(struct json_reader *r, bool *ret) {
-    if (take_word(r, STR("true"))) {
+    if (reader_take_word(r, STR("true"))) {
         *ret = true;
         return 0;
     }
-    if (!take_word(r, STR("false")))
-        return wrong(r, "expected true or false");
+    if (!reader_take_word(r, STR("false")))
+        return reader_refuse(r, "expected true or false");
     *ret = false;
     return 0;
 }
 
 int reader_null(struct json_reader *r) {
-    return take_word(r, STR("null")) ? 0 : wrong(r, "expected null");
+    return reader_take_word(r, STR("null")) ? 0 : reader_refuse(r, "expected null");
 }
 
 /* Whole values. */
 
-static int skip_items(struct json_reader *r, bool is_object) {
+static int reader_skip_items(struct json_reader *r, enum json_kind kind) {
     struct json_items items;
     struct str name;
     bool has_more;
     int rc = reader_enter(r, &items);
     while (rc == 0 && (rc = reader_next(r, &items, &has_more)) == 0 && has_more) {
-        if (is_object && (rc = reader_raw_name(r, &name)) < 0)
+        if (kind == JSON_OBJECT && (rc = reader_raw_name(r, &name)) < 0)
             return rc;
         rc = reader_skip(r, NULL);
     }
     return rc;
 }
 
-static int skip_one(struct json_reader *r, enum json_kind kind) {
+static int reader_skip_value(struct json_reader *r, enum json_kind kind) {
     struct str text;
     bool flag;
     switch (kind) {
     case JSON_NOTHING:
-        return wrong(r, "expected a value");
+        return reader_refuse(r, "expected a value");
     case JSON_NULL:
         return reader_null(r);
     case JSON_BOOL:
@@ -340,10 +334,10 @@ static int skip_one(struct json_reader *r, enum json_kind kind) {
     case JSON_NUMBER:
         return reader_number(r, &text);
     case JSON_STRING:
-        return raw_string(r, &text);
+        return reader_raw_string(r, &text);
     case JSON_ARRAY:
     case JSON_OBJECT:
-        return skip_items(r, kind == JSON_OBJECT);
+        return reader_skip_items(r, kind);
     }
     return 0;
 }
@@ -351,15 +345,15 @@ static int skip_one(struct json_reader *r, enum json_kind kind) {
 int reader_skip(struct json_reader *r, struct str *ret) {
     enum json_kind kind = reader_kind(r);
     size_t begin = r->at;
-    int rc = skip_one(r, kind);
+    int rc = reader_skip_value(r, kind);
     if (rc == 0 && ret)
         *ret = str_bytes(r->text.p + begin, r->at - begin);
     return rc;
 }
 
 int reader_end(struct json_reader *r) {
-    (void)skip_space(r); /* only the place matters */
-    return r->at == r->text.n ? 0 : wrong(r, "text after the value");
+    (void)reader_skip_space(r); /* the position is checked below */
+    return r->at == r->text.n ? 0 : reader_refuse(r, "text after the value");
 }
 
 struct json_place reader_place(const struct json_reader *r) {

@@ -1,14 +1,13 @@
-/* JSON text, read value by value. No tree is built, so reading costs no memory
- * but for strings with escapes, and numbers stay the digits that were written.
+/* Reads JSON text value by value. There is no tree, so reading allocates only for strings with escapes, and
+ * numbers stay the digits that were written.
  *
  *   reader_enter(r, &items);
  *   while ((rc = reader_next(r, &items, &has_more)) == 0 && has_more)
  *       ... reader_key() in an object, then one value: enter, string, number, bool, null or skip ...
  *
- * The text must be well-formed UTF-8 (the owner checks it once) and outlive the
- * reader. Functions return 0 or ERR_INVALID; then `mistake` says what is wrong
- * at `at`, and the reader is of no further use. A reader may be copied to look
- * ahead. */
+ * The text must be UTF-8 (check it with utf8_valid) and outlive the reader. Functions return 0 or
+ * ERR_INVALID; `mistake` then tells what is wrong at offset `at`, and the reader must not be used further. A
+ * copy of a reader can look ahead. */
 #pragma once
 
 #include "base/arena.h"
@@ -16,7 +15,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-#define JSON_DEPTH_MAX 256 /* open brackets: a message takes two when it stands in an array */
+#define JSON_DEPTH_MAX 256 /* open brackets; a message in an array takes two */
 
 enum json_kind { JSON_NOTHING, JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 
@@ -34,21 +33,22 @@ struct json_items {
 };
 
 void reader_init(struct json_reader *r, struct str text);
-/* What comes next, by its first byte; JSON_NOTHING when no value begins there. */
+/* The kind of the next value, by its first byte; JSON_NOTHING when no value begins there. */
 enum json_kind reader_kind(struct json_reader *r);
+/* Enters an array or object; reader_next then steps to the next element or member, or past the end. */
 int reader_enter(struct json_reader *r, struct json_items *items) must_check;
 int reader_next(struct json_reader *r, struct json_items *items, bool *ret_has_more) must_check;
 int reader_key(struct json_reader *r, struct arena *a, struct str *ret) must_check; /* also ERR_NO_MEMORY */
-/* Decoded: a slice of the text, or of the arena when there were escapes. ERR_NO_MEMORY too. */
+/* The decoded string: a slice of the text, or of the arena if it has escapes. Also ERR_NO_MEMORY. */
 int reader_string(struct json_reader *r, struct arena *a, struct str *ret) must_check;
 int reader_number(struct json_reader *r, struct str *ret) must_check; /* as written */
 int reader_bool(struct json_reader *r, bool *ret) must_check;
 int reader_null(struct json_reader *r) must_check;
-/* Any value, checked; ret (may be NULL) is its text as written. */
+/* Skips and checks any value. ret, which may be NULL, gets its text as written. */
 int reader_skip(struct json_reader *r, struct str *ret) must_check;
-/* The name of a member as written, with its quotes; escapes are looked at only for their form. */
+/* The name of a member as written, with its quotes. Escapes are checked, not decoded. */
 int reader_raw_name(struct json_reader *r, struct str *ret) must_check;
-/* Nothing but white space is left. */
+/* Checks that only white space is left. */
 int reader_end(struct json_reader *r) must_check;
 
 struct json_place {

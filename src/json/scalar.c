@@ -1,7 +1,7 @@
-/* Values without members: from what was written to what the field's type holds.
+/* Converts values without members from their text to the field's type.
  *
- * Numbers may stand in quotes, as 64-bit ones do. Text from outside of JSON (a
- * map's key, a URL) has no quotes to tell by, so its field's type decides. */
+ * Numbers can be in quotes, as 64-bit numbers are. Text from outside of JSON (a key of a map, a URL) has no
+ * quotes, so the type of the field decides. Fails with ERR_INVALID and the path, and with ERR_NO_MEMORY. */
 #include <math.h>
 
 #include "google/protobuf/duration.pb-c.h"
@@ -12,12 +12,11 @@
 #include "json/moment.h"
 #include "json/number.h"
 
-#define SHOWN_MAX 64 /* of a value, in a text */
-#define FLOAT_END                                                                                            \
-    0x1.ffffffp127 /* from here up a double rounds to no float; FLT_MAX itself may be written a little above \
-                    */
+#define SHOWN_MAX 64 /* bytes of a value in an error text */
+/* From here up a double rounds to no float. It is a little above FLT_MAX, whose text may be rounded up. */
+#define FLOAT_END 0x1.ffffffp127
 
-static int shown(struct scalar s) {
+static int scalar_shown_len(struct scalar s) {
     return (int)MIN(s.text.n, SHOWN_MAX);
 }
 
@@ -46,61 +45,61 @@ int scalar_read(struct parser *p, struct scalar *ret) {
     case JSON_OBJECT:
         return parse_refuse(p, "expected one value, not an object");
     case JSON_NOTHING:
-        rc = reader_skip(&p->r, NULL); /* says that a value is missing */
+        rc = reader_skip(&p->r, NULL); /* fails: a value is missing */
         break;
     }
     return rc < 0 ? parse_mistake(p, rc) : 0;
 }
 
-static bool is_quoted(struct scalar s) {
+static bool scalar_is_quoted(struct scalar s) {
     return s.source == SCALAR_STRING || s.source == SCALAR_TEXT;
 }
 
-static int refuse_value(struct parser *p, struct scalar s, const char *expected) {
+static int scalar_refuse(struct parser *p, struct scalar s, const char *expected) {
     return parse_refuse(p, "%s expected, not %s%.*s%s", expected, s.source == SCALAR_STRING ? "\"" : "",
-                        shown(s), s.text.p ? s.text.p : "", s.source == SCALAR_STRING ? "\"" : "");
+                        scalar_shown_len(s), s.text.p ? s.text.p : "", s.source == SCALAR_STRING ? "\"" : "");
 }
 
 /* Numbers. */
 
-static int set_signed(struct parser *p, struct scalar s, int64_t min, int64_t max, int64_t *ret) {
+static int scalar_set_signed(struct parser *p, struct scalar s, int64_t min, int64_t max, int64_t *ret) {
     bool is_negative;
     uint64_t magnitude;
     if (s.source == SCALAR_WORD || number_whole(s.text, &is_negative, &magnitude) < 0)
-        return refuse_value(p, s, "a whole number");
+        return scalar_refuse(p, s, "a whole number");
     uint64_t limit = is_negative ? (uint64_t) - (min + 1) + 1 : (uint64_t)max;
     if (magnitude > limit)
-        return parse_refuse(p, "%.*s is out of range", shown(s), s.text.p);
+        return parse_refuse(p, "%.*s is out of range", scalar_shown_len(s), s.text.p);
     *ret = is_negative ? (int64_t)(-magnitude) : (int64_t)magnitude;
     return 0;
 }
 
-static int set_unsigned(struct parser *p, struct scalar s, uint64_t max, uint64_t *ret) {
+static int scalar_set_unsigned(struct parser *p, struct scalar s, uint64_t max, uint64_t *ret) {
     bool is_negative;
     uint64_t magnitude;
     if (s.source == SCALAR_WORD || number_whole(s.text, &is_negative, &magnitude) < 0)
-        return refuse_value(p, s, "a whole number");
+        return scalar_refuse(p, s, "a whole number");
     if (is_negative || magnitude > max)
-        return parse_refuse(p, "%.*s is out of range", shown(s), s.text.p);
+        return parse_refuse(p, "%.*s is out of range", scalar_shown_len(s), s.text.p);
     *ret = magnitude;
     return 0;
 }
 
-static int set_real(struct parser *p, struct scalar s, double end, double *ret) {
-    if (is_quoted(s) && str_is(s.text, "NaN")) {
+static int scalar_set_real(struct parser *p, struct scalar s, double end, double *ret) {
+    if (scalar_is_quoted(s) && str_is(s.text, "NaN")) {
         *ret = (double)NAN;
         return 0;
     }
-    if (is_quoted(s) && (str_is(s.text, "Infinity") || str_is(s.text, "-Infinity"))) {
+    if (scalar_is_quoted(s) && (str_is(s.text, "Infinity") || str_is(s.text, "-Infinity"))) {
         *ret = s.text.p[0] == '-' ? -(double)INFINITY : (double)INFINITY;
         return 0;
     }
     if (s.source == SCALAR_WORD || number_real(s.text, ret) < 0)
-        return refuse_value(p, s, "a number");
-    return fabs(*ret) >= end ? parse_refuse(p, "%.*s is out of range", shown(s), s.text.p) : 0;
+        return scalar_refuse(p, s, "a number");
+    return fabs(*ret) >= end ? parse_refuse(p, "%.*s is out of range", scalar_shown_len(s), s.text.p) : 0;
 }
 
-static int set_number(struct parser *p, ProtobufCType type, struct scalar s, void *slot) {
+static int scalar_set_number(struct parser *p, ProtobufCType type, struct scalar s, void *slot) {
     int64_t v = 0;
     uint64_t u = 0;
     double d = 0;
@@ -108,81 +107,81 @@ static int set_number(struct parser *p, ProtobufCType type, struct scalar s, voi
     switch (type) {
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        rc = set_unsigned(p, s, UINT32_MAX, &u);
+        rc = scalar_set_unsigned(p, s, UINT32_MAX, &u);
         *(uint32_t *)slot = (uint32_t)u;
         return rc;
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
-        rc = set_unsigned(p, s, UINT64_MAX, &u);
+        rc = scalar_set_unsigned(p, s, UINT64_MAX, &u);
         *(uint64_t *)slot = u;
         return rc;
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_SINT64:
     case PROTOBUF_C_TYPE_SFIXED64:
-        rc = set_signed(p, s, INT64_MIN, INT64_MAX, &v);
+        rc = scalar_set_signed(p, s, INT64_MIN, INT64_MAX, &v);
         *(int64_t *)slot = v;
         return rc;
     case PROTOBUF_C_TYPE_FLOAT:
-        rc = set_real(p, s, FLOAT_END, &d);
+        rc = scalar_set_real(p, s, FLOAT_END, &d);
         *(float *)slot = (float)d;
         return rc;
     case PROTOBUF_C_TYPE_DOUBLE:
-        rc = set_real(p, s, (double)INFINITY, &d);
+        rc = scalar_set_real(p, s, (double)INFINITY, &d);
         *(double *)slot = d;
         return rc;
     default:
-        rc = set_signed(p, s, INT32_MIN, INT32_MAX, &v);
+        rc = scalar_set_signed(p, s, INT32_MIN, INT32_MAX, &v);
         *(int32_t *)slot = (int32_t)v;
         return rc;
     }
 }
 
-/* The rest. */
+/* Words, enums, texts and bytes. */
 
-static int set_bool(struct parser *p, struct scalar s, protobuf_c_boolean *slot) {
+static int scalar_set_bool(struct parser *p, struct scalar s, protobuf_c_boolean *slot) {
     bool is_word = s.source == SCALAR_WORD || s.source == SCALAR_TEXT;
     if (!is_word || (!str_is(s.text, "true") && !str_is(s.text, "false")))
-        return refuse_value(p, s, "true or false");
+        return scalar_refuse(p, s, "true or false");
     *slot = str_is(s.text, "true");
     return 0;
 }
 
-static int set_enum(struct parser *p, const ProtobufCEnumDescriptor *d, struct scalar s, int *slot) {
+static int scalar_set_enum(struct parser *p, const ProtobufCEnumDescriptor *d, struct scalar s, int *slot) {
     int64_t number;
     bool is_negative;
     uint64_t magnitude;
-    if (is_quoted(s)) {
+    if (scalar_is_quoted(s)) {
         const ProtobufCEnumValue *v = shape_enum_value(d, s.text);
         if (v) {
             *slot = v->value;
             return 0;
         }
         if (s.source == SCALAR_STRING || number_whole(s.text, &is_negative, &magnitude) < 0)
-            return parse_refuse(p, "%.*s is not a value of %s", shown(s), s.text.p ? s.text.p : "",
+            return parse_refuse(p, "%.*s is not a value of %s", scalar_shown_len(s), s.text.p ? s.text.p : "",
                                 d->short_name);
     }
-    int rc = set_signed(p, s, INT32_MIN, INT32_MAX, &number);
+    int rc = scalar_set_signed(p, s, INT32_MIN, INT32_MAX, &number);
     if (rc == 0)
         *slot = (int)number;
     return rc;
 }
 
-static int set_string(struct parser *p, struct scalar s, char **slot) {
-    if (!is_quoted(s))
-        return refuse_value(p, s, "a string");
+static int scalar_set_string(struct parser *p, struct scalar s, char **slot) {
+    if (!scalar_is_quoted(s))
+        return scalar_refuse(p, s, "a string");
     if (s.text.n && memchr(s.text.p, 0, s.text.n))
         return parse_refuse(p, "the text contains a NUL character");
     *slot = arena_strndup(p->a, s.text.p, s.text.n);
     return *slot ? 0 : parse_no_memory(p);
 }
 
-static int set_bytes(struct parser *p, struct scalar s, ProtobufCBinaryData *slot) {
+static int scalar_set_bytes(struct parser *p, struct scalar s, ProtobufCBinaryData *slot) {
     struct str bytes = STR("");
-    int rc = is_quoted(s) ? base64_read(p->a, s.text, &bytes) : ERR_INVALID;
+    int rc = scalar_is_quoted(s) ? base64_read(p->a, s.text, &bytes) : ERR_INVALID;
     if (rc == ERR_NO_MEMORY)
         return parse_no_memory(p);
     if (rc < 0)
-        return refuse_value(p, s, "bytes in base64");
+        return scalar_refuse(p, s, "bytes in base64");
     slot->len = bytes.n;
     slot->data = arena_dup(p->a, bytes.p, bytes.n);
     return slot->data ? 0 : parse_no_memory(p);
@@ -191,13 +190,13 @@ static int set_bytes(struct parser *p, struct scalar s, ProtobufCBinaryData *slo
 int scalar_set(struct parser *p, const ProtobufCFieldDescriptor *f, struct scalar s, void *slot) {
     switch (f->type) {
     case PROTOBUF_C_TYPE_BOOL:
-        return set_bool(p, s, slot);
+        return scalar_set_bool(p, s, slot);
     case PROTOBUF_C_TYPE_ENUM:
-        return set_enum(p, f->descriptor, s, slot);
+        return scalar_set_enum(p, f->descriptor, s, slot);
     case PROTOBUF_C_TYPE_STRING:
-        return set_string(p, s, slot);
+        return scalar_set_string(p, s, slot);
     case PROTOBUF_C_TYPE_BYTES:
-        return set_bytes(p, s, slot);
+        return scalar_set_bytes(p, s, slot);
     case PROTOBUF_C_TYPE_MESSAGE: {
         ProtobufCMessage *m;
         int rc = parse_new(p, f->descriptor, &m);
@@ -208,14 +207,14 @@ int scalar_set(struct parser *p, const ProtobufCFieldDescriptor *f, struct scala
         return rc;
     }
     default:
-        return set_number(p, f->type, s, slot);
+        return scalar_set_number(p, f->type, s, slot);
     }
 }
 
-/* Messages that are one scalar. */
+/* Messages that are written as one scalar. */
 
 /* "userName,address.zipCode" -> user_name, address.zip_code. */
-static int set_mask(struct parser *p, struct scalar s, Google__Protobuf__FieldMask *mask) {
+static int scalar_set_mask(struct parser *p, struct scalar s, Google__Protobuf__FieldMask *mask) {
     size_t count = 1;
     for (size_t i = 0; i < s.text.n; i++)
         count += s.text.p[i] == ',';
@@ -232,7 +231,7 @@ static int set_mask(struct parser *p, struct scalar s, Google__Protobuf__FieldMa
             c = (char)(c - 'A' + 'a');
         }
         if (c == '\0' || c == '_' || (c == ',' && (i == 0 || i + 1 == s.text.n || s.text.p[i - 1] == ',')))
-            return refuse_value(p, s, "names of fields in camelCase, separated by commas,");
+            return scalar_refuse(p, s, "names of fields in camelCase, separated by commas,");
         *to++ = c == ',' ? '\0' : c;
     }
     *to = '\0';
@@ -243,18 +242,18 @@ int scalar_message(struct parser *p, ProtobufCMessage *m, struct scalar s) {
     enum shape shape = shape_of(m->descriptor);
     Google__Protobuf__Timestamp *t = (void *)m;
     Google__Protobuf__Duration *d = (void *)m;
-    bool is_text = is_quoted(s);
+    bool is_text = scalar_is_quoted(s);
     switch (shape) {
     case SHAPE_TIMESTAMP:
         if (!is_text || moment_read(s.text, &t->seconds, &t->nanos) < 0)
-            return refuse_value(p, s, "a time such as 2026-03-01T09:00:00Z");
+            return scalar_refuse(p, s, "a time such as 2026-03-01T09:00:00Z");
         return 0;
     case SHAPE_DURATION:
         if (!is_text || span_read(s.text, &d->seconds, &d->nanos) < 0)
-            return refuse_value(p, s, "a duration in seconds such as 1.5s");
+            return scalar_refuse(p, s, "a duration in seconds such as 1.5s");
         return 0;
     case SHAPE_MASK:
-        return is_text ? set_mask(p, s, (void *)m) : refuse_value(p, s, "a string");
+        return is_text ? scalar_set_mask(p, s, (void *)m) : scalar_refuse(p, s, "a string");
     case SHAPE_WRAPPER:
         return scalar_set(p, &m->descriptor->fields[0], s, (char *)m + m->descriptor->fields[0].offset);
     case SHAPE_OBJECT:
@@ -263,5 +262,5 @@ int scalar_message(struct parser *p, ProtobufCMessage *m, struct scalar s) {
     case SHAPE_PAYLOADS:
         break;
     }
-    return refuse_value(p, s, "an object");
+    return scalar_refuse(p, s, "an object");
 }

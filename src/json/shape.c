@@ -1,5 +1,5 @@
-/* Names, sizes and special types, from descriptors. The list of types is made
- * from the generated headers (tools/type_names.py). */
+/* Names, maps and special types, derived from descriptors. tools/type_names.py generates the list of types
+ * from the generated headers. Nothing here can fail. */
 #include "json/shape.h"
 
 #include <ctype.h>
@@ -14,12 +14,12 @@ static const ProtobufCMessageDescriptor *const types[] = {
 #undef PROTO_TYPE
 };
 
-struct special {
+struct shape_row {
     const ProtobufCMessageDescriptor *type;
     enum shape shape;
 };
 
-static const struct special specials[] = {
+static const struct shape_row shape_rows[] = {
     {&google__protobuf__timestamp__descriptor, SHAPE_TIMESTAMP},
     {&google__protobuf__duration__descriptor, SHAPE_DURATION},
     {&google__protobuf__field_mask__descriptor, SHAPE_MASK},
@@ -38,9 +38,9 @@ static const struct special specials[] = {
 };
 
 enum shape shape_of(const ProtobufCMessageDescriptor *d) {
-    for (size_t i = 0; i < ARRAY_LEN(specials); i++)
-        if (specials[i].type == d)
-            return specials[i].shape;
+    for (size_t i = 0; i < ARRAY_LEN(shape_rows); i++)
+        if (shape_rows[i].type == d)
+            return shape_rows[i].shape;
     return SHAPE_OBJECT;
 }
 
@@ -77,7 +77,7 @@ void shape_camel(const char *name, char camel[SHAPE_NAME_MAX]) {
     camel[n] = '\0';
 }
 
-static bool is_camel_of(struct str given, const char *name) {
+static bool shape_is_camel_of(struct str given, const char *name) {
     size_t at = 0;
     bool is_word = false;
     for (; *name; name++) {
@@ -95,36 +95,36 @@ static bool is_camel_of(struct str given, const char *name) {
 
 const ProtobufCFieldDescriptor *shape_field(const ProtobufCMessageDescriptor *d, struct str name) {
     for (unsigned i = 0; i < d->n_fields; i++)
-        if (str_is(name, d->fields[i].name) || is_camel_of(name, d->fields[i].name))
+        if (str_is(name, d->fields[i].name) || shape_is_camel_of(name, d->fields[i].name))
             return &d->fields[i];
     return NULL;
 }
 
 /* Enums. */
 
-/* The letters and digits of a name without case; '\0' at its end. */
-static char next_plain(const char **p, const char *end) {
+/* The next letter or digit of a name, in upper case, without underscores; '\0' at the end. */
+static char shape_next_letter(const char **p, const char *end) {
     while (*p < end && **p == '_')
         (*p)++;
     return *p < end ? (char)toupper((unsigned char)*(*p)++) : '\0';
 }
 
-/* Moves *p past the prefix, if it begins with it. */
-static bool take_plain(const char **p, const char *end, struct str prefix) {
+/* Moves *p past the prefix. False when the name does not begin with it. */
+static bool shape_take_prefix(const char **p, const char *end, struct str prefix) {
     const char *at = *p, *q = prefix.p, *q_end = prefix.p + prefix.n;
     char want;
-    while ((want = next_plain(&q, q_end)))
-        if (next_plain(&at, end) != want)
+    while ((want = shape_next_letter(&q, q_end)))
+        if (shape_next_letter(&at, end) != want)
             return false;
     *p = at;
     return true;
 }
 
-static bool is_short_form(struct str given, const char *value, const char *type) {
+static bool shape_is_short_form(struct str given, const char *value, const char *type) {
     const char *end = value + strlen(value);
-    if (!take_plain(&value, end, str_of(type)) || !take_plain(&value, end, given))
+    if (!shape_take_prefix(&value, end, str_of(type)) || !shape_take_prefix(&value, end, given))
         return false;
-    return next_plain(&value, end) == '\0' && given.n > 0;
+    return shape_next_letter(&value, end) == '\0' && given.n > 0;
 }
 
 const ProtobufCEnumValue *shape_enum_value(const ProtobufCEnumDescriptor *d, struct str name) {
@@ -132,7 +132,7 @@ const ProtobufCEnumValue *shape_enum_value(const ProtobufCEnumDescriptor *d, str
         if (str_is(name, d->values_by_name[i].name))
             return &d->values[d->values_by_name[i].index];
     for (unsigned i = 0; i < d->n_value_names; i++)
-        if (is_short_form(name, d->values_by_name[i].name, d->short_name))
+        if (shape_is_short_form(name, d->values_by_name[i].name, d->short_name))
             return &d->values[d->values_by_name[i].index];
     return NULL;
 }

@@ -1,9 +1,12 @@
-/* The steps of one request.
+/* Runs the steps of one request.
  *
- * Happy path: the first step asks, the server answers, the next step runs, the
- * last one replies. An answer that comes while a step runs is taken up when
- * that step has returned. One that comes later is taken up at the end of the
- * loop turn, because the engine may be in the middle of answering others. */
+ * Happy path: the first step asks the server, the server answers, the next
+ * step runs, the last step replies. If the answer arrives while a step runs,
+ * the next step runs after it. If it arrives later, the next step runs at the
+ * end of the loop turn, because the engine may still be answering other calls.
+ *
+ * A failed arena or output buffer ends the dialog with the error "no memory",
+ * so that no incomplete request is sent and no incomplete answer. */
 #include "mistral/dialog.h"
 
 #include <stdio.h>
@@ -15,120 +18,94 @@
 #include "wire/status.h"
 
 #define REQUEST_BUDGET ((16u << 20) + (256u << 10)) /* as for a gRPC request */
-#define ANSWER_BUDGET ((size_t)256 << 20) /* what an answer of the largest size unfolds to */
+#define ANSWER_BUDGET ((size_t)256 << 20) /* the largest answer, decoded */
 #define BODY_BYTES_MAX ((size_t)64 << 20)
 #define HTTP_UNPROCESSABLE 422
 #define HTTP_BAD_REQUEST 400
 
-void *message_new(struct arena *a, const ProtobufCMessageDescriptor *d) {
-    ProtobufCMessage *m = arena_zalloc(a, d->sizeof_message);
-    if (m)
-        protobuf_c_message_init(d, m);
-    return m;
-}
-
-char *message_text(struct arena *a, struct str text) {
-    return arena_strndup(a, text.n ? text.p : "", text.n);
-}
-
-/* An arena failed: whatever was to be said may lack something. */
-static bool lacks_memory(const struct dialog *x) {
+/* An allocation failed, so a request or an answer may be incomplete. */
+static bool dialog_lacks_memory(const struct dialog *x) {
     bool lacks = arena_failed(&x->arena) || arena_failed(&x->kept);
     for (size_t i = 0; i < DIALOG_ARENAS; i++)
         lacks |= arena_failed(&x->turns[i]);
     return lacks;
 }
 
-/* Not for what the request is: what seems to be wrong with it may come from that. */
-static bool is_starved(const struct dialog *x) {
+/* The process has no memory (the request is not at fault), so complaints about the request may be wrong. */
+static bool dialog_is_starved(const struct dialog *x) {
     bool is_so = arena_starved(&x->arena) || arena_starved(&x->kept);
     for (size_t i = 0; i < DIALOG_ARENAS; i++)
         is_so |= arena_starved(&x->turns[i]);
     return is_so;
 }
 
-/* Asking. */
+/* Questions. */
 
-static void move_to(struct dialog *x, struct list *to) {
+static void dialog_move_to(struct dialog *x, struct list *to) {
     list_remove(&x->link);
     list_append(to, &x->link);
 }
 
-static void asked_no_more(struct dialog *x, const struct err *e) {
-    const struct mistral_server *s = &x->m->server;
-    s->note(s->ctx, x->question, e, host_now().mono.us - x->asked.us);
+static void dialog_end_question(struct dialog *x) {
     x->is_asking = false;
-    move_to(x, &x->m->ready);
+    dialog_move_to(x, &x->m->ready);
 }
 
-/* The engine's message does not outlive this call, so it is copied, with its tail. */
-static int keep_answer(struct dialog *x, const ProtobufCMessage *m, struct str tail, struct err *reterr) {
-    struct buf packed cleanup(buf_done);
-    buf_init(&packed, ANSWER_BUDGET);
-    wire_encode(&packed, m);
-    buf_add_str(&packed, tail);
-    if (!buf_ok(&packed))
-        return err_std(reterr, ERR_NO_MEMORY);
-    return wire_decode(m->descriptor, buf_str(&packed), x->call.arena, &x->answer, reterr);
-}
-
-static void on_reply(struct call *c, const ProtobufCMessage *m, struct str tail) {
+static void dialog_on_answer(struct call *c, const ProtobufCMessage *m, struct str tail unused_arg) {
     struct dialog *x = container_of(c, struct dialog, call);
     x->err.code = 0;
-    int rc = keep_answer(x, m, tail, &x->err);
-    asked_no_more(x, rc < 0 ? &x->err : NULL);
+    x->answer = m;
+    dialog_end_question(x);
 }
 
-static void on_failure(struct call *c, const struct err *e) {
+static void dialog_on_error(struct call *c, const struct err *e) {
     struct dialog *x = container_of(c, struct dialog, call);
     x->err = *e;
-    x->err.failure = NULL; /* the engine's; the text says what it was */
+    x->err.failure = NULL; /* owned by the engine, and freed after this call */
     x->err.operations = NULL;
-    asked_no_more(x, e);
+    dialog_end_question(x);
 }
 
-static const struct call_ops dialog_ops = {on_reply, on_failure};
+static const struct call_ops dialog_ops = {dialog_on_answer, dialog_on_error};
 
-static void ask(struct dialog *x, struct arena *a, const ProtobufCMessage *request, dialog_step *next,
-                dialog_step *failed) {
+static void dialog_start_question(struct dialog *x, struct arena *a, const ProtobufCMessage *request,
+                                  dialog_step *next, dialog_step *failed) {
     ensure(!x->is_asking && !x->is_ended);
     const struct mistral_server *s = &x->m->server;
     x->call = (struct call){.ops = &dialog_ops, .arena = a, .deadline = x->deadline};
-    x->question = request;
-    x->asked = host_now().mono;
     x->is_asking = true;
     x->answer = NULL;
     x->err.code = 0;
     x->next = next;
     x->next_on_error = failed;
-    move_to(x, &x->m->waiting);
-    s->start(s->ctx, &x->call, request);
+    dialog_move_to(x, &x->m->waiting);
+    x->started = s->start(s->ctx, &x->call, request);
 }
 
-struct arena *dialog_scratch(struct dialog *x) {
+struct arena *dialog_answer_arena(struct dialog *x) {
     return x->turn < DIALOG_ARENAS ? &x->turns[x->turn] : &x->arena;
 }
 
 void dialog_try(struct dialog *x, const ProtobufCMessage *request, dialog_step *next, dialog_step *failed) {
-    if (!request || lacks_memory(x))
+    if (!request || dialog_lacks_memory(x))
         dialog_out_of_memory(x);
     else
-        ask(x, dialog_scratch(x), request, next, failed);
+        dialog_start_question(x, dialog_answer_arena(x), request, next, failed);
 }
 
 void dialog_ask(struct dialog *x, const ProtobufCMessage *request, dialog_step *next) {
     dialog_try(x, request, next, NULL);
 }
 
-void dialog_keep(struct dialog *x) {
+void dialog_use_own_arena(struct dialog *x) {
     x->turn = DIALOG_ARENAS;
 }
 
-void dialog_expect_answers(struct dialog *x) {
+void dialog_add_answer_budget(struct dialog *x) {
     x->arena.budget += ANSWER_BUDGET;
 }
 
-struct arena *dialog_turn(struct dialog *x) {
+struct arena *dialog_next_arena(struct dialog *x) {
     x->turn = (x->turn + 1) % DIALOG_ARENAS;
     struct arena *a = &x->turns[x->turn];
     if (a->budget)
@@ -138,14 +115,14 @@ struct arena *dialog_turn(struct dialog *x) {
     return a;
 }
 
-static bool is_ready(const struct dialog *x) {
+static bool dialog_is_ready(const struct dialog *x) {
     return !x->is_ended && !x->is_asking && x->next;
 }
 
-static void go_on(struct dialog *x) {
-    while (is_ready(x)) {
+static void dialog_run_ready_steps(struct dialog *x) {
+    while (dialog_is_ready(x)) {
         dialog_step *next = take(&x->next), *failed = take(&x->next_on_error);
-        move_to(x, &x->m->waiting);
+        dialog_move_to(x, &x->m->waiting);
         if (x->err.code == 0)
             next(x);
         else if (failed)
@@ -155,21 +132,21 @@ static void go_on(struct dialog *x) {
     }
 }
 
-void dialog_run(struct dialog *x, dialog_step *step) {
+void dialog_run_step(struct dialog *x, dialog_step *step) {
     if (step)
         step(x);
-    go_on(x);
+    dialog_run_ready_steps(x);
 }
 
-/* The end. */
+/* Answers. */
 
-static void end(struct dialog *x) {
+static void dialog_mark_ended(struct dialog *x) {
     ensure(!x->is_ended);
     x->is_ended = true;
-    move_to(x, &x->m->ended);
+    dialog_move_to(x, &x->m->ended);
 }
 
-static void answer(struct dialog *x, int status) {
+static void dialog_send_answer(struct dialog *x, int status) {
     struct http1_response resp;
     http1_response_init(&resp);
     resp.status = status;
@@ -177,22 +154,22 @@ static void answer(struct dialog *x, int status) {
     resp.body = x->out;
     buf_init(&x->out, BODY_BYTES_MAX);
     http1_answer(take(&x->later), &resp);
-    end(x);
+    dialog_mark_ended(x);
 }
 
 void dialog_reply(struct dialog *x) {
-    if (!buf_ok(&x->out) || lacks_memory(x)) {
+    if (!buf_ok(&x->out) || dialog_lacks_memory(x)) {
         dialog_out_of_memory(x);
         return;
     }
     if (x->out.len)
         buf_add_u8(&x->out, '\n');
-    answer(x, x->route->status);
+    dialog_send_answer(x, x->route->status);
 }
 
-static void refuse(struct dialog *x, int status, const char *text) {
+static void dialog_send_refusal(struct dialog *x, int status, const char *text) {
     if (x->is_streaming) {
-        dialog_break(x);
+        dialog_abort_stream(x);
         return;
     }
     buf_clear(&x->out);
@@ -202,7 +179,7 @@ static void refuse(struct dialog *x, int status, const char *text) {
     writer_string(&x->w, str_of(text));
     writer_close(&x->w, '}');
     buf_add_u8(&x->out, '\n');
-    answer(x, status);
+    dialog_send_answer(x, status);
 }
 
 void dialog_refuse(struct dialog *x, int status, const char *fmt, ...) {
@@ -211,13 +188,13 @@ void dialog_refuse(struct dialog *x, int status, const char *fmt, ...) {
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    if (is_starved(x))
+    if (dialog_is_starved(x))
         dialog_out_of_memory(x);
     else
-        refuse(x, status, text);
+        dialog_send_refusal(x, status, text);
 }
 
-/* What the server finds wrong with a request was wrong in the body. */
+/* An argument that the server rejects came from the body, the query or the path: it is answered 422. */
 void dialog_fail(struct dialog *x, const struct err *e) {
     int status = status_http(e);
     bool has_query = x->route->query->count > 1;
@@ -225,21 +202,21 @@ void dialog_fail(struct dialog *x, const struct err *e) {
                                  : has_query           ? STR("query")
                                                        : STR("path")};
     if (status != HTTP_BAD_REQUEST || e->code != ERR_INVALID || x->is_streaming) {
-        refuse(x, status, e->text);
+        dialog_send_refusal(x, status, e->text);
         return;
     }
     complaints_add(&x->complaints, &body, "value_error", "Value error, %s", e->text);
-    dialog_complain(x);
+    dialog_refuse_invalid(x);
 }
 
 void dialog_out_of_memory(struct dialog *x) {
     struct err e;
     (void)err_std(&e, ERR_NO_MEMORY);
-    refuse(x, status_http(&e), e.text);
+    dialog_send_refusal(x, status_http(&e), e.text);
 }
 
-void dialog_complain(struct dialog *x) {
-    if (is_starved(x) || !x->complaints.list.len) { /* of which at least one is told */
+void dialog_refuse_invalid(struct dialog *x) {
+    if (dialog_is_starved(x) || !x->complaints.list.len) { /* an empty list would say nothing */
         dialog_out_of_memory(x);
         return;
     }
@@ -247,25 +224,25 @@ void dialog_complain(struct dialog *x) {
     buf_add_cstr(&x->out, "{\"detail\":[");
     buf_add_str(&x->out, buf_str(&x->complaints.list));
     buf_add_cstr(&x->out, "]}\n");
-    answer(x, HTTP_UNPROCESSABLE);
+    dialog_send_answer(x, HTTP_UNPROCESSABLE);
 }
 
 /* Streams. */
 
-static void sent(void *ctx) {
+static void dialog_on_piece_sent(void *ctx) {
     struct dialog *x = ctx;
-    dialog_run(x, take(&x->on_sent));
+    dialog_run_step(x, take(&x->on_sent));
 }
 
-void dialog_stream(struct dialog *x, const char *content_type) {
+void dialog_begin_stream(struct dialog *x, const char *content_type) {
     x->is_streaming = true;
     x->m->stream_count++;
-    http1_begin(x->later, content_type, STR(":\n\n"), sent);
+    http1_begin(x->later, content_type, STR(":\n\n"), dialog_on_piece_sent);
 }
 
-void dialog_send(struct dialog *x, dialog_step *on_sent) {
-    if (!buf_ok(&x->out) || !x->out.len || lacks_memory(x)) {
-        dialog_break(x);
+void dialog_send_piece(struct dialog *x, dialog_step *on_sent) {
+    if (!buf_ok(&x->out) || !x->out.len || dialog_lacks_memory(x)) {
+        dialog_abort_stream(x);
         return;
     }
     x->on_sent = on_sent;
@@ -274,16 +251,16 @@ void dialog_send(struct dialog *x, dialog_step *on_sent) {
     writer_init(&x->w, &x->out, false);
 }
 
-void dialog_close(struct dialog *x) {
+void dialog_end_stream(struct dialog *x) {
     http1_end(take(&x->later));
-    end(x);
+    dialog_mark_ended(x);
 }
 
-void dialog_break(struct dialog *x) {
+void dialog_abort_stream(struct dialog *x) {
     http1_break(x->later);
 }
 
-/* Life. */
+/* Creation. */
 
 struct dialog *dialog_new(struct mistral *m, const struct dialog_route *route) {
     struct dialog *x = mem_zalloc(sizeof(*x));

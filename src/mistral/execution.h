@@ -6,43 +6,22 @@
 #include "workflow.pb-c.h"
 #include "workflowservice.pb-c.h"
 
-#define IDENTITY "mistral-api"
+/* A reference to an execution, in arena a. Either id may be NULL or empty. NULL when memory is short. */
+Common__WorkflowExecution *execution_ref(struct arena *a, const char *workflow_id, const char *run_id);
+/* A request for one page of a history, in arena a. An empty token asks for the first page. NULL when memory
+ * is short. */
+Ws__GetWorkflowExecutionHistoryRequest *execution_history_request(struct dialog *x, struct arena *a,
+                                                                  const char *workflow_id, const char *run_id,
+                                                                  ProtobufCBinaryData token);
+/* Asks for Ws__DescribeWorkflowExecutionResponse. */
+void execution_ask_description(struct dialog *x, const char *workflow_id, const char *run_id,
+                               dialog_step *next);
 
-/* Texts for requests, in the dialog's arena. */
-char *own_text(struct dialog *x, struct str text);
-char *own_namespace(struct dialog *x);
-char *own_identity(struct dialog *x);
-char *new_id(struct dialog *x);
-/* In arena a: workflow id and run id, either of which may be empty. */
-Common__WorkflowExecution *execution_of(struct arena *a, const char *workflow_id, const char *run_id);
-
-/* A page of a history, from its beginning or behind a token; in arena a. NULL when memory is short. */
-Ws__GetWorkflowExecutionHistoryRequest *history_request(struct dialog *x, struct arena *a,
-                                                        const char *workflow_id, const char *run_id,
-                                                        ProtobufCBinaryData token);
-
-/* The members of an execution: an open object stays open. The result only with `has_result`; NULL: null. */
+/* Writes the members of an execution into the open object. */
 void execution_write(struct dialog *x, const Workflow__WorkflowExecutionInfo *info);
-void execution_write_result(struct dialog *x, const Common__Payloads *result);
-const char *execution_status(E__WorkflowExecutionStatus status); /* the dialect's word */
-/* What a failure says, with its causes behind it. */
-const char *failure_text(struct arena *a, const Failure__Failure *f);
-
-/* The run with this id (x->id), whichever execution it belongs to; ends the dialog with 404 when there is
- * none. */
-void seek_run(struct dialog *x, void (*found)(struct dialog *x, const char *workflow_id, const char *run_id));
-
-/* How an execution ended. */
-struct outcome {
-    const char *workflow_id; /* in the dialog's arena, as all of it */
-    const char *run_id; /* empty: the current one */
-    bool waits; /* for the end, through all runs of the chain; until x->deadline */
-    dialog_step *found;
-    const History__HistoryEvent *close; /* NULL: it is still open, after the deadline too */
-};
-void outcome_find(struct dialog *x, struct outcome *o); /* x->outcome from then on */
-const Common__Payloads *outcome_result(const struct outcome *o); /* NULL when it did not complete */
-/* A sentence for an execution that did not complete. */
-const char *outcome_text(struct arena *a, const struct outcome *o);
-/* The run that takes the place of the one that this event closes; empty when there is none. */
-const char *event_next_run(const History__HistoryEvent *e);
+void execution_write_result(struct dialog *x, const Common__Payloads *result); /* NULL: null */
+const char *execution_status(E__WorkflowExecutionStatus status); /* the dialect's word; NULL: unknown */
+/* The message of a failure and of its causes, joined by ": "; static, in the failure or in the arena. */
+const char *execution_failure_text(struct arena *a, const Failure__Failure *f);
+/* The run that replaces the run that this event closes; empty when there is none. */
+const char *execution_next_run(const History__HistoryEvent *e);

@@ -1,8 +1,8 @@
-/* The first step of each call in routes.def. */
+/* The first step of each call: the last column of routes.def names it, and the calls define it. */
 #pragma once
 
 #include "mistral/dialog.h"
 
-#define ROUTE(name, verb, path, status, body, query, begin) dialog_step begin_##begin;
+#define ROUTE(name, verb, path, status, body, query, begin) dialog_step begin;
 #include "mistral/routes.def"
 #undef ROUTE

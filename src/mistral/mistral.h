@@ -1,8 +1,8 @@
 /* Mistral's REST dialect for workflows and their schedules: /v1/workflows, in JSON.
  *
- * Calls are answered by the same methods as gRPC and Temporal's HTTP API; this
- * layer only says them in other words. One struct belongs to one server, and
- * everything runs on the loop thread. */
+ * Each call is translated into requests of Temporal's API and answered by the
+ * methods that gRPC and the HTTP API use. One struct belongs to one server.
+ * Everything runs on the loop thread. */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
@@ -16,32 +16,33 @@ struct call;
 struct cal_zones;
 struct err;
 
-/* What the server lends. */
+/* The functions of the server. They outlive struct mistral. */
 struct mistral_server {
-    /* Calls the method that takes this request. The call is ended exactly once, maybe before this returns. */
-    void (*start)(void *ctx, struct call *c, const ProtobufCMessage *request);
-    void (*cancel)(void *ctx, struct call *c); /* ends a call without an answer */
-    /* A call is over; e is NULL when it went well. */
-    void (*note)(void *ctx, const ProtobufCMessage *request, const struct err *e, int64_t us);
+    /* Calls the method that takes this request. The call is ended exactly once, maybe before this returns. Its
+     * answer lives in the arena of the call and has no tail. Returns the argument of cancel(), valid until the
+     * end. */
+    void *(*start)(void *ctx, struct call *c, const ProtobufCMessage *request);
+    void (*cancel)(void *ctx, void *started); /* ends a call without an answer */
     bool (*is_draining)(void *ctx);
     void *ctx;
 };
 
 struct mistral {
     struct mistral_server server;
-    const struct cal_zones *zones; /* for the names of time zones; not owned */
-    struct rng rng; /* for ids that nobody chose */
-    struct list waiting; /* for the server, or for a peer to take its piece */
+    const struct cal_zones *zones; /* knows the names of time zones; not owned */
+    struct rng rng; /* for ids that the client did not choose */
+    /* Each dialog is in one of these lists. */
+    struct list waiting; /* for an answer of the server, or for the peer to take a piece of a stream */
     struct list ready; /* the server has answered */
-    struct list ended; /* to be freed at the end of the turn */
+    struct list ended; /* freed at the end of the loop turn */
     size_t stream_count;
 };
 
 void mistral_init(struct mistral *m, const struct mistral_server *server, const struct cal_zones *zones,
                   uint64_t seed);
-/* Answers, now or later. False when the path is not one of the dialect's; then nothing was done. */
+/* Answers the request, in resp or later. Returns false, and does nothing, when the path is not one of the
+ * dialect's. */
 bool mistral_request(struct mistral *m, const struct http1_request *q, struct http1_response *resp);
-/* At the end of a turn: goes on with what was answered, frees what is over. */
+/* Continues the dialogs that have an answer and frees ended dialogs. To be called at the end of each
+ * loop turn. */
 void mistral_sweep(struct mistral *m);
-/* The i-th row of the table of routes; NULL past the end. */
-const char *mistral_path_at(size_t i, const char **ret_verb);

@@ -1,15 +1,16 @@
-/* What bodies and queries look like, from shapes.def, and reading them.
+/* Bodies and queries: their shapes, from shapes.def, and reading them.
  *
- * A record is read into one value for each of its fields, in the order of the
- * table, so that `r->v[range_start]` is the field `start` of a range:
+ * A record has one value for each field of its shape, in the order of the
+ * table: `r->v[range_start]` is the field `start` of a range.
  *
  *   struct complaints c;
  *   complaints_init(&c, &arena);
  *   const struct record *r = shape_read(&c, &shape_schedule_request, body, STR("body"));
  *   if (c.count) ... answer 422 with c.list ...
  *
- * Reading goes on after a mistake: each is one complaint with its place, and
- * what is wrong counts as not given. Everything lives in the arena. */
+ * Reading goes on after a mistake. Each mistake is one complaint with its
+ * place, and the wrong value counts as not given. Records are in the arena of
+ * the complaints; texts are in the arena or in the text that was read. */
 #pragma once
 
 #include "base/arena.h"
@@ -19,14 +20,14 @@
 
 enum field_kind {
     FIELD_TEXT,
-    FIELD_WHOLE,
+    FIELD_WHOLE, /* an integer */
     FIELD_BOOL,
     FIELD_TIME, /* RFC 3339 */
-    FIELD_SPAN, /* ISO 8601, of exact units and days */
+    FIELD_SPAN, /* an ISO 8601 duration of days and smaller units */
     FIELD_SECONDS, /* a number, maybe with a fraction */
-    FIELD_ANY, /* any JSON, as written */
-    FIELD_WORD, /* one of a list */
-    FIELD_WORDS, /* several of them; in a query, the parameter repeated */
+    FIELD_ANY, /* any JSON, as it was written */
+    FIELD_WORD, /* one word of a list */
+    FIELD_WORDS, /* several of them; in a query the parameter is repeated */
     FIELD_TEXTS,
     FIELD_RECORD,
     FIELD_RECORDS,
@@ -37,7 +38,7 @@ enum field_need {
     FIELD_OPTIONAL,
     FIELD_NULLABLE, /* null is the same as absent, except in FIELD_ANY */
     FIELD_CLEARABLE, /* null is a value of its own: is_null */
-    FIELD_FOREIGN, /* known, and taken only when it says nothing: there is no such thing here */
+    FIELD_UNSUPPORTED, /* the client has it and the server has no counterpart: a value is a complaint */
 };
 
 struct shape;
@@ -46,8 +47,8 @@ struct field {
     const char *name;
     enum field_kind kind;
     enum field_need need;
-    const void *of; /* the shape of records, the NULL-terminated list of words */
-    int64_t min, max; /* of whole numbers, and of counts of lists */
+    const void *of; /* the shape of records, or the NULL-terminated list of words */
+    int64_t min, max; /* of numbers, and of the length of lists */
 };
 
 struct shape {
@@ -57,7 +58,7 @@ struct shape {
 
 struct record;
 
-struct given {
+struct field_value {
     bool is_given;
     bool is_null;
     struct str text; /* TEXT; ANY: its JSON; WORD: as in the list */
@@ -71,37 +72,39 @@ struct given {
 
 struct record {
     const struct shape *shape;
-    struct given *v;
+    struct field_value *v;
 };
 
-/* Where something stands: "schedule", "calendars", 0. */
+/* The place of a value, from the root: "body", "schedule", "calendars", 0. On the stack. */
 struct place {
     const struct place *up;
     struct str name;
-    size_t index; /* when the name is empty */
+    size_t index; /* when name.p is NULL */
 };
 
-#define COMPLAINTS_MAX 50 /* more are counted, and not told */
+#define COMPLAINTS_MAX 50 /* more are counted, and left out of the list */
 
 struct complaints {
     struct arena *arena;
-    struct buf list; /* JSON objects, with commas between; the elements of "detail" */
+    struct buf list; /* the elements of "detail": JSON objects, separated by commas */
     size_t count;
 };
 
 void complaints_init(struct complaints *c, struct arena *a);
 void complaints_done(struct complaints *c);
+/* type: as in pydantic, e.g. "missing". */
 void complaints_add(struct complaints *c, const struct place *at, const char *type, const char *fmt, ...)
     printf_like(4, 5);
 
-/* A JSON text as a record; NULL only when memory is short, which is then a complaint, too. `where` is the
- * first name of all places. An empty text is {}. */
+/* Reads a JSON text as a record. An empty text is {}. `where` is the root of all places. Returns NULL, after
+ * adding a complaint, when the text cannot be read to its end or memory is short. */
 const struct record *shape_read(struct complaints *c, const struct shape *s, struct str text,
                                 struct str where);
-/* The parameters of a query as a record; parameters that are empty count as not given. */
+/* Reads the parameters of a URL query as a record. An empty parameter counts as not given. Returns NULL,
+ * after adding a complaint, when memory is short. */
 const struct record *shape_read_query(struct complaints *c, const struct shape *s, struct str query);
 
-/* The records of shapes.def. */
+/* shape_NAME, and the indexes NAME_FIELD of its values. */
 #define SHAPE(name) extern const struct shape shape_##name;
 #define FIELD(shape, name, kind, need, of, min, max)
 #define END(name)

@@ -208,14 +208,14 @@ static void conn_on_readable(evutil_socket_t fd, short unused_arg what, void *ct
     server_mark_dirty(s, c);
 }
 
-static bool is_past(int64_t since_us, int64_t limit_us, int64_t now_us) {
+static bool conn_is_past(int64_t since_us, int64_t limit_us, int64_t now_us) {
     return since_us != 0 && now_us - since_us > limit_us;
 }
 
 static void conn_sweep_bodies(struct h2_conn *c, int64_t now_us) {
     list_for(&c->receiving, n) {
         struct h2_request_state *r = container_of(n, struct h2_request_state, link);
-        if (!is_past(r->active_us, LIMIT_BODY_GAP_US, now_us))
+        if (!conn_is_past(r->active_us, LIMIT_BODY_GAP_US, now_us))
             break; /* the rest was active later */
         if (!r->is_refused)
             stream_reset(r, NGHTTP2_CANCEL);
@@ -224,18 +224,18 @@ static void conn_sweep_bodies(struct h2_conn *c, int64_t now_us) {
 
 /* Which time limit the peer has broken, if any. */
 static const char *conn_lateness(const struct h2_conn *c, int64_t now_us) {
-    if (!c->is_greeted && is_past(c->opened_us, LIMIT_HANDSHAKE_US, now_us))
+    if (!c->is_greeted && conn_is_past(c->opened_us, LIMIT_HANDSHAKE_US, now_us))
         return "handshake";
-    if (is_past(c->headers_us, LIMIT_HEADERS_US, now_us))
+    if (conn_is_past(c->headers_us, LIMIT_HEADERS_US, now_us))
         return "headers";
-    if ((c->responding_count || c->pending.len) && is_past(c->progress_us, LIMIT_STALL_US, now_us))
+    if ((c->responding_count || c->pending.len) && conn_is_past(c->progress_us, LIMIT_STALL_US, now_us))
         return "stall";
     return NULL;
 }
 
 void conn_sweep(struct h2_conn *c, int64_t now_us) {
     if (c->is_over) {
-        if (is_past(c->linger_us, LIMIT_LINGER_US, now_us))
+        if (conn_is_past(c->linger_us, LIMIT_LINGER_US, now_us))
             conn_free(c);
         return;
     }
@@ -245,11 +245,11 @@ void conn_sweep(struct h2_conn *c, int64_t now_us) {
         conn_fail(c, NGHTTP2_ENHANCE_YOUR_CALM);
         return;
     }
-    if (!c->request_count && is_past(c->read_us, LIMIT_IDLE_US, now_us)) {
+    if (!c->request_count && conn_is_past(c->read_us, LIMIT_IDLE_US, now_us)) {
         conn_fail(c, NGHTTP2_NO_ERROR);
         return;
     }
-    if (c->drain == DRAIN_NOTICED && is_past(c->drain_us, LIMIT_DRAIN_NOTICE_US, now_us))
+    if (c->drain == DRAIN_NOTICED && conn_is_past(c->drain_us, LIMIT_DRAIN_NOTICE_US, now_us))
         session_finish_drain(c);
     conn_sweep_bodies(c, now_us);
 }

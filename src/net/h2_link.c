@@ -19,7 +19,7 @@
 #define HEADERS_FIRST 8 /* slots for response headers made at first */
 #define REQUEST_HEADERS_MAX (LIMIT_RESPONSE_HEADERS_MAX)
 
-static struct h2_exchange *exchange_of(nghttp2_session *session, int32_t stream_id) {
+static struct h2_exchange *link_exchange(nghttp2_session *session, int32_t stream_id) {
     return stream_id ? nghttp2_session_get_stream_user_data(session, stream_id) : NULL;
 }
 
@@ -51,10 +51,10 @@ static int exchange_add_header(struct h2_exchange *x, struct str name, struct st
     return 0;
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
-                     size_t name_len, const uint8_t *value, size_t value_len, uint8_t unused_arg flags,
-                     void *user) {
-    struct h2_exchange *x = exchange_of(session, frame->hd.stream_id);
+static int link_on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                          size_t name_len, const uint8_t *value, size_t value_len, uint8_t unused_arg flags,
+                          void *user) {
+    struct h2_exchange *x = link_exchange(session, frame->hd.stream_id);
     int64_t status;
     if (!x || !x->on_end || x->rc)
         return 0;
@@ -70,9 +70,9 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     return rc < 0 ? exchange_fail(user, x, rc) : 0;
 }
 
-static int on_data_chunk(nghttp2_session *session, uint8_t unused_arg flags, int32_t stream_id,
-                         const uint8_t *data, size_t len, void *user) {
-    struct h2_exchange *x = exchange_of(session, stream_id);
+static int link_on_data_chunk(nghttp2_session *session, uint8_t unused_arg flags, int32_t stream_id,
+                              const uint8_t *data, size_t len, void *user) {
+    struct h2_exchange *x = link_exchange(session, stream_id);
     if (!x || !x->on_end || x->rc)
         return 0;
     if (len > x->body.max - x->body.len)
@@ -81,28 +81,28 @@ static int on_data_chunk(nghttp2_session *session, uint8_t unused_arg flags, int
     return buf_ok(&x->body) ? 0 : exchange_fail(user, x, ERR_NO_MEMORY);
 }
 
-static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
+static int link_on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
     struct h2_link *l = user;
     bool can_end = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
     if (frame->hd.type == NGHTTP2_GOAWAY && l->client->current == l)
         l->client->current = NULL; /* what is on it may finish */
     if (!can_end || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         return 0;
-    struct h2_exchange *x = exchange_of(session, frame->hd.stream_id);
+    struct h2_exchange *x = link_exchange(session, frame->hd.stream_id);
     if (x)
         x->is_whole = true;
     return 0;
 }
 
-static int on_frame_not_send(nghttp2_session *session, const nghttp2_frame *frame,
-                             int unused_arg lib_error_code, void unused_arg *user) {
-    struct h2_exchange *x = exchange_of(session, frame->hd.stream_id);
+static int link_on_frame_not_send(nghttp2_session *session, const nghttp2_frame *frame,
+                                  int unused_arg lib_error_code, void unused_arg *user) {
+    struct h2_exchange *x = link_exchange(session, frame->hd.stream_id);
     if (x && frame->hd.type == NGHTTP2_HEADERS)
         x->is_unseen = true;
     return 0;
 }
 
-static int reset_meaning(uint32_t code) {
+static int link_reset_meaning(uint32_t code) {
     switch (code) {
     case NGHTTP2_REFUSED_STREAM:
     case NGHTTP2_ENHANCE_YOUR_CALM:
@@ -114,15 +114,15 @@ static int reset_meaning(uint32_t code) {
     }
 }
 
-static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t code,
-                           void unused_arg *user) {
-    struct h2_exchange *x = exchange_of(session, stream_id);
+static int link_on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t code,
+                                void unused_arg *user) {
+    struct h2_exchange *x = link_exchange(session, stream_id);
     if (!x)
         return 0;
     x->reset_code = code;
     if (code == NGHTTP2_REFUSED_STREAM)
         x->is_unseen = true;
-    exchange_ended(x, x->is_whole ? 0 : x->is_unseen ? ERR_UNAVAILABLE : reset_meaning(code));
+    exchange_ended(x, x->is_whole ? 0 : x->is_unseen ? ERR_UNAVAILABLE : link_reset_meaning(code));
     return 0;
 }
 
@@ -136,20 +136,20 @@ int link_callbacks_new(nghttp2_session_callbacks **ret_callbacks, nghttp2_option
     }
     nghttp2_option_set_no_closed_streams(*ret_option, 1);
     nghttp2_option_set_max_continuations(*ret_option, LIMIT_CONTINUATIONS_MAX);
-    nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data_chunk);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
-    nghttp2_session_callbacks_set_on_frame_not_send_callback(cb, on_frame_not_send);
-    nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
+    nghttp2_session_callbacks_set_on_header_callback(cb, link_on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, link_on_data_chunk);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(cb, link_on_frame_recv);
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(cb, link_on_frame_not_send);
+    nghttp2_session_callbacks_set_on_stream_close_callback(cb, link_on_stream_close);
     *ret_callbacks = cb;
     return 0;
 }
 
 /* what we send */
 
-static ssize_t read_request(nghttp2_session unused_arg *session, int32_t unused_arg stream_id, uint8_t *space,
-                            size_t length, uint32_t *flags, nghttp2_data_source *source,
-                            void unused_arg *user) {
+static ssize_t link_read_request(nghttp2_session unused_arg *session, int32_t unused_arg stream_id,
+                                 uint8_t *space, size_t length, uint32_t *flags, nghttp2_data_source *source,
+                                 void unused_arg *user) {
     struct h2_exchange *x = source->ptr;
     size_t n = MIN(length, x->request.len - x->request_sent);
     memcpy(space, x->request.data + x->request_sent, n);
@@ -159,7 +159,7 @@ static ssize_t read_request(nghttp2_session unused_arg *session, int32_t unused_
     return (ssize_t)n;
 }
 
-static nghttp2_nv nv_of(struct str name, struct str value) {
+static nghttp2_nv link_nv(struct str name, struct str value) {
     /* nghttp2 only reads through these; its type has no const. */
     return (nghttp2_nv){(uint8_t *)(uintptr_t)name.p, (uint8_t *)(uintptr_t)value.p, name.n, value.n,
                         NGHTTP2_NV_FLAG_NONE};
@@ -169,13 +169,13 @@ int link_submit(struct h2_link *l, struct h2_exchange *x, const struct h2_questi
     nghttp2_nv nv[4 + REQUEST_HEADERS_MAX];
     size_t count = 0;
     ensure(q->header_count <= REQUEST_HEADERS_MAX);
-    nv[count++] = nv_of(STR(":method"), STR("POST"));
-    nv[count++] = nv_of(STR(":scheme"), STR("http"));
-    nv[count++] = nv_of(STR(":path"), q->path);
-    nv[count++] = nv_of(STR(":authority"), str_of(l->client->address));
+    nv[count++] = link_nv(STR(":method"), STR("POST"));
+    nv[count++] = link_nv(STR(":scheme"), STR("http"));
+    nv[count++] = link_nv(STR(":path"), q->path);
+    nv[count++] = link_nv(STR(":authority"), str_of(l->client->address));
     for (size_t i = 0; i < q->header_count; i++)
-        nv[count++] = nv_of(q->headers[i].name, q->headers[i].value);
-    nghttp2_data_provider body = {.source.ptr = x, .read_callback = read_request};
+        nv[count++] = link_nv(q->headers[i].name, q->headers[i].value);
+    nghttp2_data_provider body = {.source.ptr = x, .read_callback = link_read_request};
     int32_t id = nghttp2_submit_request(l->session, NULL, nv, count, q->body.len ? &body : NULL, x);
     if (id == NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE && l->client->current == l)
         l->client->current = NULL; /* 2^30 requests: the next one takes a new connection */
@@ -196,7 +196,7 @@ void link_reset(struct h2_link *l, struct h2_exchange *x) {
 
 /* the socket */
 
-static void link_lost(struct h2_link *l, const char *what) {
+static void link_on_lost(struct h2_link *l, const char *what) {
     (void)err_set(&l->client->lost, ERR_UNAVAILABLE, "%s %s: %s",
                   l->is_connected ? "The connection ended:" : "Cannot connect to", l->client->address, what);
     link_free(l);
@@ -262,9 +262,9 @@ void link_flush(struct h2_link *l) {
     if (!l->is_connected)
         return;
     if (l->is_broken || link_pump(l) < 0)
-        link_lost(l, l->is_broken ? "out of memory" : "the server closed it");
+        link_on_lost(l, l->is_broken ? "out of memory" : "the server closed it");
     else if (link_is_done(l))
-        link_lost(l, "the server said goodbye");
+        link_on_lost(l, "the server said goodbye");
 }
 
 static void link_on_readable(evutil_socket_t fd, short unused_arg what, void *ctx) {
@@ -273,14 +273,14 @@ static void link_on_readable(evutil_socket_t fd, short unused_arg what, void *ct
     bool is_eof;
     ssize_t n = socket_read(fd, c->read_space, LIMIT_READ_BYTES, &is_eof);
     if (n < 0 || is_eof) {
-        link_lost(l, "the server closed it");
+        link_on_lost(l, "the server closed it");
         return;
     }
     if (n == 0)
         return;
     ssize_t used = nghttp2_session_mem_recv(l->session, c->read_space, (size_t)n);
     if (used < 0)
-        link_lost(l, "the server does not speak HTTP/2");
+        link_on_lost(l, "the server does not speak HTTP/2");
     else
         client_mark_dirty(c, l);
 }
@@ -321,7 +321,7 @@ static void link_close(struct h2_link *l) {
     l->fd = -1;
 }
 
-static int link_try(struct h2_link *l, const struct addrinfo *to) {
+static int link_try_connect(struct h2_link *l, const struct addrinfo *to) {
     struct event_base *base = loop_base(l->client->loop);
     l->fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (l->fd < 0)
@@ -344,12 +344,12 @@ static void link_connect(struct h2_link *l, int last_error) {
     while (l->next_address) {
         const struct addrinfo *to = l->next_address;
         l->next_address = to->ai_next;
-        last_error = link_try(l, to);
+        last_error = link_try_connect(l, to);
         if (last_error == 0)
             return;
         link_close(l);
     }
-    link_lost(l, strerror(last_error));
+    link_on_lost(l, strerror(last_error));
 }
 
 /* Begun by the loop and not by h2_client_ask(), which must not end what it begins. */
@@ -361,14 +361,14 @@ static void link_on_begin(evutil_socket_t unused_arg fd, short unused_arg what, 
     ensure(address_split(l->client->address, host, sizeof(host), &port) == 0); /* h2_client_new has */
     int rc = getaddrinfo(host[0] ? host : NULL, port, &hints, &l->addresses);
     if (rc != 0) {
-        link_lost(l, gai_strerror(rc));
+        link_on_lost(l, gai_strerror(rc));
         return;
     }
     l->next_address = l->addresses;
     link_connect(l, 0);
 }
 
-static int session_greet(nghttp2_session *session) {
+static int link_greet(nghttp2_session *session) {
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, LIMIT_CLIENT_WINDOW_BYTES},
@@ -389,7 +389,7 @@ int link_new(struct h2_client *c, struct h2_link **ret) {
     buf_init(&l->pending, LIMIT_WRITE_SPACE_BYTES);
     list_init(&l->open);
     if (nghttp2_session_client_new2(&l->session, c->callbacks, l, c->option) != 0 ||
-        session_greet(l->session) != 0 ||
+        link_greet(l->session) != 0 ||
         event_assign(&l->write_event, loop_base(c->loop), -1, 0, link_on_begin, l) < 0) {
         nghttp2_session_del(l->session);
         mem_free(l);

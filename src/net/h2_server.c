@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct h2_conn *conn_of(struct list *n) {
+static struct h2_conn *server_conn_of_link(struct list *n) {
     return container_of(n, struct h2_conn, link);
 }
 
@@ -112,7 +112,7 @@ void server_sweep(struct h2_server *s, int64_t now_us) {
             (void)evconnlistener_enable(s->listener); /* fails only when out of memory; then it stays off */
     }
     list_for_safe(&s->conns, n) {
-        conn_sweep(conn_of(n), now_us);
+        conn_sweep(server_conn_of_link(n), now_us);
     }
 }
 
@@ -125,7 +125,7 @@ static void server_on_sweep(void *ctx) {
         server_arm_sweep(s);
 }
 
-static void peer_format(const struct sockaddr *addr, char text[static PEER_TEXT_MAX]) {
+static void server_format_peer(const struct sockaddr *addr, char text[static PEER_TEXT_MAX]) {
     char host[INET6_ADDRSTRLEN] = "?";
     unsigned port = 0;
     if (addr->sa_family == AF_INET) {
@@ -147,7 +147,7 @@ static void server_make_room(struct h2_server *s) {
     int64_t silent_since_us = host_now().mono.us - LIMIT_MAKE_ROOM_US;
     struct h2_conn *idle = NULL;
     list_for(&s->conns, n) {
-        struct h2_conn *c = conn_of(n);
+        struct h2_conn *c = server_conn_of_link(n);
         if (!c->request_count && c->read_us < silent_since_us) {
             silent_since_us = c->read_us;
             idle = c;
@@ -162,7 +162,7 @@ static void server_on_accept(struct evconnlistener unused_arg *listener, evutil_
     struct h2_server *s = ctx;
     struct h2_conn *c;
     char peer[PEER_TEXT_MAX];
-    peer_format(addr, peer);
+    server_format_peer(addr, peer);
     if (s->conn_count >= s->conn_max)
         server_make_room(s);
     bool is_full = s->conn_count >= s->conn_max;
@@ -228,7 +228,7 @@ static int server_listen(struct h2_server *s, const char *address, struct err *r
     return 0;
 }
 
-static size_t connections_possible(void) {
+static size_t server_connections_possible(void) {
     size_t files = socket_count_possible(),
            reserved = LIMIT_DESCRIPTORS_RESERVED + LIMIT_HTTP_CONNECTIONS_MAX;
     if (files >= LIMIT_CONNECTIONS_MAX + reserved)
@@ -237,7 +237,7 @@ static size_t connections_possible(void) {
 }
 
 static int server_init(struct h2_server *s) {
-    s->conn_max = connections_possible();
+    s->conn_max = server_connections_possible();
     bucket_init(&s->abuse_logs, LIMIT_ABUSE_LOG_BURST, LIMIT_ABUSE_LOG_PER_SEC, host_now().mono.us);
     s->read_space = mem_alloc(LIMIT_READ_BYTES);
     s->write_space = mem_alloc(LIMIT_WRITE_SPACE_BYTES);
@@ -282,7 +282,7 @@ int h2_server_new(struct loop *l, const char *address, const struct h2_handler *
 void h2_server_look(const struct h2_server *s, struct h2_state *ret) {
     *ret = (struct h2_state){.connections = s->conn_count};
     list_for(&s->conns, n) {
-        const struct h2_conn *c = conn_of(n);
+        const struct h2_conn *c = server_conn_of_link(n);
         ret->requests += c->request_count;
         ret->responding += c->responding_count;
         ret->body_bytes += c->body_bytes;
@@ -312,7 +312,7 @@ void h2_server_drain(struct h2_server *s, void (*on_idle)(void *ctx), void *ctx)
     s->on_idle_ctx = ctx;
     server_stop_listening(s);
     list_for_safe(&s->conns, n) {
-        conn_begin_drain(conn_of(n));
+        conn_begin_drain(server_conn_of_link(n));
     }
     event_active(&s->flush_event, EV_TIMEOUT, 0);
 }
@@ -323,7 +323,7 @@ void h2_server_free(struct h2_server *s) {
     s->on_idle = NULL;
     server_stop_listening(s);
     while (!list_empty(&s->conns))
-        conn_free(conn_of(s->conns.next));
+        conn_free(server_conn_of_link(s->conns.next));
     event_del(&s->flush_event);
     event_del(&s->turn_event);
     timer_free(s->sweep_timer);

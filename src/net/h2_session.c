@@ -11,21 +11,22 @@
 #define FRAME_HEAD_BYTES 9
 #define HEADER_FIELD_COST 32 /* RFC 9113, 6.5.2: what a field counts besides its bytes */
 
-static int session_abuse(struct h2_conn *c, const char *limit) {
+static int session_report_abuse(struct h2_conn *c, const char *limit) {
     if (!c->abuse)
         c->abuse = limit;
     return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-static int session_glitch(struct h2_conn *c) {
-    return bucket_take(&c->glitches, 1, c->read_us) ? 0 : session_abuse(c, "glitches");
+static int session_count_glitch(struct h2_conn *c) {
+    return bucket_take(&c->glitches, 1, c->read_us) ? 0 : session_report_abuse(c, "glitches");
 }
 
 static struct h2_request_state *session_stream(nghttp2_session *session, int32_t stream_id) {
     return stream_id ? nghttp2_session_get_stream_user_data(session, stream_id) : NULL;
 }
 
-static int on_begin_frame(nghttp2_session unused_arg *session, const nghttp2_frame_hd *hd, void *user) {
+static int session_on_begin_frame(nghttp2_session unused_arg *session, const nghttp2_frame_hd *hd,
+                                  void *user) {
     struct h2_conn *c = user;
     switch (hd->type) {
     case NGHTTP2_HEADERS:
@@ -34,9 +35,9 @@ static int on_begin_frame(nghttp2_session unused_arg *session, const nghttp2_fra
     case NGHTTP2_DATA:
         if (hd->length >= LIMIT_GLITCH_TINY_BYTES || (hd->flags & NGHTTP2_FLAG_END_STREAM))
             return 0;
-        return session_glitch(c);
+        return session_count_glitch(c);
     default:
-        return session_glitch(c);
+        return session_count_glitch(c);
     }
 }
 
@@ -46,10 +47,10 @@ static int session_refuse(struct h2_conn *c, int32_t stream_id) {
     c->holder.budget->streams_refused++;
     if (nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_REFUSED_STREAM) != 0)
         c->is_broken = true;
-    return session_glitch(c);
+    return session_count_glitch(c);
 }
 
-static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
+static int session_on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
     struct h2_conn *c = user;
     if (c->abuse)
         return NGHTTP2_ERR_CALLBACK_FAILURE;
@@ -68,24 +69,24 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     return 0;
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
-                     size_t name_len, const uint8_t *value, size_t value_len, uint8_t unused_arg flags,
-                     void *user) {
+static int session_on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                             size_t name_len, const uint8_t *value, size_t value_len,
+                             uint8_t unused_arg flags, void *user) {
     struct h2_conn *c = user;
     struct h2_request_state *r = session_stream(session, frame->hd.stream_id);
     if (!r)
         return 0;
     r->header_bytes += name_len + value_len + HEADER_FIELD_COST;
     if (r->header_bytes > LIMIT_HEADER_LIST_BYTES_BOMB)
-        return session_abuse(c, "header_list_bytes");
+        return session_report_abuse(c, "header_list_bytes");
     if (r->header_bytes > LIMIT_HEADER_LIST_BYTES_MAX)
         r->is_header_overflow = true;
     int rc = stream_add_header(r, str_bytes(name, name_len), str_bytes(value, value_len));
     return rc < 0 ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : 0;
 }
 
-static int on_data_chunk(nghttp2_session *session, uint8_t unused_arg flags, int32_t stream_id,
-                         const uint8_t *data, size_t len, void *user) {
+static int session_on_data_chunk(nghttp2_session *session, uint8_t unused_arg flags, int32_t stream_id,
+                                 const uint8_t *data, size_t len, void *user) {
     struct h2_conn *c = user;
     c->useful_bytes += FRAME_HEAD_BYTES + (int64_t)len;
     struct h2_request_state *r = session_stream(session, stream_id);
@@ -98,21 +99,21 @@ static int on_data_chunk(nghttp2_session *session, uint8_t unused_arg flags, int
     return 0;
 }
 
-static int on_headers_recv(struct h2_conn *c, struct h2_request_state *r) {
+static int session_on_headers_recv(struct h2_conn *c, struct h2_request_state *r) {
     c->headers_us = 0;
     if (!r)
         return 0;
     return stream_headers_done(r) < 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
+static int session_on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
     struct h2_conn *c = user;
     struct h2_request_state *r = NULL;
     int rv = 0;
     switch (frame->hd.type) {
     case NGHTTP2_HEADERS:
         r = session_stream(session, frame->hd.stream_id);
-        rv = on_headers_recv(c, r);
+        rv = session_on_headers_recv(c, r);
         break;
     case NGHTTP2_DATA:
         r = session_stream(session, frame->hd.stream_id);
@@ -132,18 +133,20 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
     return rv;
 }
 
-static int on_invalid_frame(nghttp2_session unused_arg *session, const nghttp2_frame unused_arg *frame,
-                            int unused_arg lib_error_code, void *user) {
-    return session_glitch(user);
+static int session_on_invalid_frame(nghttp2_session unused_arg *session,
+                                    const nghttp2_frame unused_arg *frame, int unused_arg lib_error_code,
+                                    void *user) {
+    return session_count_glitch(user);
 }
 
-static bool ends_stream(const nghttp2_frame *frame) {
+static bool session_frame_ends_stream(const nghttp2_frame *frame) {
     bool can_end = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
     return can_end && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM);
 }
 
-static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, void unused_arg *user) {
-    if (!ends_stream(frame))
+static int session_on_frame_send(nghttp2_session *session, const nghttp2_frame *frame,
+                                 void unused_arg *user) {
+    if (!session_frame_ends_stream(frame))
         return 0;
     struct h2_request_state *r = session_stream(session, frame->hd.stream_id);
     if (r)
@@ -152,8 +155,8 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
 }
 
 /* nghttp2 gave a frame up, for example because the header block is too large to be sent. */
-static int on_frame_not_send(nghttp2_session *session, const nghttp2_frame *frame,
-                             int unused_arg lib_error_code, void unused_arg *user) {
+static int session_on_frame_not_send(nghttp2_session *session, const nghttp2_frame *frame,
+                                     int unused_arg lib_error_code, void unused_arg *user) {
     if (frame->hd.type != NGHTTP2_HEADERS)
         return 0;
     struct h2_request_state *r = session_stream(session, frame->hd.stream_id);
@@ -162,8 +165,8 @@ static int on_frame_not_send(nghttp2_session *session, const nghttp2_frame *fram
     return 0;
 }
 
-static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t unused_arg code,
-                           void *user) {
+static int session_on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t unused_arg code,
+                                   void *user) {
     struct h2_conn *c = user;
     struct h2_request_state *r = session_stream(session, stream_id);
     if (stream_id == c->headers_id)
@@ -171,24 +174,24 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
     if (!r)
         return 0;
     if (!r->is_response_whole && !bucket_take(&c->resets, 1, c->read_us))
-        (void)session_abuse(c, "resets"); /* seen after this read, or at the next stream */
+        (void)session_report_abuse(c, "resets"); /* seen after this read, or at the next stream */
     stream_closed(r);
     return 0;
 }
 
-static void callbacks_fill(nghttp2_session_callbacks *cb) {
-    nghttp2_session_callbacks_set_on_begin_frame_callback(cb, on_begin_frame);
-    nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
-    nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data_chunk);
-    nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_recv);
-    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(cb, on_invalid_frame);
-    nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_send);
-    nghttp2_session_callbacks_set_on_frame_not_send_callback(cb, on_frame_not_send);
-    nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_close);
+static void session_fill_callbacks(nghttp2_session_callbacks *cb) {
+    nghttp2_session_callbacks_set_on_begin_frame_callback(cb, session_on_begin_frame);
+    nghttp2_session_callbacks_set_on_begin_headers_callback(cb, session_on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(cb, session_on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, session_on_data_chunk);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(cb, session_on_frame_recv);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(cb, session_on_invalid_frame);
+    nghttp2_session_callbacks_set_on_frame_send_callback(cb, session_on_frame_send);
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(cb, session_on_frame_not_send);
+    nghttp2_session_callbacks_set_on_stream_close_callback(cb, session_on_stream_close);
 }
 
-static void option_fill(nghttp2_option *o) {
+static void session_fill_option(nghttp2_option *o) {
     nghttp2_option_set_no_auto_window_update(o, 1);
     nghttp2_option_set_no_closed_streams(o, 1); /* kept only for priorities, which we do not use */
     nghttp2_option_set_max_reserved_remote_streams(o, 0);
@@ -207,13 +210,13 @@ int session_shared_new(nghttp2_session_callbacks **ret_callbacks, nghttp2_option
         nghttp2_session_callbacks_del(callbacks);
         return ERR_NO_MEMORY;
     }
-    callbacks_fill(callbacks);
-    option_fill(*ret_option);
+    session_fill_callbacks(callbacks);
+    session_fill_option(*ret_option);
     *ret_callbacks = callbacks;
     return 0;
 }
 
-static int session_greet(nghttp2_session *session) {
+static int session_send_settings(nghttp2_session *session) {
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, LIMIT_STREAMS_MAX},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, LIMIT_STREAM_WINDOW_BYTES},
@@ -232,7 +235,7 @@ int session_new(struct h2_conn *c) {
     nghttp2_session *session;
     if (nghttp2_session_server_new2(&session, c->server->callbacks, c, c->server->option) != 0)
         return ERR_NO_MEMORY;
-    if (session_greet(session) != 0) {
+    if (session_send_settings(session) != 0) {
         nghttp2_session_del(session);
         return ERR_NO_MEMORY;
     }

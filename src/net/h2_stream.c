@@ -20,11 +20,11 @@
 
 #include <stdio.h>
 
-static struct h2_request_state *starved_of(struct list *n) {
+static struct h2_request_state *stream_of_starved(struct list *n) {
     return container_of(n, struct h2_request_state, starved_link);
 }
 
-static struct h2_request_state *request_of(struct list *n) {
+static struct h2_request_state *stream_request(struct list *n) {
     return container_of(n, struct h2_request_state, link);
 }
 
@@ -100,7 +100,7 @@ static void stream_ask_window(struct h2_request_state *r) {
 
 static void conn_feed_starved(struct h2_conn *c) {
     while (!list_empty(&c->starved) && (conn_has_room(c) || !c->favoured))
-        stream_ask_window(starved_of(list_pop(&c->starved)));
+        stream_ask_window(stream_of_starved(list_pop(&c->starved)));
 }
 
 /* No more of it will come: window for those who waited. */
@@ -171,7 +171,7 @@ static int stream_grow_headers(struct h2_request_state *r) {
     return 0;
 }
 
-static bool header_is_read(const struct h2_handler *h, struct str name) {
+static bool stream_is_header_read(const struct h2_handler *h, struct str name) {
     for (const char *const *read = h->headers; read && *read; read++)
         if (str_is(name, *read))
             return true;
@@ -179,7 +179,7 @@ static bool header_is_read(const struct h2_handler *h, struct str name) {
 }
 
 int stream_add_header(struct h2_request_state *r, struct str name, struct str value) {
-    if (!header_is_read(&r->req.conn->server->handler, name))
+    if (!stream_is_header_read(&r->req.conn->server->handler, name))
         return 0;
     if (r->has_headers || r->is_header_overflow)
         return 0; /* what comes after the body could not be told from headers */
@@ -204,7 +204,7 @@ int stream_add_header(struct h2_request_state *r, struct str name, struct str va
 
 static int stream_submit(struct h2_request_state *r, const struct h2_response *resp);
 
-static bool path_is_stream(const struct h2_handler *h, struct str path) {
+static bool stream_is_stream_path(const struct h2_handler *h, struct str path) {
     for (const char *const *each = h->streams; each && *each; each++)
         if (str_is(path, *each))
             return true;
@@ -213,7 +213,7 @@ static bool path_is_stream(const struct h2_handler *h, struct str path) {
 
 int stream_headers_done(struct h2_request_state *r) {
     if (!r->has_headers)
-        r->is_stream = path_is_stream(&r->req.conn->server->handler, r->req.path);
+        r->is_stream = stream_is_stream_path(&r->req.conn->server->handler, r->req.path);
     r->has_headers = true;
     stream_count(r);
     if (r->phase != REQUEST_RECEIVING || !r->is_header_overflow)
@@ -234,7 +234,7 @@ static void stream_ready(struct h2_request_state *r) {
 }
 
 /* Something for the handler of a stream that it has. */
-static void stream_bring_news(struct h2_request_state *r) {
+static void stream_report_more(struct h2_request_state *r) {
     list_remove(&r->link);
     list_append(&r->req.conn->ready, &r->link);
 }
@@ -268,7 +268,7 @@ static int stream_keep_body(struct h2_request_state *r, const uint8_t *data, siz
     if (stream_may_grow(r))
         stream_ask_window(r);
     if (r->phase == REQUEST_WAITING) {
-        stream_bring_news(r);
+        stream_report_more(r);
     } else if (r->phase == REQUEST_RECEIVING) {
         list_remove(&r->link);
         list_append(&c->receiving, &r->link);
@@ -297,7 +297,7 @@ void stream_remote_done(struct h2_request_state *r) {
     if (r->phase == REQUEST_RECEIVING && !r->is_refused)
         stream_ready(r);
     else if (r->is_stream && r->phase == REQUEST_WAITING && !r->is_refused)
-        stream_bring_news(r);
+        stream_report_more(r);
 }
 
 void stream_reset(struct h2_request_state *r, uint32_t code) {
@@ -310,7 +310,7 @@ void stream_reset(struct h2_request_state *r, uint32_t code) {
 
 void conn_refuse_unfinished(struct h2_conn *c) {
     list_for(&c->receiving, n) {
-        struct h2_request_state *r = request_of(n);
+        struct h2_request_state *r = stream_request(n);
         if (!r->is_refused)
             stream_reset(r, NGHTTP2_REFUSED_STREAM);
     }
@@ -324,7 +324,7 @@ bool conn_can_dispatch(const struct h2_conn *c) {
 
 void conn_dispatch(struct h2_conn *c) {
     struct h2_server *s = c->server;
-    struct h2_request_state *r = request_of(list_pop(&c->ready));
+    struct h2_request_state *r = stream_request(list_pop(&c->ready));
     list_append(&c->open, &r->link);
     r->has_consumed = false;
     if (!r->is_dispatched) {
@@ -337,7 +337,7 @@ void conn_dispatch(struct h2_conn *c) {
     }
     stream_count(r);
     if (r->has_consumed && r->req.body.len && r->phase == REQUEST_WAITING && !r->is_closed)
-        stream_bring_news(r);
+        stream_report_more(r);
 }
 
 /* A message of a stream pays for frames as a request of its own would. */
@@ -367,13 +367,13 @@ struct str h2_request_header(const struct h2_request *req, const char *name) {
     return (struct str){NULL, 0};
 }
 
-static nghttp2_nv nv_of(struct str name, struct str value) {
+static nghttp2_nv stream_nv(struct str name, struct str value) {
     /* nghttp2 only reads through these; its type has no const. */
     return (nghttp2_nv){(uint8_t *)(uintptr_t)name.p, (uint8_t *)(uintptr_t)value.p, name.n, value.n,
                         NGHTTP2_NV_FLAG_NONE};
 }
 
-static struct str copy_into(uint8_t **space, struct str s) {
+static struct str stream_copy_text(uint8_t **space, struct str s) {
     uint8_t *at = *space;
     if (s.n)
         memcpy(at, s.p, s.n);
@@ -391,8 +391,8 @@ static int stream_keep_trailers(struct h2_request_state *r, const struct h2_head
         return ERR_NO_MEMORY;
     uint8_t *space = (uint8_t *)(r->trailers + count);
     for (size_t i = 0; i < count; i++) {
-        struct str name = copy_into(&space, trailers[i].name);
-        r->trailers[i] = nv_of(name, copy_into(&space, trailers[i].value));
+        struct str name = stream_copy_text(&space, trailers[i].name);
+        r->trailers[i] = stream_nv(name, stream_copy_text(&space, trailers[i].value));
     }
     r->trailer_count = count;
     return 0;
@@ -426,14 +426,14 @@ static int stream_submit(struct h2_request_state *r, const struct h2_response *r
     char status[16];
     ensure(1 + resp->header_count + resp->trailer_count <= ARRAY_LEN(nv));
     int digits = snprintf(status, sizeof(status), "%d", resp->status);
-    nv[count++] = nv_of(STR(":status"), str_bytes(status, (size_t)digits));
+    nv[count++] = stream_nv(STR(":status"), str_bytes(status, (size_t)digits));
     for (size_t i = 0; i < resp->header_count; i++)
-        nv[count++] = nv_of(resp->headers[i].name, resp->headers[i].value);
+        nv[count++] = stream_nv(resp->headers[i].name, resp->headers[i].value);
 
     bool has_body = r->response.len > 0;
     if (!has_body)
         for (size_t i = 0; i < resp->trailer_count; i++)
-            nv[count++] = nv_of(resp->trailers[i].name, resp->trailers[i].value);
+            nv[count++] = stream_nv(resp->trailers[i].name, resp->trailers[i].value);
     else if (resp->trailer_count && stream_keep_trailers(r, resp->trailers, resp->trailer_count) < 0)
         return ERR_NO_MEMORY;
 
@@ -550,12 +550,12 @@ void stream_closed(struct h2_request_state *r) {
 void conn_mark_whole(struct h2_conn *c) {
     struct list *n;
     while ((n = list_pop(&c->just_whole))) {
-        request_of(n)->mark = c->pulled;
+        stream_request(n)->mark = c->pulled;
         list_append(&c->flushing, n);
     }
 }
 
-static void stream_tell(struct h2_request_state *r, void (*fn)(void *ctx, struct h2_request *req)) {
+static void stream_report_end(struct h2_request_state *r, void (*fn)(void *ctx, struct h2_request *req)) {
     if (r->is_dispatched)
         fn(r->req.conn->server->handler.ctx, &r->req);
     stream_free(r);
@@ -563,16 +563,16 @@ static void stream_tell(struct h2_request_state *r, void (*fn)(void *ctx, struct
 
 void conn_settle(struct h2_conn *c) {
     const struct h2_handler *h = &c->server->handler;
-    while (!list_empty(&c->flushing) && request_of(c->flushing.next)->mark <= c->written)
-        stream_tell(request_of(list_pop(&c->flushing)), h->on_sent);
+    while (!list_empty(&c->flushing) && stream_request(c->flushing.next)->mark <= c->written)
+        stream_report_end(stream_request(list_pop(&c->flushing)), h->on_sent);
     struct list *n;
     while ((n = list_pop(&c->ended))) {
-        struct h2_request_state *r = request_of(n);
-        stream_tell(r, r->phase == REQUEST_WAITING ? h->on_cancel : h->on_lost);
+        struct h2_request_state *r = stream_request(n);
+        stream_report_end(r, r->phase == REQUEST_WAITING ? h->on_cancel : h->on_lost);
     }
 }
 
-static void list_move_all(struct list *to, struct list *from) {
+static void stream_move_list(struct list *to, struct list *from) {
     struct list *n;
     while ((n = list_pop(from)))
         list_append(to, n);
@@ -584,15 +584,15 @@ void conn_end_requests(struct h2_conn *c) {
     conn_mark_whole(c);
     conn_settle(c);
     while ((n = list_pop(&c->receiving)))
-        stream_free(request_of(n));
+        stream_free(stream_request(n));
     while ((n = list_pop(&c->ready))) {
-        if (request_of(n)->is_dispatched)
+        if (stream_request(n)->is_dispatched)
             list_append(&c->open, n);
         else
-            stream_free(request_of(n));
+            stream_free(stream_request(n));
     }
-    list_move_all(&c->ended, &c->open);
-    list_move_all(&c->ended, &c->flushing);
+    stream_move_list(&c->ended, &c->open);
+    stream_move_list(&c->ended, &c->flushing);
     conn_settle(c);
     ensure(c->request_count == 0);
 }

@@ -1,6 +1,6 @@
 /* The HTTP/1.1 listener, on libevent's evhttp.
  *
- * Happy path: evhttp parses a request within its limits, on_evhttp() shows it
+ * Happy path: evhttp parses a request within its limits, http1_on_evhttp() shows it
  * to the handler as slices and sends what the handler filled in.
  *
  * evhttp neither limits the number of its connections nor tells when one
@@ -40,7 +40,7 @@
 #define CODE_INVALID_ARGUMENT 3 /* of gRPC, as in every error that this server sends as JSON */
 #define CODE_UNAVAILABLE 14
 
-static struct str method_name(enum evhttp_cmd_type type) {
+static struct str http1_method_name(enum evhttp_cmd_type type) {
     switch (type) {
     case EVHTTP_REQ_GET:
         return STR("GET");
@@ -63,7 +63,7 @@ static struct str method_name(enum evhttp_cmd_type type) {
     return STR("");
 }
 
-static struct str optional(const char *s) {
+static struct str http1_optional_text(const char *s) {
     return s ? str_of(s) : STR("");
 }
 
@@ -73,7 +73,7 @@ void http1_response_init(struct http1_response *resp) {
 }
 
 /* Of the body that GET would bring, HEAD gets the length. evhttp would send the body, without a length. */
-static int add_body(struct evhttp_request *req, const struct buf *body) {
+static int http1_add_body(struct evhttp_request *req, const struct buf *body) {
     char length[32];
     if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
         return evbuffer_add(evhttp_request_get_output_buffer(req), body->data, body->len);
@@ -81,7 +81,7 @@ static int add_body(struct evhttp_request *req, const struct buf *body) {
     return evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Length", length);
 }
 
-static struct bufferevent *connection_of(struct evhttp_request *req) {
+static struct bufferevent *http1_connection(struct evhttp_request *req) {
     return evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
 }
 
@@ -89,9 +89,9 @@ void http1_stop_reading(struct bufferevent *connection) {
     (void)bufferevent_disable(connection, EV_READ); /* fails for no kind of bufferevent that is used here */
 }
 
-static void send_reply(struct evhttp_request *req, struct http1_response *resp) {
+static void http1_send_reply(struct evhttp_request *req, struct http1_response *resp) {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
-    if (!buf_ok(&resp->body) || add_body(req, &resp->body) < 0 ||
+    if (!buf_ok(&resp->body) || http1_add_body(req, &resp->body) < 0 ||
         evhttp_add_header(headers, "Content-Type", resp->content_type) < 0 ||
         evhttp_add_header(headers, "X-Content-Type-Options", "nosniff") < 0 ||
         (resp->allow && evhttp_add_header(headers, "Allow", resp->allow) < 0))
@@ -101,9 +101,9 @@ static void send_reply(struct evhttp_request *req, struct http1_response *resp) 
 }
 
 void http1_send_response(struct evhttp_request *req, struct http1_response *resp) {
-    struct bufferevent *connection = connection_of(req);
+    struct bufferevent *connection = http1_connection(req);
     bufferevent_incref(connection); /* without memory evhttp frees it */
-    send_reply(req, resp);
+    http1_send_reply(req, resp);
     http1_stop_reading(connection);
     (void)bufferevent_decref(connection);
 }
@@ -128,7 +128,7 @@ bool http1_add_header(const struct http1_request *q, const char *name, struct st
 
 /* The place of a request: NULL when there was no memory for one. */
 static struct place *place_find(struct http1_server *s, struct evhttp_request *req) {
-    const struct bufferevent *connection = connection_of(req);
+    const struct bufferevent *connection = http1_connection(req);
     list_for(&s->places, n) {
         struct place *p = container_of(n, struct place, link);
         if (p->connection == connection)
@@ -138,7 +138,7 @@ static struct place *place_find(struct http1_server *s, struct evhttp_request *r
 }
 
 /* The connection ends with the answer: what follows on it is not a request. */
-static void answer_last(struct evhttp_request *req) {
+static void http1_answer_last(struct evhttp_request *req) {
     (void)evhttp_add_header(evhttp_request_get_output_headers(req), "Connection", "close");
 }
 
@@ -147,22 +147,22 @@ static void http1_refuse(struct evhttp_request *req, int status, int code, const
     http1_response_init(&resp);
     resp.status = status;
     buf_printf(&resp.body, "{\"code\":%d,\"message\":\"%s\"}\n", code, text);
-    answer_last(req);
+    http1_answer_last(req);
     http1_send_response(req, &resp);
     buf_done(&resp.body);
 }
 
-static void serve_request(struct http1_server *s, struct place *p, struct evhttp_request *req) {
+static void http1_serve_request(struct http1_server *s, struct place *p, struct evhttp_request *req) {
     const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
     struct evbuffer *in = evhttp_request_get_input_buffer(req);
     size_t len = evbuffer_get_length(in);
     struct http1_exchange x = {.server = s, .place = p, .req = req, .body_bytes = len};
     /* The header itself, not the host of an absolute request line, which a proxy may have rewritten. */
     struct http1_request q = {
-        .method = method_name(evhttp_request_get_command(req)),
-        .path = optional(uri ? evhttp_uri_get_path(uri) : NULL),
-        .query = optional(uri ? evhttp_uri_get_query(uri) : NULL),
-        .host = optional(evhttp_find_header(evhttp_request_get_input_headers(req), "Host")),
+        .method = http1_method_name(evhttp_request_get_command(req)),
+        .path = http1_optional_text(uri ? evhttp_uri_get_path(uri) : NULL),
+        .query = http1_optional_text(uri ? evhttp_uri_get_query(uri) : NULL),
+        .host = http1_optional_text(evhttp_find_header(evhttp_request_get_input_headers(req), "Host")),
         .body = str_bytes(len ? evbuffer_pullup(in, -1) : NULL, len),
         .exchange = &x,
     };
@@ -176,7 +176,7 @@ static void serve_request(struct http1_server *s, struct place *p, struct evhttp
     buf_done(&resp.body);
 }
 
-static void arm_turns(struct http1_server *s) {
+static void http1_arm_turns(struct http1_server *s) {
     const struct timeval at_once = {0};
     if (list_empty(&s->turns))
         return;
@@ -185,30 +185,30 @@ static void arm_turns(struct http1_server *s) {
 }
 
 /* One request at least: HTTP/2 may use up the time of each turn as well. */
-static void on_turns(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
+static void http1_on_turns(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
     struct http1_server *s = ctx;
     for (struct list *n; (n = list_pop(&s->turns));) {
         struct place *p = container_of(n, struct place, turn_link);
-        serve_request(s, p, take(&p->ready));
+        http1_serve_request(s, p, take(&p->ready));
         if (!loop_has_time(s->loop))
             break;
     }
-    arm_turns(s);
+    http1_arm_turns(s);
 }
 
 /* Requests that come when the time of the loop turn is used up wait in their order. evhttp reads one request
  * of a connection at a time, so each connection has at most one here. */
-static void serve_in_turn(struct http1_server *s, struct place *p, struct evhttp_request *req) {
+static void http1_serve_in_turn(struct http1_server *s, struct place *p, struct evhttp_request *req) {
     if (list_empty(&s->turns) && loop_has_time(s->loop)) {
-        serve_request(s, p, req);
+        http1_serve_request(s, p, req);
         return;
     }
     p->ready = req;
     list_append(&s->turns, &p->turn_link);
-    arm_turns(s);
+    http1_arm_turns(s);
 }
 
-static void on_evhttp(struct evhttp_request *req, void *ctx) {
+static void http1_on_evhttp(struct evhttp_request *req, void *ctx) {
     struct http1_server *s = ctx;
     struct place *p = place_find(s, req);
     const char *fault = http1_framing_fault(req);
@@ -222,47 +222,49 @@ static void on_evhttp(struct evhttp_request *req, void *ctx) {
         return;
     }
     if (http1_has_unread_body(req))
-        answer_last(req);
+        http1_answer_last(req);
     size_t left = evbuffer_get_length(bufferevent_get_input(p->connection));
     holder_change(&p->holder, p->received, left);
     p->received = left;
-    serve_in_turn(s, p, req);
+    http1_serve_in_turn(s, p, req);
 }
 
-static bool is_over(struct bufferevent *connection) {
+static bool http1_is_connection_over(struct bufferevent *connection) {
     bufferevent_data_cb on_read, on_write;
     bufferevent_event_cb on_event;
     bufferevent_getcb(connection, &on_read, &on_write, &on_event, NULL);
     return !on_read && !on_write && !on_event;
 }
 
-static void place_counted(struct place *p) {
+static void place_check_budget(struct place *p) {
     if (budget_is_over(p->server->budget))
         timer_set(p->server->sweep_timer, 0);
 }
 
 /* What evhttp takes from the input it keeps with the request, so it counts until the request is answered. */
-static void on_input(struct evbuffer *buffer unused_arg, const struct evbuffer_cb_info *info, void *ctx) {
+static void place_on_input(struct evbuffer *buffer unused_arg, const struct evbuffer_cb_info *info,
+                           void *ctx) {
     struct place *p = ctx;
     holder_change(&p->holder, 0, info->n_added);
     p->received += info->n_added;
-    place_counted(p);
+    place_check_budget(p);
 }
 
-static void on_output(struct evbuffer *buffer unused_arg, const struct evbuffer_cb_info *info, void *ctx) {
+static void place_on_output(struct evbuffer *buffer unused_arg, const struct evbuffer_cb_info *info,
+                            void *ctx) {
     struct place *p = ctx;
     holder_change(&p->holder, info->n_deleted, info->n_added);
-    place_counted(p);
+    place_check_budget(p);
 }
 
 static bool place_watch_bytes(struct place *p) {
-    return evbuffer_add_cb(bufferevent_get_input(p->connection), on_input, p) &&
-           evbuffer_add_cb(bufferevent_get_output(p->connection), on_output, p);
+    return evbuffer_add_cb(bufferevent_get_input(p->connection), place_on_input, p) &&
+           evbuffer_add_cb(bufferevent_get_output(p->connection), place_on_output, p);
 }
 
 static void place_free(struct place *p) {
-    (void)evbuffer_remove_cb(bufferevent_get_input(p->connection), on_input, p);
-    (void)evbuffer_remove_cb(bufferevent_get_output(p->connection), on_output, p);
+    (void)evbuffer_remove_cb(bufferevent_get_input(p->connection), place_on_input, p);
+    (void)evbuffer_remove_cb(bufferevent_get_output(p->connection), place_on_output, p);
     (void)bufferevent_decref(p->connection); /* whether that freed it does not matter */
     list_remove(&p->link);
     list_remove(&p->turn_link);
@@ -271,15 +273,15 @@ static void place_free(struct place *p) {
     mem_free(p);
 }
 
-static void sweep(struct http1_server *s) {
+static void http1_free_places(struct http1_server *s) {
     list_for_safe(&s->places, n) {
         struct place *p = container_of(n, struct place, link);
-        if (is_over(p->connection))
+        if (http1_is_connection_over(p->connection))
             place_free(p);
     }
 }
 
-static bool is_sending(const struct place *p) {
+static bool place_is_sending(const struct place *p) {
     return evbuffer_get_length(bufferevent_get_output(p->connection)) > 0;
 }
 
@@ -302,38 +304,38 @@ static size_t place_unread(struct holder *h) {
 
 /* All places are taken: those who take their time over a request, or keep a connection for the next one, lose
  * theirs. A peer could hold one for ever by a byte now and then. */
-static void evict(struct http1_server *s) {
+static void http1_evict_slow(struct http1_server *s) {
     int64_t now_us = host_now().mono.us;
     list_for(&s->places, n) {
         struct place *p = container_of(n, struct place, link);
-        int64_t patience_us = is_sending(p) ? PATIENCE_SENDING_US : PATIENCE_US;
+        int64_t patience_us = place_is_sending(p) ? PATIENCE_SENDING_US : PATIENCE_US;
         if (now_us - p->since_us > patience_us && !p->later && !p->ready)
             place_end(p);
     }
 }
 
-static bool is_idle(const struct http1_server *s) {
+static bool http1_is_idle(const struct http1_server *s) {
     list_for(&s->places, n) {
-        if (is_sending(container_of(n, struct place, link)))
+        if (place_is_sending(container_of(n, struct place, link)))
             return false;
     }
     return list_empty(&s->waiting) && list_empty(&s->turns);
 }
 
-static void on_sweep(void *ctx) {
+static void http1_on_sweep(void *ctx) {
     struct http1_server *s = ctx;
     http1_sweep_half_closed(s);
-    sweep(s);
+    http1_free_places(s);
     budget_enforce(s->budget);
     bool is_trimming = budget_trim(s->budget);
-    if (s->on_idle && is_idle(s)) {
+    if (s->on_idle && http1_is_idle(s)) {
         void (*on_idle)(void *) = s->on_idle;
         s->on_idle = NULL;
         on_idle(s->idle_ctx);
     }
     bool is_full = s->place_count == s->place_max;
     if (is_full)
-        evict(s);
+        http1_evict_slow(s);
     else
         evconnlistener_enable(s->listener);
     if (s->place_count || s->on_idle || is_trimming || event_add(s->knock, NULL) < 0)
@@ -341,13 +343,13 @@ static void on_sweep(void *ctx) {
 }
 
 /* Somebody connects: a sweep follows, also when there is no descriptor for it. */
-static void on_knock(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
+static void http1_on_connect_attempt(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
     struct http1_server *s = ctx;
     timer_set(s->sweep_timer, SWEEP_US);
 }
 
 /* Out of descriptors: rests until a sweep, instead of trying again at once. The context is evhttp's. */
-static void on_accept_error(struct evconnlistener *listener, void *ctx unused_arg) {
+static void http1_on_accept_error(struct evconnlistener *listener, void *ctx unused_arg) {
     evconnlistener_disable(listener);
 }
 
@@ -358,9 +360,9 @@ void http1_server_drain(struct http1_server *s, void (*on_idle)(void *ctx), void
 }
 
 /* A connection was accepted; evhttp will use what this returns, or make its own when it is NULL. */
-static struct bufferevent *on_connection(struct event_base *base, void *ctx) {
+static struct bufferevent *http1_on_connection(struct event_base *base, void *ctx) {
     struct http1_server *s = ctx;
-    sweep(s);
+    http1_free_places(s);
     /* A full list: libevent had accepted one more before it saw that the listener is off. */
     struct place *p = s->place_count < s->place_max ? mem_zalloc(sizeof(*p)) : NULL;
     if (!p)
@@ -385,15 +387,15 @@ static struct bufferevent *on_connection(struct event_base *base, void *ctx) {
     return p->connection;
 }
 
-static int bind_listener(struct http1_server *s, const char *ip, uint16_t port, struct err *reterr) {
+static int http1_bind_listener(struct http1_server *s, const char *ip, uint16_t port, struct err *reterr) {
     errno = 0;
     struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(s->http, ip, port);
     if (!bound)
         return err_set(reterr, ERR_UNAVAILABLE, "cannot listen on %s port %u: %s", ip, port, strerror(errno));
     s->listener = evhttp_bound_socket_get_listener(bound);
-    evconnlistener_set_error_cb(s->listener, on_accept_error);
+    evconnlistener_set_error_cb(s->listener, http1_on_accept_error);
     s->knock = event_new(evconnlistener_get_base(s->listener), evhttp_bound_socket_get_fd(bound), EV_READ,
-                         on_knock, s);
+                         http1_on_connect_attempt, s);
     if (!s->knock || event_add(s->knock, NULL) < 0)
         return err_std(reterr, ERR_NO_MEMORY);
     struct sockaddr_storage sa;
@@ -406,7 +408,7 @@ static int bind_listener(struct http1_server *s, const char *ip, uint16_t port, 
     return 0;
 }
 
-static void set_limits(struct evhttp *http) {
+static void http1_set_limits(struct evhttp *http) {
     evhttp_set_max_headers_size(http, HEADER_BYTES_MAX);
     evhttp_set_max_body_size(http, BODY_BYTES_MAX);
     evhttp_set_timeout(http, IO_TIMEOUT_S);
@@ -428,16 +430,16 @@ int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct
     budget_init(&s->own_budget);
     s->budget = &s->own_budget;
     s->loop = l;
-    s->turn_event = event_new(loop_base(l), -1, 0, on_turns, s);
+    s->turn_event = event_new(loop_base(l), -1, 0, http1_on_turns, s);
     s->http = evhttp_new(loop_base(l));
-    if (!s->http || !s->turn_event || timer_new(l, on_sweep, s, &s->sweep_timer) < 0) {
+    if (!s->http || !s->turn_event || timer_new(l, http1_on_sweep, s, &s->sweep_timer) < 0) {
         http1_server_free(s);
         return err_std(reterr, ERR_NO_MEMORY);
     }
-    set_limits(s->http);
-    evhttp_set_bevcb(s->http, on_connection, s);
-    evhttp_set_gencb(s->http, on_evhttp, s);
-    int rc = bind_listener(s, ip, port, reterr);
+    http1_set_limits(s->http);
+    evhttp_set_bevcb(s->http, http1_on_connection, s);
+    evhttp_set_gencb(s->http, http1_on_evhttp, s);
+    int rc = http1_bind_listener(s, ip, port, reterr);
     if (rc < 0) {
         http1_server_free(s);
         return rc;
@@ -475,7 +477,7 @@ void http1_server_free(struct http1_server *s) {
         event_free(s->knock);
     if (s->http)
         evhttp_free(s->http);
-    sweep(s);
+    http1_free_places(s);
     timer_free(s->sweep_timer);
     mem_free(s);
 }

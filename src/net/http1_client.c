@@ -1,8 +1,8 @@
 /* The HTTP/1.1 client, on libevent's evhttp and its resolver.
  *
- * Happy path: connect, send, on_answer with the status. What goes wrong (a name
+ * Happy path: connect, send, post_on_answer with the status. What goes wrong (a name
  * that nobody knows, nobody listening, no answer in time, an answer that is not
- * HTTP) ends in on_answer without a request, or with status 0. */
+ * HTTP) ends in post_on_answer without a request, or with status 0. */
 #include "net/http1_client.h"
 
 #include <event2/buffer.h>
@@ -45,7 +45,7 @@ static void post_free(struct post *p) {
     mem_free(p);
 }
 
-static void on_reap(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
+static void http1_client_on_reap(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
     struct http1_client *c = ctx;
     for (struct list *n; (n = list_pop(&c->ended));)
         post_free(container_of(n, struct post, link));
@@ -58,7 +58,7 @@ int http1_client_new(struct loop *l, struct http1_client **ret) {
     c->base = loop_base(l);
     list_init(&c->posts);
     list_init(&c->ended);
-    c->reaper = evtimer_new(c->base, on_reap, c);
+    c->reaper = evtimer_new(c->base, http1_client_on_reap, c);
     if (!c->reaper) {
         mem_free(c);
         return ERR_NO_MEMORY;
@@ -70,7 +70,7 @@ int http1_client_new(struct loop *l, struct http1_client **ret) {
 void http1_client_free(struct http1_client *c) {
     if (!c)
         return;
-    on_reap(-1, 0, c);
+    http1_client_on_reap(-1, 0, c);
     for (struct list *n; (n = list_pop(&c->posts));) {
         struct post *p = container_of(n, struct post, link);
         p->done(p->ctx, 0, "the client was stopped");
@@ -82,7 +82,7 @@ void http1_client_free(struct http1_client *c) {
     mem_free(c);
 }
 
-static void on_answer(struct evhttp_request *req, void *ctx) {
+static void post_on_answer(struct evhttp_request *req, void *ctx) {
     struct post *p = ctx;
     struct http1_client *c = p->client;
     static const struct timeval at_once = {0, 0};
@@ -95,8 +95,8 @@ static void on_answer(struct evhttp_request *req, void *ctx) {
     p->done(p->ctx, status, status ? (line && *line ? line : "refused") : "no answer");
 }
 
-static bool add_fields(struct evhttp_request *req, const struct http1_post *what, const char *host,
-                       int port) {
+static bool post_add_fields(struct evhttp_request *req, const struct http1_post *what, const char *host,
+                            int port) {
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
     char name[TEXT_MAX * 2];
     int n = evutil_snprintf(name, sizeof(name), port == HTTP_PORT ? "%s" : "%s:%d", host, port);
@@ -107,15 +107,15 @@ static bool add_fields(struct evhttp_request *req, const struct http1_post *what
     return ok && evbuffer_add(evhttp_request_get_output_buffer(req), what->body.p, what->body.n) == 0;
 }
 
-/* Takes over p, which on_answer frees; false when it could not be sent. */
-static bool send_post(struct post *p, const struct http1_post *what, const struct evhttp_uri *uri) {
+/* Takes over p, which post_on_answer frees; false when it could not be sent. */
+static bool post_send(struct post *p, const struct http1_post *what, const struct evhttp_uri *uri) {
     const char *host = evhttp_uri_get_host(uri), *path = evhttp_uri_get_path(uri),
                *query = evhttp_uri_get_query(uri);
     int port = evhttp_uri_get_port(uri) > 0 ? evhttp_uri_get_port(uri) : HTTP_PORT;
-    struct evhttp_request *req = evhttp_request_new(on_answer, p);
+    struct evhttp_request *req = evhttp_request_new(post_on_answer, p);
     struct evbuffer *target = evbuffer_new();
     p->connection = evhttp_connection_base_new(p->client->base, p->client->dns, host, (unsigned short)port);
-    bool ok = req && target && p->connection && add_fields(req, what, host, port) &&
+    bool ok = req && target && p->connection && post_add_fields(req, what, host, port) &&
               evbuffer_add_printf(target, "%s%s%s", path && *path ? path : "/", query ? "?" : "",
                                   query ? query : "") > 0 &&
               evbuffer_add(target, "", 1) == 0;
@@ -158,7 +158,7 @@ void http1_client_post(struct http1_client *c, const struct http1_post *what) {
     struct post *p = refusal ? NULL : mem_zalloc(sizeof(*p));
     if (p) {
         *p = (struct post){.client = c, .done = what->done, .ctx = what->ctx};
-        if (!send_post(p, what, uri)) {
+        if (!post_send(p, what, uri)) {
             mem_free(p);
             p = NULL;
         }

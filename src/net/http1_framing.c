@@ -16,35 +16,35 @@ struct framing {
 };
 
 /* The characters of a token, RFC 9110, 5.6.2. */
-static bool header_is_token(const char *s) {
+static bool framing_is_token(const char *s) {
     return *s && !s[strspn(s, "!#$%&'*+-.^_`|~0123456789"
                               "abcdefghijklmnopqrstuvwxyz"
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ")];
 }
 
-static void note_once(const char **slot, const char *value, struct framing *f) {
+static void framing_note_once(const char **slot, const char *value, struct framing *f) {
     f->is_repeated |= *slot != NULL;
     *slot = value;
 }
 
-static struct framing framing_read(struct evhttp_request *req) {
+static struct framing framing_read_headers(struct evhttp_request *req) {
     struct framing f = {0};
     const char *host = NULL;
     const struct evkeyvalq *headers = evhttp_request_get_input_headers(req);
     for (const struct evkeyval *h = headers->tqh_first; h; h = h->next.tqe_next) {
-        f.is_malformed |= !header_is_token(h->key);
+        f.is_malformed |= !framing_is_token(h->key);
         if (evutil_ascii_strcasecmp(h->key, "Content-Length") == 0)
-            note_once(&f.length, h->value, &f);
+            framing_note_once(&f.length, h->value, &f);
         else if (evutil_ascii_strcasecmp(h->key, "Transfer-Encoding") == 0)
-            note_once(&f.encoding, h->value, &f);
+            framing_note_once(&f.encoding, h->value, &f);
         else if (evutil_ascii_strcasecmp(h->key, "Host") == 0)
-            note_once(&host, h->value, &f);
+            framing_note_once(&host, h->value, &f);
     }
     return f;
 }
 
 const char *http1_framing_fault(struct evhttp_request *req) {
-    struct framing f = framing_read(req);
+    struct framing f = framing_read_headers(req);
     if (f.is_malformed)
         return "A header has a malformed name.";
     if (f.is_repeated)
@@ -59,7 +59,7 @@ const char *http1_framing_fault(struct evhttp_request *req) {
 }
 
 bool http1_has_unread_body(struct evhttp_request *req) {
-    struct framing f = framing_read(req);
+    struct framing f = framing_read_headers(req);
     return evhttp_request_get_command(req) == EVHTTP_REQ_HEAD &&
            (f.encoding || (f.length && strcmp(f.length, "0") != 0));
 }

@@ -43,7 +43,7 @@ static void later_free(struct http1_later *l) {
     mem_free(l);
 }
 
-static void later_gone(struct http1_later *l) {
+static void later_report_gone(struct http1_later *l) {
     l->on_gone(l->ctx);
     later_free(l);
 }
@@ -51,7 +51,7 @@ static void later_gone(struct http1_later *l) {
 static void later_finish(struct http1_later *l) {
     struct evhttp_connection *connection = evhttp_request_get_connection(l->req);
     evhttp_connection_set_closecb(connection, NULL, NULL);
-    later_gone(l);
+    later_report_gone(l);
     evhttp_connection_free(connection); /* and the request */
 }
 
@@ -67,7 +67,7 @@ static bool later_keep_ahead(struct http1_later *l, const char *bytes, size_t n)
     return rc == 0;
 }
 
-static void on_watch(evutil_socket_t fd, short what unused_arg, void *ctx) {
+static void later_on_watch(evutil_socket_t fd, short what unused_arg, void *ctx) {
     struct http1_later *l = ctx;
     char bytes[READ_AHEAD_BYTES];
     if (l->is_broken) {
@@ -92,11 +92,11 @@ void http1_break(struct http1_later *l) {
 }
 
 static void later_send_piece(struct http1_later *l, struct str bytes,
-                             void (*on_written)(struct evhttp_connection *, void *)) {
+                             void (*later_on_written)(struct evhttp_connection *, void *)) {
     struct bufferevent *connection = later_connection(l);
     struct evbuffer *piece = evbuffer_new();
     if (piece && evbuffer_add(piece, bytes.p, bytes.n) == 0) {
-        evhttp_send_reply_chunk_with_cb(l->req, piece, on_written, l);
+        evhttp_send_reply_chunk_with_cb(l->req, piece, later_on_written, l);
         http1_stop_reading(connection);
     } else {
         http1_break(l); /* a piece is missing: the peer must not take it for whole */
@@ -147,7 +147,7 @@ void http1_leave_waiting(struct http1_server *s) {
     list_for_safe(&s->waiting, n) {
         struct http1_later *l = container_of(n, struct http1_later, link);
         evhttp_connection_set_closecb(evhttp_request_get_connection(l->req), NULL, NULL);
-        later_gone(l);
+        later_report_gone(l);
     }
 }
 
@@ -166,7 +166,7 @@ struct http1_later *http1_take(const struct http1_request *q, void (*on_gone)(vo
     *l = (struct http1_later){
         .server = x->server, .place = x->place, .req = x->req, .on_gone = on_gone, .ctx = ctx};
     l->watch = event_new(bufferevent_get_base(connection), bufferevent_getfd(connection),
-                         EV_READ | EV_PERSIST, on_watch, l);
+                         EV_READ | EV_PERSIST, later_on_watch, l);
     if (!l->watch || event_add(l->watch, NULL) < 0) {
         later_free(l);
         return NULL;
@@ -196,12 +196,12 @@ static void later_on_lost(struct evhttp_connection *connection unused_arg, void 
     struct http1_later *l = ctx;
     struct evhttp_request *req = l->req;
     bool is_ours = !evhttp_request_get_connection(req);
-    later_gone(l);
+    later_report_gone(l);
     if (is_ours)
         evhttp_send_reply_end(req); /* only frees it */
 }
 
-static void on_written(struct evhttp_connection *connection unused_arg, void *ctx) {
+static void later_on_written(struct evhttp_connection *connection unused_arg, void *ctx) {
     struct http1_later *l = ctx;
     if (!l->is_sending)
         return;
@@ -227,7 +227,7 @@ void http1_begin(struct http1_later *l, const char *content_type, struct str hea
 void http1_send(struct http1_later *l, struct str bytes) {
     ensure(!l->is_sending && bytes.n > 0);
     l->is_sending = true;
-    later_send_piece(l, bytes, on_written);
+    later_send_piece(l, bytes, later_on_written);
 }
 
 void http1_end(struct http1_later *l) {

@@ -2,7 +2,7 @@
 #include "net/path.h"
 
 /* The segment behind the slash that s begins with; s moves behind it. */
-static bool next_segment(struct str *s, struct str *ret) {
+static bool path_next_segment(struct str *s, struct str *ret) {
     if (s->n == 0 || s->p[0] != '/')
         return false;
     const char *end = memchr(s->p + 1, '/', s->n - 1);
@@ -11,16 +11,16 @@ static bool next_segment(struct str *s, struct str *ret) {
     return true;
 }
 
-static bool is_variable(struct str segment) {
+static bool path_is_variable(struct str segment) {
     return segment.n > 2 && segment.p[0] == '{';
 }
 
 bool path_matches(struct str pattern, struct str path) {
     struct str want, given;
-    while (next_segment(&pattern, &want)) {
-        if (!next_segment(&path, &given))
+    while (path_next_segment(&pattern, &want)) {
+        if (!path_next_segment(&path, &given))
             return false;
-        if (is_variable(want) ? given.n == 0 : !str_eq(want, given))
+        if (path_is_variable(want) ? given.n == 0 : !str_eq(want, given))
             return false;
     }
     return path.n == 0;
@@ -28,8 +28,8 @@ bool path_matches(struct str pattern, struct str path) {
 
 bool path_next_variable(struct str *pattern, struct str *path, struct str *ret_name, struct str *ret_value) {
     struct str name;
-    while (next_segment(pattern, &name) && next_segment(path, ret_value)) {
-        if (!is_variable(name))
+    while (path_next_segment(pattern, &name) && path_next_segment(path, ret_value)) {
+        if (!path_is_variable(name))
             continue;
         *ret_name = str_bytes(name.p + 1, name.n - 2);
         return true;

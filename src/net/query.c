@@ -1,7 +1,7 @@
 /* Parameters are split before they are decoded, so that an encoded '&' or '=' is part of its text. */
 #include "net/query.h"
 
-static int hex_value(char c) {
+static int query_hex_value(char c) {
     if (c >= '0' && c <= '9')
         return c - '0';
     c = (char)(c | 0x20);
@@ -16,8 +16,8 @@ int query_decode(struct arena *a, struct str text, bool is_query, struct str *re
         char c = text.p[i];
         if (c == '%') {
             bool is_whole = text.n - i > 2;
-            int high = is_whole ? hex_value(text.p[i + 1]) : -1;
-            int low = is_whole ? hex_value(text.p[i + 2]) : -1;
+            int high = is_whole ? query_hex_value(text.p[i + 1]) : -1;
+            int low = is_whole ? query_hex_value(text.p[i + 2]) : -1;
             if (high < 0 || low < 0)
                 return err_set(reterr, ERR_INVALID, "the URL has a '%%' without two hexadecimal digits");
             c = (char)(high << 4 | low);

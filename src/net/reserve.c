@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int bind_to(const struct addrinfo *ai) {
+static int port_bind(const struct addrinfo *ai) {
     int one = 1, fd = socket(ai->ai_family, ai->ai_socktype | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
@@ -37,7 +37,7 @@ int port_reserve(const char *host, uint16_t port, const char *name, int *ret_fd,
     int rc = getaddrinfo(*host ? host : NULL, number, &hints, &found);
     if (rc != 0)
         return err_set(reterr, ERR_UNAVAILABLE, "cannot listen on %s: %s", name, gai_strerror(rc));
-    int fd = bind_to(found);
+    int fd = port_bind(found);
     int why = errno;
     freeaddrinfo(found);
     if (fd < 0)

@@ -14,7 +14,7 @@ struct ip {
     uint8_t bytes[16];
 };
 
-static struct ip ip_of(struct str host) {
+static struct ip address_parse_ip(struct str host) {
     struct ip ip = {0};
     char text[ADDRESS_HOST_MAX] = "";
     if (host.n == 0 || host.n >= sizeof(text))
@@ -27,20 +27,21 @@ static struct ip ip_of(struct str host) {
     return ip;
 }
 
-static bool ip_eq(struct ip a, struct ip b) {
+static bool address_ip_equal(struct ip a, struct ip b) {
     return a.family == b.family && memcmp(a.bytes, b.bytes, a.family == AF_INET ? 4 : 16) == 0;
 }
 
-static bool ip_is_loopback(struct ip ip) {
-    return (ip.family == AF_INET && ip.bytes[0] == 127) || ip_eq(ip, ip_of(STR("::1")));
+static bool address_ip_is_loopback(struct ip ip) {
+    return (ip.family == AF_INET && ip.bytes[0] == 127) || address_ip_equal(ip, address_parse_ip(STR("::1")));
 }
 
-static bool ip_is_any(struct ip ip) {
-    return ip_eq(ip, ip_of(STR("0.0.0.0"))) || ip_eq(ip, ip_of(STR("::")));
+static bool address_ip_is_any(struct ip ip) {
+    return address_ip_equal(ip, address_parse_ip(STR("0.0.0.0"))) ||
+           address_ip_equal(ip, address_parse_ip(STR("::")));
 }
 
 /* Splits "host:port", "[v6]:port", "host"; without a port ret_port is empty. False: neither form. */
-static bool split(struct str text, struct str *ret_host, struct str *ret_port) {
+static bool address_split_port(struct str text, struct str *ret_host, struct str *ret_port) {
     const char *end = text.p + text.n;
     const char *host = text.p, *host_end, *rest;
     if (text.n && text.p[0] == '[') {
@@ -63,13 +64,13 @@ static bool split(struct str text, struct str *ret_host, struct str *ret_port) {
 int address_parse(const char *text, struct address *ret, struct err *reterr) {
     struct str host, port;
     int64_t number = -1;
-    if (!split(str_of(text), &host, &port) || str_to_i64(port, &number) < 0 || number < 0 ||
+    if (!address_split_port(str_of(text), &host, &port) || str_to_i64(port, &number) < 0 || number < 0 ||
         number > PORT_MAX)
         return err_set(reterr, ERR_INVALID, "\"%s\" is not an address like 127.0.0.1:7233 or [::1]:7233",
                        text);
     if (str_is(host, "localhost"))
         host = STR("127.0.0.1");
-    if (!ip_of(host).family)
+    if (!address_parse_ip(host).family)
         return err_set(
             reterr, ERR_INVALID,
             "\"%.*s\" is not an IP address: give the address of an interface, like 127.0.0.1, or localhost",
@@ -86,18 +87,18 @@ void address_format(const struct address *a, char text[ADDRESS_TEXT_MAX]) {
 }
 
 bool address_is_loopback(const struct address *a) {
-    return ip_is_loopback(ip_of(str_of(a->host)));
+    return address_ip_is_loopback(address_parse_ip(str_of(a->host)));
 }
 
 /* In any case, and with the dot that ends a complete name. */
-static bool is_localhost(struct str host) {
+static bool address_is_localhost(struct str host) {
     static const char name[] = "localhost";
     size_t n = sizeof(name) - 1;
     return host.n >= n && strncasecmp(host.p, name, n) == 0 &&
            (host.n == n || (host.n == n + 1 && host.p[n] == '.'));
 }
 
-static bool is_port(struct str port) {
+static bool address_is_port(struct str port) {
     for (size_t i = 0; i < port.n; i++)
         if (port.p[i] < '0' || port.p[i] > '9')
             return false;
@@ -106,10 +107,11 @@ static bool is_port(struct str port) {
 
 bool address_takes_host(const struct address *a, struct str host_header) {
     struct str host, port;
-    if (!split(host_header, &host, &port) || !is_port(port))
+    if (!address_split_port(host_header, &host, &port) || !address_is_port(port))
         return false;
-    if (is_localhost(host))
+    if (address_is_localhost(host))
         return true;
-    struct ip ip = ip_of(host), bound = ip_of(str_of(a->host));
-    return ip.family && (ip_is_loopback(ip) || ip_eq(ip, bound) || ip_is_any(bound));
+    struct ip ip = address_parse_ip(host), bound = address_parse_ip(str_of(a->host));
+    return ip.family &&
+           (address_ip_is_loopback(ip) || address_ip_equal(ip, bound) || address_ip_is_any(bound));
 }

@@ -13,15 +13,13 @@
 #include "serve/api.h"
 
 #include "base/mem.h"
-#include "engine/engine.h"
 #include "json/json.h"
 #include "net/path.h"
 #include "net/query.h"
 #include "rpc.pb-c.h"
-#include "serve/dispatch.h"
+#include "serve/ingress.h"
 #include "serve/routes.h"
 #include "wire/encode.h"
-#include "wire/grpc.h"
 #include "wire/guard.h"
 #include "wire/status.h"
 
@@ -31,21 +29,23 @@
 #define HTTP_NOT_ALLOWED 405
 
 struct api_call {
-    struct call call;
+    struct ingress_call ingress;
     struct list link; /* api.waiting or api.ended */
     struct arena arena;
     struct api *api;
-    const struct method *method;
-    struct mono begin;
     struct json_style style;
-    struct http1_response *resp; /* while the HTTP handler runs */
-    struct http1_later *later; /* after it */
-    bool is_ended;
+    struct http1_response *resp; /* the handler's while it runs, then &own */
+    struct http1_response own;
+    struct http1_later *later; /* NULL while the handler runs */
 };
+
+static struct api_call *api_call_of(struct ingress_call *k) {
+    return container_of(k, struct api_call, ingress);
+}
 
 /* Answers. */
 
-static bool can_print(struct buf *out, const ProtobufCMessage *m, struct json_style style) {
+static bool api_try_print(struct buf *out, const ProtobufCMessage *m, struct json_style style) {
     size_t begin = out->len;
     if (json_print(out, m, style, NULL) == 0)
         return true;
@@ -54,7 +54,7 @@ static bool can_print(struct buf *out, const ProtobufCMessage *m, struct json_st
 }
 
 /* The status as JSON; when memory is short without its details. */
-static void print_status(struct buf *out, const struct err *e, struct json_style style) {
+static void api_print_status(struct buf *out, const struct err *e, struct json_style style) {
     struct arena a cleanup(arena_done);
     ProtobufCMessage *m = NULL;
     Rpc__Status plain = RPC__STATUS__INIT;
@@ -68,62 +68,44 @@ static void print_status(struct buf *out, const struct err *e, struct json_style
     struct str packed = status_details(&a, e);
     if (!packed.n || wire_decode(&rpc__status__descriptor, packed, &a, &m, NULL) < 0)
         m = &plain.base;
-    if (!can_print(out, m, style))
-        (void)can_print(out, &plain.base, style); /* it holds nothing that could fail */
+    if (!api_try_print(out, m, style))
+        (void)api_try_print(out, &plain.base, style); /* it holds nothing that could fail */
     buf_add_u8(out, '\n');
 }
 
-static void fill_error(struct http1_response *resp, const struct err *e, struct json_style style) {
+static void api_fill_error(struct http1_response *resp, const struct err *e, struct json_style style) {
     buf_clear(&resp->body);
     resp->status = status_http(e);
-    print_status(&resp->body, e, style);
+    api_print_status(&resp->body, e, style);
 }
 
-static void note_end(struct api_call *k, const struct err *e) {
-    struct log *log = k->api->dispatch->log;
-    int64_t us = host_now().mono.us - k->begin.us;
-    traffic_add(&k->api->dispatch->traffic, k->method, e, us);
-    enum log_event event = e && e->code == ERR_INTERNAL ? LOG_request_failed : LOG_request_done;
-    if (event == LOG_request_done && log->level > LOG_DEBUG)
-        return;
-    log_emit(log, event, log_str("method", k->method->name), log_str("status", e ? err_name(e->code) : "OK"),
-             log_str("text", e ? e->text : ""), log_int("us", us));
+/* The body of resp is filled in: the HTTP handler sends it when it returns, or it is sent here. */
+static void api_send(struct ingress_call *k) {
+    struct api_call *x = api_call_of(k);
+    list_remove(&x->link);
+    list_append(&x->api->ended, &x->link);
+    if (x->later)
+        http1_answer(take(&x->later), x->resp);
 }
 
-static void note_left(struct api_call *k) {
-    struct err e;
-    (void)err_std(&e, ERR_CANCELLED);
-    note_end(k, &e);
+/* The handler's response while it runs; later one of the call's own. */
+static struct http1_response *api_begin_answer(struct api_call *x) {
+    if (x->later && !x->resp) {
+        http1_response_init(&x->own);
+        x->resp = &x->own;
+    }
+    return x->resp;
 }
 
-/* Ends the call: `resp` is filled in, and the handler's own or to be sent now. */
-static void finish(struct api_call *k, struct http1_response *resp) {
-    ensure(!k->is_ended);
-    k->is_ended = true;
-    list_remove(&k->link);
-    list_append(&k->api->ended, &k->link);
-    if (k->later)
-        http1_answer(take(&k->later), resp);
-}
-
-static struct http1_response *begin_answer(struct api_call *k, struct http1_response *own) {
-    if (!k->later)
-        return k->resp;
-    http1_response_init(own);
-    return own;
-}
-
-static void call_failed(struct call *c, const struct err *e) {
-    struct api_call *k = container_of(c, struct api_call, call);
-    struct http1_response own, *resp = begin_answer(k, &own);
-    note_end(k, e);
-    fill_error(resp, e, k->style);
-    finish(k, resp);
+static void api_fail(struct ingress_call *k, const struct err *e) {
+    struct api_call *x = api_call_of(k);
+    api_fill_error(api_begin_answer(x), e, x->style);
+    api_send(k);
 }
 
 /* The message and its packed tail as one message, which lives in the arena. */
-static int join(const ProtobufCMessage *m, struct str tail, struct arena *a, ProtobufCMessage **ret,
-                struct err *reterr) {
+static int api_join_tail(const ProtobufCMessage *m, struct str tail, struct arena *a, ProtobufCMessage **ret,
+                         struct err *reterr) {
     struct buf packed cleanup(buf_done);
     buf_init(&packed, ANSWER_BUDGET);
     wire_encode(&packed, m);
@@ -133,13 +115,13 @@ static int join(const ProtobufCMessage *m, struct str tail, struct arena *a, Pro
     return wire_decode(m->descriptor, buf_str(&packed), a, ret, reterr);
 }
 
-static int print_answer(struct api_call *k, struct buf *out, const ProtobufCMessage *m, struct str tail,
-                        struct err *reterr) {
+static int api_print_answer(struct api_call *k, struct buf *out, const ProtobufCMessage *m, struct str tail,
+                            struct err *reterr) {
     struct arena a cleanup(arena_done);
     ProtobufCMessage *joined;
     arena_init(&a, ANSWER_BUDGET);
     if (tail.n) {
-        int rc = join(m, tail, &a, &joined, reterr);
+        int rc = api_join_tail(m, tail, &a, &joined, reterr);
         if (rc < 0)
             return rc;
         m = joined;
@@ -149,24 +131,19 @@ static int print_answer(struct api_call *k, struct buf *out, const ProtobufCMess
     return rc == 0 && !buf_ok(out) ? err_std(reterr, ERR_NO_MEMORY) : rc;
 }
 
-static void call_replied(struct call *c, const ProtobufCMessage *m, struct str tail) {
-    struct api_call *k = container_of(c, struct api_call, call);
-    struct http1_response own, *resp = begin_answer(k, &own);
-    struct err e;
-    ensure(m->descriptor == k->method->response);
-    int rc = print_answer(k, &resp->body, m, tail, &e);
-    if (rc < 0)
-        fill_error(resp, &e, k->style);
-    note_end(k, rc < 0 ? &e : NULL);
-    finish(k, resp);
+static int api_translate(struct ingress_call *k, const ProtobufCMessage *m, struct str tail,
+                         struct err *reterr) {
+    struct api_call *x = api_call_of(k);
+    return api_print_answer(x, &api_begin_answer(x)->body, m, tail, reterr);
 }
 
-static const struct call_ops api_ops = {call_replied, call_failed};
+static const struct ingress_translator api_translator = {
+    .origin = INGRESS_HTTP, .translate = api_translate, .send = api_send, .fail = api_fail};
 
 /* Requests. */
 
-static int set_path(const struct route *route, struct str url, ProtobufCMessage *m, struct arena *a,
-                    struct err *reterr) {
+static int api_set_path(const struct route *route, struct str url, ProtobufCMessage *m, struct arena *a,
+                        struct err *reterr) {
     struct str path = str_of(route->path), name, text, value;
     while (path_next_variable(&path, &url, &name, &text)) {
         int rc = query_decode(a, text, false, &value, reterr);
@@ -179,18 +156,18 @@ static int set_path(const struct route *route, struct str url, ProtobufCMessage 
 }
 
 /* These say how the answer should look, and belong to no field. */
-static bool is_style(struct str name) {
+static bool api_is_style_parameter(struct str name) {
     return str_is(name, "pretty") || str_is(name, "noPayloadShorthand");
 }
 
 /* Temporal's gateway passes over parameters that its messages do not have, and pages that were written for it
  * count on that. */
-static bool is_passed_over(const struct route *route, const ProtobufCMessage *m, struct str name) {
-    return is_style(name) || (!route->is_own && !json_has_field(m->descriptor, name));
+static bool api_is_ignored_parameter(const struct route *route, const ProtobufCMessage *m, struct str name) {
+    return api_is_style_parameter(name) || (!route->is_own && !json_has_field(m->descriptor, name));
 }
 
-static int set_query(const struct route *route, struct str query, ProtobufCMessage *m, struct arena *a,
-                     struct err *reterr) {
+static int api_set_query(const struct route *route, struct str query, ProtobufCMessage *m, struct arena *a,
+                         struct err *reterr) {
     struct str raw_name, raw_value, name, value;
     if (route->has_body && !route->is_own)
         return 0; /* the gateway does not look at them */
@@ -200,7 +177,7 @@ static int set_query(const struct route *route, struct str query, ProtobufCMessa
             rc = query_decode(a, raw_value, true, &value, reterr);
         if (rc < 0)
             return rc;
-        if (is_passed_over(route, m, name))
+        if (api_is_ignored_parameter(route, m, name))
             continue;
         if (route->has_body)
             return err_set(reterr, ERR_INVALID,
@@ -213,105 +190,97 @@ static int set_query(const struct route *route, struct str query, ProtobufCMessa
     return 0;
 }
 
-static bool has_suffix(const struct http1_request *q, const char *header, const char *suffix) {
+static bool api_header_contains(const struct http1_request *q, const char *header, const char *suffix) {
     struct str value = http1_header(q, header);
     return value.n && memmem(value.p, value.n, suffix, strlen(suffix));
 }
 
-static struct json_style style_of(const struct http1_request *q) {
+/* Temporal's Web UI sends this header with every call. It sends and reads payloads in full without saying so,
+ * because its own server, which usually stands in between, has no shorthand. */
+static bool api_is_web_ui(const struct http1_request *q) {
+    return str_is(http1_header(q, "Caller-Type"), "operator");
+}
+
+static struct json_style api_read_style(const struct http1_request *q) {
     return (struct json_style){
-        .is_pretty = query_has(q->query, "pretty") || has_suffix(q, "Accept", "+pretty"),
-        .has_shorthand =
-            !query_has(q->query, "noPayloadShorthand") && !has_suffix(q, "Accept", "+no-payload-shorthand"),
+        .is_pretty = query_has(q->query, "pretty") || api_header_contains(q, "Accept", "+pretty"),
+        .has_shorthand = !query_has(q->query, "noPayloadShorthand") &&
+                         !api_header_contains(q, "Accept", "+no-payload-shorthand") && !api_is_web_ui(q),
     };
 }
 
-static int make_request(struct api_call *k, const struct route *route, const struct http1_request *q,
-                        ProtobufCMessage **ret, struct err *reterr) {
+static int api_make_request(struct api_call *k, const struct route *route, const struct http1_request *q,
+                            ProtobufCMessage **ret, struct err *reterr) {
     bool has_text = route->has_body && q->body.n > 0;
-    bool has_shorthand = !has_suffix(q, "Content-Type", "+no-payload-shorthand");
-    int rc =
-        json_parse(k->method->request, has_text ? q->body : STR("{}"), has_shorthand, &k->arena, ret, reterr);
+    bool has_shorthand =
+        !api_header_contains(q, "Content-Type", "+no-payload-shorthand") && !api_is_web_ui(q);
+    int rc = json_parse(k->ingress.method->request, has_text ? q->body : STR("{}"), has_shorthand, &k->arena,
+                        ret, reterr);
     if (rc == 0)
-        rc = set_query(route, q->query, *ret, &k->arena, reterr);
+        rc = api_set_query(route, q->query, *ret, &k->arena, reterr);
     if (rc == 0)
-        rc = set_path(route, q->path, *ret, &k->arena, reterr);
+        rc = api_set_path(route, q->path, *ret, &k->arena, reterr);
     if (rc < 0)
         return rc;
-    size_t size = protobuf_c_message_get_packed_size(*ret);
-    size_t max = k->method->request_bytes_max;
-    return size > max ? err_set(reterr, ERR_INVALID, "the request has %zu bytes, more than %zu", size, max)
-                      : 0;
-}
-
-static int read_deadline(struct api_call *k, const struct http1_request *q, struct err *reterr) {
-    struct str timeout = http1_header(q, "Grpc-Timeout");
-    int64_t us;
-    k->call.deadline.us = CLOCK_NEVER;
-    if (!timeout.p)
-        return 0;
-    if (grpc_timeout_parse(timeout, &us) < 0)
-        return err_set(reterr, ERR_INVALID, "malformed Grpc-Timeout");
-    if (us <= 0)
-        return err_std(reterr, ERR_DEADLINE);
-    k->call.deadline.us = usec_add(k->begin.us, us);
-    return 0;
+    return ingress_check_size(&k->ingress, *ret, reterr);
 }
 
 /* Calls. */
 
-static void call_free(struct api_call *k) {
+static void api_call_free(struct api_call *k) {
     list_remove(&k->link);
     arena_done(&k->arena);
     mem_free(k);
 }
 
-static void on_gone(void *ctx) {
+static void api_on_gone(void *ctx) {
     struct api_call *k = ctx;
-    struct engine *e = k->api->dispatch->engine;
     k->later = NULL;
-    k->is_ended = true;
-    note_left(k);
     list_remove(&k->link);
     list_append(&k->api->ended, &k->link);
-    if (e)
-        engine_cancel(e, &k->call);
+    ingress_cancel(&k->ingress);
 }
 
-static struct api_call *call_new(struct api *api, const struct method *method, struct mono begin) {
+static struct api_call *api_call_new(struct api *api, const struct method *method) {
     struct api_call *k = mem_zalloc(sizeof(*k));
     if (!k)
         return NULL;
     arena_init(&k->arena, CALL_BUDGET);
-    k->call = (struct call){.ops = &api_ops, .arena = &k->arena, .reads_unwritten = true};
+    ingress_begin(api->ingress, &k->ingress, &api_translator, method, &k->arena);
+    k->ingress.call.reads_unwritten = true;
     k->api = api;
-    k->method = method;
-    k->begin = begin;
     list_append(&api->waiting, &k->link);
     return k;
 }
 
-static void begin_call(struct api_call *k, const struct route *route, const struct http1_request *q) {
+static int api_prepare_call(struct api_call *k, const struct route *route, const struct http1_request *q,
+                            ProtobufCMessage **ret, struct err *reterr) {
+    if (k->ingress.method->kind != METHOD_UNARY && !http1_can_wait(q))
+        return err_set(reterr, ERR_FULL, "Too many HTTP calls are waiting, try again later.");
+    int rc = ingress_set_timeout(&k->ingress, http1_header(q, "Grpc-Timeout"), reterr);
+    return rc < 0 ? rc : api_make_request(k, route, q, ret, reterr);
+}
+
+static void api_begin_call(struct api_call *k, const struct route *route, const struct http1_request *q) {
     ProtobufCMessage *message;
     struct err e;
-    if (read_deadline(k, q, &e) < 0 || make_request(k, route, q, &message, &e) < 0) {
-        call_fail(&k->call, &e);
+    if (api_prepare_call(k, route, q, &message, &e) < 0) {
+        call_fail(&k->ingress.call, &e);
         return;
     }
-    k->method->fn(k->api->dispatch, &k->call, message);
-    if (k->is_ended)
+    ingress_run(&k->ingress, message);
+    if (k->ingress.is_ended)
         return;
-    k->later = http1_take(q, on_gone, k);
+    k->later = http1_take(q, api_on_gone, k);
     if (k->later)
         return;
-    engine_cancel(k->api->dispatch->engine, &k->call);
     (void)err_std(&e, ERR_NO_MEMORY);
-    call_fail(&k->call, &e);
+    ingress_abort(&k->ingress, &e);
 }
 
 /* What comes before a method. */
 
-static const char *allowed(unsigned verbs) {
+static const char *api_allowed_verbs(unsigned verbs) {
     static const char *const texts[] = {
         [ROUTE_GET] = "GET, HEAD",
         [ROUTE_POST] = "POST",
@@ -324,11 +293,11 @@ static const char *allowed(unsigned verbs) {
     return texts[verbs];
 }
 
-static void refuse(struct http1_response *resp, int status, int code, const char *text,
-                   struct json_style style) {
+static void api_refuse_verb(struct http1_response *resp, int status, int code, const char *text,
+                            struct json_style style) {
     struct err e;
     (void)err_set(&e, code, "%s", text);
-    fill_error(resp, &e, style);
+    api_fill_error(resp, &e, style);
     resp->status = status;
 }
 
@@ -336,44 +305,37 @@ bool api_request(struct api *api, const struct http1_request *q, struct http1_re
     unsigned verbs;
     const struct route *route = route_find(q->method, q->path, &verbs);
     const struct method *method;
-    struct json_style style = style_of(q);
+    struct json_style style = api_read_style(q);
     struct err e;
     if (!verbs)
         return false;
     if (!route) {
-        resp->allow = allowed(verbs);
-        refuse(resp, HTTP_NOT_ALLOWED, ERR_UNIMPLEMENTED, "This path does not take this method.", style);
+        resp->allow = api_allowed_verbs(verbs);
+        api_refuse_verb(resp, HTTP_NOT_ALLOWED, ERR_UNIMPLEMENTED, "This path does not take this method.",
+                        style);
         return true;
     }
-    struct dispatch *d = api->dispatch;
-    struct now now = host_now();
     struct api_call *k = NULL;
-    int rc = d->engine && !d->is_draining ? 0 : err_std(&e, ERR_UNAVAILABLE);
-    if (rc == 0)
-        rc = methods_find(&d->methods, str_of(method_at(route->method)->path), &method, &e);
-    if (rc == 0 && method->kind != METHOD_UNARY && !http1_can_wait(q))
-        rc = err_set(&e, ERR_FULL, "Too many HTTP calls are waiting, try again later.");
-    if (rc == 0 && !(k = call_new(api, method, now.mono)))
+    int rc = ingress_find(api->ingress, INGRESS_HTTP, str_of(method_at(route->method)->path), &method, &e);
+    if (rc == 0 && !(k = api_call_new(api, method)))
         rc = err_std(&e, ERR_NO_MEMORY);
     if (rc < 0) {
-        fill_error(resp, &e, style);
+        api_fill_error(resp, &e, style);
         return true;
     }
     k->style = style;
     k->resp = resp;
-    /* The engine must not work by the time of the last turn, which may be long ago. */
-    engine_tell_time(d->engine, now);
-    begin_call(k, route, q);
+    api_begin_call(k, route, q);
     k->resp = NULL;
     return true;
 }
 
-void api_init(struct api *api, struct dispatch *d) {
-    *api = (struct api){.dispatch = d};
+void api_init(struct api *api, struct ingress *in) {
+    *api = (struct api){.ingress = in};
     list_init(&api->waiting);
     list_init(&api->ended);
 }
 
 void api_sweep(struct api *api) {
-    list_for_safe(&api->ended, n) call_free(container_of(n, struct api_call, link));
+    list_for_safe(&api->ended, n) api_call_free(container_of(n, struct api_call, link));
 }

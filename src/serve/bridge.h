@@ -1,8 +1,9 @@
-/* What the dialects borrow: calls of methods by their request, counted like all others. */
+/* The server as Mistral's dialect sees it: calls of methods by their request message, through ingress. */
 #pragma once
 
 #include "mistral/mistral.h"
 
-struct dispatch;
+struct ingress;
 
-struct mistral_server bridge_server(struct dispatch *d);
+/* `in` must outlive it. */
+struct mistral_server bridge_server(struct ingress *in);

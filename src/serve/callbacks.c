@@ -8,7 +8,7 @@ struct sent {
     struct callback_send *send;
 };
 
-static void on_done(void *ctx, int status, const char *text) {
+static void callbacks_on_done(void *ctx, int status, const char *text) {
     struct sent s = *(struct sent *)ctx;
     mem_free(ctx);
     if (s.owner->is_closed)
@@ -31,7 +31,7 @@ void callbacks_send(void *ctx, struct callback_send *send) {
     for (size_t i = 0; i < q->header_count; i++)
         fields[i] = (struct http1_field){q->headers[i].name, q->headers[i].value};
     *s = (struct sent){c, send};
-    struct http1_post post = {q->url, fields, q->header_count, q->body, on_done, s};
+    struct http1_post post = {q->url, fields, q->header_count, q->body, callbacks_on_done, s};
     http1_client_post(c->client, &post);
     mem_free(fields);
 }

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void add_escaped(struct buf *out, const char *text, bool is_quoted) {
+static void exposition_add_escaped(struct buf *out, const char *text, bool is_quoted) {
     for (; *text; text++) {
         if (*text == '\n') {
             buf_add_cstr(out, "\\n");
@@ -19,27 +19,27 @@ static void add_escaped(struct buf *out, const char *text, bool is_quoted) {
     }
 }
 
-static void add_label(struct buf *out, char before, struct str name, const char *value) {
+static void exposition_add_label(struct buf *out, char before, struct str name, const char *value) {
     buf_add_u8(out, (uint8_t)before);
     buf_add_str(out, name);
     buf_add_cstr(out, "=\"");
-    add_escaped(out, value, true);
+    exposition_add_escaped(out, value, true);
     buf_add_u8(out, '"');
 }
 
 /* name_suffix{a="1",b="2",le="3"} and a space. */
-static void add_series(struct buf *out, const struct metric *m, const char *suffix, const char *const *values,
-                       const char *le) {
+static void exposition_add_series(struct buf *out, const struct metric *m, const char *suffix,
+                                  const char *const *values, const char *le) {
     char before = '{';
     buf_add_cstr(out, m->name);
     buf_add_cstr(out, suffix);
     for (const char *label = m->labels; *label; before = ',') {
         size_t n = strcspn(label, ",");
-        add_label(out, before, str_bytes(label, n), *values++);
+        exposition_add_label(out, before, str_bytes(label, n), *values++);
         label += n + (label[n] == ',');
     }
     if (le) {
-        add_label(out, before, STR("le"), le);
+        exposition_add_label(out, before, STR("le"), le);
         before = ',';
     }
     buf_add_cstr(out, before == '{' ? " " : "} ");
@@ -52,17 +52,17 @@ void exposition_head(struct buf *out, const struct metric *m) {
         [METRIC_HISTOGRAM] = "histogram",
     };
     buf_printf(out, "# HELP %s ", m->name);
-    add_escaped(out, m->help, false);
+    exposition_add_escaped(out, m->help, false);
     buf_printf(out, "\n# TYPE %s %s\n", m->name, kinds[m->kind]);
 }
 
 void exposition_count(struct buf *out, const struct metric *m, const char *const *values, uint64_t n) {
-    add_series(out, m, "", values, NULL);
+    exposition_add_series(out, m, "", values, NULL);
     buf_printf(out, "%" PRIu64 "\n", n);
 }
 
 void exposition_number(struct buf *out, const struct metric *m, const char *const *values, double n) {
-    add_series(out, m, "", values, NULL);
+    exposition_add_series(out, m, "", values, NULL);
     buf_printf(out, "%.15g\n", n);
 }
 
@@ -73,14 +73,14 @@ void exposition_histogram(struct buf *out, const struct metric *m, const char *c
     for (size_t i = 0; i < h->scale->count; i++) {
         below += h->counts[i];
         (void)snprintf(le, sizeof(le), "%.15g", (double)h->scale->bounds[i] / (double)h->scale->unit);
-        add_series(out, m, "_bucket", values, le);
+        exposition_add_series(out, m, "_bucket", values, le);
         buf_printf(out, "%" PRIu64 "\n", below);
     }
     uint64_t count = histogram_count(h);
-    add_series(out, m, "_bucket", values, "+Inf");
+    exposition_add_series(out, m, "_bucket", values, "+Inf");
     buf_printf(out, "%" PRIu64 "\n", count);
-    add_series(out, m, "_sum", values, NULL);
+    exposition_add_series(out, m, "_sum", values, NULL);
     buf_printf(out, "%.15g\n", (double)h->sum / (double)h->scale->unit);
-    add_series(out, m, "_count", values, NULL);
+    exposition_add_series(out, m, "_count", values, NULL);
     buf_printf(out, "%" PRIu64 "\n", count);
 }

@@ -9,7 +9,7 @@
 
 #include "engine/engine.h"
 #include "host/loop.h"
-#include "serve/dispatch.h"
+#include "serve/ingress.h"
 #include "serve/metrics.h"
 #include "serve/origin.h"
 #include "serve/page.h"
@@ -20,37 +20,39 @@
 #define HTTP_NOT_ALLOWED 405
 #define HTTP_UNAVAILABLE 503
 
-static void answer(struct http1_response *resp, int status, const char *json) {
+static void http_answer(struct http1_response *resp, int status, const char *json) {
     resp->status = status;
     buf_add_cstr(&resp->body, json);
     buf_add_u8(&resp->body, '\n');
 }
 
-static void answer_error(struct http1_response *resp, int status, enum grpc_code code, const char *message) {
+static void http_answer_error(struct http1_response *resp, int status, enum grpc_code code,
+                              const char *message) {
     resp->status = status;
     buf_printf(&resp->body, "{\"code\":%d,\"message\":\"%s\"}\n", (int)code, message);
 }
 
-static bool is_read(const struct http1_request *q) {
+static bool http_is_read(const struct http1_request *q) {
     return str_is(q->method, "GET") || str_is(q->method, "HEAD");
 }
 
-static void refuse_method(struct http1_response *resp) {
+static void http_refuse_method(struct http1_response *resp) {
     resp->allow = "GET, HEAD";
-    answer_error(resp, HTTP_NOT_ALLOWED, GRPC_UNIMPLEMENTED, "This path takes GET.");
+    http_answer_error(resp, HTTP_NOT_ALLOWED, GRPC_UNIMPLEMENTED, "This path takes GET.");
 }
 
-static void on_probe(const struct http1_request *q, struct http1_response *resp, int status,
-                     const char *json) {
-    if (is_read(q))
-        answer(resp, status, json);
+static void http_on_probe(const struct http1_request *q, struct http1_response *resp, int status,
+                          const char *json) {
+    if (http_is_read(q))
+        http_answer(resp, status, json);
     else
-        refuse_method(resp);
+        http_refuse_method(resp);
 }
 
-static void on_namespaces(const struct http *h, const struct http1_request *q, struct http1_response *resp) {
-    if (!is_read(q)) {
-        refuse_method(resp);
+static void http_on_namespaces(const struct http *h, const struct http1_request *q,
+                               struct http1_response *resp) {
+    if (!http_is_read(q)) {
+        http_refuse_method(resp);
         return;
     }
     resp->content_type = "text/html; charset=utf-8";
@@ -58,15 +60,16 @@ static void on_namespaces(const struct http *h, const struct http1_request *q, s
         return;
     resp->content_type = "application/json";
     buf_clear(&resp->body);
-    answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "The namespaces cannot be listed now.");
+    http_answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "The namespaces cannot be listed now.");
 }
 
-static void on_metrics(const struct http *h, const struct http1_request *q, struct http1_response *resp) {
-    if (!is_read(q)) {
-        refuse_method(resp);
+static void http_on_metrics(const struct http *h, const struct http1_request *q,
+                            struct http1_response *resp) {
+    if (!http_is_read(q)) {
+        http_refuse_method(resp);
         return;
     }
-    struct scrape s = {.traffic = &h->api.dispatch->traffic,
+    struct scrape s = {.traffic = &h->api.ingress->traffic,
                        .budget = h->budget,
                        .resident_bytes = host_resident_bytes(),
                        .uptime_us = host_now().mono.us - h->begin.us};
@@ -77,24 +80,25 @@ static void on_metrics(const struct http *h, const struct http1_request *q, stru
         return;
     resp->content_type = "application/json";
     buf_clear(&resp->body);
-    answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "There is no memory for the metrics now.");
+    http_answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "There is no memory for the metrics now.");
 }
 
 /* Answers instead of the path: a page that may not call, or a browser that asks whether one may. */
-static bool on_origin(const struct http *h, const struct http1_request *q, struct http1_response *resp) {
+static bool http_on_origin(const struct http *h, const struct http1_request *q, struct http1_response *resp) {
     switch (origin_judge(h->origins, q)) {
     case ORIGIN_NONE:
         return false;
     case ORIGIN_INVITED:
         if (origin_invite(q))
             return origin_preflight(q, resp);
-        answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "There is no memory for this now.");
+        http_answer_error(resp, HTTP_UNAVAILABLE, GRPC_UNAVAILABLE, "There is no memory for this now.");
         return true;
     case ORIGIN_FOREIGN:
         break;
     }
-    answer_error(resp, HTTP_FORBIDDEN, GRPC_PERMISSION_DENIED,
-                 "Pages of other sites may not call this server, unless it was started with --cors-origin.");
+    http_answer_error(
+        resp, HTTP_FORBIDDEN, GRPC_PERMISSION_DENIED,
+        "Pages of other sites may not call this server, unless it was started with --cors-origin.");
     return true;
 }
 
@@ -112,29 +116,29 @@ static const char ui_settings[] =
     "\"StartWorkflowDisabled\":false,\"HideWorkflowQueryErrors\":false,"
     "\"RefreshWorkflowCountsDisabled\":false,\"ActivityCommandsDisabled\":false}";
 
-static void on_request(void *ctx, const struct http1_request *q, struct http1_response *resp) {
+static void http_on_request(void *ctx, const struct http1_request *q, struct http1_response *resp) {
     struct http *h = ctx;
     if (str_is(q->path, "/healthz"))
-        on_probe(q, resp, 200, "{\"status\":\"ok\"}");
+        http_on_probe(q, resp, 200, "{\"status\":\"ok\"}");
     else if (str_is(q->path, "/readyz") && h->is_draining)
-        on_probe(q, resp, HTTP_UNAVAILABLE, "{\"status\":\"draining\"}");
+        http_on_probe(q, resp, HTTP_UNAVAILABLE, "{\"status\":\"draining\"}");
     else if (str_is(q->path, "/readyz"))
-        on_probe(q, resp, 200, "{\"status\":\"ready\"}");
+        http_on_probe(q, resp, 200, "{\"status\":\"ready\"}");
     else if (!address_takes_host(&h->bound, q->host))
-        answer_error(resp, HTTP_FORBIDDEN, GRPC_PERMISSION_DENIED,
-                     "The Host header names neither this address nor localhost.");
-    else if (on_origin(h, q, resp))
+        http_answer_error(resp, HTTP_FORBIDDEN, GRPC_PERMISSION_DENIED,
+                          "The Host header names neither this address nor localhost.");
+    else if (http_on_origin(h, q, resp))
         return;
     else if (str_is(q->path, "/namespaces"))
-        on_namespaces(h, q, resp);
+        http_on_namespaces(h, q, resp);
     else if (str_is(q->path, "/metrics"))
-        on_metrics(h, q, resp);
+        http_on_metrics(h, q, resp);
     else if (str_is(q->path, "/api/v1/settings"))
-        on_probe(q, resp, 200, ui_settings);
+        http_on_probe(q, resp, 200, ui_settings);
     else if (!mistral_request(&h->mistral, q, resp) && !api_request(&h->api, q, resp))
-        answer_error(resp, HTTP_NOT_FOUND, GRPC_NOT_FOUND, "There is nothing at this path.");
+        http_answer_error(resp, HTTP_NOT_FOUND, GRPC_NOT_FOUND, "There is nothing at this path.");
 }
 
 struct http1_handler http_handler(struct http *h) {
-    return (struct http1_handler){on_request, h};
+    return (struct http1_handler){http_on_request, h};
 }

@@ -1,7 +1,7 @@
 /* The table of methods, and the way from a path to its row.
  *
- * Every row of proto/methods.def becomes a struct method. Handlers of the
- * engine get a wrapper each, so that the table holds one type of function.
+ * Every row of wire/methods.def becomes a struct method. The type of its handler
+ * says whether the engine answers or the server itself.
  *
  * A path that leads nowhere is ERR_UNIMPLEMENTED; the texts are those of other
  * gRPC servers, because clients look into them. */
@@ -21,28 +21,7 @@
 #define BYTES_NAME (8u << 10) /* less than net lets a stream send at a time */
 #define NAME_SHOWN_MAX 200 /* of a path in an error text */
 
-#define ENGINE_RPC(snake, Name)                                                                              \
-    static void method_##snake(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {            \
-        engine_##snake(d->engine, c, (const Ws__##Name##Request *)req);                                      \
-    }
-#include "engine/rpcs.def"
-#undef ENGINE_RPC
-
-#define ENGINE_OPERATOR_RPC(snake, Name)                                                                     \
-    static void method_##snake(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {            \
-        engine_##snake(d->engine, c, (const Ops__##Name##Request *)req);                                     \
-    }
-#include "engine/operator_rpcs.def"
-#undef ENGINE_OPERATOR_RPC
-
-#define ENGINE_SCHEDULE_RPC(snake, Name)                                                                     \
-    static void method_##snake(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {            \
-        engine_##snake(d->engine, c, (const Rondo__##Name##Request *)req);                                   \
-    }
-#include "engine/schedule_rpcs.def"
-#undef ENGINE_SCHEDULE_RPC
-
-#define method_NOT_YET NULL
+#define NOT_YET NULL
 
 static const struct method method_table[] = {
 #define RPC(service_, name_, type_, kind_, access_, bytes_max_, handler_)                                    \
@@ -54,10 +33,15 @@ static const struct method method_table[] = {
         .request_bytes_max = BYTES_##bytes_max_,                                                             \
         .request = &type_##_request__descriptor,                                                             \
         .response = &type_##_response__descriptor,                                                           \
-        .fn = method_##handler_,                                                                             \
+        .rpc = _Generic((handler_), rpc_fn *                                                                 \
+                        : (handler_), default                                                                \
+                        : NULL),                                                                             \
+        .fn = _Generic((handler_), method_fn *                                                               \
+                       : (handler_), default                                                                 \
+                       : NULL),                                                                              \
     },
 #define RPC_DUPLEX(...) RPC(__VA_ARGS__)
-#include "../../proto/methods.def"
+#include "wire/methods.def"
 #undef RPC_DUPLEX
 #undef RPC
 };
@@ -73,6 +57,17 @@ const struct method *method_at(size_t i) {
 
 size_t method_index(const struct method *m) {
     return (size_t)(m - method_table);
+}
+
+bool method_is_implemented(const struct method *m) {
+    return m->rpc || m->fn;
+}
+
+void method_run(const struct method *m, struct method_context *d, struct call *c, const ProtobufCMessage *req) {
+    if (m->rpc)
+        engine_call(d->engine, c, m->rpc, req);
+    else
+        m->fn(d, c, req);
 }
 
 int methods_init(struct methods *m, uint64_t seed) {
@@ -115,7 +110,7 @@ int methods_find(const struct methods *m, struct str path, const struct method *
     const struct method *found = map_get(&m->by_path, path);
     if (!found)
         return not_found(path, reterr);
-    if (!found->fn)
+    if (!method_is_implemented(found))
         return err_set(reterr, ERR_UNIMPLEMENTED, "method %s is not implemented by this server yet",
                        found->name);
     *ret = found;

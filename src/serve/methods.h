@@ -1,4 +1,4 @@
-/* The methods that a client can call, from proto/methods.def, found by path. */
+/* The methods that a client can call, from src/wire/methods.def, found by path. */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
@@ -6,9 +6,10 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "engine/rpc.h"
 
 struct call;
-struct dispatch;
+struct method_context;
 
 enum method_kind {
     METHOD_UNARY,
@@ -22,7 +23,7 @@ enum method_access { METHOD_OPEN, METHOD_READ, METHOD_WORKER, METHOD_WRITE, METH
 
 /* Ends the call exactly once, now or later. req lives in the call's arena. Of a METHOD_DUPLEX, whose arena is
  * gone when the handler returns, the end may be left to the client. */
-typedef void method_fn(struct dispatch *d, struct call *c, const ProtobufCMessage *req);
+typedef void method_fn(struct method_context *d, struct call *c, const ProtobufCMessage *req);
 
 struct method {
     const char *path; /* "/temporal.api.workflowservice.v1.WorkflowService/GetSystemInfo" */
@@ -32,7 +33,9 @@ struct method {
     size_t request_bytes_max;
     const ProtobufCMessageDescriptor *request;
     const ProtobufCMessageDescriptor *response;
-    method_fn *fn; /* NULL: not implemented yet */
+    /* Who answers. Both NULL: not implemented yet. */
+    rpc_fn *rpc; /* the engine */
+    method_fn *fn; /* the server itself */
 };
 
 struct methods {
@@ -47,6 +50,9 @@ int methods_find(const struct methods *m, struct str path, const struct method *
                  struct err *reterr) must_check;
 /* The services of the table, in the order of their names, ended by NULL. */
 extern const char *const method_services[];
+bool method_is_implemented(const struct method *m);
+/* Calls the handler, which ends the call exactly once. The method must be implemented, and the engine be there. */
+void method_run(const struct method *m, struct method_context *d, struct call *c, const ProtobufCMessage *req);
 /* The i-th row of the table, NULL past the end; and the way back. */
 const struct method *method_at(size_t i);
 size_t method_index(const struct method *m);
@@ -55,7 +61,7 @@ enum {
 #define RPC(service, name, type, kind, access, bytes_max, handler) +1
 #define RPC_DUPLEX(...) RPC(__VA_ARGS__)
     METHOD_COUNT = 0
-#include "../../proto/methods.def"
+#include "wire/methods.def"
 #undef RPC_DUPLEX
 #undef RPC
 };

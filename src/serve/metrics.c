@@ -161,18 +161,18 @@ static void add_rondo_workflow_task_failures_total(const struct scrape *s, const
 
 static const char *const kinds[] = {"workflow", "activity"};
 
-static void add_by_kind(const struct metric *m, struct buf *out, const size_t counts[2]) {
+static void metrics_add_by_kind(const struct metric *m, struct buf *out, const size_t counts[2]) {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         exposition_count(out, m, &kinds[i], counts[i]);
 }
 
-static double metric_seconds(int64_t us) {
+static double metrics_seconds(int64_t us) {
     return (double)us / (double)USEC_PER_SEC;
 }
 
 static void add_rondo_oldest_task_seconds(const struct scrape *s, const struct metric *m, struct buf *out) {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        exposition_number(out, m, &kinds[i], metric_seconds(s->engine.oldest_task_us[i]));
+        exposition_number(out, m, &kinds[i], metrics_seconds(s->engine.oldest_task_us[i]));
 }
 
 static void add_rondo_task_queue_oldest_seconds(const struct scrape *s, const struct metric *m,
@@ -180,24 +180,24 @@ static void add_rondo_task_queue_oldest_seconds(const struct scrape *s, const st
     for (size_t i = 0; i < s->engine.age_count; i++) {
         const struct queue_age *q = &s->engine.ages[i];
         const char *values[] = {q->namespace_name, q->name, kinds[q->is_activity]};
-        exposition_number(out, m, values, metric_seconds(q->age_us));
+        exposition_number(out, m, values, metrics_seconds(q->age_us));
     }
 }
 
 static void add_rondo_task_queues_unpolled(const struct scrape *s, const struct metric *m, struct buf *out) {
-    add_by_kind(m, out, s->engine.unpolled_queues);
+    metrics_add_by_kind(m, out, s->engine.unpolled_queues);
 }
 
 static void add_rondo_tasks_waiting(const struct scrape *s, const struct metric *m, struct buf *out) {
-    add_by_kind(m, out, s->engine.waiting_tasks);
+    metrics_add_by_kind(m, out, s->engine.waiting_tasks);
 }
 
 static void add_rondo_polls_parked(const struct scrape *s, const struct metric *m, struct buf *out) {
-    add_by_kind(m, out, s->engine.parked_polls);
+    metrics_add_by_kind(m, out, s->engine.parked_polls);
 }
 
 static void add_rondo_task_queues(const struct scrape *s, const struct metric *m, struct buf *out) {
-    add_by_kind(m, out, s->engine.queues);
+    metrics_add_by_kind(m, out, s->engine.queues);
 }
 
 static void add_rondo_runs_in_memory(const struct scrape *s, const struct metric *m, struct buf *out) {
@@ -209,7 +209,7 @@ static void add_rondo_runs_in_memory(const struct scrape *s, const struct metric
 /* schedules */
 
 /* LEDGER_FATE_CATCHUP_MISSED is catchup_missed. */
-static void fate_label(const char *name, char label[LABEL_MAX]) {
+static void metrics_fate_label(const char *name, char label[LABEL_MAX]) {
     static const char prefix[] = "LEDGER_FATE_";
     size_t n = 0;
     for (name += sizeof(prefix) - 1; *name && n < LABEL_MAX - 1; name++)
@@ -223,7 +223,7 @@ static void add_rondo_schedule_times_total(const struct scrape *s, const struct 
         char label[LABEL_MAX];
         const char *value = label;
         int fate = fates->values[i].value;
-        fate_label(fates->values[i].name, label);
+        metrics_fate_label(fates->values[i].name, label);
         if (fate != LEDGER_FATE_UNSPECIFIED)
             exposition_count(out, m, &value, s->engine.fates[fate]);
     }

@@ -12,7 +12,7 @@
 
 static const struct str schemes[] = {{"http://", 7}, {"https://", 8}}; /* the latter through a proxy */
 
-static struct str without_scheme(struct str origin) {
+static struct str origin_without_scheme(struct str origin) {
     for (size_t i = 0; i < ARRAY_LEN(schemes); i++)
         if (str_starts(origin, schemes[i]))
             return str_bytes(origin.p + schemes[i].n, origin.n - schemes[i].n);
@@ -20,7 +20,7 @@ static struct str without_scheme(struct str origin) {
 }
 
 int origin_validate(const char *origin, struct err *reterr) {
-    struct str host = without_scheme(str_of(origin));
+    struct str host = origin_without_scheme(str_of(origin));
     bool is_host = host.n && !memchr(host.p, '/', host.n) && !strpbrk(host.p, " \t\r\n,*");
     if (streq(origin, "*") || is_host)
         return 0;
@@ -31,22 +31,22 @@ int origin_validate(const char *origin, struct err *reterr) {
         origin);
 }
 
-static bool is_invited(const char *const *invited, struct str origin) {
+static bool origin_is_invited(const char *const *invited, struct str origin) {
     for (; invited && *invited; invited++)
         if (streq(*invited, "*") || str_is(origin, *invited))
             return true;
     return false;
 }
 
-static bool is_same_host(struct str a, struct str b) {
+static bool origin_is_same_host(struct str a, struct str b) {
     return a.n == b.n && strncasecmp(a.p, b.p, a.n) == 0;
 }
 
 enum origin_verdict origin_judge(const char *const *invited, const struct http1_request *q) {
     struct str origin = http1_header(q, "Origin");
-    if (!origin.p || (q->host.n && is_same_host(without_scheme(origin), q->host)))
+    if (!origin.p || (q->host.n && origin_is_same_host(origin_without_scheme(origin), q->host)))
         return ORIGIN_NONE;
-    return is_invited(invited, origin) ? ORIGIN_INVITED : ORIGIN_FOREIGN;
+    return origin_is_invited(invited, origin) ? ORIGIN_INVITED : ORIGIN_FOREIGN;
 }
 
 bool origin_invite(const struct http1_request *q) {

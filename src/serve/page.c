@@ -17,7 +17,7 @@ struct listing {
     int rc; /* ERR_WAIT until the engine has answered */
 };
 
-static void add_escaped(struct buf *out, const char *text) {
+static void page_add_escaped(struct buf *out, const char *text) {
     for (; text && *text; text++) {
         if (strchr("<>&\"'", *text))
             buf_printf(out, "&#%d;", *text);
@@ -26,31 +26,31 @@ static void add_escaped(struct buf *out, const char *text) {
     }
 }
 
-static void add_row(struct buf *out, const Ws__DescribeNamespaceResponse *d) {
+static void page_add_row(struct buf *out, const Ws__DescribeNamespaceResponse *d) {
     int64_t seconds = d->config->workflow_execution_retention_ttl->seconds;
     buf_add_cstr(out, "<tr><td>");
-    add_escaped(out, d->namespace_info->name);
+    page_add_escaped(out, d->namespace_info->name);
     buf_printf(out, "</td><td>%lld h</td><td>", (long long)(seconds / 3600));
-    add_escaped(out, d->namespace_info->description);
+    page_add_escaped(out, d->namespace_info->description);
     buf_add_cstr(out, "</td></tr>\n");
 }
 
-static void on_reply(struct call *c, const ProtobufCMessage *m, struct str tail unused_arg) {
+static void page_on_reply(struct call *c, const ProtobufCMessage *m, struct str tail unused_arg) {
     struct listing *l = container_of(c, struct listing, call);
     const Ws__ListNamespacesResponse *r = (const void *)m;
     for (size_t i = 0; i < r->n_namespaces; i++)
-        add_row(l->out, r->namespaces[i]);
+        page_add_row(l->out, r->namespaces[i]);
     l->next_page.len = r->next_page_token.len;
     l->next_page.data = arena_dup(&l->arena, r->next_page_token.data, r->next_page_token.len);
     l->rc = l->next_page.len && !l->next_page.data ? ERR_NO_MEMORY : 0;
 }
 
-static void on_fail(struct call *c, const struct err *e) {
+static void page_on_fail(struct call *c, const struct err *e) {
     container_of(c, struct listing, call)->rc = e->code;
 }
 
-static int add_rows(struct engine *e, struct buf *out) {
-    static const struct call_ops ops = {on_reply, on_fail};
+static int page_add_rows(struct engine *e, struct buf *out) {
+    static const struct call_ops ops = {page_on_reply, page_on_fail};
     struct listing l = {.call = {.ops = &ops, .deadline = {CLOCK_NEVER}}, .out = out};
     l.call.arena = &l.arena;
     arena_init(&l.arena, LISTING_BUDGET);
@@ -58,7 +58,7 @@ static int add_rows(struct engine *e, struct buf *out) {
         Ws__ListNamespacesRequest req = WS__LIST_NAMESPACES_REQUEST__INIT;
         req.next_page_token = l.next_page;
         l.rc = ERR_WAIT;
-        engine_list_namespaces(e, &l.call, &req);
+        engine_call(e, &l.call, rpc_list_namespaces, &req.base);
         ensure(l.rc != ERR_WAIT);
     } while (l.rc == 0 && l.next_page.len);
     arena_done(&l.arena);
@@ -70,7 +70,7 @@ int page_namespaces(struct engine *e, struct buf *out) {
                       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>Rondo</title>\n"
                       "<h1>Rondo " RONDO_VERSION "</h1>\n<table>\n"
                       "<tr><th>Namespace</th><th>Retention</th><th>Description</th></tr>\n");
-    int rc = add_rows(e, out);
+    int rc = page_add_rows(e, out);
     buf_add_cstr(out, "</table>\n</html>\n");
     return rc;
 }

@@ -18,7 +18,7 @@ const struct reflected_file *reflection_at(size_t i) {
     return i < ARRAY_LEN(files) ? &files[i] : NULL;
 }
 
-static const struct reflected_file *find_name(struct str name) {
+static const struct reflected_file *reflection_find_file(struct str name) {
     for (size_t i = 0; i < ARRAY_LEN(files); i++)
         if (str_is(name, files[i].name))
             return &files[i];
@@ -26,7 +26,7 @@ static const struct reflected_file *find_name(struct str name) {
 }
 
 const struct reflected_file *reflection_by_name(const char *name) {
-    return find_name(str_of(name));
+    return reflection_find_file(str_of(name));
 }
 
 struct str reflection_unpack(const struct reflected_file *f, struct arena *a) {
@@ -39,7 +39,7 @@ struct str reflection_unpack(const struct reflected_file *f, struct arena *a) {
 
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 
-static bool take_varint(struct str *s, uint64_t *ret) {
+static bool reflection_take_varint(struct str *s, uint64_t *ret) {
     *ret = 0;
     for (unsigned shift = 0; s->n && shift < 64; shift += 7) {
         uint8_t byte = (uint8_t)*s->p;
@@ -52,9 +52,9 @@ static bool take_varint(struct str *s, uint64_t *ret) {
 }
 
 /* The next field; a number's content is empty. False: there is none, or none that can be read. */
-static bool take_field(struct str *s, uint64_t *ret_number, struct str *ret_content) {
+static bool reflection_take_field(struct str *s, uint64_t *ret_number, struct str *ret_content) {
     uint64_t tag, value;
-    if (!take_varint(s, &tag) || !take_varint(s, &value))
+    if (!reflection_take_varint(s, &tag) || !reflection_take_varint(s, &value))
         return false;
     *ret_number = tag >> 3;
     *ret_content = (struct str){NULL, 0};
@@ -82,7 +82,7 @@ static const struct {
 #define FIELD_NAME 1 /* in all of them */
 #define FIELD_DEPENDENCY 3 /* in a file */
 
-static bool find_child(enum scope in, uint64_t number, enum scope *ret) {
+static bool reflection_find_child(enum scope in, uint64_t number, enum scope *ret) {
     for (size_t i = 0; i < ARRAY_LEN(children); i++) {
         if (children[i].in != in || children[i].number != number)
             continue;
@@ -92,24 +92,24 @@ static bool find_child(enum scope in, uint64_t number, enum scope *ret) {
     return false;
 }
 
-static struct str name_of(struct str descriptor) {
+static struct str reflection_name_of(struct str descriptor) {
     uint64_t number;
     struct str content;
-    while (take_field(&descriptor, &number, &content))
+    while (reflection_take_field(&descriptor, &number, &content))
         if (number == FIELD_NAME)
             return content;
     return (struct str){NULL, 0};
 }
 
 /* Goes down one name of the symbol with each turn: a scope has one child of a name. */
-static bool defines(struct str descriptor, struct str symbol) {
+static bool reflection_file_defines(struct str descriptor, struct str symbol) {
     enum scope scope = SCOPE_FILE, child;
     uint64_t number;
     struct str content;
-    while (take_field(&descriptor, &number, &content)) {
-        if (!find_child(scope, number, &child))
+    while (reflection_take_field(&descriptor, &number, &content)) {
+        if (!reflection_find_child(scope, number, &child))
             continue;
-        struct str name = name_of(content);
+        struct str name = reflection_name_of(content);
         if (!name.n || !str_starts(symbol, name))
             continue;
         if (symbol.n == name.n)
@@ -130,7 +130,7 @@ const struct reflected_file *reflection_by_symbol(const char *symbol, struct are
         if (!str_starts(all, package) || all.n <= package.n || all.p[package.n] != '.')
             continue;
         struct str rest = str_bytes(all.p + package.n + 1, all.n - package.n - 1);
-        if (defines(reflection_unpack(&files[i], a), rest))
+        if (reflection_file_defines(reflection_unpack(&files[i], a), rest))
             return &files[i];
     }
     return NULL;
@@ -142,8 +142,8 @@ const struct reflected_file *reflection_next_import(struct str descriptor, size_
     if (*at >= descriptor.n)
         return NULL;
     rest = str_bytes(descriptor.p + *at, descriptor.n - *at);
-    while (take_field(&rest, &number, &content)) {
-        const struct reflected_file *f = number == FIELD_DEPENDENCY ? find_name(content) : NULL;
+    while (reflection_take_field(&rest, &number, &content)) {
+        const struct reflected_file *f = number == FIELD_DEPENDENCY ? reflection_find_file(content) : NULL;
         *at = descriptor.n - rest.n;
         if (f)
             return f;

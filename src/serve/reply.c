@@ -70,21 +70,21 @@ void reply_end(struct h2_request *r) {
     h2_respond(r, &resp);
 }
 
-static void add_header(struct h2_header *headers, size_t *count, const char *name, const char *value) {
+static void reply_add_header(struct h2_header *headers, size_t *count, const char *name, const char *value) {
     if (!strempty(value))
         headers[(*count)++] = (struct h2_header){str_of(name), str_of(value)};
 }
 
-static size_t listed_bytes(const struct h2_header *headers, size_t count) {
+static size_t reply_header_bytes(const struct h2_header *headers, size_t count) {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += headers[i].name.n + headers[i].value.n + HEADER_FIELD_COST;
     return bytes;
 }
 
-static bool fits_client(const struct h2_response *resp) {
-    size_t bytes = STATUS_FIELD_COST + listed_bytes(resp->headers, resp->header_count) +
-                   listed_bytes(resp->trailers, resp->trailer_count);
+static bool reply_fits_client(const struct h2_response *resp) {
+    size_t bytes = STATUS_FIELD_COST + reply_header_bytes(resp->headers, resp->header_count) +
+                   reply_header_bytes(resp->trailers, resp->trailer_count);
     return bytes <= HEADER_LIST_BYTES_MAX;
 }
 
@@ -95,12 +95,12 @@ void reply_error(struct h2_request *r, const struct err *e) {
     (void)snprintf(code, sizeof(code), "%d", (int)status_code(e)); /* two digits at most */
     struct h2_header trailers[3];
     size_t count = 0;
-    add_header(trailers, &count, "grpc-status", code);
-    add_header(trailers, &count, "grpc-message", grpc_message_encode(&a, e->text));
+    reply_add_header(trailers, &count, "grpc-status", code);
+    reply_add_header(trailers, &count, "grpc-message", grpc_message_encode(&a, e->text));
     size_t bare_count = count;
     struct str details = status_details(&a, e);
     if (details.n)
-        add_header(trailers, &count, "grpc-status-details-bin", grpc_bin_encode(&a, details));
+        reply_add_header(trailers, &count, "grpc-status-details-bin", grpc_bin_encode(&a, details));
     const struct h2_header headers[] = {grpc_type, accepted_encodings};
     struct h2_response resp = {
         .status = 200,
@@ -110,7 +110,7 @@ void reply_error(struct h2_request *r, const struct err *e) {
         .trailers = trailers,
         .trailer_count = count,
     };
-    if (!fits_client(&resp))
+    if (!reply_fits_client(&resp))
         resp.trailer_count = bare_count;
     buf_init(&resp.body, 0);
     h2_respond(r, &resp);

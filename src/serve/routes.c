@@ -1,4 +1,4 @@
-/* From a URL to a row of proto/routes.def.
+/* From a URL to a row of src/serve/routes.def.
  *
  * No two rows take the same URL with the same verb (a test sees to it),
  * so their order does not matter. */
@@ -8,7 +8,7 @@
 
 enum {
 #define RPC(service, name, type, kind, access, bytes_max, handler) INDEX_##service##_##name,
-#include "../../proto/methods.def"
+#include "wire/methods.def"
 #undef RPC
 };
 
@@ -22,7 +22,7 @@ enum {
 static const struct route routes[] = {
 #define ROUTE(service, name, verb_, path_, body)                                                             \
     {INDEX_##service##_##name, ROUTE_##verb_, path_, BODY_##body, OWN_##service},
-#include "../../proto/routes.def"
+#include "serve/routes.def"
 #undef ROUTE
 };
 
@@ -30,7 +30,7 @@ const struct route *route_at(size_t i) {
     return i < ARRAY_LEN(routes) ? &routes[i] : NULL;
 }
 
-static unsigned verb_of(struct str verb) {
+static unsigned route_verb_of(struct str verb) {
     if (str_is(verb, "GET") || str_is(verb, "HEAD"))
         return ROUTE_GET;
     if (str_is(verb, "POST"))
@@ -40,7 +40,7 @@ static unsigned verb_of(struct str verb) {
 
 const struct route *route_find(struct str verb, struct str path, unsigned *ret_verbs) {
     const struct route *found = NULL;
-    unsigned asked = verb_of(verb);
+    unsigned asked = route_verb_of(verb);
     *ret_verbs = 0;
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
         if (!path_matches(str_of(routes[i].path), path))

@@ -1,4 +1,4 @@
-/* The paths of Temporal's HTTP API, from proto/routes.def. */
+/* The paths of Temporal's HTTP API, from src/serve/routes.def. */
 #pragma once
 
 #include "base/str.h"

@@ -43,7 +43,7 @@ struct server {
     struct engine *engine;
     struct timer *wake;
     struct timer *grace;
-    struct dispatch dispatch;
+    struct ingress ingress;
     struct http http;
     struct budget budget; /* of what all peers hold */
     struct h2_server *h2_server;
@@ -63,11 +63,11 @@ struct server {
 
 /* Each turn. */
 
-static void on_turn(void *ctx) {
+static void server_on_turn(void *ctx) {
     struct server *s = ctx;
     if (!s->engine)
         return;
-    dispatch_return_lost(&s->dispatch);
+    ingress_flush_lost(&s->ingress);
     mistral_sweep(&s->http.mistral);
     api_sweep(&s->http.api);
     struct now now = host_now();
@@ -77,44 +77,44 @@ static void on_turn(void *ctx) {
     timer_set(s->wake, MIN(engine_next_wake_us(s->engine, now), SERVER_CLOCK_LOOK_US));
 }
 
-static void on_timer(void *ctx unused_arg) {
-    /* A turn ends with on_turn(), which does what is due. */
+static void server_on_timer(void *ctx unused_arg) {
+    /* A turn ends with server_on_turn(), which does what is due. */
 }
 
 /* Stopping. */
 
-static void on_drained(void *ctx) {
+static void server_on_drained(void *ctx) {
     struct server *s = ctx;
     loop_stop(s->loop);
 }
 
-static void on_idle(void *ctx) {
+static void server_on_idle(void *ctx) {
     struct server *s = ctx;
     if (--s->draining_listeners == 0)
-        on_drained(s);
+        server_on_drained(s);
 }
 
-static void drain(struct server *s) {
+static void server_drain(struct server *s) {
     s->is_draining = s->http.is_draining = true;
-    dispatch_drain(&s->dispatch);
+    ingress_drain(&s->ingress);
     log_emit(s->log, LOG_server_stopping);
     timer_set(s->grace, SERVER_GRACE_US);
     s->draining_listeners = s->http_server ? 2 : 1;
-    h2_server_drain(s->h2_server, on_idle, s);
+    h2_server_drain(s->h2_server, server_on_idle, s);
     if (s->http_server)
-        http1_server_drain(s->http_server, on_idle, s);
+        http1_server_drain(s->http_server, server_on_idle, s);
     engine_drain(s->engine);
 }
 
-static void stop(struct server *s) {
+static void server_handle_stop(struct server *s) {
     s->is_stopped_early |= !s->is_listening;
     if (s->is_draining || !s->is_listening)
-        on_drained(s);
+        server_on_drained(s);
     else
-        drain(s);
+        server_drain(s);
 }
 
-static void server_report(const struct server *s) {
+static void server_emit_report(const struct server *s) {
     struct report_subject subject = {
         .phase = s->is_draining    ? "stopping"
                  : s->is_listening ? "serving"
@@ -128,33 +128,33 @@ static void server_report(const struct server *s) {
     report_emit(&subject, s->log);
 }
 
-static void on_signal(void *ctx, enum signal_wish wish) {
+static void server_on_signal(void *ctx, enum signal_wish wish) {
     struct server *s = ctx;
     switch (wish) {
     case SIGNAL_STOP:
-        stop(s);
+        server_handle_stop(s);
         break;
     case SIGNAL_REREAD:
         if (s->reread)
             s->reread(s->reread_ctx);
         else
-            stop(s);
+            server_handle_stop(s);
         break;
     case SIGNAL_REPORT:
-        server_report(s);
+        server_emit_report(s);
         break;
     }
 }
 
 /* For long work before the loop runs. */
-static bool should_stop(void *ctx) {
+static bool server_should_stop(void *ctx) {
     struct server *s = ctx;
     if (s->signals)
         signals_look(s->signals);
     return s->is_stopped_early;
 }
 
-static void wake_loop(void *ctx) {
+static void server_wake_loop(void *ctx) {
     struct server *s = ctx;
     loop_wake(s->loop);
 }
@@ -166,24 +166,24 @@ void server_stop(struct server *s) {
 
 /* What the store and the engine report. */
 
-static void on_wake(void *ctx) {
+static void server_on_wake(void *ctx) {
     struct server *s = ctx;
     if (s->engine)
         engine_tell_time(s->engine, host_now());
     if (s->store)
         store_collect(s->store);
     for (int asked = atomic_exchange(&s->stop_requests, 0); asked > 0 && s->is_listening; asked--)
-        stop(s);
+        server_handle_stop(s);
 }
 
-static void on_fatal(void *ctx, const char *text) {
+static void server_on_fatal(void *ctx, const char *text) {
     struct server *s = ctx;
     log_emit(s->log, LOG_store_failed, log_str("text", text));
     s->rc = ERR_STORE_IO;
     loop_stop(s->loop);
 }
 
-static void on_ready(void *ctx, int rc, const struct err *e) {
+static void server_on_ready(void *ctx, int rc, const struct err *e) {
     struct server *s = ctx;
     s->is_ready = true;
     s->rc = rc;
@@ -195,31 +195,31 @@ static void on_ready(void *ctx, int rc, const struct err *e) {
 
 /* Starting. */
 
-static int open_loop(struct server *s, const struct server_config *cfg) {
+static int server_open_loop(struct server *s, const struct server_config *cfg) {
     int rc = loop_new(&s->loop);
     if (rc < 0)
         return rc;
-    if ((rc = timer_new(s->loop, on_timer, s, &s->wake)) < 0)
+    if ((rc = timer_new(s->loop, server_on_timer, s, &s->wake)) < 0)
         return rc;
-    if ((rc = timer_new(s->loop, on_drained, s, &s->grace)) < 0)
+    if ((rc = timer_new(s->loop, server_on_drained, s, &s->grace)) < 0)
         return rc;
-    if ((rc = loop_on_wake(s->loop, on_wake, s)) < 0)
+    if ((rc = loop_on_wake(s->loop, server_on_wake, s)) < 0)
         return rc;
-    loop_on_turn(s->loop, on_turn, s);
+    loop_on_turn(s->loop, server_on_turn, s);
     s->reread = cfg->reread;
     s->reread_ctx = cfg->reread_ctx;
-    return cfg->minds_signals ? signals_new(s->loop, on_signal, s, &s->signals) : 0;
+    return cfg->minds_signals ? signals_new(s->loop, server_on_signal, s, &s->signals) : 0;
 }
 
 /* Which part of the configuration is to blame, for the one who tells the user. */
-static int blame(struct err *reterr, const char *part, int rc) {
+static int server_name_failed_part(struct err *reterr, const char *part, int rc) {
     if (rc < 0 && reterr)
         (void)snprintf(reterr->subject, sizeof(reterr->subject), "%s", part);
     return rc;
 }
 
 /* Recovery may need commits and reads that only the loop can bring. A signal ends it too. */
-static int recover(struct server *s) {
+static int server_recover(struct server *s) {
     int rc = 0;
     s->is_recovering = true;
     if (!s->is_ready && s->rc == 0) {
@@ -232,7 +232,7 @@ static int recover(struct server *s) {
     return rc == 0 && !s->is_ready ? ERR_CANCELLED : rc;
 }
 
-static int open_engine(struct server *s, const struct server_config *cfg, struct err *reterr) {
+static int server_open_engine(struct server *s, const struct server_config *cfg, struct err *reterr) {
     struct engine_config ec = {
         .store = s->store,
         .log = s->log,
@@ -246,9 +246,9 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
         .zones = &s->zones,
         .send_callback = callbacks_send,
         .callback_ctx = &s->callbacks,
-        .should_stop = should_stop,
+        .should_stop = server_should_stop,
         .stop_ctx = s,
-        .on_fatal = on_fatal,
+        .on_fatal = server_on_fatal,
         .fatal_ctx = s,
     };
     s->zoneinfo = zoneinfo_new(ZONEINFO_DIRECTORY);
@@ -258,20 +258,20 @@ static int open_engine(struct server *s, const struct server_config *cfg, struct
     int rc = http1_client_new(s->loop, &s->callbacks.client);
     if (rc < 0)
         return err_std(reterr, rc);
-    rc = engine_new(&ec, host_now(), on_ready, s, &s->engine);
+    rc = engine_new(&ec, host_now(), server_on_ready, s, &s->engine);
     if (rc < 0)
         return err_set(reterr, rc, "%s", s->start_error.code ? s->start_error.text : err_text(rc));
-    s->dispatch.engine = s->engine;
-    s->dispatch.loop = s->loop;
-    rc = recover(s);
+    s->ingress.context.engine = s->engine;
+    s->ingress.loop = s->loop;
+    rc = server_recover(s);
     if (rc < 0)
         return err_set(reterr, rc, "%s", s->start_error.code ? s->start_error.text : err_text(rc));
     return 0;
 }
 
-static int open_grpc(struct server *s, const struct server_config *cfg, struct err *reterr) {
+static int server_open_grpc(struct server *s, const struct server_config *cfg, struct err *reterr) {
     char text[ADDRESS_TEXT_MAX];
-    struct h2_handler grpc = dispatch_handler(&s->dispatch);
+    struct h2_handler grpc = dispatch_handler(&s->ingress);
     s->grpc_address = cfg->grpc;
     address_format(&cfg->grpc, text);
     int rc = h2_server_new(s->loop, text, &grpc, s->log, &s->h2_server, reterr);
@@ -282,7 +282,7 @@ static int open_grpc(struct server *s, const struct server_config *cfg, struct e
     return 0;
 }
 
-static int open_http(struct server *s, const struct server_config *cfg, struct err *reterr) {
+static int server_open_http(struct server *s, const struct server_config *cfg, struct err *reterr) {
     struct http1_handler http = http_handler(&s->http);
     s->http.bound = cfg->http;
     s->http.origins = cfg->cors_origins;
@@ -297,43 +297,46 @@ static int open_http(struct server *s, const struct server_config *cfg, struct e
 }
 
 /* The ports that the listeners will have: a port that is taken must not leave a new data file behind. */
-static int reserve_ports(const struct server_config *cfg, int fds[2], struct err *reterr) {
+static int server_reserve_ports(const struct server_config *cfg, int fds[2], struct err *reterr) {
     char text[ADDRESS_TEXT_MAX];
     address_format(&cfg->grpc, text);
-    int rc = blame(reterr, "grpc", port_reserve(cfg->grpc.host, cfg->grpc.port, text, &fds[0], reterr));
+    int rc = server_name_failed_part(reterr, "grpc",
+                                     port_reserve(cfg->grpc.host, cfg->grpc.port, text, &fds[0], reterr));
     if (rc < 0 || !cfg->has_http)
         return rc;
     address_format(&cfg->http, text);
-    return blame(reterr, "http", port_reserve(cfg->http.host, cfg->http.port, text, &fds[1], reterr));
+    return server_name_failed_part(reterr, "http",
+                                   port_reserve(cfg->http.host, cfg->http.port, text, &fds[1], reterr));
 }
 
-static int open_parts(struct server *s, const struct server_config *cfg, struct err *reterr) {
-    struct server_hooks hooks = {wake_loop, should_stop, s};
+static int server_open_parts(struct server *s, const struct server_config *cfg, struct err *reterr) {
+    struct server_hooks hooks = {server_wake_loop, server_should_stop, s};
     int rc;
-    if ((rc = cfg->open_store(cfg, &hooks, &s->store, reterr)) < 0 || (rc = open_engine(s, cfg, reterr)) < 0)
-        return blame(reterr, "data", rc);
-    if ((rc = open_grpc(s, cfg, reterr)) < 0)
-        return blame(reterr, "grpc", rc);
-    if (cfg->has_http && (rc = open_http(s, cfg, reterr)) < 0)
-        return blame(reterr, "http", rc);
+    if ((rc = cfg->open_store(cfg, &hooks, &s->store, reterr)) < 0 ||
+        (rc = server_open_engine(s, cfg, reterr)) < 0)
+        return server_name_failed_part(reterr, "data", rc);
+    if ((rc = server_open_grpc(s, cfg, reterr)) < 0)
+        return server_name_failed_part(reterr, "grpc", rc);
+    if (cfg->has_http && (rc = server_open_http(s, cfg, reterr)) < 0)
+        return server_name_failed_part(reterr, "http", rc);
     s->is_listening = true;
     return 0;
 }
 
-static int start(struct server *s, const struct server_config *cfg, struct err *reterr) {
+static int server_start(struct server *s, const struct server_config *cfg, struct err *reterr) {
     int fds[] = {-1, -1};
-    int rc = open_loop(s, cfg);
+    int rc = server_open_loop(s, cfg);
     if (rc < 0)
         return err_std(reterr, rc);
-    rc = reserve_ports(cfg, fds, reterr);
+    rc = server_reserve_ports(cfg, fds, reterr);
     if (rc == 0)
-        rc = open_parts(s, cfg, reterr);
+        rc = server_open_parts(s, cfg, reterr);
     port_release(&fds[0]);
     port_release(&fds[1]);
     return rc;
 }
 
-static void log_ready(struct server *s, const struct server_config *cfg, struct mono begin) {
+static void server_log_ready(struct server *s, const struct server_config *cfg, struct mono begin) {
     char grpc[ADDRESS_TEXT_MAX], http[ADDRESS_TEXT_MAX] = "off";
     address_format(&s->grpc_address, grpc);
     if (s->http_server)
@@ -351,20 +354,20 @@ int server_new(const struct server_config *cfg, struct server **ret, struct err 
     s->log = cfg->log;
     s->http.begin = begin;
     budget_init(&s->budget);
-    struct mistral_server lent = bridge_server(&s->dispatch);
-    api_init(&s->http.api, &s->dispatch);
+    struct mistral_server lent = bridge_server(&s->ingress);
+    api_init(&s->http.api, &s->ingress);
     mistral_init(&s->http.mistral, &lent, &s->zones, host_entropy());
-    int rc = dispatch_init(&s->dispatch, cfg->log, cfg->store_name, host_entropy());
+    int rc = ingress_init(&s->ingress, cfg->log, cfg->store_name, host_entropy());
     if (rc < 0) {
         mem_free(s);
         return err_std(reterr, rc);
     }
-    rc = start(s, cfg, reterr);
+    rc = server_start(s, cfg, reterr);
     if (rc < 0) {
         server_free(s);
         return rc;
     }
-    log_ready(s, cfg, begin);
+    server_log_ready(s, cfg, begin);
     *ret = s;
     return 0;
 }
@@ -387,14 +390,14 @@ void server_free(struct server *s) {
     s->store = NULL;
     engine_free(s->engine);
     s->zoneinfo = zoneinfo_free(s->zoneinfo);
-    s->engine = s->dispatch.engine = NULL;
+    s->engine = s->ingress.context.engine = NULL;
     s->callbacks.is_closed = true;
     http1_client_free(s->callbacks.client);
     h2_server_free(s->h2_server);
     http1_server_free(s->http_server);
     mistral_sweep(&s->http.mistral);
     api_sweep(&s->http.api);
-    dispatch_done(&s->dispatch);
+    ingress_done(&s->ingress);
     timer_free(s->wake);
     timer_free(s->grace);
     signals_free(s->signals);

@@ -4,7 +4,7 @@
  * again. What is not found is an error inside the answer; the stream goes on. */
 #include "engine/call.h"
 #include "reflection.pb-c.h"
-#include "serve/dispatch.h"
+#include "serve/ingress.h"
 #include "serve/methods.h"
 #include "serve/reflection.h"
 #include "wire/grpc.h"
@@ -12,7 +12,7 @@
 #define FILES_MAX 64 /* more than there are */
 
 static void reflection_answer_error(struct arena *a, enum grpc_code code, const char *text,
-                         Reflection__ServerReflectionResponse *r) {
+                                    Reflection__ServerReflectionResponse *r) {
     Reflection__ErrorResponse *e = arena_new(a, Reflection__ErrorResponse);
     if (!e)
         return;
@@ -23,16 +23,16 @@ static void reflection_answer_error(struct arena *a, enum grpc_code code, const 
     r->message_response_case = REFLECTION__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_ERROR_RESPONSE;
 }
 
-static void answer_not_found(struct arena *a, const char *what, const char *name,
-                             Reflection__ServerReflectionResponse *r) {
+static void reflection_answer_not_found(struct arena *a, const char *what, const char *name,
+                                        Reflection__ServerReflectionResponse *r) {
     const char *text = arena_printf(a, "%s not found: %.200s", what, name);
     if (text)
         reflection_answer_error(a, GRPC_NOT_FOUND, text, r);
 }
 
 /* Each file once, a file before what it imports. */
-static void answer_file(struct arena *a, const struct reflected_file *f,
-                        Reflection__ServerReflectionResponse *r) {
+static void reflection_answer_file(struct arena *a, const struct reflected_file *f,
+                                   Reflection__ServerReflectionResponse *r) {
     const struct reflected_file *list[FILES_MAX] = {f}, *next;
     size_t count = 1;
     Reflection__FileDescriptorResponse *all = arena_new(a, Reflection__FileDescriptorResponse);
@@ -58,7 +58,7 @@ static void answer_file(struct arena *a, const struct reflected_file *f,
         REFLECTION__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_FILE_DESCRIPTOR_RESPONSE;
 }
 
-static void answer_services(struct arena *a, Reflection__ServerReflectionResponse *r) {
+static void reflection_answer_services(struct arena *a, Reflection__ServerReflectionResponse *r) {
     Reflection__ListServiceResponse *all = arena_new(a, Reflection__ListServiceResponse);
     size_t count = 0;
     while (method_services[count])
@@ -81,7 +81,8 @@ static void answer_services(struct arena *a, Reflection__ServerReflectionRespons
 }
 
 /* Nothing here can be extended. */
-static void answer_extensions(struct arena *a, const char *type, Reflection__ServerReflectionResponse *r) {
+static void reflection_answer_extensions(struct arena *a, const char *type,
+                                         Reflection__ServerReflectionResponse *r) {
     Reflection__ExtensionNumberResponse *none = arena_new(a, Reflection__ExtensionNumberResponse);
     if (!none)
         return;
@@ -92,33 +93,33 @@ static void answer_extensions(struct arena *a, const char *type, Reflection__Ser
         REFLECTION__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_ALL_EXTENSION_NUMBERS_RESPONSE;
 }
 
-static void reflection_answer(struct arena *a, const Reflection__ServerReflectionRequest *q,
-                   Reflection__ServerReflectionResponse *r) {
+static void reflection_fill_answer(struct arena *a, const Reflection__ServerReflectionRequest *q,
+                                   Reflection__ServerReflectionResponse *r) {
     const struct reflected_file *f;
     switch (q->message_request_case) {
     case REFLECTION__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_FILE_BY_FILENAME:
         if ((f = reflection_by_name(q->file_by_filename)))
-            answer_file(a, f, r);
+            reflection_answer_file(a, f, r);
         else
-            answer_not_found(a, "File", q->file_by_filename, r);
+            reflection_answer_not_found(a, "File", q->file_by_filename, r);
         return;
     case REFLECTION__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_FILE_CONTAINING_SYMBOL:
         if ((f = reflection_by_symbol(q->file_containing_symbol, a)))
-            answer_file(a, f, r);
+            reflection_answer_file(a, f, r);
         else
-            answer_not_found(a, "Symbol", q->file_containing_symbol, r);
+            reflection_answer_not_found(a, "Symbol", q->file_containing_symbol, r);
         return;
     case REFLECTION__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_FILE_CONTAINING_EXTENSION:
-        answer_not_found(a, "Extension", q->file_containing_extension->containing_type, r);
+        reflection_answer_not_found(a, "Extension", q->file_containing_extension->containing_type, r);
         return;
     case REFLECTION__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_ALL_EXTENSION_NUMBERS_OF_TYPE:
         if (reflection_by_symbol(q->all_extension_numbers_of_type, a))
-            answer_extensions(a, q->all_extension_numbers_of_type, r);
+            reflection_answer_extensions(a, q->all_extension_numbers_of_type, r);
         else
-            answer_not_found(a, "Type", q->all_extension_numbers_of_type, r);
+            reflection_answer_not_found(a, "Type", q->all_extension_numbers_of_type, r);
         return;
     case REFLECTION__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST_LIST_SERVICES:
-        answer_services(a, r);
+        reflection_answer_services(a, r);
         return;
     case REFLECTION__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST__NOT_SET:
     case _REFLECTION__SERVER_REFLECTION_REQUEST__MESSAGE_REQUEST__CASE_IS_INT_SIZE:
@@ -127,7 +128,7 @@ static void reflection_answer(struct arena *a, const Reflection__ServerReflectio
     reflection_answer_error(a, GRPC_INVALID_ARGUMENT, "The request asks for nothing.", r);
 }
 
-void method_reflect(struct dispatch *d unused_arg, struct call *c, const ProtobufCMessage *req) {
+void method_reflect(struct method_context *d unused_arg, struct call *c, const ProtobufCMessage *req) {
     Reflection__ServerReflectionResponse r = REFLECTION__SERVER_REFLECTION_RESPONSE__INIT;
     /* It is only read through this; the generated struct has no const. */
     union {
@@ -136,13 +137,13 @@ void method_reflect(struct dispatch *d unused_arg, struct call *c, const Protobu
     } original = {.given = req};
     r.valid_host = original.field->host;
     r.original_request = original.field;
-    reflection_answer(c->arena, original.field, &r);
+    reflection_fill_answer(c->arena, original.field, &r);
     if (arena_failed(c->arena)) {
         struct err e;
         (void)err_std(&e, ERR_NO_MEMORY);
         call_fail(c, &e);
         return;
     }
-    if (!dispatch_send(c, &r.base))
+    if (!ingress_send_part(c, &r.base))
         return; /* the call has failed, for lack of memory */
 }

@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 #include "health.pb-c.h"
 #include "operatorservice.pb-c.h"
-#include "serve/dispatch.h"
+#include "serve/ingress.h"
 #include "serve/methods.h"
 #include "workflowservice.pb-c.h"
 
@@ -34,7 +34,7 @@ static const Ws__GetSystemInfoResponse__Capabilities capabilities = {
     .nexus = false,
 };
 
-static void reply(struct call *c, const ProtobufCMessage *m) {
+static void system_reply(struct call *c, const ProtobufCMessage *m) {
     struct err e;
     if (!arena_failed(c->arena)) {
         call_reply(c, m);
@@ -44,17 +44,17 @@ static void reply(struct call *c, const ProtobufCMessage *m) {
     call_fail(c, &e);
 }
 
-void method_get_system_info(struct dispatch *d unused_arg, struct call *c,
+void method_get_system_info(struct method_context *d unused_arg, struct call *c,
                             const ProtobufCMessage *req unused_arg) {
     Ws__GetSystemInfoResponse r;
     ws__get_system_info_response__init(&r);
     Ws__GetSystemInfoResponse__Capabilities caps = capabilities;
     r.server_version = arena_strdup(c->arena, API_VERSION);
     r.capabilities = &caps;
-    reply(c, &r.base);
+    system_reply(c, &r.base);
 }
 
-void method_get_cluster_info(struct dispatch *d, struct call *c, const ProtobufCMessage *req unused_arg) {
+void method_get_cluster_info(struct method_context *d, struct call *c, const ProtobufCMessage *req unused_arg) {
     Ws__GetClusterInfoResponse r;
     Version__VersionInfo versions = VERSION__VERSION_INFO__INIT;
     Version__ReleaseInfo self = VERSION__RELEASE_INFO__INIT;
@@ -70,11 +70,11 @@ void method_get_cluster_info(struct dispatch *d, struct call *c, const ProtobufC
     r.visibility_store = arena_strdup(c->arena, d->store_name);
     r.initial_failover_version = 1;
     r.failover_version_increment = 10;
-    reply(c, &r.base);
+    system_reply(c, &r.base);
 }
 
 /* One: this server. A page behind it is empty. */
-void method_list_clusters(struct dispatch *d unused_arg, struct call *c, const ProtobufCMessage *req) {
+void method_list_clusters(struct method_context *d unused_arg, struct call *c, const ProtobufCMessage *req) {
     Ops__ListClustersResponse r;
     Ops__ClusterMetadata self, *all[] = {&self};
     ops__list_clusters_response__init(&r);
@@ -85,61 +85,61 @@ void method_list_clusters(struct dispatch *d unused_arg, struct call *c, const P
     self.is_connection_enabled = true;
     r.clusters = all;
     r.n_clusters = ((const Ops__ListClustersRequest *)req)->next_page_token.len ? 0 : ARRAY_LEN(all);
-    reply(c, &r.base);
+    system_reply(c, &r.base);
 }
 
 /* There are none, and none can be made. */
-void method_list_nexus_endpoints(struct dispatch *d unused_arg, struct call *c,
+void method_list_nexus_endpoints(struct method_context *d unused_arg, struct call *c,
                                  const ProtobufCMessage *req unused_arg) {
     Ops__ListNexusEndpointsResponse r = OPS__LIST_NEXUS_ENDPOINTS_RESPONSE__INIT;
     call_reply(c, &r.base);
 }
 
-static bool is_known_service(const ProtobufCMessage *req) {
+static bool system_is_known_service(const ProtobufCMessage *req) {
     const char *service = ((const Health__HealthCheckRequest *)req)->service;
     return strempty(service) || streq(service, WORKFLOW_SERVICE) || streq(service, OPERATOR_SERVICE);
 }
 
-static Health__HealthCheckResponse health(const struct dispatch *d, const ProtobufCMessage *req) {
+static Health__HealthCheckResponse system_health(const struct method_context *d, const ProtobufCMessage *req) {
     Health__HealthCheckResponse r = HEALTH__HEALTH_CHECK_RESPONSE__INIT;
-    r.status = !is_known_service(req) ? HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
-               : d->is_draining       ? HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING
-                                      : HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING;
+    r.status = !system_is_known_service(req) ? HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN
+               : d->is_draining              ? HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING
+                                             : HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING;
     return r;
 }
 
-void method_health_check(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
-    if (!is_known_service(req)) {
+void method_health_check(struct method_context *d, struct call *c, const ProtobufCMessage *req) {
+    if (!system_is_known_service(req)) {
         struct err e;
         (void)err_set(&e, ERR_NOT_FOUND, "unknown service");
         call_fail(c, &e);
         return;
     }
-    Health__HealthCheckResponse r = health(d, req);
+    Health__HealthCheckResponse r = system_health(d, req);
     call_reply(c, &r.base);
 }
 
 /* The last word of a watch: the process is going away. */
-static void end_watch(struct call *c) {
+static void system_end_watch(struct call *c) {
     struct err e;
     (void)err_std(&e, ERR_UNAVAILABLE);
     call_fail(c, &e);
 }
 
-static void tell_watch(struct call *c) {
+static void system_report_drain(struct call *c) {
     Health__HealthCheckResponse r = HEALTH__HEALTH_CHECK_RESPONSE__INIT;
     r.status = HEALTH__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
-    if (dispatch_send(c, &r.base))
-        end_watch(c);
+    if (ingress_send_part(c, &r.base))
+        system_end_watch(c);
 }
 
 /* A service that is not known is said to be so, and stays it. */
-void method_health_watch(struct dispatch *d, struct call *c, const ProtobufCMessage *req) {
-    Health__HealthCheckResponse r = health(d, req);
-    if (!dispatch_send(c, &r.base))
+void method_health_watch(struct method_context *d, struct call *c, const ProtobufCMessage *req) {
+    Health__HealthCheckResponse r = system_health(d, req);
+    if (!ingress_send_part(c, &r.base))
         return;
     if (d->is_draining)
-        end_watch(c);
+        system_end_watch(c);
     else
-        dispatch_watch(d, c, is_known_service(req) ? tell_watch : end_watch);
+        ingress_watch(c, system_is_known_service(req) ? system_report_drain : system_end_watch);
 }

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-static void batch_reset(struct batch *b) {
+static void batch_drop_writes(struct batch *b) {
     b->first = NULL;
     b->last = &b->first;
     b->count = 0;
@@ -16,17 +16,17 @@ static void batch_reset(struct batch *b) {
 void batch_init(struct batch *b, size_t budget) {
     *b = (struct batch){0};
     arena_init(&b->arena, budget);
-    batch_reset(b);
+    batch_drop_writes(b);
 }
 
 void batch_clear(struct batch *b) {
     arena_clear(&b->arena);
-    batch_reset(b);
+    batch_drop_writes(b);
 }
 
 void batch_done(struct batch *b) {
     arena_done(&b->arena);
-    batch_reset(b);
+    batch_drop_writes(b);
 }
 
 struct write *batch_add(struct batch *b, enum write_kind kind) {

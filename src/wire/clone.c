@@ -1,9 +1,9 @@
 /* Copies a message by its descriptor.
  *
- * The happy path: a fresh message, then every field that has something in it. What packing would leave out
- * (an empty text, a message that is not there) stays as a fresh message has it. Out of memory is sticky: the
- * rest is skipped, and what was copied is freed as a whole, which works at any point because a field is
- * filled only after what it points to. */
+ * Initializes a new message, then copies every field that is set. Fields that packing would leave out (an
+ * empty text, an absent message) keep their initial values. Running out of memory is sticky: the rest is
+ * skipped and the partial copy is freed. That works at any point, because a field is set only after its
+ * content was copied. */
 #include "wire/clone.h"
 
 #include <string.h>
@@ -16,26 +16,30 @@ struct cloner {
     bool failed;
 };
 
-static ProtobufCMessage *clone(struct cloner *c, const ProtobufCMessage *m);
+static ProtobufCMessage *clone_message(struct cloner *c, const ProtobufCMessage *m);
 
-static void *take_room(struct cloner *c, size_t size) {
+static void *clone_alloc(struct cloner *c, size_t size) {
     void *p = c->failed ? NULL : c->allocator->alloc(c->allocator->allocator_data, size);
     c->failed |= !p;
     return p;
 }
 
 static void *clone_bytes(struct cloner *c, const void *bytes, size_t n) {
-    void *copy = take_room(c, n);
+    void *copy = clone_alloc(c, n);
     if (copy)
         memcpy(copy, bytes, n);
     return copy;
 }
 
-/* One value, from its place to another. `keeps_empty`: also when packing would leave it out. */
-static void clone_item(struct cloner *c, ProtobufCType type, const void *from, void *to, bool keeps_empty) {
+/* Values of lists and oneofs are packed even when empty; plain fields are not. */
+enum clone_empty { CLONE_EMPTY_SKIP, CLONE_EMPTY_KEEP };
+
+/* One value, from its place in one message to its place in the other. */
+static void clone_item(struct cloner *c, ProtobufCType type, const void *from, void *to,
+                       enum clone_empty empty) {
     if (type == PROTOBUF_C_TYPE_STRING) {
         const char *text = *(char *const *)from;
-        if (text && (*text || keeps_empty))
+        if (text && (*text || empty == CLONE_EMPTY_KEEP))
             *(char **)to = clone_bytes(c, text, strlen(text) + 1);
     } else if (type == PROTOBUF_C_TYPE_BYTES) {
         const ProtobufCBinaryData *b = from;
@@ -44,7 +48,7 @@ static void clone_item(struct cloner *c, ProtobufCType type, const void *from, v
     } else if (type == PROTOBUF_C_TYPE_MESSAGE) {
         const ProtobufCMessage *m = *(ProtobufCMessage *const *)from;
         if (m)
-            *(ProtobufCMessage **)to = clone(c, m);
+            *(ProtobufCMessage **)to = clone_message(c, m);
     } else {
         memcpy(to, from, wire_value_size(type));
     }
@@ -54,14 +58,14 @@ static void clone_items(struct cloner *c, const ProtobufCFieldDescriptor *f, con
                         uint8_t *to) {
     size_t n = *(const size_t *)(const void *)(from + f->quantifier_offset), size = wire_value_size(f->type);
     const uint8_t *items = *(uint8_t *const *)(const void *)(from + f->offset);
-    uint8_t *copies = n ? take_room(c, n * size) : NULL;
+    uint8_t *copies = n ? clone_alloc(c, n * size) : NULL;
     if (!copies)
         return;
     memset(copies, 0, n * size);
     *(uint8_t **)(void *)(to + f->offset) = copies;
     *(size_t *)(void *)(to + f->quantifier_offset) = n;
     for (size_t i = 0; i < n; i++)
-        clone_item(c, f->type, items + i * size, copies + i * size, true);
+        clone_item(c, f->type, items + i * size, copies + i * size, CLONE_EMPTY_KEEP);
 }
 
 static void clone_field(struct cloner *c, const ProtobufCFieldDescriptor *f, const uint8_t *from,
@@ -77,14 +81,14 @@ static void clone_field(struct cloner *c, const ProtobufCFieldDescriptor *f, con
             return;
         *(uint32_t *)(void *)(to + f->quantifier_offset) = chosen;
     }
-    clone_item(c, f->type, from + f->offset, to + f->offset, is_oneof);
+    clone_item(c, f->type, from + f->offset, to + f->offset, is_oneof ? CLONE_EMPTY_KEEP : CLONE_EMPTY_SKIP);
 }
 
 static void clone_unknown(struct cloner *c, const ProtobufCMessage *from, ProtobufCMessage *to) {
     size_t n = from->n_unknown_fields;
     if (!n)
         return;
-    to->unknown_fields = take_room(c, n * sizeof(*to->unknown_fields));
+    to->unknown_fields = clone_alloc(c, n * sizeof(*to->unknown_fields));
     for (size_t i = 0; to->unknown_fields && i < n; i++) {
         ProtobufCMessageUnknownField *u = &to->unknown_fields[i];
         *u = from->unknown_fields[i];
@@ -93,9 +97,9 @@ static void clone_unknown(struct cloner *c, const ProtobufCMessage *from, Protob
     }
 }
 
-static ProtobufCMessage *clone(struct cloner *c, const ProtobufCMessage *m) {
+static ProtobufCMessage *clone_message(struct cloner *c, const ProtobufCMessage *m) {
     const ProtobufCMessageDescriptor *d = m->descriptor;
-    ProtobufCMessage *copy = take_room(c, d->sizeof_message);
+    ProtobufCMessage *copy = clone_alloc(c, d->sizeof_message);
     if (!copy)
         return NULL;
     protobuf_c_message_init(d, copy);
@@ -107,7 +111,7 @@ static ProtobufCMessage *clone(struct cloner *c, const ProtobufCMessage *m) {
 
 ProtobufCMessage *wire_clone(const ProtobufCMessage *m, ProtobufCAllocator *allocator) {
     struct cloner c = {.allocator = allocator};
-    ProtobufCMessage *copy = clone(&c, m);
+    ProtobufCMessage *copy = clone_message(&c, m);
     if (c.failed && copy)
         protobuf_c_message_free_unpacked(copy, allocator);
     return c.failed ? NULL : copy;

@@ -1,19 +1,18 @@
-/* Packing messages into a buffer, and walking packed bytes one field at a time.
+/* Packs messages into a buffer and walks packed bytes field by field.
  *
- * The buffer is sticky, so packing has no result of its own: check buf_ok() at
- * the end. Walking stops at the first byte that cannot be a field; it never
- * reads past the slice, whatever the lengths inside claim. */
+ * Packing has no result: the buffer is sticky, so callers check buf_ok() at the end. Walking stops at the
+ * first byte that cannot begin a field. It never reads past the slice, whatever lengths the bytes claim. */
 #include "wire/encode.h"
 
 #include "wire/pack.h"
 
 #define VARINT_BYTES_MAX 10
 #define TAG_BYTES_MAX 5 /* field numbers have 29 bits */
-#define LENGTH_BYTES_MAX 5 /* protobuf-c reads no longer ones */
+#define LENGTH_BYTES_MAX 5 /* as protobuf-c */
 #define FIELD_NUMBER_MAX ((UINT32_C(1) << 29) - 1)
 #define TAG_TYPE_BITS 3
 
-static void add_packed(struct buf *b, struct packer *p) {
+static void encode_add_packed(struct buf *b, struct packer *p) {
     if (packer_ok(p))
         buf_add_str(b, packer_str(p));
     else
@@ -24,8 +23,8 @@ static void add_packed(struct buf *b, struct packer *p) {
 void wire_encode(struct buf *b, const ProtobufCMessage *m) {
     struct packer p uninitialized;
     packer_init(&p);
-    (void)packer_message(&p, m); /* the length is in p too */
-    add_packed(b, &p);
+    (void)packer_message(&p, m); /* the packer has the length, too */
+    encode_add_packed(b, &p);
 }
 
 void wire_add_varint(struct buf *b, uint64_t v) {
@@ -39,13 +38,13 @@ void wire_add_varint(struct buf *b, uint64_t v) {
     buf_add(b, bytes, n);
 }
 
-static void add_prefix(struct buf *b, uint32_t field, size_t length) {
+static void encode_add_prefix(struct buf *b, uint32_t field, size_t length) {
     wire_add_varint(b, (uint64_t)field << TAG_TYPE_BITS | PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
     wire_add_varint(b, length);
 }
 
 void wire_add_bytes_field(struct buf *b, uint32_t field, struct str bytes) {
-    add_prefix(b, field, bytes.n);
+    encode_add_prefix(b, field, bytes.n);
     buf_add_str(b, bytes);
 }
 
@@ -53,18 +52,18 @@ void wire_add_message_field(struct buf *b, uint32_t field, const ProtobufCMessag
     struct packer p uninitialized;
     packer_init(&p);
     packer_prefix(&p, field, packer_message(&p, m));
-    add_packed(b, &p);
+    encode_add_packed(b, &p);
 }
 
-static uint64_t little_endian(const char *p, size_t n) {
+static uint64_t encode_little_endian(const char *p, size_t n) {
     uint64_t v = 0;
     for (size_t i = n; i > 0; i--)
         v = v << 8 | (uint8_t)p[i - 1];
     return v;
 }
 
-/* Takes a varint of at most len_max bytes from the front. */
-static bool take_varint(struct str *s, size_t len_max, uint64_t *ret) {
+/* Takes a varint of at most len_max bytes from the front of *s. */
+static bool encode_take_varint(struct str *s, size_t len_max, uint64_t *ret) {
     uint64_t v = 0;
     for (size_t i = 0; i < s->n && i < len_max; i++) {
         uint8_t byte = (uint8_t)s->p[i];
@@ -80,7 +79,7 @@ static bool take_varint(struct str *s, size_t len_max, uint64_t *ret) {
     return false;
 }
 
-static bool take_bytes(struct str *s, uint64_t n, struct str *ret) {
+static bool encode_take_bytes(struct str *s, uint64_t n, struct str *ret) {
     if (n > s->n)
         return false;
     *ret = (struct str){s->p, n};
@@ -88,24 +87,24 @@ static bool take_bytes(struct str *s, uint64_t n, struct str *ret) {
     return true;
 }
 
-static bool take_content(struct str *s, struct wire_field *f) {
+static bool encode_take_content(struct str *s, struct wire_field *f) {
     const char *begin = s->p;
     uint64_t length;
 
     switch (f->type) {
     case PROTOBUF_C_WIRE_TYPE_VARINT:
-        if (!take_varint(s, VARINT_BYTES_MAX, &f->varint))
+        if (!encode_take_varint(s, VARINT_BYTES_MAX, &f->varint))
             return false;
         f->content = (struct str){begin, (size_t)(s->p - begin)};
         return true;
     case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
-        return take_varint(s, LENGTH_BYTES_MAX, &length) && take_bytes(s, length, &f->content);
+        return encode_take_varint(s, LENGTH_BYTES_MAX, &length) && encode_take_bytes(s, length, &f->content);
     case PROTOBUF_C_WIRE_TYPE_64BIT:
     case PROTOBUF_C_WIRE_TYPE_32BIT:
         length = f->type == PROTOBUF_C_WIRE_TYPE_64BIT ? 8 : 4;
-        if (!take_bytes(s, length, &f->content))
+        if (!encode_take_bytes(s, length, &f->content))
             return false;
-        f->varint = little_endian(f->content.p, f->content.n);
+        f->varint = encode_little_endian(f->content.p, f->content.n);
         return true;
     default:
         return false; /* groups, and the two types that do not exist */
@@ -120,13 +119,13 @@ bool wire_next_field(struct str *rest, struct wire_field *f, bool *ok) {
     if (s.n == 0)
         return false;
     *ok = false;
-    if (!take_varint(&s, TAG_BYTES_MAX, &tag))
+    if (!encode_take_varint(&s, TAG_BYTES_MAX, &tag))
         return false;
     uint64_t number = tag >> TAG_TYPE_BITS;
     if (number == 0 || number > FIELD_NUMBER_MAX)
         return false;
     *f = (struct wire_field){.number = (uint32_t)number, .type = tag & ((1 << TAG_TYPE_BITS) - 1)};
-    if (!take_content(&s, f))
+    if (!encode_take_content(&s, f))
         return false;
     f->whole = (struct str){rest->p, (size_t)(s.p - rest->p)};
     *rest = s;
@@ -137,7 +136,7 @@ bool wire_next_field(struct str *rest, struct wire_field *f, bool *ok) {
 bool wire_is_varints(struct str packed) {
     uint64_t ignored;
     while (packed.n > 0)
-        if (!take_varint(&packed, VARINT_BYTES_MAX, &ignored))
+        if (!encode_take_varint(&packed, VARINT_BYTES_MAX, &ignored))
             return false;
     return true;
 }

@@ -1,12 +1,11 @@
-/* The walk over untrusted bytes, and unpacking once they have passed.
+/* The check of untrusted bytes, and unpacking after it.
  *
- * One frame of an explicit stack for each open message: its descriptor and the
- * bytes still to read. A field is looked at once where it stands; a nested
- * message is entered after its parent has stepped over it, so the walk is
- * linear in the bytes. It also adds up what protobuf-c must allocate at least,
- * and wire_decode refuses what cannot fit before the first allocation.
+ * An explicit stack has one frame for each open message: its descriptor and the bytes still to read. Each
+ * field is checked once. A nested message is entered after its parent has stepped over it, so the walk is
+ * linear in the bytes. The walk also adds up the memory that protobuf-c will allocate at least; wire_decode()
+ * refuses a message that cannot fit before it allocates anything.
  *
- * Fails with ERR_INVALID, naming the message and the field. */
+ * Fails with ERR_INVALID; the text names the message and the field. */
 #include "wire/guard.h"
 
 #include "base/mem.h"
@@ -14,32 +13,32 @@
 
 #define FIELD_COUNT_MAX 256 /* the largest message of the API has 70 */
 
-struct frame {
+struct guard_frame {
     const ProtobufCMessageDescriptor *desc;
     struct str rest;
     uint32_t last_field; /* for the text of an error */
-    uint64_t seen[FIELD_COUNT_MAX / 64]; /* message fields met so far, by their index */
+    uint64_t seen[FIELD_COUNT_MAX / 64]; /* message fields seen so far, by index */
 };
 
-struct walk {
-    struct frame frames[WIRE_DEPTH_MAX + 1];
+struct guard_walk {
+    struct guard_frame frames[WIRE_DEPTH_MAX + 1];
     size_t depth; /* open frames */
     size_t cost; /* bytes that unpacking allocates at least */
     struct err *reterr;
 };
 
-static int refuse(struct walk *w, uint32_t field, const char *why) {
+static int guard_refuse_field(struct guard_walk *w, uint32_t field, const char *why) {
     const char *message = w->frames[w->depth - 1].desc->name;
     return err_set(w->reterr, ERR_INVALID, "%s: field %u: %s", message, field, why);
 }
 
-static void enter(struct walk *w, const ProtobufCMessageDescriptor *d, struct str bytes) {
+static void guard_enter_message(struct guard_walk *w, const ProtobufCMessageDescriptor *d, struct str bytes) {
     ensure(d->n_fields <= FIELD_COUNT_MAX);
-    w->frames[w->depth++] = (struct frame){.desc = d, .rest = bytes};
+    w->frames[w->depth++] = (struct guard_frame){.desc = d, .rest = bytes};
     w->cost += d->sizeof_message;
 }
 
-static uint8_t expected_wire_type(ProtobufCType type) {
+static uint8_t guard_expected_wire_type(ProtobufCType type) {
     switch (type) {
     case PROTOBUF_C_TYPE_SFIXED32:
     case PROTOBUF_C_TYPE_FIXED32:
@@ -66,42 +65,43 @@ static uint8_t expected_wire_type(ProtobufCType type) {
     return PROTOBUF_C_WIRE_TYPE_VARINT;
 }
 
-static int check_packed(struct walk *w, const struct wire_field *f, uint8_t element) {
+static int guard_check_packed(struct guard_walk *w, const struct wire_field *f, uint8_t element) {
     bool whole = element == PROTOBUF_C_WIRE_TYPE_VARINT
                      ? wire_is_varints(f->content)
                      : f->content.n % (element == PROTOBUF_C_WIRE_TYPE_64BIT ? 8 : 4) == 0;
-    return whole ? 0 : refuse(w, f->number, "the packed values are not well-formed");
+    return whole ? 0 : guard_refuse_field(w, f->number, "the packed values are not well-formed");
 }
 
-/* protobuf-c hands strings out with a NUL behind them: one inside would cut the rest off unseen. */
-static int check_string(struct walk *w, const struct wire_field *f) {
+/* protobuf-c terminates strings with a NUL. A NUL inside would silently cut off the rest. */
+static int guard_check_string(struct guard_walk *w, const struct wire_field *f) {
     if (!utf8_valid(f->content))
-        return refuse(w, f->number, "the text is not UTF-8");
+        return guard_refuse_field(w, f->number, "the text is not UTF-8");
     if (f->content.n > 0 && memchr(f->content.p, 0, f->content.n))
-        return refuse(w, f->number, "the text contains a NUL character");
+        return guard_refuse_field(w, f->number, "the text contains a NUL character");
     w->cost += f->content.n + 1;
     return 0;
 }
 
-/* A message given twice would have to be merged, field by field; protobuf-c loses values when it
- * does, and no client sends it. */
-static int check_message(struct walk *w, const struct wire_field *f, const ProtobufCFieldDescriptor *known) {
-    struct frame *top = &w->frames[w->depth - 1];
+/* protobuf merges a message that is given twice field by field. protobuf-c loses values when it merges, and
+ * no client sends this. */
+static int guard_check_message(struct guard_walk *w, const struct wire_field *f,
+                               const ProtobufCFieldDescriptor *known) {
+    struct guard_frame *top = &w->frames[w->depth - 1];
 
     if (known->label != PROTOBUF_C_LABEL_REPEATED) {
         size_t index = (size_t)(known - top->desc->fields);
         uint64_t bit = UINT64_C(1) << (index % 64);
         if (top->seen[index / 64] & bit)
-            return refuse(w, f->number, "the message is given twice");
+            return guard_refuse_field(w, f->number, "the message is given twice");
         top->seen[index / 64] |= bit;
     }
     if (w->depth == ARRAY_LEN(w->frames))
-        return refuse(w, f->number, "messages are nested too deeply");
-    enter(w, known->descriptor, f->content);
+        return guard_refuse_field(w, f->number, "messages are nested too deeply");
+    guard_enter_message(w, known->descriptor, f->content);
     return 0;
 }
 
-static int check_field(struct walk *w, const struct wire_field *f) {
+static int guard_check_field(struct guard_walk *w, const struct wire_field *f) {
     const ProtobufCMessageDescriptor *desc = w->frames[w->depth - 1].desc;
     const ProtobufCFieldDescriptor *known = protobuf_c_message_descriptor_get_field(desc, f->number);
 
@@ -109,30 +109,30 @@ static int check_field(struct walk *w, const struct wire_field *f) {
         w->cost += sizeof(ProtobufCMessageUnknownField) + f->content.n;
         return 0;
     }
-    uint8_t expected = expected_wire_type(known->type);
+    uint8_t expected = guard_expected_wire_type(known->type);
     if (f->type != expected) {
         bool is_packed =
             f->type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED && known->label == PROTOBUF_C_LABEL_REPEATED;
-        return is_packed ? check_packed(w, f, expected)
-                         : refuse(w, f->number, "the wire type does not match");
+        return is_packed ? guard_check_packed(w, f, expected)
+                         : guard_refuse_field(w, f->number, "the wire type does not match");
     }
     if (known->type == PROTOBUF_C_TYPE_STRING)
-        return check_string(w, f);
+        return guard_check_string(w, f);
     if (known->type == PROTOBUF_C_TYPE_MESSAGE)
-        return check_message(w, f, known);
+        return guard_check_message(w, f, known);
     w->cost += known->type == PROTOBUF_C_TYPE_BYTES ? f->content.n : 0;
     return 0;
 }
 
-static int walk_all(struct walk *w) {
+static int guard_walk_fields(struct guard_walk *w) {
     while (w->depth > 0) {
-        struct frame *top = &w->frames[w->depth - 1];
+        struct guard_frame *top = &w->frames[w->depth - 1];
         struct wire_field f;
         bool ok;
 
         if (wire_next_field(&top->rest, &f, &ok)) {
             top->last_field = f.number;
-            int r = check_field(w, &f);
+            int r = guard_check_field(w, &f);
             if (r < 0)
                 return r;
         } else if (ok) {
@@ -145,64 +145,64 @@ static int walk_all(struct walk *w) {
     return 0;
 }
 
-static int guard(const ProtobufCMessageDescriptor *d, struct str bytes, size_t *ret_cost,
-                 struct err *reterr) {
-    struct walk w;
+static int guard_measure_message(const ProtobufCMessageDescriptor *d, struct str bytes, size_t *ret_cost,
+                                 struct err *reterr) {
+    struct guard_walk w;
     w.depth = w.cost = 0;
     w.reterr = reterr;
-    enter(&w, d, bytes);
-    int r = walk_all(&w);
+    guard_enter_message(&w, d, bytes);
+    int r = guard_walk_fields(&w);
     *ret_cost = w.cost;
     return r;
 }
 
 int wire_guard(const ProtobufCMessageDescriptor *d, struct str bytes, struct err *reterr) {
     size_t cost;
-    return guard(d, bytes, &cost, reterr);
+    return guard_measure_message(d, bytes, &cost, reterr);
 }
 
-static int over_budget(const ProtobufCMessageDescriptor *d, struct err *reterr) {
+static int guard_over_budget(const ProtobufCMessageDescriptor *d, struct err *reterr) {
     return err_set(reterr, ERR_NO_MEMORY, "%s needs more memory than a request may take", d->name);
 }
 
 int wire_decode(const ProtobufCMessageDescriptor *d, struct str bytes, struct arena *a,
                 ProtobufCMessage **ret, struct err *reterr) {
     size_t cost;
-    int r = guard(d, bytes, &cost, reterr);
+    int r = guard_measure_message(d, bytes, &cost, reterr);
     if (r < 0)
         return r;
     if (cost > a->budget - a->used) {
         a->failed = true;
-        return over_budget(d, reterr);
+        return guard_over_budget(d, reterr);
     }
 
     ProtobufCAllocator allocator = wire_arena_allocator(a);
     ProtobufCMessage *m = protobuf_c_message_unpack(d, &allocator, bytes.n, (const uint8_t *)bytes.p);
     if (!m && arena_failed(a))
-        return over_budget(d, reterr);
+        return guard_over_budget(d, reterr);
     if (!m)
         return err_set(reterr, ERR_INVALID, "%s: not well-formed", d->name);
     *ret = m;
     return 0;
 }
 
-static void *arena_hook_alloc(void *data, size_t size) {
+static void *guard_arena_alloc(void *data, size_t size) {
     return arena_alloc(data, size);
 }
 
-/* The arena gives everything back at once. */
-static void arena_hook_free(unused_arg void *data, unused_arg void *p) {}
+/* The arena frees everything at once. */
+static void guard_arena_free(unused_arg void *data, unused_arg void *p) {}
 
 ProtobufCAllocator wire_arena_allocator(struct arena *a) {
-    return (ProtobufCAllocator){.alloc = arena_hook_alloc, .free = arena_hook_free, .allocator_data = a};
+    return (ProtobufCAllocator){.alloc = guard_arena_alloc, .free = guard_arena_free, .allocator_data = a};
 }
 
-static void *heap_hook_alloc(unused_arg void *data, size_t size) {
+static void *guard_heap_alloc(unused_arg void *data, size_t size) {
     return mem_alloc(size);
 }
 
-static void heap_hook_free(unused_arg void *data, void *p) {
+static void guard_heap_free(unused_arg void *data, void *p) {
     mem_free(p);
 }
 
-ProtobufCAllocator wire_heap_allocator = {.alloc = heap_hook_alloc, .free = heap_hook_free};
+ProtobufCAllocator wire_heap_allocator = {.alloc = guard_heap_alloc, .free = guard_heap_free};

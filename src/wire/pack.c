@@ -1,9 +1,8 @@
-/* The happy path: the fields of a message from the last to the first, each value and then, in front of it,
- * its tag. When the space is used up, a larger one gets what is there at its end.
+/* Packs the fields of a message from the last to the first: each value, then its tag in front of it. When the
+ * space is used up, the bytes move to the end of a larger space.
  *
- * Which fields are left out follows protobuf-c: a plain field with its zero value, a member of a
- * oneof that is not the chosen one. There is only proto3 here, and of that protobuf-c has no optional fields.
- */
+ * As in protobuf-c, a plain field with its zero value and a oneof member that is not chosen are left out. All
+ * messages are proto3; protobuf-c has no optional fields there. Only memory can fail, stickily. */
 #include "wire/pack.h"
 
 #include "base/mem.h"
@@ -29,7 +28,7 @@ static void packer_grow(struct packer *p, size_t n) {
     uint8_t *larger = p->failed ? NULL : mem_alloc(size);
     if (!larger) {
         p->failed = true;
-        p->at = p->size; /* whatever is packed from now on is lost, and has room */
+        p->at = p->size; /* later bytes are lost, but have room */
         return;
     }
     memcpy(larger + size - used, p->space + p->at, used);
@@ -39,8 +38,8 @@ static void packer_grow(struct packer *p, size_t n) {
     p->at = size - used;
 }
 
-/* n bytes in front of what is there; NULL when there is no memory and they are more than the first space
- * holds, which a number never is. */
+/* Room for n bytes in front of the packed ones. NULL when memory is exhausted and n is larger than the first
+ * space; a number is never that large. */
 static inline uint8_t *packer_room(struct packer *p, size_t n) {
     if (__builtin_expect(p->at < n, 0)) {
         packer_grow(p, n);
@@ -51,19 +50,19 @@ static inline uint8_t *packer_room(struct packer *p, size_t n) {
     return p->space + p->at;
 }
 
-static void put_bytes(struct packer *p, const void *data, size_t n) {
+static void packer_put_bytes(struct packer *p, const void *data, size_t n) {
     uint8_t *room = n ? packer_room(p, n) : NULL;
     if (room)
         memcpy(room, data, n);
 }
 
-static inline size_t varint_bytes(uint64_t v) {
+static inline size_t pack_varint_bytes(uint64_t v) {
     return v < 0x80 ? 1 : (size_t)(63 - __builtin_clzll(v)) / 7 + 1;
 }
 
-/* Writes it so that it ends before `end`; returns where it begins. */
-static inline uint8_t *write_varint(uint8_t *end, uint64_t v) {
-    size_t n = varint_bytes(v);
+/* Writes v so that it ends before `end`. Returns its first byte. */
+static inline uint8_t *pack_write_varint(uint8_t *end, uint64_t v) {
+    size_t n = pack_varint_bytes(v);
     uint8_t *begin = end - n;
     for (size_t i = 0; i + 1 < n; i++, v >>= 7)
         begin[i] = (uint8_t)(v | 0x80);
@@ -71,233 +70,235 @@ static inline uint8_t *write_varint(uint8_t *end, uint64_t v) {
     return begin;
 }
 
-static inline void put_varint(struct packer *p, uint64_t v) {
-    uint8_t *room = packer_room(p, varint_bytes(v));
-    (void)write_varint(room + varint_bytes(v), v); /* which begins at room */
+static inline void packer_put_varint(struct packer *p, uint64_t v) {
+    uint8_t *room = packer_room(p, pack_varint_bytes(v));
+    (void)pack_write_varint(room + pack_varint_bytes(v), v); /* begins at room */
 }
 
-static void put_little_endian(struct packer *p, uint64_t v, size_t n) {
+static void packer_put_little_endian(struct packer *p, uint64_t v, size_t n) {
     uint8_t *room = packer_room(p, n);
     for (size_t i = 0; i < n; i++)
         room[i] = (uint8_t)(v >> (8 * i));
 }
 
-static inline void put_tag(struct packer *p, uint32_t id, unsigned type) {
-    put_varint(p, (uint64_t)id << TAG_TYPE_BITS | type);
+static inline void packer_put_tag(struct packer *p, uint32_t id, unsigned type) {
+    packer_put_varint(p, (uint64_t)id << TAG_TYPE_BITS | type);
 }
 
-/* A number and, in front of it, its tag: a plain value, or the length of what follows. */
-static inline void put_tagged(struct packer *p, uint32_t id, unsigned type, uint64_t v) {
+/* A number (a value or a length) with its tag in front of it. */
+static inline void packer_put_tagged(struct packer *p, uint32_t id, unsigned type, uint64_t v) {
     if (__builtin_expect(p->at < VARINT_BYTES_MAX + TAG_BYTES_MAX, 0)) {
-        put_varint(p, v);
-        put_tag(p, id, type);
+        packer_put_varint(p, v);
+        packer_put_tag(p, id, type);
         return;
     }
-    uint8_t *begin = write_varint(p->space + p->at, v);
-    begin = write_varint(begin, (uint64_t)id << TAG_TYPE_BITS | type);
+    uint8_t *begin = pack_write_varint(p->space + p->at, v);
+    begin = pack_write_varint(begin, (uint64_t)id << TAG_TYPE_BITS | type);
     p->at = (size_t)(begin - p->space);
 }
 
 void packer_prefix(struct packer *p, uint32_t field, size_t length) {
-    put_tagged(p, field, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, length);
+    packer_put_tagged(p, field, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, length);
 }
 
-/* single values */
+/* Single values. */
 
-static uint32_t load32(const void *member) {
+static uint32_t pack_load_u32(const void *member) {
     uint32_t v;
     memcpy(&v, member, sizeof(v));
     return v;
 }
 
-static uint64_t load64(const void *member) {
+static uint64_t pack_load_u64(const void *member) {
     uint64_t v;
     memcpy(&v, member, sizeof(v));
     return v;
 }
 
-static const void *load_pointer(const void *member) {
+static const void *pack_load_pointer(const void *member) {
     const void *v;
     memcpy(&v, member, sizeof(v));
     return v;
 }
 
-static uint64_t sign_extended(const void *member) {
-    return (uint64_t)(int64_t)(int32_t)load32(member);
+static uint64_t pack_sign_extend(const void *member) {
+    return (uint64_t)(int64_t)(int32_t)pack_load_u32(member);
 }
 
-static uint64_t zigzag32(const void *member) {
-    uint32_t v = load32(member);
+static uint64_t pack_zigzag_u32(const void *member) {
+    uint32_t v = pack_load_u32(member);
     return (uint32_t)(v << 1) ^ (v >> 31 ? UINT32_MAX : 0);
 }
 
-static uint64_t zigzag64(const void *member) {
-    uint64_t v = load64(member);
+static uint64_t pack_zigzag_u64(const void *member) {
+    uint64_t v = pack_load_u64(member);
     return (v << 1) ^ (v >> 63 ? UINT64_MAX : 0);
 }
 
-/* A value without its tag; what that tag's wire type is. */
-static unsigned put_value(struct packer *p, ProtobufCType type, const void *member) {
+/* Puts a value without its tag. Returns the wire type for the tag. */
+static ProtobufCWireType packer_put_value(struct packer *p, ProtobufCType type, const void *member) {
     size_t before = p->size - p->at;
     switch (type) {
     case PROTOBUF_C_TYPE_INT32:
     case PROTOBUF_C_TYPE_ENUM:
-        put_varint(p, sign_extended(member));
+        packer_put_varint(p, pack_sign_extend(member));
         return PROTOBUF_C_WIRE_TYPE_VARINT;
     case PROTOBUF_C_TYPE_UINT32:
-        put_varint(p, load32(member));
+        packer_put_varint(p, pack_load_u32(member));
         return PROTOBUF_C_WIRE_TYPE_VARINT;
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_UINT64:
-        put_varint(p, load64(member));
+        packer_put_varint(p, pack_load_u64(member));
         return PROTOBUF_C_WIRE_TYPE_VARINT;
     case PROTOBUF_C_TYPE_SINT32:
-        put_varint(p, zigzag32(member));
+        packer_put_varint(p, pack_zigzag_u32(member));
         return PROTOBUF_C_WIRE_TYPE_VARINT;
     case PROTOBUF_C_TYPE_SINT64:
-        put_varint(p, zigzag64(member));
+        packer_put_varint(p, pack_zigzag_u64(member));
         return PROTOBUF_C_WIRE_TYPE_VARINT;
     case PROTOBUF_C_TYPE_BOOL:
-        put_varint(p, load32(member) != 0);
+        packer_put_varint(p, pack_load_u32(member) != 0);
         return PROTOBUF_C_WIRE_TYPE_VARINT;
     case PROTOBUF_C_TYPE_FIXED32:
     case PROTOBUF_C_TYPE_SFIXED32:
     case PROTOBUF_C_TYPE_FLOAT:
-        put_little_endian(p, load32(member), 4);
+        packer_put_little_endian(p, pack_load_u32(member), 4);
         return PROTOBUF_C_WIRE_TYPE_32BIT;
     case PROTOBUF_C_TYPE_FIXED64:
     case PROTOBUF_C_TYPE_SFIXED64:
     case PROTOBUF_C_TYPE_DOUBLE:
-        put_little_endian(p, load64(member), 8);
+        packer_put_little_endian(p, pack_load_u64(member), 8);
         return PROTOBUF_C_WIRE_TYPE_64BIT;
     case PROTOBUF_C_TYPE_STRING: {
-        const char *text = load_pointer(member);
-        put_bytes(p, text, text ? strlen(text) : 0);
+        const char *text = pack_load_pointer(member);
+        packer_put_bytes(p, text, text ? strlen(text) : 0);
         break;
     }
     case PROTOBUF_C_TYPE_BYTES: {
         ProtobufCBinaryData bytes;
         memcpy(&bytes, member, sizeof(bytes));
-        put_bytes(p, bytes.data, bytes.len);
+        packer_put_bytes(p, bytes.data, bytes.len);
         break;
     }
     case PROTOBUF_C_TYPE_MESSAGE:
-        (void)packer_message(p, load_pointer(member)); /* its length is what was added */
+        (void)packer_message(p, pack_load_pointer(member)); /* the length is computed below */
         break;
     }
-    put_varint(p, p->failed ? 0 : p->size - p->at - before);
+    packer_put_varint(p, p->failed ? 0 : p->size - p->at - before);
     return PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
 }
 
-static void put_field(struct packer *p, const ProtobufCFieldDescriptor *f, const void *member) {
-    put_tag(p, f->id, put_value(p, f->type, member));
+static void packer_put_field(struct packer *p, const ProtobufCFieldDescriptor *f, const void *member) {
+    packer_put_tag(p, f->id, packer_put_value(p, f->type, member));
 }
 
-/* Of the types that put_plain() does not look at itself. */
-static bool is_zero(ProtobufCType type, const void *member) {
+/* For the types that packer_put_plain() does not handle itself. */
+static bool pack_is_zero(ProtobufCType type, const void *member) {
     switch (type) {
     case PROTOBUF_C_TYPE_FLOAT:
-        return (load32(member) & INT32_MAX) == 0; /* -0 is zero too */
+        return (pack_load_u32(member) & INT32_MAX) == 0; /* -0 is zero too */
     case PROTOBUF_C_TYPE_DOUBLE:
-        return (load64(member) & INT64_MAX) == 0;
+        return (pack_load_u64(member) & INT64_MAX) == 0;
     case PROTOBUF_C_TYPE_BYTES: {
         ProtobufCBinaryData bytes;
         memcpy(&bytes, member, sizeof(bytes));
         return bytes.len == 0;
     }
     default:
-        return wire_value_size(type) == sizeof(uint64_t) ? load64(member) == 0 : load32(member) == 0;
+        return wire_value_size(type) == sizeof(uint64_t) ? pack_load_u64(member) == 0
+                                                         : pack_load_u32(member) == 0;
     }
 }
 
-static bool is_pointer(ProtobufCType type) {
+static bool pack_is_pointer(ProtobufCType type) {
     return type == PROTOBUF_C_TYPE_STRING || type == PROTOBUF_C_TYPE_MESSAGE;
 }
 
-static bool is_chosen(const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m, const void *member) {
+static bool pack_is_chosen(const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m, const void *member) {
     const char *quantifier = (const char *)m + f->quantifier_offset;
-    return load32(quantifier) == f->id && !(is_pointer(f->type) && !load_pointer(member));
+    return pack_load_u32(quantifier) == f->id && !(pack_is_pointer(f->type) && !pack_load_pointer(member));
 }
 
-/* lists */
+/* Lists. */
 
-static void put_messages(struct packer *p, const ProtobufCFieldDescriptor *f, ProtobufCMessage *const *list,
-                         size_t count) {
+static void packer_put_messages(struct packer *p, const ProtobufCFieldDescriptor *f,
+                                ProtobufCMessage *const *list, size_t count) {
     for (size_t i = count; i > 0; i--)
         packer_prefix(p, f->id, packer_message(p, list[i - 1]));
 }
 
-static void put_list(struct packer *p, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m) {
+static void packer_put_list(struct packer *p, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m) {
     size_t count;
     memcpy(&count, (const char *)m + f->quantifier_offset, sizeof(count));
     if (!count)
         return;
     if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
-        put_messages(p, f, load_pointer((const char *)m + f->offset), count);
+        packer_put_messages(p, f, pack_load_pointer((const char *)m + f->offset), count);
         return;
     }
     size_t step = wire_value_size(f->type), before = p->size - p->at;
     bool is_packed = f->flags & PROTOBUF_C_FIELD_FLAG_PACKED;
-    const char *list = load_pointer((const char *)m + f->offset);
+    const char *list = pack_load_pointer((const char *)m + f->offset);
     for (size_t i = count; i > 0; i--) {
-        unsigned type = put_value(p, f->type, list + (i - 1) * step);
+        unsigned type = packer_put_value(p, f->type, list + (i - 1) * step);
         if (!is_packed)
-            put_tag(p, f->id, type);
+            packer_put_tag(p, f->id, type);
     }
     if (is_packed)
         packer_prefix(p, f->id, p->failed ? 0 : p->size - p->at - before);
 }
 
-static void put_unknown(struct packer *p, const ProtobufCMessage *m) {
+static void packer_put_unknown(struct packer *p, const ProtobufCMessage *m) {
     for (unsigned i = m->n_unknown_fields; i > 0; i--) {
         const ProtobufCMessageUnknownField *u = &m->unknown_fields[i - 1];
-        put_bytes(p, u->data, u->len);
-        put_tag(p, u->tag, u->wire_type);
+        packer_put_bytes(p, u->data, u->len);
+        packer_put_tag(p, u->tag, u->wire_type);
     }
 }
 
-static void put_number(struct packer *p, const ProtobufCFieldDescriptor *f, uint64_t v) {
+static void packer_put_number(struct packer *p, const ProtobufCFieldDescriptor *f, uint64_t v) {
     if (v)
-        put_tagged(p, f->id, PROTOBUF_C_WIRE_TYPE_VARINT, v);
+        packer_put_tagged(p, f->id, PROTOBUF_C_WIRE_TYPE_VARINT, v);
 }
 
-static void put_text(struct packer *p, const ProtobufCFieldDescriptor *f, const char *text) {
+static void packer_put_text(struct packer *p, const ProtobufCFieldDescriptor *f, const char *text) {
     if (!text || !*text)
         return;
     size_t n = strlen(text);
-    put_bytes(p, text, n);
+    packer_put_bytes(p, text, n);
     packer_prefix(p, f->id, p->failed ? 0 : n);
 }
 
-static void put_nested(struct packer *p, const ProtobufCFieldDescriptor *f, const ProtobufCMessage *m) {
+static void packer_put_nested(struct packer *p, const ProtobufCFieldDescriptor *f,
+                              const ProtobufCMessage *m) {
     if (m)
         packer_prefix(p, f->id, packer_message(p, m));
 }
 
-/* What nearly all fields are: looked at once, for whether it is there and for what it is. */
-static void put_plain(struct packer *p, const ProtobufCFieldDescriptor *f, const void *member) {
+/* A field outside of lists and oneofs: nearly all are. One switch decides whether it is set and packs it. */
+static void packer_put_plain(struct packer *p, const ProtobufCFieldDescriptor *f, const void *member) {
     ensure(f->label == PROTOBUF_C_LABEL_NONE);
     switch (f->type) {
     case PROTOBUF_C_TYPE_STRING:
-        put_text(p, f, load_pointer(member));
+        packer_put_text(p, f, pack_load_pointer(member));
         return;
     case PROTOBUF_C_TYPE_MESSAGE:
-        put_nested(p, f, load_pointer(member));
+        packer_put_nested(p, f, pack_load_pointer(member));
         return;
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_UINT64:
-        put_number(p, f, load64(member));
+        packer_put_number(p, f, pack_load_u64(member));
         return;
     case PROTOBUF_C_TYPE_INT32:
     case PROTOBUF_C_TYPE_ENUM:
-        put_number(p, f, sign_extended(member));
+        packer_put_number(p, f, pack_sign_extend(member));
         return;
     case PROTOBUF_C_TYPE_BOOL:
-        put_number(p, f, load32(member) != 0);
+        packer_put_number(p, f, pack_load_u32(member) != 0);
         return;
     default:
-        if (!is_zero(f->type, member))
-            put_field(p, f, member);
+        if (!pack_is_zero(f->type, member))
+            packer_put_field(p, f, member);
         return;
     }
 }
@@ -305,16 +306,16 @@ static void put_plain(struct packer *p, const ProtobufCFieldDescriptor *f, const
 size_t packer_message(struct packer *p, const ProtobufCMessage *m) {
     size_t before = p->size - p->at;
     const ProtobufCMessageDescriptor *d = m->descriptor;
-    put_unknown(p, m);
+    packer_put_unknown(p, m);
     for (unsigned i = d->n_fields; i > 0; i--) {
         const ProtobufCFieldDescriptor *f = &d->fields[i - 1];
         const char *member = (const char *)m + f->offset;
         if (f->label == PROTOBUF_C_LABEL_REPEATED)
-            put_list(p, f, m);
+            packer_put_list(p, f, m);
         else if (!(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF))
-            put_plain(p, f, member);
-        else if (is_chosen(f, m, member))
-            put_field(p, f, member);
+            packer_put_plain(p, f, member);
+        else if (pack_is_chosen(f, m, member))
+            packer_put_field(p, f, member);
     }
     return p->failed ? 0 : p->size - p->at - before;
 }

@@ -1,4 +1,4 @@
-/* The names of the services in proto/methods.def, as they stand in paths. */
+/* The full names of the services in wire/methods.def, as in gRPC paths. The only copy. */
 #pragma once
 
 #define SERVICE_WORKFLOW "temporal.api.workflowservice.v1.WorkflowService"

@@ -1,3 +1,4 @@
+/* The sizes of the C types behind protobuf's types. Cannot fail. */
 #include "wire/value.h"
 
 size_t wire_value_size(ProtobufCType type) {

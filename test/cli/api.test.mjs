@@ -15,7 +15,7 @@ import { serve, temporaryDirectory } from './rondo.mjs';
 const args = ['server', '--data', ':memory:', '--grpc', '127.0.0.1:0', '--http', '127.0.0.1:0'];
 const WORKFLOWS = '/api/v1/namespaces/default/workflows';
 const START = { workflowType: { name: 'greet' }, taskQueue: { name: 'nobody' } };
-const ROUTES = fileURLToPath(new URL('../../proto/routes.def', import.meta.url));
+const ROUTES = fileURLToPath(new URL('../../src/serve/routes.def', import.meta.url));
 
 // { status, headers, text, body }; a body that is no string is sent as JSON.
 async function call(server, method, path, body, options = {}) {

@@ -1,12 +1,14 @@
 // The contract check: proto/ says what the published API says, methods.def names every method, routes.def every way
 // to call one over HTTP.
 //
-//   node check.mjs PROTO_DIR NODE_MODULES              compare; exit 1 with a line for each difference
-//   node check.mjs PROTO_DIR NODE_MODULES --self-test  break copies of PROTO_DIR, see each one noticed
+//   node check.mjs ROOT NODE_MODULES              compare; exit 1 with a line for each difference
+//   node check.mjs ROOT NODE_MODULES --self-test  break copies of the files, see each one noticed
 //
 // NODE_MODULES is where @temporalio/proto and @temporalio/core-bridge are installed. protoc must be on the path, or named by PROTOC.
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
 
 import { compareContracts } from './compare.mjs';
 import { checkMethods } from './methods.mjs';
@@ -42,12 +44,22 @@ function check(protoDir, { requireFrom, theirs, reachable, routes: upstream }) {
   return { differences: [...differences, ...methods.differences, ...routes.differences], counts };
 }
 
-function main([protoDir, nodeModules, mode]) {
-  if (!protoDir || !nodeModules || (mode && mode !== '--self-test')) {
-    console.error('usage: check.mjs PROTO_DIR NODE_MODULES [--self-test]');
+// A directory with everything that is compared: the files of proto/ and the two tables.
+function stageFiles(root) {
+  const dir = mkdtempSync(join(tmpdir(), 'contract-'));
+  cpSync(join(root, 'proto'), dir, { recursive: true });
+  for (const table of ['wire/methods.def', 'serve/routes.def']) cpSync(join(root, 'src', table), join(dir, basename(table)));
+  return dir;
+}
+
+function main([root, nodeModules, mode]) {
+  if (!root || !nodeModules || (mode && mode !== '--self-test')) {
+    console.error('usage: check.mjs ROOT NODE_MODULES [--self-test]');
     return 2;
   }
   const upstream = load(nodeModules);
+  const protoDir = stageFiles(root);
+  process.on('exit', () => rmSync(protoDir, { recursive: true, force: true }));
   if (mode) return selfTest(protoDir, (dir) => check(dir, upstream).differences);
   const { differences, counts } = check(protoDir, upstream);
   for (const line of differences) console.error(line);

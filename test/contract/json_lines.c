@@ -48,7 +48,7 @@ static int parse_one(const struct task *t, struct arena *a, struct buf *out, str
     struct buf bytes cleanup(buf_done);
     ProtobufCMessage *m;
     buf_init(&bytes, BUDGET_BYTES);
-    int rc = json_parse(t->type, t->rest, false, a, &m, e);
+    int rc = json_parse(t->type, t->rest, JSON_PAYLOADS_FULL, a, &m, e);
     if (rc < 0)
         return rc;
     wire_encode(&bytes, m);

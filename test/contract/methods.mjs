@@ -1,4 +1,4 @@
-// proto/methods.def against the services of proto/: each method has one line, and its line fits it.
+// src/wire/methods.def against the services of proto/: each method has one line, and its line fits it.
 import { readFileSync } from 'node:fs';
 
 const SERVICES = {

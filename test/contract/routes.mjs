@@ -1,4 +1,4 @@
-// proto/routes.def against the HTTP annotations of the service definitions that @temporalio/core-bridge ships.
+// src/serve/routes.def against the HTTP annotations of the service definitions that @temporalio/core-bridge ships.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

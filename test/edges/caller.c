@@ -71,7 +71,7 @@ static void call(struct caller *c, struct str name, struct str body, struct answ
     ProtobufCMessage *request;
     struct err e;
     arena_init(&arena, ANSWER_BYTES_MAX);
-    if (json_parse(method_at(ask.method)->request, body, true, &arena, &request, &e) < 0) {
+    if (json_parse(method_at(ask.method)->request, body, JSON_PAYLOADS_SHORTHAND, &arena, &request, &e) < 0) {
         fprintf(stderr, "%.*s: %s\n", (int)name.n, name.p, e.text);
         ensure(!"a request that can be read");
     }

@@ -52,10 +52,10 @@ static void check_record(const struct complaints *c, const struct record *r) {
 }
 
 static Schedule__Schedule *schedule_new(struct dialog *x) {
-    Schedule__Schedule *s = message_new(&x->arena, &schedule__schedule__descriptor);
-    s->action = message_new(&x->arena, &schedule__schedule_action__descriptor);
+    Schedule__Schedule *s = dialog_new_message(&x->arena, &schedule__schedule__descriptor);
+    s->action = dialog_new_message(&x->arena, &schedule__schedule_action__descriptor);
     s->action->action_case = SCHEDULE__SCHEDULE_ACTION__ACTION_START_WORKFLOW;
-    s->action->start_workflow = message_new(&x->arena, &workflow__new_workflow_execution_info__descriptor);
+    s->action->start_workflow = dialog_new_message(&x->arena, &workflow__new_workflow_execution_info__descriptor);
     return s;
 }
 

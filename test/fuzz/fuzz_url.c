@@ -54,7 +54,7 @@ static void check(struct str verb, struct str path, struct str query) {
     if (!route)
         return;
     const ProtobufCMessageDescriptor *type = method_at(route->method)->request;
-    ensure(json_parse(type, STR("{}"), true, &a, &m, &e) == 0);
+    ensure(json_parse(type, STR("{}"), JSON_PAYLOADS_SHORTHAND, &a, &m, &e) == 0);
     if (!set_all(route, path, query, m, &a))
         return;
     wire_encode(&bytes, m);

@@ -1,7 +1,7 @@
 /* An input as calls, one after the other: each a method, two bytes of length and the packed request. Instead
  * of a method there may be time that passes, or a crash from which the engine comes back.
  *
- * A method is a byte, its place in proto/methods.def. */
+ * A method is a byte, its place in src/wire/methods.def. */
 #pragma once
 
 #include "world.h"

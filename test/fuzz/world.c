@@ -308,7 +308,7 @@ static struct ask *ask_new(struct world *w, const struct method *m) {
 }
 
 static bool is_askable(const struct method *m) {
-    return m->fn && m->kind != METHOD_STREAM && m->kind != METHOD_DUPLEX; /* a stream answers through a connection */
+    return method_is_implemented(m) && m->kind != METHOD_STREAM && m->kind != METHOD_DUPLEX; /* a stream answers through a connection */
 }
 
 struct ask *world_ask(struct world *w, const struct method *m, struct str bytes) {
@@ -327,7 +327,7 @@ struct ask *world_ask(struct world *w, const struct method *m, struct str bytes)
     }
     fill_in(a, request);
     shorten_schedules(a, request);
-    m->fn(&w->dispatch, &a->call, request);
+    method_run(m, &w->dispatch, &a->call, request);
     world_turn(w);
     /* Lists are read by a thread of the store. */
     while (w->path && !a->is_done && m->kind == METHOD_UNARY && !w->is_damaged && collect(w))

@@ -21,7 +21,7 @@ struct world {
     struct mem_disk *disk;
     struct store *store;
     struct engine *engine;
-    struct dispatch dispatch;
+    struct method_context dispatch;
     struct now now;
     uint64_t seed; /* another one for each start: ids must not come again */
     bool is_ready;

@@ -1,6 +1,6 @@
 // A client that leaves while its call waits costs nothing: no processor time, no descriptor, no parked call.
 //
-// Every way to leave, times every call that can wait, on both ports. The calls are those of proto/methods.def.
+// Every way to leave, times every call that can wait, on both ports. The calls are those of src/wire/methods.def.
 
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -56,7 +56,7 @@ const waitingHttp = {
 };
 
 function methodsThatWait() {
-  const table = readFileSync(new URL('../../proto/methods.def', import.meta.url), 'utf8');
+  const table = readFileSync(new URL('../../src/wire/methods.def', import.meta.url), 'utf8');
   return [...table.matchAll(/^RPC\(\w+,\s*(\w+),\s*\w+,\s*(?:POLL|WAIT),\s*\w+,\s*\w+,\s*(\w+)\)/gm)]
     .filter(([, , handler]) => handler !== 'NOT_YET')
     .map(([, name]) => name);

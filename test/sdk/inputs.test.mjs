@@ -22,10 +22,10 @@ const services = {
   SCHEDULE: ['rondo.api.v1.ScheduleService'],
   QUEUE: ['rondo.api.v1.TaskQueueService'],
 };
-const table = readFileSync(new URL('../../proto/methods.def', import.meta.url), 'utf8');
+const table = readFileSync(new URL('../../src/wire/methods.def', import.meta.url), 'utf8');
 const methods = new Map(
   [...table.matchAll(/^RPC\((\w+), +(\w+),.* (\w+)\)$/gm)]
-    .filter(([, , , handler]) => handler !== 'NOT_YET' && handler !== 'health_watch') // a stream: test/cli/grpc
+    .filter(([, , , handler]) => handler !== 'NOT_YET' && handler !== 'method_health_watch') // a stream: test/cli/grpc
     .map(([, service, name]) => [name, service]),
 );
 

@@ -119,6 +119,12 @@ describe('signals', { concurrency: 16, timeout: 120_000 }, () => {
     assert.deepEqual([workflowId, runId], [handle.workflowId, handle.firstExecutionRunId]);
     assert.equal(requestIdRef.requestId, request.requestId);
     assert.equal(requestIdRef.eventType, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
+    const [signaled] = await eventsNamed(handle, 'WORKFLOW_EXECUTION_SIGNALED');
+    const { requestIdInfos } = (await handle.describe()).raw.workflowExtendedInfo;
+    const found = requestIdInfos[request.requestId];
+    assert.equal(found.eventType, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
+    assert.equal(Number(found.eventId), Number(signaled.eventId), 'the link leads to the event');
+    assert.equal(found.buffered, false);
   });
 
   test('to no workflow', async () => {

@@ -78,7 +78,7 @@ describe('docs/openapi.yaml', { timeout: 120_000 }, () => {
   });
 
   test('has the paths of our own services, and only those', () => {
-    const rows = [...read('proto/routes.def').matchAll(/^ROUTE\((?:SCHEDULE|QUEUE), (\w+), +(\w+), +"([^"]+)", (\w+)\)/gm)];
+    const rows = [...read('src/serve/routes.def').matchAll(/^ROUTE\((?:SCHEDULE|QUEUE), (\w+), +(\w+), +"([^"]+)", (\w+)\)/gm)];
     const table = rows.map(([, name, verb, path, body]) => `${name} ${verb} ${path} ${body}`);
     const listed = operations.map(
       (each) =>

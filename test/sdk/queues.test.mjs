@@ -10,7 +10,7 @@ const { BuildIdTaskReachability: Reach, DescribeTaskQueueMode, TaskQueueType } =
 const world = openWorld();
 
 async function describeQueue(name, taskQueueType = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW) {
-  return await world.service.describeTaskQueue({ namespace: 'default', taskQueue: { name }, taskQueueType });
+  return await world.service.describeTaskQueue({ namespace: 'default', taskQueue: { name }, taskQueueType, reportStats: true });
 }
 
 // As `temporal task-queue describe` asks.
@@ -76,8 +76,10 @@ describe('task queues', { concurrency: 4, timeout: 120_000 }, () => {
     });
     const counts = Object.entries(statsByPriorityKey).map(([key, each]) => [key, Number(each.approximateBacklogCount)]);
     assert.deepEqual(counts, [['2', 1], ['3', 0]]);
-    const partition = await describeQueue(`/_sys/${taskQueue}/1`);
-    assert.equal(Number(partition.stats.approximateBacklogCount), 0, 'a queue is in one piece; other partitions are empty');
+    const part = { namespace: 'default', taskQueue: { name: `/_sys/${taskQueue}/1` } };
+    assert.equal((await world.service.describeTaskQueue(part)).pollers.length, 0, 'a queue is in one piece; other partitions are empty');
+    const figures = await failure(world.service.describeTaskQueue({ ...part, reportStats: true }));
+    assert.equal(figures.code, status.INVALID_ARGUMENT);
 
     await world.withWorker(taskQueue, async () => {
       const active = () => describeVersions(taskQueue, { versions: { allActive: true } });
@@ -162,7 +164,7 @@ describe('task queues', { concurrency: 4, timeout: 120_000 }, () => {
         taskQueueType: type,
         updateQueueRateLimit: { rateLimit, reason: 'the machine is on fire' },
       });
-    const ask = { namespace: 'default', taskQueue: { name: taskQueue }, taskQueueType: type, reportConfig: true };
+    const ask = { namespace: 'default', taskQueue: { name: taskQueue }, taskQueueType: type, reportConfig: true, reportStats: true };
     const { config } = await limit({ requestsPerSecond: 0 });
     assert.equal(config.queueRateLimit.metadata.updateIdentity, 'operator');
     const work = async () => {

@@ -88,6 +88,34 @@ describe('the Web UI', { timeout: 120_000 }, () => {
     assert.equal(status, 'WORKFLOW_EXECUTION_STATUS_TERMINATED');
   });
 
+  // The pages never ask for it; other callers get the shorthand (http.test.mjs).
+  test('sends and reads payloads in full', async () => {
+    const json = (value) => ({
+      metadata: { encoding: Buffer.from('json/plain').toString('base64') },
+      data: Buffer.from(JSON.stringify(value)).toString('base64'),
+    });
+    const path = `${SPACE}/workflows/ui-payloads`;
+    const request = {
+      workflowId: 'ui-payloads',
+      taskQueue: { name: world.taskQueue },
+      workflowType: { name: 'hello' },
+      input: { payloads: [json('Ada')] },
+      userMetadata: { summary: json('a summary') },
+      searchAttributes: null,
+    };
+    world.runs.note('ui-payloads', (await post(path, request)).runId);
+    await eventually(async () => (await get(path)).workflowExecutionInfo.status === 'WORKFLOW_EXECUTION_STATUS_COMPLETED');
+    const { executionConfig } = await get(path);
+    assert.deepEqual(executionConfig.userMetadata.summary, json('a summary'));
+    const { events } = (await get(`${path}/history`, { maximumPageSize: '20', nextPageToken: '' })).history;
+    assert.deepEqual(events[0].workflowExecutionStartedEventAttributes.input, { payloads: [json('Ada')] });
+    assert.deepEqual(events.at(-1).workflowExecutionCompletedEventAttributes.result, { payloads: [json('Hello, Ada!')] });
+    // The same path, for a caller that is not a page of the Web UI.
+    const response = await fetch(`http://127.0.0.1:${world.server.httpPort}${path}/history`);
+    const { history } = await response.json();
+    assert.deepEqual(history.events[0].workflowExecutionStartedEventAttributes.input, ['Ada']);
+  });
+
   test('shows who polls a queue, and nobody for Nexus', async () => {
     await world.execute('hello', ['Ada']);
     const path = `${SPACE}/task-queues/${world.taskQueue}`;

@@ -1,6 +1,6 @@
 /* Calls on their way to the engine and back.
  *
- * The engine answers when it likes, maybe before engine_<rpc>() returns. The
+ * The engine answers when it likes, maybe before engine_call() returns. The
  * answer is shown to the checkers at that moment, because from then on the
  * server is bound by it; the caller hears of it later, or never. A call with no
  * deadline of its own must be ended by the server (check `call_ends`). */
@@ -21,34 +21,20 @@
 
 const char *rpc_name(enum rpc_kind k) {
     static const char *const names[RPC_KIND_COUNT] = {
-#define ENGINE_RPC(snake, Name) #snake,
-#include "engine/rpcs.def"
-#undef ENGINE_RPC
-#define ENGINE_SCHEDULE_RPC(snake, Name) #snake,
-#include "engine/schedule_rpcs.def"
-#undef ENGINE_SCHEDULE_RPC
+#define CALL(name) #name,
+#include "calls.def"
+#undef CALL
     };
     return names[k];
 }
 
-static void rpc_dispatch(struct engine *e, struct rpc *r) {
-    switch (r->kind) {
-#define ENGINE_RPC(snake, Name)                                                                              \
-    case RPC_##snake:                                                                                        \
-        engine_##snake(e, &r->call, r->request);                                                             \
-        return;
-#include "engine/rpcs.def"
-#undef ENGINE_RPC
-#define ENGINE_SCHEDULE_RPC(snake, Name)                                                                     \
-    case RPC_##snake:                                                                                        \
-        engine_##snake(e, &r->call, r->request);                                                             \
-        return;
-#include "engine/schedule_rpcs.def"
-#undef ENGINE_SCHEDULE_RPC
-    case RPC_KIND_COUNT:
-        break;
-    }
-    ensure(false);
+static rpc_fn *rpc_handler(enum rpc_kind k) {
+    static rpc_fn *const handlers[RPC_KIND_COUNT] = {
+#define CALL(name) rpc_##name,
+#include "calls.def"
+#undef CALL
+    };
+    return handlers[k];
 }
 
 static bool rpc_hands_out_task(const struct rpc *r) {
@@ -252,7 +238,7 @@ void rpc_send(struct rpc *r, const void *request, int64_t timeout_us) {
     }
     list_append(&w->server.open, &r->link);
     world_at(w, &r->give_up, rpc_patience(r, timeout_us));
-    rpc_dispatch(w->server.engine, r);
+    engine_call(w->server.engine, &r->call, rpc_handler(r->kind), r->request);
 }
 
 void rpc_drop(struct rpc *r) {

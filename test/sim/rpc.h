@@ -10,12 +10,9 @@
 #include "world.h"
 
 enum rpc_kind {
-#define ENGINE_RPC(snake, Name) RPC_##snake,
-#include "engine/rpcs.def"
-#undef ENGINE_RPC
-#define ENGINE_SCHEDULE_RPC(snake, Name) RPC_##snake,
-#include "engine/schedule_rpcs.def"
-#undef ENGINE_SCHEDULE_RPC
+#define CALL(name) RPC_##name,
+#include "calls.def"
+#undef CALL
     RPC_KIND_COUNT,
 };
 

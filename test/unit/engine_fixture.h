@@ -80,7 +80,7 @@ void ask_lose(struct rig *r, struct ask *a); /* the answer does not reach the ca
 #define RIG_SEND(r, a, snake, req)                                                                           \
     do {                                                                                                     \
         const void *req_ = (req); /* this may be what begins the call */                                     \
-        engine_##snake((r)->engine, ask_call(a), req_);                                                      \
+        engine_call((r)->engine, ask_call(a), rpc_##snake, req_);                                            \
         rig_turn(r);                                                                                         \
     } while (0)
 

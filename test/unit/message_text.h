@@ -30,7 +30,7 @@ static inline void *message_of(struct arena *a, const ProtobufCMessageDescriptor
     message_spell(&json, text);
     if (!buf_ok(&json))
         return NULL;
-    int rc = json_parse(d, buf_str(&json), true, a, &m, &e);
+    int rc = json_parse(d, buf_str(&json), JSON_PAYLOADS_SHORTHAND, a, &m, &e);
     CHECK_STR(e.code == ERR_INVALID ? e.text : "", "");
     return rc < 0 ? NULL : m;
 }

@@ -65,7 +65,7 @@ static void script_message(struct answerer *s, struct buf *body, int64_t count) 
     buf_init(body, 1u << 20);
     size_t begin = grpc_frame_begin(body);
     wire_encode(body, &m.base);
-    CHECK_INT(grpc_frame_end(body, begin, false), 0);
+    CHECK_INT(grpc_frame_end(body, begin, GRPC_PLAIN), 0);
     s->mode = ANSWER_SCRIPT;
     s->body = buf_str(body);
 }

@@ -3,6 +3,7 @@
 
 #include "command_text.h"
 #include "core/message/letter.h"
+#include "core/run/child.h"
 
 #define SIGNAL(attributes)                                                                                   \
     "{'commandType':'COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION',"                                      \
@@ -10,6 +11,9 @@
 #define CANCEL(attributes)                                                                                   \
     "{'commandType':'COMMAND_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION',"                              \
     "'requestCancelExternalWorkflowExecutionCommandAttributes':{" attributes "}}"
+#define CHILD(id)                                                                                            \
+    "{'commandType':'COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION',"                                          \
+    "'startChildWorkflowExecutionCommandAttributes':{'workflowId':'" id "','workflowType':{'name':'t'}}}"
 #define BAD_SIGNAL WORKFLOW_TASK_FAILED_CAUSE_BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES
 #define BAD_CANCEL WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES
 
@@ -30,6 +34,34 @@ TEST(external_commands_that_are_refused) {
          "cross namespace commands are not allowed"},
     };
     check_refused_commands(cases, ARRAY_LEN(cases));
+}
+
+/* A child cannot be started and cancelled by one workflow task; one that an earlier task started can. */
+TEST(external_cancel_of_a_child_of_the_same_task) {
+    cleanup(core_done) struct core f;
+    core_init(&f);
+    f.ctx.namespace_name = "here";
+    CHECK_INT(core_begin_run(&f), 0);
+    command_add(&f, CHILD("c"));
+    command_add(&f, CANCEL("'workflowId':'c','namespace':'here'"));
+    CHECK_INT(core_complete(&f), ERR_INVALID);
+    CHECK_INT(f.s.task_failed_cause, BAD_CANCEL);
+    CHECK_STR(f.err.text, "Start and RequestCancel for child workflow is not allowed in same workflow task. "
+                          "WorkflowId=c RunId= Namespace=here");
+    cleanup(core_done) struct core g;
+    core_init(&g);
+    CHECK_INT(core_begin_run(&g), 0);
+    command_add(&g, CANCEL("'workflowId':'c'")); /* before the start it means another run */
+    command_add(&g, CHILD("c"));
+    CHECK_INT(core_complete(&g), 0);
+    REQUIRE(g.st && g.st->n_children == 1);
+    CHECK_INT(STEP_VOID(&g, child_started(&g.s, g.st->children[0]->initiated_event_id,
+                                          &(struct child_birth){.run_id = "r"})),
+              0);
+    CHECK_INT(core_pick(&g), 0);
+    command_add(&g, CANCEL("'workflowId':'c'"));
+    CHECK_INT(core_complete(&g), 0);
+    CHECK(g.st && g.st->n_externals == 2);
 }
 
 /* Each is answered for itself, whichever comes first; an answer that comes twice changes nothing. */

@@ -65,13 +65,40 @@ TEST(signal_ids_are_known_as_they_were_written) {
     CHECK_INT(core_start(&f), 0);
     for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
         CHECK(!f.st || !signal_id_seen(f.st, ids[i]));
-        CHECK_INT(STEP_VOID(&f, signal_id_add(&f.s, ids[i])), 0);
+        CHECK_INT(STEP_VOID(&f, signal_id_add(&f.s, ids[i], 10 + (int64_t)i)), 0);
     }
     REQUIRE(f.st);
     for (size_t i = 0; i < ARRAY_LEN(ids); i++)
         CHECK(signal_id_seen(f.st, ids[i]));
     CHECK_INT(f.st->signal_uuids.len, 32);
     CHECK_INT(f.st->n_signal_request_ids, 2);
+    REQUIRE(signal_id_count(f.st) == 4);
+    static const size_t order[] = {0, 2, 1, 3}; /* UUIDs first */
+    for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+        struct signal_id id = signal_id_get(f.st, i);
+        CHECK_STR(id.text ? id.text : id.uuid.s, ids[order[i]]);
+        CHECK_INT(id.event_id, 10 + (int64_t)order[i]);
+    }
+}
+
+/* A signal that came while a worker had the task is found when its event is written. */
+TEST(signal_ids_name_their_events) {
+    static const char *const ids[] = {"0b8e1c5e-3c55-4b1a-9a53-0a6f4b8f5a01", "any text"};
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        cleanup(core_done) struct core f;
+        core_init(&f);
+        CHECK_INT(core_begin_run(&f), 0);
+        Ws__SignalWorkflowExecutionRequest req = WS__SIGNAL_WORKFLOW_EXECUTION_REQUEST__INIT;
+        req.signal_name = core_text(&f, "s");
+        CHECK_INT(STEP(&f, run_signal(&f.s, &req, NULL)), 0); /* has no id */
+        req.request_id = core_text(&f, ids[i]);
+        CHECK_INT(STEP(&f, run_signal(&f.s, &req, NULL)), 0);
+        REQUIRE(f.st && signal_id_count(f.st) == 1);
+        CHECK_INT(signal_id_get(f.st, 0).event_id, 0);
+        CHECK_INT(core_complete(&f), 0);
+        REQUIRE(f.st && signal_id_count(f.st) == 1);
+        CHECK_INT(signal_id_get(f.st, 0).event_id, 6);
+    }
 }
 
 /* A state that was written before they were kept as bytes. */
@@ -85,6 +112,14 @@ TEST(signal_ids_are_known_that_were_kept_as_text) {
                                              &f.s.failed)),
               0);
     CHECK(!f.st || signal_id_seen(f.st, id));
+    CHECK(!f.st || signal_id_count(f.st) == 0);
+    /* Its event is not known, but that of the next one is. */
+    CHECK_INT(STEP_VOID(&f, signal_id_add(&f.s, "next", 7)), 0);
+    REQUIRE(f.st && signal_id_count(f.st) == 1);
+    CHECK_STR(signal_id_get(f.st, 0).text, "next");
+    CHECK_INT(STEP_VOID(&f, signal_id_written(f.s.st, id, 8)), 0);
+    REQUIRE(f.st && signal_id_count(f.st) == 1);
+    CHECK_INT(signal_id_get(f.st, 0).event_id, 7);
 }
 
 TEST(signal_without_a_request_id_happens_each_time) {

@@ -50,6 +50,7 @@ static const Ws__DescribeTaskQueueResponse *describe(struct rig *r, struct ask *
     req->namespace_ = make_text(m, "default");
     req->task_queue = make_queue(m, "queue");
     req->task_queue_type = TASK_QUEUE_TYPE_WORKFLOW;
+    req->report_stats = true;
     RIG_SEND(r, a, describe_task_queue, req);
     return a->response;
 }

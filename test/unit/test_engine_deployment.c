@@ -231,6 +231,114 @@ TEST(deployment_ramp_takes_its_share) {
     CHECK_INT(a.err.code, ERR_INVALID);
 }
 
+static Ws__DescribeTaskQueueRequest *ask_queue(struct rig *r, struct ask *a) {
+    struct arena *arena = ask_begin(r, a);
+    Ws__DescribeTaskQueueRequest *req =
+        MAKE(arena, Ws__DescribeTaskQueueRequest, ws__describe_task_queue_request__init);
+    req->namespace_ = make_text(arena, "default");
+    req->task_queue = make_queue(arena, "queue");
+    req->report_stats = true;
+    return req;
+}
+
+/* Workflow tasks of a version, or of workers without one, as both ways to ask tell it. */
+static int64_t waits_for(struct rig *r, const char *build_id) {
+    cleanup(ask_done) struct ask a = {0}, b = {0};
+    Ws__DescribeTaskQueueRequest *req = ask_queue(r, &a);
+    bool is_version = *build_id != '\0';
+    char version[] = {'w', 'e', 'b', ':', *build_id, '\0'}, *text = version;
+    Taskqueue__TaskQueueVersionSelection asked = TASKQUEUE__TASK_QUEUE_VERSION_SELECTION__INIT;
+    asked.unversioned = !is_version;
+    asked.n_build_ids = is_version;
+    asked.build_ids = &text;
+    req->versions = &asked;
+    req->api_mode = DESCRIBE_TASK_QUEUE_MODE_ENHANCED;
+    RIG_SEND(r, &a, describe_task_queue, req);
+    const Ws__DescribeTaskQueueResponse *resp = a.response;
+    if (!resp || resp->n_versions_info != 1 || resp->versions_info[0]->value->n_types_info != 2)
+        return -1;
+    const Taskqueue__TaskQueueStats *stats = resp->versions_info[0]->value->types_info[0]->value->stats;
+    CHECK((stats->approximate_backlog_count == 0) == (stats->approximate_backlog_age->nanos == 0));
+    if (!is_version)
+        return stats->approximate_backlog_count;
+    struct arena *arena = ask_begin(r, &b);
+    Ws__DescribeWorkerDeploymentVersionRequest *of_version =
+        MAKE(arena, Ws__DescribeWorkerDeploymentVersionRequest,
+             ws__describe_worker_deployment_version_request__init);
+    of_version->namespace_ = make_text(arena, "default");
+    of_version->version = make_text(arena, version);
+    of_version->report_task_queue_stats = true;
+    RIG_SEND(r, &b, describe_worker_deployment_version, of_version);
+    const Ws__DescribeWorkerDeploymentVersionResponse *v = b.response;
+    CHECK(v && v->n_version_task_queues == 1 &&
+          v->version_task_queues[0]->stats->approximate_backlog_count == stats->approximate_backlog_count);
+    return stats->approximate_backlog_count;
+}
+
+/* Tasks that are bound to no version count for the versions that get them, by the ramp and not one by one. */
+TEST(deployment_work_without_a_version_is_counted_for_those_that_get_it) {
+    cleanup(ask_done) struct ask a = {0}, one = {0}, two = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    poll(&r, &two, "2");
+    set_current(&r, &a, "1");
+    rig_start(&r, &a, "pinned");
+    complete(&r, &a, &one, "1", VERSIONING_BEHAVIOR_PINNED, false);
+    ask_cancel(&r, &two);
+    rig_signal(&r, &a, "pinned", "");
+    for (char c = 'a'; c < 'k'; c++)
+        rig_start(&r, &a, (char[]){c, '\0'});
+    rig_advance(&r, 500 * USEC_PER_MS);
+    CHECK_INT(waits_for(&r, "1"), 11);
+    CHECK_INT(waits_for(&r, "2"), 0);
+    CHECK_INT(waits_for(&r, ""), 0);
+    set_ramp(&r, &a, "2", 25);
+    CHECK_INT(waits_for(&r, "1"), 1 + 8);
+    CHECK_INT(waits_for(&r, "2"), 3);
+    CHECK_INT(waits_for(&r, ""), 0);
+    set_current(&r, &a, "");
+    CHECK_INT(waits_for(&r, "1"), 1);
+    CHECK_INT(waits_for(&r, "2"), 3);
+    CHECK_INT(waits_for(&r, ""), 7);
+    set_ramp(&r, &a, "", 0);
+    set_current(&r, &a, "2");
+    CHECK_INT(waits_for(&r, "2"), 10);
+    poll(&r, &two, "2");
+    CHECK(has_task(&two));
+    CHECK_INT(waits_for(&r, "2"), 9);
+}
+
+/* Figures only for those who ask; the count of the old form has no tasks that are bound to a version. */
+TEST(deployment_figures_of_a_queue_are_asked_for) {
+    cleanup(ask_done) struct ask a = {0}, one = {0};
+    cleanup(rig_done) struct rig r;
+    rig_init(&r);
+    poll(&r, &one, "1");
+    set_current(&r, &a, "1");
+    rig_start(&r, &a, "pinned");
+    complete(&r, &a, &one, "1", VERSIONING_BEHAVIOR_PINNED, false);
+    rig_signal(&r, &a, "pinned", "");
+    rig_start(&r, &a, "free");
+    Ws__DescribeTaskQueueRequest *req = ask_queue(&r, &a);
+    req->include_task_queue_status = true;
+    RIG_SEND(&r, &a, describe_task_queue, req);
+    const Ws__DescribeTaskQueueResponse *resp = a.response;
+    REQUIRE(resp && resp->stats && resp->task_queue_status);
+    CHECK_INT(resp->stats->approximate_backlog_count, 2);
+    CHECK_INT(resp->task_queue_status->backlog_count_hint, 1);
+    req = ask_queue(&r, &a);
+    req->report_stats = false;
+    RIG_SEND(&r, &a, describe_task_queue, req);
+    resp = a.response;
+    CHECK(resp && !resp->stats && !resp->task_queue_status && !resp->n_stats_by_priority_key);
+    req = ask_queue(&r, &a);
+    req->task_queue->name = make_text(ask_arena(&a), "/_sys/queue/1");
+    RIG_SEND(&r, &a, describe_task_queue, req);
+    CHECK_INT(a.err.code, ERR_INVALID);
+    CHECK_STR(a.err.text, "DescribeTaskQueue stats are only supported for the root partition");
+}
+
 TEST(deployment_activities_follow_their_workflow) {
     cleanup(ask_done) struct ask a = {0}, one = {0}, act_one = {0}, act_two = {0};
     cleanup(rig_done) struct rig r;

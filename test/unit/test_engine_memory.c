@@ -25,7 +25,7 @@ static const void *ask_update(struct rig *r, struct ask *a) {
 }
 
 static void call_update(struct engine *e, struct call *c, const void *req) {
-    engine_update_namespace(e, c, req);
+    engine_call(e, c, rpc_update_namespace, req);
 }
 
 static const void *ask_register(struct rig *r, struct ask *a) {
@@ -39,7 +39,7 @@ static const void *ask_register(struct rig *r, struct ask *a) {
 }
 
 static void call_register(struct engine *e, struct call *c, const void *req) {
-    engine_register_namespace(e, c, req);
+    engine_call(e, c, rpc_register_namespace, req);
 }
 
 struct change {

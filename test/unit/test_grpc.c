@@ -316,16 +316,16 @@ TEST(a_failed_buffer_makes_no_frame) {
     buf_init(&b, 8);
     size_t begin = grpc_frame_begin(&b);
     buf_add_cstr(&b, "too much");
-    CHECK_INT(grpc_frame_end(&b, begin, false), ERR_NO_MEMORY);
+    CHECK_INT(grpc_frame_end(&b, begin, GRPC_PLAIN), ERR_NO_MEMORY);
 }
 
 /* A frame has four bytes for its length; nothing behind the prefix is looked at. */
 TEST(a_message_that_its_prefix_cannot_hold_is_too_large) {
     uint8_t prefix[GRPC_PREFIX_LEN] = {0};
     struct buf b = {.data = prefix, .len = GRPC_PREFIX_LEN + (size_t)UINT32_MAX + 1};
-    CHECK_INT(grpc_frame_end(&b, 0, false), ERR_TOO_LARGE);
+    CHECK_INT(grpc_frame_end(&b, 0, GRPC_PLAIN), ERR_TOO_LARGE);
     b.len--;
-    CHECK_INT(grpc_frame_end(&b, 0, false), 0);
+    CHECK_INT(grpc_frame_end(&b, 0, GRPC_PLAIN), 0);
     CHECK_SLICE(str_bytes(prefix, sizeof(prefix)), STR("\0\xff\xff\xff\xff"));
 }
 

@@ -223,7 +223,7 @@ TEST(json_nests_as_deeply_as_the_wire) {
     buf_init(&out, JSON_BUDGET);
     make_chain(&text, WIRE_DEPTH_MAX + 1);
     REQUIRE(buf_ok(&text));
-    CHECK_INT(json_parse(FAILURE, buf_str(&text), false, &a, &m, &e), 0);
+    CHECK_INT(json_parse(FAILURE, buf_str(&text), JSON_PAYLOADS_FULL, &a, &m, &e), 0);
     if (!e.code) {
         wire_encode(&bytes, m);
         CHECK_INT(wire_guard(FAILURE, buf_str(&bytes), &e), 0);
@@ -233,7 +233,7 @@ TEST(json_nests_as_deeply_as_the_wire) {
     buf_clear(&text);
     make_chain(&text, WIRE_DEPTH_MAX + 2);
     if (buf_ok(&text))
-        CHECK_INT(json_parse(FAILURE, buf_str(&text), false, &a, &m, &e), ERR_INVALID);
+        CHECK_INT(json_parse(FAILURE, buf_str(&text), JSON_PAYLOADS_FULL, &a, &m, &e), ERR_INVALID);
     CHECK(strstr(e.text, "messages are nested too deeply"));
 }
 
@@ -243,9 +243,9 @@ TEST(json_stays_within_its_limits) {
     struct err e = {0};
     ProtobufCMessage *m = NULL;
     arena_init(&a, 256);
-    CHECK_INT(json_parse(START, STR("{\"workflowId\":\"w\"}"), false, &a, &m, &e), ERR_NO_MEMORY);
+    CHECK_INT(json_parse(START, STR("{\"workflowId\":\"w\"}"), JSON_PAYLOADS_FULL, &a, &m, &e), ERR_NO_MEMORY);
     CHECK_STR(e.text, "the JSON needs more memory than a request may take");
-    CHECK_INT(json_parse(START, str_bytes("", JSON_TEXT_BYTES_MAX + 1), false, &a, &m, &e), ERR_TOO_LARGE);
+    CHECK_INT(json_parse(START, str_bytes("", JSON_TEXT_BYTES_MAX + 1), JSON_PAYLOADS_FULL, &a, &m, &e), ERR_TOO_LARGE);
     buf_init(&out, 10);
     Common__WorkflowExecution w = COMMON__WORKFLOW_EXECUTION__INIT;
     CHECK_INT(json_print(&out, &w.base, (struct json_style){.has_defaults = true}, &e), 0);
@@ -314,7 +314,7 @@ static void check_settings(const ProtobufCMessageDescriptor *type, const char *b
         ProtobufCMessage *m;
         arena_init(&a, JSON_BUDGET);
         buf_init(&out, JSON_BUDGET);
-        if (json_parse(type, str_of(before), false, &a, &m, &e) < 0)
+        if (json_parse(type, str_of(before), JSON_PAYLOADS_FULL, &a, &m, &e) < 0)
             continue;
         int rc = json_set(m, str_of(cases[i].path), str_of(cases[i].value), mode, &a, &e);
         bool is_refused = cases[i].want[0] == '!';

@@ -45,7 +45,7 @@ TEST(json_payload_shorthand_is_read) {
         ProtobufCMessage *m;
         arena_init(&a, JSON_BUDGET);
         buf_init(&out, JSON_BUDGET);
-        int rc = json_parse(c->type, str_of(c->text), true, &a, &m, &e);
+        int rc = json_parse(c->type, str_of(c->text), JSON_PAYLOADS_SHORTHAND, &a, &m, &e);
         test_check_str(str_of(e.text), str_of(""), __FILE__, c->line, "error");
         if (rc == 0 && json_print(&out, m, full, &e) == 0 && buf_ok(&out))
             test_check_str(buf_str(&out), str_of(c->want ? c->want : c->text), __FILE__, c->line, "in full");

@@ -137,7 +137,7 @@ TEST(json_text_strings_are_escaped) {
     struct buf out cleanup(buf_done);
     struct json_writer w;
     buf_init(&out, JSON_BUDGET);
-    writer_init(&w, &out, false);
+    writer_init(&w, &out, WRITER_COMPACT);
     writer_string(&w, STR("a\"\\\n\x01\x7f\xc3\xa9\xff\xc3"));
     if (buf_ok(&out))
         CHECK_SLICE(buf_str(&out), STR("\"a\\\"\\\\\\n\\u0001\x7f\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\""));

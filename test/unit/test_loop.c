@@ -228,9 +228,9 @@ static struct now at_ms(int64_t ms) {
 
 TEST(hearing_counts_from_the_round_that_found_nothing) {
     struct hearing h = {0};
-    hearing_round(&h, at_ms(10), 1, false);
+    hearing_round(&h, at_ms(10), 1, HEARING_ALL_READ);
     CHECK_INT(h.heard.wall.us, 0);
-    hearing_round(&h, at_ms(20), 0, false);
+    hearing_round(&h, at_ms(20), 0, HEARING_ALL_READ);
     CHECK_INT(h.heard.wall.us, 20 * USEC_PER_MS);
     CHECK_INT(h.heard.mono.us, 20 * USEC_PER_MS);
 }
@@ -238,12 +238,12 @@ TEST(hearing_counts_from_the_round_that_found_nothing) {
 TEST(hearing_of_a_busy_loop_takes_a_few_rounds) {
     struct hearing h = {0};
     for (int64_t i = 1; i <= HEARING_BUSY_ROUNDS; i++)
-        hearing_round(&h, at_ms(i), 1, false);
+        hearing_round(&h, at_ms(i), 1, HEARING_ALL_READ);
     CHECK_INT(h.heard.wall.us, 0);
-    hearing_round(&h, at_ms(20), 1, false);
+    hearing_round(&h, at_ms(20), 1, HEARING_ALL_READ);
     CHECK_INT(h.heard.wall.us, 20 * USEC_PER_MS);
     for (int64_t i = 0; i <= HEARING_BUSY_ROUNDS; i++)
-        hearing_round(&h, at_ms(100 + 10 * i), 1, false);
+        hearing_round(&h, at_ms(100 + 10 * i), 1, HEARING_ALL_READ);
     CHECK_INT(h.heard.wall.us, (100 + 10 * HEARING_BUSY_ROUNDS) * USEC_PER_MS);
 }
 
@@ -251,41 +251,41 @@ TEST(hearing_of_a_busy_loop_takes_a_few_rounds) {
 TEST(hearing_begins_anew_after_a_gap) {
     struct hearing h = {0};
     for (int64_t i = 1; i <= HEARING_BUSY_ROUNDS; i++)
-        hearing_round(&h, at_ms(i), 1, false);
-    hearing_round(&h, at_ms(9000), 32, false);
+        hearing_round(&h, at_ms(i), 1, HEARING_ALL_READ);
+    hearing_round(&h, at_ms(9000), 32, HEARING_ALL_READ);
     CHECK_INT(h.heard.wall.us, USEC_PER_MS); /* when the first of them began */
-    hearing_round(&h, at_ms(9001), 16, false);
+    hearing_round(&h, at_ms(9001), 16, HEARING_ALL_READ);
     CHECK_INT(h.heard.wall.us, USEC_PER_MS);
-    hearing_round(&h, at_ms(9002), 0, false);
+    hearing_round(&h, at_ms(9002), 0, HEARING_ALL_READ);
     CHECK_INT(h.heard.wall.us, 9002 * USEC_PER_MS);
 }
 
 TEST(hearing_waits_for_input_that_is_left) {
     struct hearing h = {0};
     for (int64_t i = 1; i <= HEARING_ROUNDS / 2; i++)
-        hearing_round(&h, at_ms(i), 1, true);
+        hearing_round(&h, at_ms(i), 1, HEARING_INPUT_LEFT);
     CHECK_INT(h.heard.wall.us, 0);
-    hearing_round(&h, at_ms(100), 1, false);
+    hearing_round(&h, at_ms(100), 1, HEARING_ALL_READ);
     CHECK_INT(h.heard.wall.us, 100 * USEC_PER_MS);
 }
 
 TEST(hearing_does_not_wait_for_ever) {
     struct hearing h = {0};
     for (int64_t i = 1; i <= HEARING_ROUNDS; i++)
-        hearing_round(&h, at_ms(i), 1, true);
+        hearing_round(&h, at_ms(i), 1, HEARING_INPUT_LEFT);
     CHECK_INT(h.heard.wall.us, USEC_PER_MS); /* when the first of them began */
-    hearing_round(&h, at_ms(2000), 1, true);
-    hearing_round(&h, at_ms(2000), 1, true);
-    hearing_round(&h, at_ms(3000), 1, true); /* few rounds, and slow ones */
+    hearing_round(&h, at_ms(2000), 1, HEARING_INPUT_LEFT);
+    hearing_round(&h, at_ms(2000), 1, HEARING_INPUT_LEFT);
+    hearing_round(&h, at_ms(3000), 1, HEARING_INPUT_LEFT); /* few rounds, and slow ones */
     CHECK_INT(h.heard.wall.us, 2000 * USEC_PER_MS);
 }
 
 TEST(hearing_takes_more_rounds_when_there_are_many_events) {
     struct hearing h = {0};
     for (int64_t i = 1; i <= HEARING_WIDE_ROUNDS; i++) {
-        hearing_round(&h, at_ms(10 * i), HEARING_WIDE, false);
+        hearing_round(&h, at_ms(10 * i), HEARING_WIDE, HEARING_ALL_READ);
         CHECK_INT(h.heard.wall.us, 0);
     }
-    hearing_round(&h, at_ms(100), HEARING_WIDE, false);
+    hearing_round(&h, at_ms(100), HEARING_WIDE, HEARING_ALL_READ);
     CHECK_INT(h.heard.wall.us, 100 * USEC_PER_MS);
 }

@@ -67,7 +67,7 @@ TEST(routes_variables_are_fields_of_the_request) {
         struct err e = {0};
         ProtobufCMessage *m;
         arena_init(&a, BUDGET);
-        if (json_parse(method_at(r->method)->request, STR("{}"), false, &a, &m, &e) < 0)
+        if (json_parse(method_at(r->method)->request, STR("{}"), JSON_PAYLOADS_FULL, &a, &m, &e) < 0)
             continue;
         struct str path = str_of(r->path), url = path, name, value;
         while (path_next_variable(&path, &url, &name, &value)) {

@@ -6,7 +6,7 @@
 
 #include "harness.h"
 #include "json/reader.h"
-#include "mistral/query_text.h"
+#include "mistral/condition.h"
 
 #define BUDGET ((size_t)8 << 20)
 
@@ -25,7 +25,7 @@ static void rig_done(struct rig *r) {
     arena_done(&r->arena);
 }
 
-static bool is_text(struct given v, const char *text) {
+static bool is_text(struct field_value v, const char *text) {
     return v.is_given && str_is(v.text, text);
 }
 
@@ -43,7 +43,7 @@ TEST(shape_values_land_in_their_fields) {
     REQUIRE(all && r.c.count == 0);
     CHECK(is_text(all->v[schedule_request_workflow_identifier], "w\303\251"));
     CHECK(!all->v[schedule_request_deployment_name].is_given);
-    const struct given *v = all->v[schedule_request_schedule].records[0]->v;
+    const struct field_value *v = all->v[schedule_request_schedule].records[0]->v;
     CHECK(is_text(v[definition_input], "{\"a\" : 1}"));
     REQUIRE(v[definition_cron_expressions].count == 2 && v[definition_calendars].count == 2);
     CHECK(str_is(v[definition_cron_expressions].texts[1], "y"));
@@ -106,8 +106,8 @@ TEST(shape_every_mistake_has_its_place) {
         {__LINE__, &shape_trigger_request, "{\"overlap\":2.5}", "body.overlap int_from_float"},
         {__LINE__, &shape_trigger_request, "{\"overlap\":2e0}", ""},
         {__LINE__, &shape_trigger_request, "{\"overlap\":1e99}", "body.overlap int_from_float"},
-        {__LINE__, &shape_batch_request, "{\"execution_ids\":[]}", "body.execution_ids too_short"},
-        {__LINE__, &shape_batch_request, "{\"execution_ids\":[1,\"a\",null]}",
+        {__LINE__, &shape_many_request, "{\"execution_ids\":[]}", "body.execution_ids too_short"},
+        {__LINE__, &shape_many_request, "{\"execution_ids\":[1,\"a\",null]}",
          "body.execution_ids.0 string_type; body.execution_ids.2 string_type"},
         {__LINE__, &shape_reset_request, "{\"exclude_signals\":1}",
          "body.exclude_signals bool_type; body.event_id missing"},
@@ -202,11 +202,11 @@ TEST(query_texts_quote_what_they_are_given) {
     static const char *const names[] = {"A", "B"};
     const struct str values[] = {STR("x"), STR("y'z")};
     struct buf q cleanup(buf_done);
-    query_init(&q);
-    query_equal(&q, "Name", STR("it's \\ \"odd\""));
-    query_any(&q, "Status", values, ARRAY_LEN(values));
-    query_either(&q, names, ARRAY_LEN(names), "STARTS_WITH", STR("p"));
-    query_add(&q, "C IS NULL");
+    condition_init(&q);
+    condition_add_equal(&q, "Name", STR("it's \\ \"odd\""));
+    condition_add_in(&q, "Status", values, ARRAY_LEN(values));
+    condition_add_any_name(&q, names, ARRAY_LEN(names), "STARTS_WITH", STR("p"));
+    condition_add_text(&q, "C IS NULL");
     buf_add_u8(&q, 0);
     REQUIRE(buf_ok(&q));
     CHECK_STR((const char *)q.data, "Name = 'it\\'s \\\\ \"odd\"' AND Status IN ('x', 'y\\'z') AND "

@@ -40,7 +40,7 @@ static void activity_remove(struct step *s, const State__Activity *a) {
         pause_show(s);
 }
 
-static int refuse(struct step *s, E__WorkflowTaskFailedCause cause, const char *text) {
+static int activity_refuse_command(struct step *s, E__WorkflowTaskFailedCause cause, const char *text) {
     s->task_failed_cause = cause;
     return err_set(s->err, ERR_INVALID, "%s", text);
 }
@@ -48,7 +48,7 @@ static int refuse(struct step *s, E__WorkflowTaskFailedCause cause, const char *
 /* scheduling */
 
 /* The shorter of two timeouts, of which 0 means "none". */
-static int64_t shorter(int64_t a, int64_t b) {
+static int64_t activity_shorter_timeout(int64_t a, int64_t b) {
     if (a == 0 || b == 0)
         return a ? a : b;
     return MIN(a, b);
@@ -56,38 +56,42 @@ static int64_t shorter(int64_t a, int64_t b) {
 
 bool activity_normalise(struct activity_timeouts *t, int64_t run_timeout) {
     if (t->schedule_to_close) {
-        t->schedule_to_start = shorter(t->schedule_to_start, t->schedule_to_close);
-        t->start_to_close = shorter(t->start_to_close, t->schedule_to_close);
+        t->schedule_to_start = activity_shorter_timeout(t->schedule_to_start, t->schedule_to_close);
+        t->start_to_close = activity_shorter_timeout(t->start_to_close, t->schedule_to_close);
     } else if (t->start_to_close) {
         t->schedule_to_close = run_timeout;
         t->schedule_to_start = t->schedule_to_start ? t->schedule_to_start : run_timeout;
     } else {
         return false;
     }
-    t->schedule_to_close = shorter(t->schedule_to_close, run_timeout);
-    t->schedule_to_start = shorter(t->schedule_to_start, run_timeout);
-    t->start_to_close = shorter(t->start_to_close, run_timeout);
+    t->schedule_to_close = activity_shorter_timeout(t->schedule_to_close, run_timeout);
+    t->schedule_to_start = activity_shorter_timeout(t->schedule_to_start, run_timeout);
+    t->start_to_close = activity_shorter_timeout(t->start_to_close, run_timeout);
     if (t->heartbeat)
-        t->heartbeat = shorter(t->heartbeat, t->start_to_close);
+        t->heartbeat = activity_shorter_timeout(t->heartbeat, t->start_to_close);
     return true;
 }
 
-static int validate(struct step *s, const Command__ScheduleActivityTaskCommandAttributes *in) {
+static int activity_check_command(struct step *s, const Command__ScheduleActivityTaskCommandAttributes *in) {
     const E__WorkflowTaskFailedCause bad = WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES;
     if (strempty(in->activity_id))
-        return refuse(s, bad, "ActivityId is not set on ScheduleActivityTaskCommand.");
+        return activity_refuse_command(s, bad, "ActivityId is not set on ScheduleActivityTaskCommand.");
     if (!in->activity_type || strempty(in->activity_type->name))
-        return refuse(s, bad, "ActivityType is not set on ScheduleActivityTaskCommand.");
+        return activity_refuse_command(s, bad, "ActivityType is not set on ScheduleActivityTaskCommand.");
     if (strlen(in->activity_id) > LIMIT_ID_BYTES)
-        return refuse(s, bad, "ActivityId on ScheduleActivityTaskCommand exceeds length limit.");
+        return activity_refuse_command(s, bad,
+                                       "ActivityId on ScheduleActivityTaskCommand exceeds length limit.");
     if (strlen(in->activity_type->name) > LIMIT_ID_BYTES)
-        return refuse(s, bad, "ActivityType on ScheduleActivityTaskCommand exceeds length limit.");
+        return activity_refuse_command(s, bad,
+                                       "ActivityType on ScheduleActivityTaskCommand exceeds length limit.");
     if (in->task_queue && strlen(in->task_queue->name) > LIMIT_ID_BYTES)
-        return refuse(s, bad, "TaskQueue on ScheduleActivityTaskCommand exceeds length limit.");
+        return activity_refuse_command(s, bad,
+                                       "TaskQueue on ScheduleActivityTaskCommand exceeds length limit.");
     if (!pb_duration_valid(in->schedule_to_close_timeout) ||
         !pb_duration_valid(in->schedule_to_start_timeout) || !pb_duration_valid(in->start_to_close_timeout) ||
         !pb_duration_valid(in->heartbeat_timeout))
-        return refuse(s, bad, "A timeout of ScheduleActivityTaskCommand is negative or malformed.");
+        return activity_refuse_command(s, bad,
+                                       "A timeout of ScheduleActivityTaskCommand is negative or malformed.");
     int rc = retry_validate(in->retry_policy, s->err);
     if (rc == 0)
         rc = validate_priority(in->priority, s->err);
@@ -96,17 +100,18 @@ static int validate(struct step *s, const Command__ScheduleActivityTaskCommandAt
         return rc;
     }
     if (activity_find_id(s->st, in->activity_id))
-        return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_SCHEDULE_ACTIVITY_DUPLICATE_ID,
-                      "An activity with this ActivityId is already pending.");
+        return activity_refuse_command(s, WORKFLOW_TASK_FAILED_CAUSE_SCHEDULE_ACTIVITY_DUPLICATE_ID,
+                                       "An activity with this ActivityId is already pending.");
     if ((int64_t)s->st->n_activities >= step_limit(s, SETTABLE_PENDING_ACTIVITIES))
-        return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_PENDING_ACTIVITIES_LIMIT_EXCEEDED,
-                      "the number of pending activities has reached the limit of this run");
+        return activity_refuse_command(s, WORKFLOW_TASK_FAILED_CAUSE_PENDING_ACTIVITIES_LIMIT_EXCEEDED,
+                                       "the number of pending activities has reached the limit of this run");
     return 0;
 }
 
 /* Adds the state of a scheduled activity; the event is written. */
-static void admit(struct step *s, int64_t event_id, const History__ActivityTaskScheduledEventAttributes *ev,
-                  const struct activity_timeouts *t) {
+static void activity_add_state(struct step *s, int64_t event_id,
+                               const History__ActivityTaskScheduledEventAttributes *ev,
+                               const struct activity_timeouts *t) {
     State__Activity *a = pb_new(&state__activity__descriptor, &s->failed);
     if (!a)
         return;
@@ -134,7 +139,7 @@ void activity_restore(struct step *s, int64_t event_id,
         pb_duration_us(ev->start_to_close_timeout),
         pb_duration_us(ev->heartbeat_timeout),
     };
-    admit(s, event_id, ev, &t);
+    activity_add_state(s, event_id, ev, &t);
 }
 
 int activity_schedule(struct step *s, int64_t completed_event_id, const Command__Command *cmd) {
@@ -145,11 +150,11 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
         pb_wait_us(in->start_to_close_timeout),
         pb_wait_us(in->heartbeat_timeout),
     };
-    int rc = validate(s, in);
+    int rc = activity_check_command(s, in);
     if (rc < 0)
         return rc;
     if (!activity_normalise(&t, s->st->run_timeout_us))
-        return refuse(
+        return activity_refuse_command(
             s, WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES,
             "A valid StartToClose or ScheduleToCloseTimeout is not set on ScheduleActivityTaskCommand.");
     Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
@@ -173,7 +178,7 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
     ev.use_workflow_build_id = in->use_workflow_build_id;
     ev.priority = in->priority;
     int64_t id = step_event(s, EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, &ev, NULL);
-    admit(s, id, &ev, &t);
+    activity_add_state(s, id, &ev, &t);
     step_effect(s, EFFECT_ACTIVITY_TASK, id);
     return 0;
 }
@@ -254,7 +259,7 @@ int activity_heartbeat(struct step *s, State__Activity *a, Common__Payloads *det
 /* the end */
 
 /* The start that was not worth an event until now. Returns its id, 0 when it is buffered. */
-static int64_t write_started(struct step *s, State__Activity *a) {
+static int64_t activity_write_started(struct step *s, State__Activity *a) {
     if (!a->started_us)
         return 0;
     History__ActivityTaskStartedEventAttributes ev = HISTORY__ACTIVITY_TASK_STARTED_EVENT_ATTRIBUTES__INIT;
@@ -267,7 +272,7 @@ static int64_t write_started(struct step *s, State__Activity *a) {
     return step_event(s, EVENT_TYPE_ACTIVITY_TASK_STARTED, &ev, &extra);
 }
 
-static void finish(struct step *s, State__Activity *a) {
+static void activity_remove_ended(struct step *s, State__Activity *a) {
     activity_remove(s, a);
     task_schedule(s);
 }
@@ -275,12 +280,12 @@ static void finish(struct step *s, State__Activity *a) {
 int activity_complete(struct step *s, State__Activity *a, Common__Payloads *result, const char *identity) {
     History__ActivityTaskCompletedEventAttributes ev =
         HISTORY__ACTIVITY_TASK_COMPLETED_EVENT_ATTRIBUTES__INIT;
-    ev.started_event_id = write_started(s, a);
+    ev.started_event_id = activity_write_started(s, a);
     ev.scheduled_event_id = a->scheduled_event_id;
     ev.result = result;
     ev.identity = (char *)(uintptr_t)identity;
     step_event(s, EVENT_TYPE_ACTIVITY_TASK_COMPLETED, &ev, NULL);
-    finish(s, a);
+    activity_remove_ended(s, a);
     return 0;
 }
 
@@ -288,13 +293,13 @@ int activity_cancel(struct step *s, State__Activity *a, Common__Payloads *detail
     if (!a->cancel_requested_event_id)
         return err_set(s->err, ERR_INVALID, "Cancellation was not requested for this activity.");
     History__ActivityTaskCanceledEventAttributes ev = HISTORY__ACTIVITY_TASK_CANCELED_EVENT_ATTRIBUTES__INIT;
-    ev.started_event_id = write_started(s, a);
+    ev.started_event_id = activity_write_started(s, a);
     ev.scheduled_event_id = a->scheduled_event_id;
     ev.latest_cancel_requested_event_id = a->cancel_requested_event_id;
     ev.details = details;
     ev.identity = (char *)(uintptr_t)identity;
     step_event(s, EVENT_TYPE_ACTIVITY_TASK_CANCELED, &ev, NULL);
-    finish(s, a);
+    activity_remove_ended(s, a);
     return 0;
 }
 
@@ -302,10 +307,10 @@ int activity_request_cancel(struct step *s, int64_t completed_event_id, int64_t 
     const E__WorkflowTaskFailedCause bad = WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_ACTIVITY_ATTRIBUTES;
     State__Activity *a = activity_find(s->st, scheduled_event_id);
     if (!a && !step_has_buffered_finish(s, scheduled_event_id))
-        return refuse(s, bad,
-                      "ScheduledEventId on RequestCancelActivityTaskCommand names no pending activity.");
+        return activity_refuse_command(
+            s, bad, "ScheduledEventId on RequestCancelActivityTaskCommand names no pending activity.");
     if (a && a->cancel_requested_event_id)
-        return refuse(s, bad, "Cancellation of this activity was requested before.");
+        return activity_refuse_command(s, bad, "Cancellation of this activity was requested before.");
     History__ActivityTaskCancelRequestedEventAttributes ev =
         HISTORY__ACTIVITY_TASK_CANCEL_REQUESTED_EVENT_ATTRIBUTES__INIT;
     ev.scheduled_event_id = scheduled_event_id;
@@ -374,26 +379,27 @@ static void begin_retry(struct step *s, State__Activity *a, Failure__Failure *f,
         activity_offer_at(s, a, at_us);
 }
 
-static void write_timed_out(struct step *s, State__Activity *a, Failure__Failure *f, E__RetryState state) {
+static void activity_write_timed_out(struct step *s, State__Activity *a, Failure__Failure *f,
+                                     E__RetryState state) {
     History__ActivityTaskTimedOutEventAttributes ev = HISTORY__ACTIVITY_TASK_TIMED_OUT_EVENT_ATTRIBUTES__INIT;
-    ev.started_event_id = write_started(s, a);
+    ev.started_event_id = activity_write_started(s, a);
     ev.scheduled_event_id = a->scheduled_event_id;
     ev.failure = f;
     ev.retry_state = state;
     step_event(s, EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, &ev, NULL);
-    finish(s, a);
+    activity_remove_ended(s, a);
 }
 
-static void write_failed(struct step *s, State__Activity *a, Failure__Failure *f, E__RetryState state,
-                         const char *identity) {
+static void activity_write_failed(struct step *s, State__Activity *a, Failure__Failure *f,
+                                  E__RetryState state, const char *identity) {
     History__ActivityTaskFailedEventAttributes ev = HISTORY__ACTIVITY_TASK_FAILED_EVENT_ATTRIBUTES__INIT;
-    ev.started_event_id = write_started(s, a);
+    ev.started_event_id = activity_write_started(s, a);
     ev.scheduled_event_id = a->scheduled_event_id;
     ev.failure = f;
     ev.retry_state = state;
     ev.identity = (char *)(uintptr_t)identity;
     step_event(s, EVENT_TYPE_ACTIVITY_TASK_FAILED, &ev, NULL);
-    finish(s, a);
+    activity_remove_ended(s, a);
 }
 
 int activity_fail(struct step *s, State__Activity *a, Failure__Failure *failure,
@@ -409,7 +415,7 @@ int activity_fail(struct step *s, State__Activity *a, Failure__Failure *failure,
     if (state == RETRY_STATE_IN_PROGRESS)
         begin_retry(s, a, failure, at_us);
     else
-        write_failed(s, a, failure, state, identity);
+        activity_write_failed(s, a, failure, state, identity);
     return 0;
 }
 
@@ -482,7 +488,7 @@ static int time_out(struct step *s, State__Activity *a, E__TimeoutType type) {
     if (!f)
         return err_std(s->err, ERR_NO_MEMORY);
     f->cause = a->last_failure;
-    write_timed_out(s, a, f, state);
+    activity_write_timed_out(s, a, f, state);
     return 0;
 }
 

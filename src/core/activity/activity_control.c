@@ -11,7 +11,7 @@
 #include "core/run/pause.h"
 #include "core/run/run.h"
 
-static bool is_chosen(const struct activity_choice *c, const State__Activity *a) {
+static bool activity_is_chosen(const struct activity_choice *c, const State__Activity *a) {
     if (c->is_all)
         return true;
     return c->id ? streq(c->id, a->activity_id) : streq(c->type, a->activity_type);
@@ -20,7 +20,7 @@ static bool is_chosen(const struct activity_choice *c, const State__Activity *a)
 State__Activity *activity_next(const State__Execution *st, const struct activity_choice *c, size_t *index) {
     while (*index < st->n_activities) {
         State__Activity *a = st->activities[(*index)++];
-        if (is_chosen(c, a))
+        if (activity_is_chosen(c, a))
             return a;
     }
     return NULL;

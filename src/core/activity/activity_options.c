@@ -72,7 +72,7 @@ void activity_options(const State__Activity *a, struct activity_options *ret) {
 
 /* the mask */
 
-static int read_mask(const Google__Protobuf__FieldMask *mask, unsigned *ret, struct err *err) {
+static int options_read_mask(const Google__Protobuf__FieldMask *mask, unsigned *ret, struct err *err) {
     *ret = 0;
     for (size_t i = 0; i < mask->n_paths; i++) {
         const struct option_path *found = NULL;
@@ -177,7 +177,7 @@ static int merge_queue(struct step *s, struct merged *m, const Taskqueue__TaskQu
 
 /* taking hold */
 
-static Common__RetryPolicy policy_of(const Common__RetryPolicy *p) {
+static Common__RetryPolicy options_retry_policy(const Common__RetryPolicy *p) {
     static const Common__RetryPolicy none = COMMON__RETRY_POLICY__INIT;
     return p ? *p : none;
 }
@@ -189,7 +189,7 @@ static struct merged merged_of(const State__Activity *a) {
         .timeouts = {a->schedule_to_close_us, a->schedule_to_start_us, a->start_to_close_us,
                      a->heartbeat_timeout_us},
         .priority = a->priority ? *a->priority : no_priority,
-        .retry = policy_of(a->retry_policy),
+        .retry = options_retry_policy(a->retry_policy),
     };
 }
 
@@ -260,7 +260,7 @@ int activity_update_options(struct step *s, const struct activity_choice *c,
         return err_set(s->err, ERR_INVALID, "ActivityOptions are not provided");
     if (!mask)
         return err_set(s->err, ERR_INVALID, "UpdateMask is not provided");
-    int rc = read_mask(mask, &u.changes, s->err);
+    int rc = options_read_mask(mask, &u.changes, s->err);
     return rc < 0 ? rc : activity_change_chosen(s, c, update_one, &u);
 }
 
@@ -273,7 +273,7 @@ void activity_put_back_options(struct step *s, State__Activity *a) {
     m.timeouts = (struct activity_timeouts){
         pb_duration_us(was->schedule_to_close_timeout), pb_duration_us(was->schedule_to_start_timeout),
         pb_duration_us(was->start_to_close_timeout), pb_duration_us(was->heartbeat_timeout)};
-    m.retry = policy_of(was->retry_policy);
+    m.retry = options_retry_policy(was->retry_policy);
     put_options(s, a, &m, OPTION_RETRY);
     pb_set_message(&a->priority, was->priority, &s->failed);
     pb_set_message(&a->original_options, NULL, &s->failed);

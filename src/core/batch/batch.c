@@ -25,7 +25,7 @@ struct operation {
     int scope;
 };
 
-static struct operation operation_of(const Ws__StartBatchOperationRequest *req) {
+static struct operation batch_read_operation(const Ws__StartBatchOperationRequest *req) {
     switch ((int)req->operation_case) {
 #define BATCH(NAME, member, TYPE, subject, scope)                                                            \
     case CASE(NAME):                                                                                         \
@@ -38,7 +38,7 @@ static struct operation operation_of(const Ws__StartBatchOperationRequest *req) 
 }
 
 bool batch_is_about_schedules(const Ws__StartBatchOperationRequest *req) {
-    return operation_of(req).subject == SUBJECT_SCHEDULES;
+    return batch_read_operation(req).subject == SUBJECT_SCHEDULES;
 }
 
 const char *batch_identity(const Ws__StartBatchOperationRequest *req) {
@@ -55,45 +55,51 @@ const char *batch_identity(const Ws__StartBatchOperationRequest *req) {
 
 /* rules */
 
-static int invalid(struct err *err, const char *text) {
+static int batch_refuse_request(struct err *err, const char *text) {
     return err_set(err, ERR_INVALID, "%s", text);
 }
 
 /* What chooses activities is the same oneof in three messages; has_all is the value of its flag. */
 static int check_choice(bool has_choice, const char *type, bool has_all, struct err *err) {
     if (!has_choice)
-        return invalid(err, "activity filter must be set");
+        return batch_refuse_request(err, "activity filter must be set");
     if (type ? strempty(type) : !has_all)
-        return invalid(err, "Either activity type must be set, or match all should be set to true");
+        return batch_refuse_request(err,
+                                    "Either activity type must be set, or match all should be set to true");
     return type ? validate_id(type, "ActivityType", err) : 0;
 }
 
 static int check_unpause(const Batch__BatchOperationUnpauseActivities *op, struct err *err) {
     bool has_type = op->activity_case == BATCH__BATCH_OPERATION_UNPAUSE_ACTIVITIES__ACTIVITY_TYPE;
     int rc = check_choice(op->activity_case, has_type ? op->type : NULL, !has_type && op->match_all, err);
-    return rc == 0 && !pb_duration_valid(op->jitter) ? invalid(err, "Jitter is negative or malformed.") : rc;
+    return rc == 0 && !pb_duration_valid(op->jitter)
+               ? batch_refuse_request(err, "Jitter is negative or malformed.")
+               : rc;
 }
 
 static int check_reset_activities(const Batch__BatchOperationResetActivities *op, struct err *err) {
     bool has_type = op->activity_case == BATCH__BATCH_OPERATION_RESET_ACTIVITIES__ACTIVITY_TYPE;
     int rc = check_choice(op->activity_case, has_type ? op->type : NULL, !has_type && op->match_all, err);
-    return rc == 0 && !pb_duration_valid(op->jitter) ? invalid(err, "Jitter is negative or malformed.") : rc;
+    return rc == 0 && !pb_duration_valid(op->jitter)
+               ? batch_refuse_request(err, "Jitter is negative or malformed.")
+               : rc;
 }
 
 static int check_update_activities(const Batch__BatchOperationUpdateActivityOptions *op, struct err *err) {
     bool has_type = op->activity_case == BATCH__BATCH_OPERATION_UPDATE_ACTIVITY_OPTIONS__ACTIVITY_TYPE;
     if (op->activity_options && op->restore_original)
-        return invalid(err, "cannot set both activity options and restore original");
+        return batch_refuse_request(err, "cannot set both activity options and restore original");
     if (!op->activity_options && !op->restore_original)
-        return invalid(err, "Either activity options must be set, or restore original should be set to true");
+        return batch_refuse_request(
+            err, "Either activity options must be set, or restore original should be set to true");
     if (op->activity_options && !op->update_mask)
-        return invalid(err, "must provide UpdateMask");
+        return batch_refuse_request(err, "must provide UpdateMask");
     return check_choice(op->activity_case, has_type ? op->type : NULL, !has_type && op->match_all, err);
 }
 
 static int check_reset(const Batch__BatchOperationReset *op, struct err *err) {
     if (op->options)
-        return op->options->target_case ? 0 : invalid(err, "batch reset missing target");
+        return op->options->target_case ? 0 : batch_refuse_request(err, "batch reset missing target");
     if (op->reset_type != RESET_TYPE_FIRST_WORKFLOW_TASK && op->reset_type != RESET_TYPE_LAST_WORKFLOW_TASK)
         return err_set(err, ERR_INVALID, "unknown batch reset type %d", (int)op->reset_type);
     return 0;
@@ -102,18 +108,19 @@ static int check_reset(const Batch__BatchOperationReset *op, struct err *err) {
 static int check_workflow_options(const Batch__BatchOperationUpdateWorkflowExecutionOptions *op,
                                   struct err *err) {
     if (!op->workflow_execution_options)
-        return invalid(err, "must provide UpdateOptions");
-    return op->update_mask ? 0 : invalid(err, "must provide UpdateMask");
+        return batch_refuse_request(err, "must provide UpdateOptions");
+    return op->update_mask ? 0 : batch_refuse_request(err, "must provide UpdateMask");
 }
 
 static int check_signal(const Batch__BatchOperationSignal *op, struct err *err) {
-    return strempty(op->signal) ? invalid(err, "must provide signal name")
+    return strempty(op->signal) ? batch_refuse_request(err, "must provide signal name")
                                 : validate_id(op->signal, "SignalName", err);
 }
 
 static int check_operation(const Ws__StartBatchOperationRequest *req, struct err *err) {
-    if (operation_of(req).type == BATCH_OPERATION_TYPE_UNSPECIFIED)
-        return invalid(err, "this operation is about standalone activities, which this server does not have");
+    if (batch_read_operation(req).type == BATCH_OPERATION_TYPE_UNSPECIFIED)
+        return batch_refuse_request(
+            err, "this operation is about standalone activities, which this server does not have");
     int rc = validate_id(batch_identity(req), "Identity", err);
     if (rc < 0)
         return rc;
@@ -162,16 +169,17 @@ int batch_validate(const Ws__StartBatchOperationRequest *req, const struct core_
     int selectors =
         !strempty(req->visibility_query) + (req->n_executions > 0) + (req->n_target_executions > 0);
     if (!req->operation_case || strempty(req->reason) || strempty(req->namespace_) || !selectors)
-        return invalid(err,
-                       "must provide required parameters: BatchType,Reason,Namespace, AND one of (Query OR "
-                       "Executions OR TargetExecutions)");
+        return batch_refuse_request(
+            err, "must provide required parameters: BatchType,Reason,Namespace, AND one of (Query OR "
+                 "Executions OR TargetExecutions)");
     int rc = validate_required(req->job_id, "JobId", err);
     if (rc == 0 && selectors > 1)
-        rc = invalid(err, "visibility query, executions, and target executions are mutually exclusive");
+        rc = batch_refuse_request(
+            err, "visibility query, executions, and target executions are mutually exclusive");
     if (rc == 0)
         rc = validate_id(req->reason, "Reason", err);
     if (rc == 0 && !(req->max_operations_per_second >= 0 && isfinite(req->max_operations_per_second)))
-        rc = invalid(err, "MaxOperationsPerSecond must not be negative.");
+        rc = batch_refuse_request(err, "MaxOperationsPerSecond must not be negative.");
     if (rc == 0)
         rc = check_operation(req, err);
     return rc == 0 ? check_targets(req, limits, err) : rc;
@@ -200,14 +208,14 @@ Common__WorkflowExecution batch_listed(const Ws__StartBatchOperationRequest *req
 
 int batch_filter(struct arena *a, const State__Namespace *ns, const Ws__StartBatchOperationRequest *req,
                  int64_t start_us, struct filter *ret, struct err *err) {
-    struct operation op = operation_of(req);
+    struct operation op = batch_read_operation(req);
     struct value begun = value_int(start_us * NSEC_PER_USEC);
     int rc = filter_parse(a, ns, op.subject == SUBJECT_SCHEDULES ? FILTER_SCHEDULES : FILTER_WORKFLOWS,
                           str_of(req->visibility_query), ret, err);
     if (rc < 0)
         return rc;
     if (ret->is_grouped)
-        return invalid(err, "invalid query: operation is not supported: 'GROUP BY' clause");
+        return batch_refuse_request(err, "invalid query: operation is not supported: 'GROUP BY' clause");
     ret->where = filter_and(a, ret->where, filter_test(a, PREDICATE_AT_MOST, "StartTime", &begun));
     if (op.scope == SCOPE_OPEN && op.subject == SUBJECT_WORKFLOWS)
         ret->where =
@@ -217,7 +225,7 @@ int batch_filter(struct arena *a, const State__Namespace *ns, const Ws__StartBat
 
 /* steps */
 
-static int settled(const struct step *s) {
+static int batch_step_result(const struct step *s) {
     return s->failed ? err_std(s->err, ERR_NO_MEMORY) : 0;
 }
 
@@ -230,16 +238,16 @@ int batch_start(struct step *s, const struct batch_birth *birth, const Ws__Start
         return err_std(s->err, ERR_NO_MEMORY);
     pb_set_string(&b->job_id, req->job_id, &s->failed);
     pb_set_bytes(&b->request, str_bytes(bytes, protobuf_c_message_pack(&req->base, bytes)), &s->failed);
-    b->type = operation_of(req).type;
+    b->type = batch_read_operation(req).type;
     b->total = (int64_t)batch_listed_count(req);
     b->is_counted = b->total > 0;
-    return settled(s);
+    return batch_step_result(s);
 }
 
 int batch_count(struct step *s, int64_t total) {
     s->st->batch->total = total;
     s->st->batch->is_counted = true;
-    return settled(s);
+    return batch_step_result(s);
 }
 
 int batch_note(struct step *s, const struct batch_note *note) {
@@ -252,7 +260,7 @@ int batch_note(struct step *s, const struct batch_note *note) {
         pb_set_message(&b->place, note->place, &s->failed);
     else
         b->next_target++;
-    return settled(s);
+    return batch_step_result(s);
 }
 
 int batch_end(struct step *s, E__WorkflowExecutionStatus status, const char *reason, const char *identity) {
@@ -264,7 +272,7 @@ int batch_end(struct step *s, E__WorkflowExecutionStatus status, const char *rea
     if (status == WORKFLOW_EXECUTION_STATUS_COMPLETED)
         b->total = b->complete + b->failure;
     run_close(s, status);
-    return settled(s);
+    return batch_step_result(s);
 }
 
 char *batch_request_id(const State__Execution *st, const char *run_id, struct arena *arena) {

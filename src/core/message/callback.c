@@ -82,19 +82,19 @@ int callback_validate(Common__Callback *const *all, size_t count, const struct c
 
 /* waiting */
 
-static void lower_names(Common__Callback *c) {
+static void callback_lower_names(Common__Callback *c) {
     for (size_t i = 0; c && i < c->nexus->n_header; i++)
         for (char *p = c->nexus->header[i]->key; *p; p++)
             *p = (char)tolower((unsigned char)*p);
 }
 
-static void add(struct step *s, const Common__Callback *callback, int64_t registered_us,
-                const char *request_id) {
+static void callback_add(struct step *s, const Common__Callback *callback, int64_t registered_us,
+                         const char *request_id) {
     State__Callback *c = pb_new(&state__callback__descriptor, &s->failed);
     if (!c)
         return;
     pb_set_message(&c->callback, callback, &s->failed);
-    lower_names(c->callback);
+    callback_lower_names(c->callback);
     pb_set_string(&c->request_id, request_id, &s->failed);
     c->registered_us = registered_us;
     c->state = CALLBACK_STATE_STANDBY;
@@ -109,14 +109,14 @@ int callback_attach(struct step *s, Common__Callback *const *all, size_t count, 
             "cannot attach more than %lld callbacks to a workflow (%zu callbacks already attached)",
             (long long)max, s->st->n_callbacks);
     for (size_t i = 0; i < count; i++)
-        add(s, all[i], s->now.us, request_id);
+        callback_add(s, all[i], s->now.us, request_id);
     return 0;
 }
 
 void callback_inherit(struct step *s, const State__Execution *before) {
     for (size_t i = 0; i < before->n_callbacks; i++) {
         const State__Callback *c = before->callbacks[i];
-        add(s, c->callback, c->registered_us, c->request_id);
+        callback_add(s, c->callback, c->registered_us, c->request_id);
     }
 }
 
@@ -134,7 +134,7 @@ Common__Callback **callback_list(struct step *s) {
 
 /* sending */
 
-static void schedule(struct step *s, size_t index) {
+static void callback_schedule(struct step *s, size_t index) {
     State__Callback *c = s->st->callbacks[index];
     c->state = CALLBACK_STATE_SCHEDULED;
     c->next_attempt_us = 0;
@@ -147,7 +147,7 @@ void callback_trigger(struct step *s) {
         return; /* the run that follows will tell */
     for (size_t i = 0; i < st->n_callbacks; i++)
         if (st->callbacks[i]->state == CALLBACK_STATE_STANDBY)
-            schedule(s, i);
+            callback_schedule(s, i);
 }
 
 enum callback_verdict callback_judge(int http_status) {
@@ -160,14 +160,14 @@ enum callback_verdict callback_judge(int http_status) {
     return http_status == HTTP_NOT_IMPLEMENTED ? CALLBACK_NEVER : CALLBACK_LATER;
 }
 
-static int64_t wait_us(int32_t attempt) {
+static int64_t callback_wait_us(int32_t attempt) {
     int64_t wait = LIMIT_CALLBACK_RETRY_INITIAL_MS;
     for (int32_t i = 1; i < attempt && wait < LIMIT_CALLBACK_RETRY_MAX_MS; i++)
         wait *= 2;
     return MIN(wait, LIMIT_CALLBACK_RETRY_MAX_MS) * USEC_PER_MS;
 }
 
-static void note_failure(struct step *s, State__Callback *c, const char *text, bool is_final) {
+static void callback_note_failure(struct step *s, State__Callback *c, const char *text, bool is_final) {
     Failure__ApplicationFailureInfo info = FAILURE__APPLICATION_FAILURE_INFO__INIT;
     Failure__Failure f = FAILURE__FAILURE__INIT;
     f.message = arena_strdup(s->arena, text); /* a stranger's words */
@@ -195,12 +195,12 @@ void callback_report(struct step *s, size_t index, enum callback_verdict verdict
         break;
     case CALLBACK_NEVER:
         c->state = CALLBACK_STATE_FAILED;
-        note_failure(s, c, text, true);
+        callback_note_failure(s, c, text, true);
         break;
     case CALLBACK_LATER:
         c->state = CALLBACK_STATE_BACKING_OFF;
-        c->next_attempt_us = usec_add(s->now.us, wait_us(c->attempt));
-        note_failure(s, c, text, false);
+        c->next_attempt_us = usec_add(s->now.us, callback_wait_us(c->attempt));
+        callback_note_failure(s, c, text, false);
         break;
     }
 }
@@ -210,5 +210,5 @@ int64_t callback_due_us(const State__Callback *c) {
 }
 
 void callback_retry(struct step *s, size_t index) {
-    schedule(s, index);
+    callback_schedule(s, index);
 }

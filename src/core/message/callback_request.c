@@ -20,7 +20,7 @@ struct outcome {
     struct str body;
 };
 
-static struct str metadata(const Common__Payload *p, const char *key) {
+static struct str payload_metadata(const Common__Payload *p, const char *key) {
     for (size_t i = 0; i < p->n_metadata; i++)
         if (streq(p->metadata[i]->key, key))
             return pb_bytes(&p->metadata[i]->value);
@@ -34,7 +34,7 @@ static bool can_be_quoted(struct str s) {
     return s.n > 0;
 }
 
-static struct outcome packed(struct arena *a, const Common__Payload *p) {
+static struct outcome outcome_packed(struct arena *a, const Common__Payload *p) {
     size_t n = protobuf_c_message_get_packed_size(&p->base);
     uint8_t *bytes = arena_alloc(a, n + 1);
     if (bytes)
@@ -42,11 +42,11 @@ static struct outcome packed(struct arena *a, const Common__Payload *p) {
     return (struct outcome){"succeeded", "application/x-temporal-payload", str_bytes(bytes, n)};
 }
 
-static struct outcome success(struct arena *a, const Common__Payloads *result) {
+static struct outcome outcome_success(struct arena *a, const Common__Payloads *result) {
     const Common__Payload *p = result && result->n_payloads ? result->payloads[0] : NULL;
     if (!p)
         return (struct outcome){.state = "succeeded"};
-    struct str encoding = metadata(p, "encoding"), message = metadata(p, "messageType");
+    struct str encoding = payload_metadata(p, "encoding"), message = payload_metadata(p, "messageType");
     struct outcome o = {"succeeded", NULL, pb_bytes(&p->data)};
     if (p->n_metadata == 1 && str_is(encoding, "binary/null"))
         return o;
@@ -60,11 +60,11 @@ static struct outcome success(struct arena *a, const Common__Payloads *result) {
     else if (p->n_metadata == 2 && can_be_quoted(message) && str_is(encoding, "binary/protobuf"))
         o.type = arena_printf(a, "application/x-protobuf; message-type=\"%.*s\"", (int)message.n, message.p);
     else
-        o = packed(a, p);
+        o = outcome_packed(a, p);
     return o;
 }
 
-static struct outcome failure(struct arena *a, const char *state, const char *message) {
+static struct outcome outcome_failure(struct arena *a, const char *state, const char *message) {
     struct buf b;
     buf_init(&b, 2 * strlen(message) * 6 + 64);
     buf_add_cstr(&b, "{\"message\":\"");
@@ -87,23 +87,23 @@ static struct outcome failure(struct arena *a, const char *state, const char *me
 static struct outcome outcome_of(struct arena *a, const History__HistoryEvent *close) {
     switch ((int)close->event_type) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-        return success(a, close->workflow_execution_completed_event_attributes->result);
+        return outcome_success(a, close->workflow_execution_completed_event_attributes->result);
     case EVENT_TYPE_WORKFLOW_EXECUTION_FAILED: {
         const Failure__Failure *f = close->workflow_execution_failed_event_attributes->failure;
-        return failure(a, "failed", f ? f->message : "operation failed");
+        return outcome_failure(a, "failed", f ? f->message : "operation failed");
     }
     case EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-        return failure(a, "canceled", "operation canceled");
+        return outcome_failure(a, "canceled", "operation canceled");
     case EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-        return failure(a, "failed", "operation exceeded internal timeout");
+        return outcome_failure(a, "failed", "operation exceeded internal timeout");
     default:
-        return failure(a, "failed", "operation terminated");
+        return outcome_failure(a, "failed", "operation terminated");
     }
 }
 
 /* times */
 
-static const char *http_date(struct arena *a, int64_t us) {
+static const char *format_http_date(struct arena *a, int64_t us) {
     static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -114,7 +114,7 @@ static const char *http_date(struct arena *a, int64_t us) {
                         (int)(rest % CIVIL_HOUR_S / CIVIL_MINUTE_S), (int)(rest % CIVIL_MINUTE_S));
 }
 
-static const char *rfc3339(struct arena *a, int64_t us) {
+static const char *format_rfc3339(struct arena *a, int64_t us) {
     int64_t s = civil_div(us, USEC_PER_SEC), rest = civil_mod(s, CIVIL_DAY_S);
     struct civil_date d = civil_date_of(civil_day_of(s));
     return arena_printf(a, "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", (int)d.year, d.month, d.day,
@@ -123,7 +123,7 @@ static const char *rfc3339(struct arena *a, int64_t us) {
 }
 
 /* A part of a path, with whatever could mean something there written as %XX. */
-static const char *escaped(struct arena *a, const char *text) {
+static const char *escape_path_part(struct arena *a, const char *text) {
     static const char hex[] = "0123456789ABCDEF";
     char *out = arena_alloc(a, 3 * strlen(text) + 1), *to = out;
     for (const char *p = text; out && *p; p++) {
@@ -157,7 +157,7 @@ struct writer {
 };
 
 /* What the caller set is not replaced. */
-static void add_own(struct writer *w, const char *name, const char *value) {
+static void request_add_own_header(struct writer *w, const char *name, const char *value) {
     if (value && !has_header(w->nexus, name))
         w->ret->headers[w->ret->header_count++] = (struct callback_header){name, value};
 }
@@ -174,16 +174,17 @@ int callback_compose(struct arena *a, const State__Execution *st, const char *na
         ret->headers[ret->header_count++] = (struct callback_header){arena_strdup(a, n->header[i]->key),
                                                                      arena_strdup(a, n->header[i]->value)};
     struct writer w = {a, n, ret};
-    add_own(&w, "nexus-operation-state", o.state);
-    add_own(&w, "content-type", o.type);
-    add_own(&w, "user-agent", "rondo/" RONDO_VERSION);
-    add_own(&w, "nexus-operation-start-time", http_date(a, st->start_us));
-    add_own(&w, "nexus-operation-close-time", rfc3339(a, st->close_us));
-    add_own(&w, "nexus-link",
-            arena_printf(a,
-                         "<temporal:///namespaces/%s/workflows/%s/%s/history?eventID=1&eventType="
-                         "WorkflowExecutionStarted&referenceType=EventReference>; "
-                         "type=\"temporal.api.common.v1.Link.WorkflowEvent\"",
-                         escaped(a, namespace_name), escaped(a, st->workflow_id), st->run_id));
+    request_add_own_header(&w, "nexus-operation-state", o.state);
+    request_add_own_header(&w, "content-type", o.type);
+    request_add_own_header(&w, "user-agent", "rondo/" RONDO_VERSION);
+    request_add_own_header(&w, "nexus-operation-start-time", format_http_date(a, st->start_us));
+    request_add_own_header(&w, "nexus-operation-close-time", format_rfc3339(a, st->close_us));
+    request_add_own_header(
+        &w, "nexus-link",
+        arena_printf(a,
+                     "<temporal:///namespaces/%s/workflows/%s/%s/history?eventID=1&eventType="
+                     "WorkflowExecutionStarted&referenceType=EventReference>; "
+                     "type=\"temporal.api.common.v1.Link.WorkflowEvent\"",
+                     escape_path_part(a, namespace_name), escape_path_part(a, st->workflow_id), st->run_id));
     return arena_failed(a) ? ERR_NO_MEMORY : 0;
 }

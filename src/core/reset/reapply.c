@@ -111,7 +111,7 @@ static char **external_request_id(const State__Execution *st, int64_t event_id) 
 }
 
 /* Where a run keeps the request id of a letter that it has handed over; NULL for letters that stay. */
-static char **kept_request_id(const State__Execution *st, const State__Letter *l) {
+static char **reapply_kept_request_id(const State__Execution *st, const State__Letter *l) {
     switch (l->kind) {
     case LETTER_START_CHILD: {
         State__Child *c = child_find(st, l->event_id);
@@ -125,17 +125,17 @@ static char **kept_request_id(const State__Execution *st, const State__Letter *l
     }
 }
 
-static const char *request_id_in(const State__Execution *base, const State__Letter *what) {
+static const char *reapply_request_id_in(const State__Execution *base, const State__Letter *what) {
     for (size_t i = 0; i < base->n_outbox; i++)
         if (base->outbox[i]->kind == what->kind && base->outbox[i]->event_id == what->event_id)
             return base->outbox[i]->request_id;
-    char **kept = kept_request_id(base, what);
+    char **kept = reapply_kept_request_id(base, what);
     return kept ? *kept : "";
 }
 
-static void letter_again(struct step *s, const State__Execution *base, const State__Letter *what) {
+static void reapply_letter(struct step *s, const State__Execution *base, const State__Letter *what) {
     State__Execution *st = s->st;
-    const char *request_id = request_id_in(base, what);
+    const char *request_id = reapply_request_id_in(base, what);
     letter_send(s, (enum letter_kind)what->kind, what->workflow_id, what->run_id, what->event_id);
     if (!s->failed && !strempty(request_id))
         pb_set_string(&st->outbox[st->n_outbox - 1]->request_id, request_id, &s->failed);
@@ -150,7 +150,7 @@ void reapply_letters(struct step *s, const State__Execution *base) {
         what.workflow_id = c->workflow_id;
         what.run_id = c->run_id;
         what.event_id = c->initiated_event_id;
-        letter_again(s, base, &what);
+        reapply_letter(s, base, &what);
     }
     for (size_t i = 0; i < st->n_externals; i++) {
         const State__External *x = st->externals[i];
@@ -158,7 +158,7 @@ void reapply_letters(struct step *s, const State__Execution *base) {
         what.workflow_id = x->workflow_id;
         what.run_id = x->run_id;
         what.event_id = x->initiated_event_id;
-        letter_again(s, base, &what);
+        reapply_letter(s, base, &what);
     }
 }
 
@@ -167,7 +167,7 @@ void reapply_hand_over(struct step *s, const char *run_id, int64_t until_event_i
     pb_set_string(&st->copy_run_id, run_id, &s->failed);
     for (size_t i = 0; i < st->n_outbox;) {
         const State__Letter *l = st->outbox[i];
-        char **kept = l->event_id < until_event_id ? kept_request_id(st, l) : NULL;
+        char **kept = l->event_id < until_event_id ? reapply_kept_request_id(st, l) : NULL;
         if (!kept) {
             i++;
             continue;

@@ -82,7 +82,7 @@ static int apply_signaled(struct step *s, const History__HistoryEvent *ev) {
     const History__WorkflowExecutionSignaledEventAttributes *a =
         ev->workflow_execution_signaled_event_attributes;
     s->st->signal_count++;
-    signal_id_add(s, a->request_id);
+    signal_id_add(s, a->request_id, ev->event_id);
     return 0;
 }
 
@@ -96,7 +96,7 @@ static int apply_upsert(struct step *s, const History__HistoryEvent *ev) {
     return 0;
 }
 
-static int apply_properties(struct step *s, const History__HistoryEvent *ev) {
+static int rebuild_properties(struct step *s, const History__HistoryEvent *ev) {
     merge_memo(s, ev->workflow_properties_modified_event_attributes->upserted_memo);
     return 0;
 }
@@ -130,7 +130,7 @@ static int apply_task_started(struct step *s, const History__HistoryEvent *ev) {
     return 0;
 }
 
-static int end_task(struct step *s) {
+static int rebuild_end_task(struct step *s) {
     pb_free(s->st->task);
     s->st->task = NULL;
     return 0;
@@ -140,11 +140,11 @@ static int apply_task_completed(struct step *s, const History__HistoryEvent *ev)
     s->st->last_started_event_id = ev->workflow_task_completed_event_attributes->started_event_id;
     versioning_complete(s, ev->workflow_task_completed_event_attributes);
     reset_points_add(s, ev->workflow_task_completed_event_attributes, ev->event_id);
-    return end_task(s);
+    return rebuild_end_task(s);
 }
 
 static int apply_task_ended(struct step *s, const History__HistoryEvent *ev unused_arg) {
-    return end_task(s);
+    return rebuild_end_task(s);
 }
 
 /* Activities, timers */
@@ -367,7 +367,7 @@ static const struct {
     {EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, apply_signaled},
     {EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED, apply_cancel_requested},
     {EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES, apply_upsert},
-    {EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, apply_properties},
+    {EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, rebuild_properties},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, apply_update_admitted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, apply_update_accepted},
     {EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED, apply_update_completed},

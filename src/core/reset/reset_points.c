@@ -8,13 +8,14 @@
 
 #include "core/version/versioning.h"
 
-static const char *build_of(const History__WorkflowTaskCompletedEventAttributes *a) {
+static const char *reset_points_build_of(const History__WorkflowTaskCompletedEventAttributes *a) {
     if (a->deployment_version)
         return a->deployment_version->build_id;
     return a->worker_version ? a->worker_version->build_id : "";
 }
 
-static bool is_known(const Workflow__ResetPoints *points, const char *checksum, const char *build_id) {
+static bool reset_points_has_build(const Workflow__ResetPoints *points, const char *checksum,
+                                   const char *build_id) {
     for (size_t i = 0; points && i < points->n_points; i++)
         if (streq(points->points[i]->binary_checksum, checksum) &&
             streq(points->points[i]->build_id, build_id))
@@ -22,13 +23,13 @@ static bool is_known(const Workflow__ResetPoints *points, const char *checksum, 
     return false;
 }
 
-static void set_time(Google__Protobuf__Timestamp **field, int64_t us, bool *failed) {
+static void reset_points_set_time(Google__Protobuf__Timestamp **field, int64_t us, bool *failed) {
     Google__Protobuf__Timestamp t = pb_timestamp(us);
     pb_set_message(field, &t, failed);
 }
 
 /* Takes over the point. The oldest make room. */
-static void append(struct step *s, Workflow__ResetPointInfo *point) {
+static void reset_points_append(struct step *s, Workflow__ResetPointInfo *point) {
     Workflow__ResetPoints *points = s->st->reset_points;
     if (!points)
         points = s->st->reset_points = pb_new(&workflow__reset_points__descriptor, &s->failed);
@@ -44,9 +45,9 @@ static void append(struct step *s, Workflow__ResetPointInfo *point) {
 void reset_points_add(struct step *s, const History__WorkflowTaskCompletedEventAttributes *a,
                       int64_t event_id) {
     const State__Execution *st = s->st;
-    const char *build_id = build_of(a);
+    const char *build_id = reset_points_build_of(a);
     if (strlen(build_id) > LIMIT_ID_BYTES || strlen(a->binary_checksum) > LIMIT_ID_BYTES ||
-        is_known(st->reset_points, a->binary_checksum, build_id))
+        reset_points_has_build(st->reset_points, a->binary_checksum, build_id))
         return;
     Workflow__ResetPointInfo *p = pb_new(&workflow__reset_point_info__descriptor, &s->failed);
     if (!p)
@@ -55,9 +56,9 @@ void reset_points_add(struct step *s, const History__WorkflowTaskCompletedEventA
     pb_set_string(&p->build_id, build_id, &s->failed);
     pb_set_string(&p->run_id, st->run_id, &s->failed);
     p->first_workflow_task_completed_id = event_id;
-    set_time(&p->create_time, s->now.us, &s->failed);
+    reset_points_set_time(&p->create_time, s->now.us, &s->failed);
     p->resettable = !st->n_children && !st->n_externals;
-    append(s, p);
+    reset_points_append(s, p);
     if (!strempty(a->binary_checksum))
         versioning_show_checksums(s);
 }
@@ -71,8 +72,8 @@ void reset_points_inherit(struct step *s, const Workflow__ResetPoints *before, c
             continue;
         Workflow__ResetPointInfo *p = pb_clone(&old->base, &s->failed);
         if (p && streq(p->run_id, before_run_id))
-            set_time(&p->expire_time, usec_add(start_us, retention_us), &s->failed);
-        append(s, p);
+            reset_points_set_time(&p->expire_time, usec_add(start_us, retention_us), &s->failed);
+        reset_points_append(s, p);
     }
 }
 

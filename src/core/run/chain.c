@@ -16,7 +16,7 @@
 
 /* Retries */
 
-static bool retry_after(struct step *s, const Failure__Failure *f, struct chain_sequel *q) {
+static bool chain_retry_after(struct step *s, const Failure__Failure *f, struct chain_sequel *q) {
     const State__Execution *st = s->st;
     if (!st->retry_policy) {
         q->retry_state = RETRY_STATE_RETRY_POLICY_NOT_SET;
@@ -41,7 +41,7 @@ static bool retry_after(struct step *s, const Failure__Failure *f, struct chain_
     return true;
 }
 
-static bool cron_after(struct step *s, struct chain_sequel *q) {
+static bool chain_cron_after(struct step *s, struct chain_sequel *q) {
     const State__Execution *st = s->st;
     if (strempty(st->cron_schedule))
         return false;
@@ -57,9 +57,9 @@ static bool cron_after(struct step *s, struct chain_sequel *q) {
 
 struct chain_sequel chain_after(struct step *s, const Failure__Failure *failure) {
     struct chain_sequel q = {0};
-    bool goes_on = failure && retry_after(s, failure, &q);
+    bool goes_on = failure && chain_retry_after(s, failure, &q);
     if (!goes_on)
-        goes_on = cron_after(s, &q);
+        goes_on = chain_cron_after(s, &q);
     if (goes_on)
         q.run_id = uuid_format(uuid_timed(s->rng, s->now));
     return q;
@@ -67,7 +67,7 @@ struct chain_sequel chain_after(struct step *s, const Failure__Failure *failure)
 
 /* The next run */
 
-static struct step *next_step(struct step *s) {
+static struct step *chain_next_step(struct step *s) {
     struct step *n = arena_new(s->arena, struct step);
     State__Execution *st = n ? pb_new(&state__execution__descriptor, &s->failed) : NULL;
     if (!n || !st) {
@@ -103,9 +103,9 @@ static struct run_birth birth_after(const struct step *s, const char *run_id) {
     };
 }
 
-static int begin(struct step *s, const struct run_birth *birth,
-                 const Ws__StartWorkflowExecutionRequest *req) {
-    struct step *n = next_step(s);
+static int chain_start_next(struct step *s, const struct run_birth *birth,
+                            const Ws__StartWorkflowExecutionRequest *req) {
+    struct step *n = chain_next_step(s);
     if (!n)
         return err_std(s->err, ERR_NO_MEMORY);
     int rc = run_start(n, birth, req);
@@ -151,12 +151,12 @@ int chain_begin(struct step *s, const struct chain_sequel *q, Common__Payloads *
     birth.last_completion_result = result ? result : o->last_completion_result;
     if (q->initiator == CONTINUE_AS_NEW_INITIATOR_RETRY)
         birth.attempt = st->attempt + 1;
-    return begin(s, &birth, &req);
+    return chain_start_next(s, &birth, &req);
 }
 
 /* Continue-as-new */
 
-static int refuse(struct step *s, const char *text) {
+static int chain_refuse(struct step *s, const char *text) {
     s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_CONTINUE_AS_NEW_ATTRIBUTES;
     return err_set(s->err, ERR_INVALID, "%s", text);
 }
@@ -164,12 +164,13 @@ static int refuse(struct step *s, const char *text) {
 static int validate_continue(struct step *s,
                              const Command__ContinueAsNewWorkflowExecutionCommandAttributes *in) {
     if (in->workflow_type && strlen(in->workflow_type->name) > LIMIT_ID_BYTES)
-        return refuse(s, "WorkflowType on ContinueAsNewWorkflowExecutionCommand exceeds length limit.");
+        return chain_refuse(s, "WorkflowType on ContinueAsNewWorkflowExecutionCommand exceeds length limit.");
     if (in->task_queue && strlen(in->task_queue->name) > LIMIT_ID_BYTES)
-        return refuse(s, "TaskQueue on ContinueAsNewWorkflowExecutionCommand exceeds length limit.");
+        return chain_refuse(s, "TaskQueue on ContinueAsNewWorkflowExecutionCommand exceeds length limit.");
     if (!pb_duration_valid(in->workflow_run_timeout) || !pb_duration_valid(in->workflow_task_timeout) ||
         !pb_duration_valid(in->backoff_start_interval))
-        return refuse(s, "A duration of ContinueAsNewWorkflowExecutionCommand is negative or malformed.");
+        return chain_refuse(s,
+                            "A duration of ContinueAsNewWorkflowExecutionCommand is negative or malformed.");
     int rc = retry_validate(in->retry_policy, s->err);
     if (rc < 0)
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_CONTINUE_AS_NEW_ATTRIBUTES;
@@ -255,7 +256,7 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     birth.backoff_us = backoff_us;
     birth.last_completion_result = in->last_completion_result;
     birth.continued_failure = in->failure;
-    rc = begin(s, &birth, &req);
+    rc = chain_start_next(s, &birth, &req);
     if (rc == 0)
         run_close(s, WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW);
     return rc;

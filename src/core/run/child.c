@@ -32,27 +32,28 @@ static void child_remove(struct step *s, const State__Child *c) {
 
 /* Initiating */
 
-static int refuse(struct step *s, const char *text) {
+static int child_refuse(struct step *s, const char *text) {
     s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES;
     return err_set(s->err, ERR_INVALID, "%s", text);
 }
 
-static int validate(struct step *s, const Command__StartChildWorkflowExecutionCommandAttributes *in) {
+static int child_validate(struct step *s, const Command__StartChildWorkflowExecutionCommandAttributes *in) {
     if (strempty(in->workflow_id))
-        return refuse(s, "Required field WorkflowId is not set on StartChildWorkflowExecutionCommand.");
+        return child_refuse(s, "Required field WorkflowId is not set on StartChildWorkflowExecutionCommand.");
     if (!in->workflow_type || strempty(in->workflow_type->name))
-        return refuse(s, "Required field WorkflowType is not set on StartChildWorkflowExecutionCommand.");
+        return child_refuse(s,
+                            "Required field WorkflowType is not set on StartChildWorkflowExecutionCommand.");
     if (strlen(in->workflow_id) > LIMIT_ID_BYTES)
-        return refuse(s, "WorkflowId on StartChildWorkflowExecutionCommand exceeds length limit.");
+        return child_refuse(s, "WorkflowId on StartChildWorkflowExecutionCommand exceeds length limit.");
     if (strlen(in->workflow_type->name) > LIMIT_ID_BYTES)
-        return refuse(s, "WorkflowType on StartChildWorkflowExecutionCommand exceeds length limit.");
+        return child_refuse(s, "WorkflowType on StartChildWorkflowExecutionCommand exceeds length limit.");
     if (in->task_queue && strlen(in->task_queue->name) > LIMIT_ID_BYTES)
-        return refuse(s, "TaskQueue on StartChildWorkflowExecutionCommand exceeds length limit.");
+        return child_refuse(s, "TaskQueue on StartChildWorkflowExecutionCommand exceeds length limit.");
     if (!strempty(in->namespace_) && !streq(in->namespace_, s->ctx.namespace_name))
-        return refuse(s, "cross namespace commands are not allowed");
+        return child_refuse(s, "cross namespace commands are not allowed");
     if (!pb_duration_valid(in->workflow_execution_timeout) || !pb_duration_valid(in->workflow_run_timeout) ||
         !pb_duration_valid(in->workflow_task_timeout))
-        return refuse(s, "A timeout of StartChildWorkflowExecutionCommand is negative or malformed.");
+        return child_refuse(s, "A timeout of StartChildWorkflowExecutionCommand is negative or malformed.");
     int rc = retry_validate(in->retry_policy, s->err);
     if (rc == 0)
         rc = versioning_check_override(in->versioning_override, s->err);
@@ -116,7 +117,7 @@ static int64_t write_initiated(struct step *s, int64_t completed_event_id, const
 int child_initiate(struct step *s, int64_t completed_event_id, const Command__Command *cmd) {
     const Command__StartChildWorkflowExecutionCommandAttributes *in =
         cmd->start_child_workflow_execution_command_attributes;
-    int rc = validate(s, in);
+    int rc = child_validate(s, in);
     if (rc < 0)
         return rc;
     E__ParentClosePolicy policy =
@@ -225,7 +226,7 @@ struct child_end { /* what all five closing events have in common */
         (a).started_event_id = (e)->started_event_id;                                                        \
     } while (0)
 
-static void write_completed(struct child_end *e, Common__Payloads *result) {
+static void child_write_completed(struct child_end *e, Common__Payloads *result) {
     History__ChildWorkflowExecutionCompletedEventAttributes a =
         HISTORY__CHILD_WORKFLOW_EXECUTION_COMPLETED_EVENT_ATTRIBUTES__INIT;
     FILL_CHILD_END(a, e);
@@ -233,7 +234,8 @@ static void write_completed(struct child_end *e, Common__Payloads *result) {
     step_event(e->s, EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED, &a, NULL);
 }
 
-static void write_failed(struct child_end *e, const History__WorkflowExecutionFailedEventAttributes *close) {
+static void child_write_failed(struct child_end *e,
+                               const History__WorkflowExecutionFailedEventAttributes *close) {
     History__ChildWorkflowExecutionFailedEventAttributes a =
         HISTORY__CHILD_WORKFLOW_EXECUTION_FAILED_EVENT_ATTRIBUTES__INIT;
     FILL_CHILD_END(a, e);
@@ -242,7 +244,7 @@ static void write_failed(struct child_end *e, const History__WorkflowExecutionFa
     step_event(e->s, EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED, &a, NULL);
 }
 
-static void write_canceled(struct child_end *e, Common__Payloads *details) {
+static void child_write_canceled(struct child_end *e, Common__Payloads *details) {
     History__ChildWorkflowExecutionCanceledEventAttributes a =
         HISTORY__CHILD_WORKFLOW_EXECUTION_CANCELED_EVENT_ATTRIBUTES__INIT;
     FILL_CHILD_END(a, e);
@@ -250,7 +252,7 @@ static void write_canceled(struct child_end *e, Common__Payloads *details) {
     step_event(e->s, EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED, &a, NULL);
 }
 
-static void write_timed_out(struct child_end *e, E__RetryState retry_state) {
+static void child_write_timed_out(struct child_end *e, E__RetryState retry_state) {
     History__ChildWorkflowExecutionTimedOutEventAttributes a =
         HISTORY__CHILD_WORKFLOW_EXECUTION_TIMED_OUT_EVENT_ATTRIBUTES__INIT;
     FILL_CHILD_END(a, e);
@@ -258,29 +260,29 @@ static void write_timed_out(struct child_end *e, E__RetryState retry_state) {
     step_event(e->s, EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT, &a, NULL);
 }
 
-static void write_terminated(struct child_end *e) {
+static void child_write_terminated(struct child_end *e) {
     History__ChildWorkflowExecutionTerminatedEventAttributes a =
         HISTORY__CHILD_WORKFLOW_EXECUTION_TERMINATED_EVENT_ATTRIBUTES__INIT;
     FILL_CHILD_END(a, e);
     step_event(e->s, EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED, &a, NULL);
 }
 
-static void write_end(struct child_end *e, const History__HistoryEvent *close) {
+static void child_write_end(struct child_end *e, const History__HistoryEvent *close) {
     switch ((int)close->event_type) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-        write_completed(e, close->workflow_execution_completed_event_attributes->result);
+        child_write_completed(e, close->workflow_execution_completed_event_attributes->result);
         break;
     case EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-        write_failed(e, close->workflow_execution_failed_event_attributes);
+        child_write_failed(e, close->workflow_execution_failed_event_attributes);
         break;
     case EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-        write_canceled(e, close->workflow_execution_canceled_event_attributes->details);
+        child_write_canceled(e, close->workflow_execution_canceled_event_attributes->details);
         break;
     case EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-        write_timed_out(e, close->workflow_execution_timed_out_event_attributes->retry_state);
+        child_write_timed_out(e, close->workflow_execution_timed_out_event_attributes->retry_state);
         break;
     default:
-        write_terminated(e);
+        child_write_terminated(e);
         break;
     }
 }
@@ -300,15 +302,15 @@ void child_closed(struct step *s, int64_t initiated_event_id, const Common__Work
         .started_event_id = c->started_event_id,
     };
     e.type.name = c->workflow_type;
-    write_end(&e, close);
+    child_write_end(&e, close);
     child_remove(s, c);
     task_schedule(s);
 }
 
 /* After a reset */
 
-static void reapply_end(struct step *s, int64_t initiated_event_id, int64_t *started_event_id,
-                        E__EventType type, void *attributes) {
+static void child_reapply_end(struct step *s, int64_t initiated_event_id, int64_t *started_event_id,
+                              E__EventType type, void *attributes) {
     State__Child *c = child_find(s->st, initiated_event_id);
     if (!c)
         return;
@@ -318,7 +320,8 @@ static void reapply_end(struct step *s, int64_t initiated_event_id, int64_t *sta
     task_schedule(s);
 }
 
-static void reapply_start(struct step *s, const History__ChildWorkflowExecutionStartedEventAttributes *a) {
+static void child_reapply_start(struct step *s,
+                                const History__ChildWorkflowExecutionStartedEventAttributes *a) {
     struct child_birth birth = {.run_id = a->workflow_execution ? a->workflow_execution->run_id : "",
                                 .namespace_name = a->namespace_,
                                 .namespace_id = a->namespace_id,
@@ -329,14 +332,14 @@ static void reapply_start(struct step *s, const History__ChildWorkflowExecutionS
 #define REAPPLY_END(NAME, member)                                                                            \
     case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_##NAME: {                                                       \
         __typeof__(ev->member##_event_attributes) a = ev->member##_event_attributes;                         \
-        reapply_end(s, a->initiated_event_id, &a->started_event_id, ev->event_type, a);                      \
+        child_reapply_end(s, a->initiated_event_id, &a->started_event_id, ev->event_type, a);                \
         break;                                                                                               \
     }
 
 void child_reapply(struct step *s, const History__HistoryEvent *ev) {
     switch ((int)ev->event_type) {
     case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
-        reapply_start(s, ev->child_workflow_execution_started_event_attributes);
+        child_reapply_start(s, ev->child_workflow_execution_started_event_attributes);
         break;
     case EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
         child_start_failed(s, ev->start_child_workflow_execution_failed_event_attributes->initiated_event_id,

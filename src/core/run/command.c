@@ -22,7 +22,7 @@ struct command_call {
     struct command_effects *fx;
 };
 
-static int refuse(struct command_call *c, E__WorkflowTaskFailedCause cause, const char *text) {
+static int command_refuse(struct command_call *c, E__WorkflowTaskFailedCause cause, const char *text) {
     c->s->task_failed_cause = cause;
     return err_set(c->s->err, ERR_INVALID, "%s", text);
 }
@@ -62,8 +62,8 @@ static int apply_fail(struct command_call *c) {
     if (rc < 0)
         return rc;
     if (!in->failure)
-        return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_FAIL_WORKFLOW_EXECUTION_ATTRIBUTES,
-                      "Failure is not set on FailWorkflowExecutionCommand.");
+        return command_refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_FAIL_WORKFLOW_EXECUTION_ATTRIBUTES,
+                              "Failure is not set on FailWorkflowExecutionCommand.");
     struct chain_sequel sequel = chain_after(c->s, in->failure);
     History__WorkflowExecutionFailedEventAttributes a =
         HISTORY__WORKFLOW_EXECUTION_FAILED_EVENT_ATTRIBUTES__INIT;
@@ -135,11 +135,11 @@ static int apply_cancel_timer(struct command_call *c) {
 static int apply_marker(struct command_call *c) {
     const Command__RecordMarkerCommandAttributes *in = c->cmd->record_marker_command_attributes;
     if (strempty(in->marker_name))
-        return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES,
-                      "MarkerName is not set on RecordMarkerCommand.");
+        return command_refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES,
+                              "MarkerName is not set on RecordMarkerCommand.");
     if (strlen(in->marker_name) > LIMIT_ID_BYTES)
-        return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES,
-                      "MarkerName on RecordMarkerCommand exceeds length limit.");
+        return command_refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES,
+                              "MarkerName on RecordMarkerCommand exceeds length limit.");
     size_t n = in->n_details;
     History__MarkerRecordedEventAttributes a = HISTORY__MARKER_RECORDED_EVENT_ATTRIBUTES__INIT;
     History__MarkerRecordedEventAttributes__DetailsEntry *entries =
@@ -168,8 +168,8 @@ static int apply_search_attributes(struct command_call *c) {
     Common__SearchAttributes *in =
         c->cmd->upsert_workflow_search_attributes_command_attributes->search_attributes;
     if (!in || in->n_indexed_fields == 0)
-        return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES,
-                      "SearchAttributes is not set on UpsertWorkflowSearchAttributesCommand.");
+        return command_refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES,
+                              "SearchAttributes is not set on UpsertWorkflowSearchAttributesCommand.");
     int rc = attributes_validate(c->s->ctx.space, in, c->s->err);
     if (rc < 0) {
         c->s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES;
@@ -184,11 +184,11 @@ static int apply_search_attributes(struct command_call *c) {
     return 0;
 }
 
-static int apply_properties(struct command_call *c) {
+static int apply_modify_properties(struct command_call *c) {
     Common__Memo *in = c->cmd->modify_workflow_properties_command_attributes->upserted_memo;
     if (!in || in->n_fields == 0)
-        return refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES,
-                      "UpsertedMemo is not set on ModifyWorkflowPropertiesCommand.");
+        return command_refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES,
+                              "UpsertedMemo is not set on ModifyWorkflowPropertiesCommand.");
     History__WorkflowPropertiesModifiedEventAttributes a =
         HISTORY__WORKFLOW_PROPERTIES_MODIFIED_EVENT_ATTRIBUTES__INIT;
     a.upserted_memo = in;

@@ -16,7 +16,7 @@
 #include "core/run/update.h"
 #include "core/version/versioning.h"
 
-static int check_sequence(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
+static int completion_check_sequence(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     for (size_t i = 0; i + 1 < req->n_commands; i++)
         if (command_closes(req->commands[i]))
             return err_set(s->err, ERR_INVALID,
@@ -25,7 +25,7 @@ static int check_sequence(struct step *s, const Ws__RespondWorkflowTaskCompleted
     return 0;
 }
 
-static int64_t write_completed(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
+static int64_t completion_write_event(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     State__Execution *st = s->st;
     History__WorkflowTaskCompletedEventAttributes a = HISTORY__WORKFLOW_TASK_COMPLETED_EVENT_ATTRIBUTES__INIT;
     Deployment__WorkerDeploymentVersion version = DEPLOYMENT__WORKER_DEPLOYMENT_VERSION__INIT;
@@ -59,7 +59,7 @@ static int64_t write_completed(struct step *s, const Ws__RespondWorkflowTaskComp
 
 /* Whether the worker has rejected everything that a speculative task carried, and its history can end
  * where it ended before: behind the last completed task, or it says that it can go back further. */
-static bool can_discard(const struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
+static bool completion_can_discard(const struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     const State__Execution *st = s->st;
     if (!st->task->is_speculative || req->n_commands || req->force_create_new_workflow_task)
         return false;
@@ -72,10 +72,10 @@ static bool can_discard(const struct step *s, const Ws__RespondWorkflowTaskCompl
 }
 
 /* Returns the id of the completed event; 0 when the task left none. */
-static int64_t end_task(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
-                        struct completion *out) {
-    if (!can_discard(s, req))
-        return write_completed(s, req);
+static int64_t completion_end_task(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
+                                   struct completion *out) {
+    if (!completion_can_discard(s, req))
+        return completion_write_event(s, req);
     out->is_discarded = true;
     out->reset_event_id = s->st->last_started_event_id;
     pb_free(s->st->task);
@@ -83,7 +83,7 @@ static int64_t end_task(struct step *s, const Ws__RespondWorkflowTaskCompletedRe
     return 0;
 }
 
-static void update_sticky(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
+static void completion_update_sticky(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     const Taskqueue__StickyExecutionAttributes *sticky = req->sticky_attributes;
     bool wanted = sticky && sticky->worker_task_queue && !strempty(sticky->worker_task_queue->name) &&
                   versioning_stays(s->st, version_of_options(req->deployment_options));
@@ -94,7 +94,7 @@ static void update_sticky(struct step *s, const Ws__RespondWorkflowTaskCompleted
 }
 
 /* The next task goes to the worker that just answered, without a trip through the queue. */
-static int start_inline(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
+static int completion_start_inline(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     struct task_pick pick = {
         .scheduled_event_id = s->st->task->scheduled_event_id,
         .identity = req->identity,
@@ -108,12 +108,12 @@ static int start_inline(struct step *s, const Ws__RespondWorkflowTaskCompletedRe
     return task_start(s, &pick);
 }
 
-static bool is_heartbeat(const Ws__RespondWorkflowTaskCompletedRequest *req) {
+static bool completion_is_heartbeat(const Ws__RespondWorkflowTaskCompletedRequest *req) {
     return req->force_create_new_workflow_task && req->n_commands == 0 && req->n_messages == 0;
 }
 
-static int apply_commands(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
-                          int64_t completed, struct command_effects *fx) {
+static int completion_apply_commands(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
+                                     int64_t completed, struct command_effects *fx) {
     int rc = 0;
     s->holds_events = true;
     for (size_t i = 0; rc == 0 && i < req->n_commands; i++)
@@ -126,7 +126,8 @@ static int apply_commands(struct step *s, const Ws__RespondWorkflowTaskCompleted
 
 /* Updates that came while the worker was busy get a task of their own, which goes to the same worker
  * and may leave no trace. */
-static void schedule_next(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req, bool stays) {
+static void completion_schedule_next(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,
+                                     bool stays) {
     if (step_flush_buffered(s) || req->force_create_new_workflow_task || versioning_is_moving(s->st))
         task_schedule(s);
     else if (update_is_waiting(s) && stays)
@@ -143,14 +144,14 @@ int task_complete(struct step *s, const State__TaskToken *token,
     if (rc == 0)
         rc = versioning_check_completion(req, s->err);
     if (rc == 0)
-        rc = check_sequence(s, req);
+        rc = completion_check_sequence(s, req);
     if (rc < 0)
         return rc;
     if (run_is_paused(st) && req->force_create_new_workflow_task)
         return err_set(s->err, ERR_PRECONDITION,
                        "Workflow is paused and force create new workflow task is not allowed.");
     int64_t original_us = st->task->original_scheduled_us;
-    out->is_heartbeat = is_heartbeat(req);
+    out->is_heartbeat = completion_is_heartbeat(req);
     if (out->is_heartbeat && s->now.us - original_us > LIMIT_TASK_HEARTBEAT_MS * USEC_PER_MS) {
         out->is_heartbeat_over = true;
         task_time_out(s, TIMEOUT_TYPE_START_TO_CLOSE);
@@ -162,9 +163,9 @@ int task_complete(struct step *s, const State__TaskToken *token,
     rc = update_inbox_init(s, &inbox, req->messages, req->n_messages);
     if (rc < 0)
         return rc;
-    int64_t completed = end_task(s, req, out);
-    update_sticky(s, req);
-    rc = apply_commands(s, req, completed, &fx);
+    int64_t completed = completion_end_task(s, req, out);
+    completion_update_sticky(s, req);
+    rc = completion_apply_commands(s, req, completed, &fx);
     if (rc < 0 || fx.is_closed)
         return rc;
     rc = eager_start(s, req, completed, out);
@@ -172,13 +173,13 @@ int task_complete(struct step *s, const State__TaskToken *token,
         return rc;
     bool stays =
         req->return_new_workflow_task && versioning_stays(st, version_of_options(req->deployment_options));
-    schedule_next(s, req, stays);
+    completion_schedule_next(s, req, stays);
     out->has_new_task = st->task != NULL;
     if (out->is_heartbeat && st->task)
         st->task->original_scheduled_us = original_us;
     if (stays && st->task) {
         out->is_new_started = true;
-        return start_inline(s, req);
+        return completion_start_inline(s, req);
     }
     return 0;
 }

@@ -19,31 +19,31 @@ struct due {
     size_t index;
 };
 
-static void consider(struct due *d, int64_t at_us, enum due_kind kind, size_t index) {
+static void due_consider(struct due *d, int64_t at_us, enum due_kind kind, size_t index) {
     if (at_us < d->at_us)
         *d = (struct due){at_us, kind, index};
 }
 
 /* All but timers. */
-static struct due first_due(const State__Execution *st) {
+static struct due due_first(const State__Execution *st) {
     struct due d = {CLOCK_NEVER, DUE_NOTHING, 0};
     if (!run_is_open(st)) {
         for (size_t i = 0; i < st->n_callbacks; i++)
-            consider(&d, callback_due_us(st->callbacks[i]), DUE_CALLBACK, i);
+            due_consider(&d, callback_due_us(st->callbacks[i]), DUE_CALLBACK, i);
         return d;
     }
     if (st->first_task_due_us && !st->is_first_task_held && !run_is_paused(st) && !task_is_started(st))
-        consider(&d, st->first_task_due_us, DUE_FIRST_TASK, 0);
+        due_consider(&d, st->first_task_due_us, DUE_FIRST_TASK, 0);
     /* The task for whose sake these wait was speculative and did not survive a restart. */
     if (st->n_buffered && !st->task)
-        consider(&d, 1, DUE_FIRST_TASK, 0); /* long ago, also for a clock that went back */
+        due_consider(&d, 1, DUE_FIRST_TASK, 0); /* long ago, also for a clock that went back */
     if (st->run_expires_us)
-        consider(&d, st->run_expires_us, DUE_RUN, 0);
+        due_consider(&d, st->run_expires_us, DUE_RUN, 0);
     if (st->execution_expires_us)
-        consider(&d, st->execution_expires_us, DUE_RUN, 0);
-    consider(&d, task_due_us(st), DUE_TASK, 0);
+        due_consider(&d, st->execution_expires_us, DUE_RUN, 0);
+    due_consider(&d, task_due_us(st), DUE_TASK, 0);
     for (size_t i = 0; i < st->n_activities; i++)
-        consider(&d, activity_due_us(st->activities[i]), DUE_ACTIVITY, i);
+        due_consider(&d, activity_due_us(st->activities[i]), DUE_ACTIVITY, i);
     return d;
 }
 
@@ -52,13 +52,13 @@ int64_t run_due_us(const State__Execution *st) {
         return run_is_open(st) ? schedule_due_us(st) : CLOCK_NEVER;
     if (st->batch)
         return CLOCK_NEVER; /* the engine goes on with it as long as it is open */
-    int64_t at_us = first_due(st).at_us;
+    int64_t at_us = due_first(st).at_us;
     for (size_t i = 0; run_is_open(st) && i < st->n_timers; i++)
         at_us = MIN(at_us, st->timers[i]->fire_us);
     return at_us;
 }
 
-static int time_out_run(struct step *s) {
+static int due_time_out_run(struct step *s) {
     Failure__Failure *failure =
         failure_timeout(s, "workflow timeout", TIMEOUT_TYPE_START_TO_CLOSE, NULL, NULL);
     if (!failure)
@@ -85,7 +85,7 @@ static int do_due(struct step *s, const struct due *d) {
         task_schedule_first(s);
         return 0;
     case DUE_RUN:
-        return time_out_run(s);
+        return due_time_out_run(s);
     case DUE_TASK:
         task_time_out(s,
                       task_is_started(s->st) ? TIMEOUT_TYPE_START_TO_CLOSE : TIMEOUT_TYPE_SCHEDULE_TO_START);
@@ -107,7 +107,7 @@ int run_tick(struct step *s) {
     struct due_timers timers;
     int rc = timers_take_due(s, &timers);
     for (size_t i = 0; rc == 0 && i < LIMIT_DUE_PER_STEP && !s->failed; i++) {
-        struct due d = first_due(s->st);
+        struct due d = due_first(s->st);
         bool has_timer = run_is_open(s->st) && timers.at < timers.count;
         if (has_timer && timers.v[timers.at]->fire_us < d.at_us)
             timer_fire(s, timers.v[timers.at++]);

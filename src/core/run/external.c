@@ -14,7 +14,7 @@ struct target {
     const char *control;
 };
 
-static int validate_target(struct step *s, const struct target *t, E__WorkflowTaskFailedCause bad) {
+static int external_validate_target(struct step *s, const struct target *t, E__WorkflowTaskFailedCause bad) {
     struct uuid run_id;
     const char *text = NULL;
     if (!strempty(t->namespace_name) && !streq(t->namespace_name, s->ctx.namespace_name))
@@ -31,14 +31,14 @@ static int validate_target(struct step *s, const struct target *t, E__WorkflowTa
     return err_set(s->err, ERR_INVALID, "%s", text);
 }
 
-static size_t pending(const State__Execution *st, bool is_signal) {
+static size_t external_count_pending(const State__Execution *st, bool is_signal) {
     size_t n = 0;
     for (size_t i = 0; i < st->n_externals; i++)
         n += st->externals[i]->is_signal == is_signal;
     return n;
 }
 
-static void admit(struct step *s, int64_t event_id, const struct target *t, bool is_signal) {
+static void external_add_pending(struct step *s, int64_t event_id, const struct target *t, bool is_signal) {
     State__External *x = pb_new(&state__external__descriptor, &s->failed);
     if (!x)
         return;
@@ -58,12 +58,12 @@ int external_signal(struct step *s, int64_t completed_event_id, const Command__C
         WORKFLOW_TASK_FAILED_CAUSE_BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES;
     struct target t = {in->namespace_, in->execution ? in->execution->workflow_id : "",
                        in->execution ? in->execution->run_id : "", in->control};
-    int rc = validate_target(s, &t, bad);
+    int rc = external_validate_target(s, &t, bad);
     if (rc == 0 && strempty(in->signal_name)) {
         s->task_failed_cause = bad;
         rc = err_set(s->err, ERR_INVALID, "Required field SignalName is not set on the command.");
     }
-    if (rc == 0 && (int64_t)pending(s->st, true) >= step_limit(s, SETTABLE_PENDING_SIGNALS)) {
+    if (rc == 0 && (int64_t)external_count_pending(s->st, true) >= step_limit(s, SETTABLE_PENDING_SIGNALS)) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_PENDING_SIGNALS_LIMIT_EXCEEDED;
         rc = err_set(s->err, ERR_INVALID,
                      "the number of pending signals to external workflows has reached the limit");
@@ -82,7 +82,23 @@ int external_signal(struct step *s, int64_t completed_event_id, const Command__C
     a.child_workflow_only = in->child_workflow_only;
     a.header = in->header;
     int64_t id = step_event(s, EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED, &a, NULL);
-    admit(s, id, &t, true);
+    external_add_pending(s, id, &t, true);
+    return 0;
+}
+
+/* A worker that no longer wants a child leaves out the command that would have started it. */
+static int external_refuse_new_child(struct step *s, int64_t completed_event_id, const struct target *t) {
+    for (size_t i = 0; i < s->st->n_children; i++) {
+        const State__Child *c = s->st->children[i];
+        if (c->initiated_event_id <= completed_event_id || !streq(c->workflow_id, t->workflow_id))
+            continue;
+        s->task_failed_cause =
+            WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES;
+        return err_set(s->err, ERR_INVALID,
+                       "Start and RequestCancel for child workflow is not allowed in same workflow task. "
+                       "WorkflowId=%s RunId=%s Namespace=%s",
+                       t->workflow_id, t->run_id, t->namespace_name);
+    }
     return 0;
 }
 
@@ -90,9 +106,11 @@ int external_cancel(struct step *s, int64_t completed_event_id, const Command__C
     const Command__RequestCancelExternalWorkflowExecutionCommandAttributes *in =
         cmd->request_cancel_external_workflow_execution_command_attributes;
     struct target t = {in->namespace_, in->workflow_id, in->run_id, NULL};
-    int rc = validate_target(
+    int rc = external_validate_target(
         s, &t, WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES);
-    if (rc == 0 && (int64_t)pending(s->st, false) >= step_limit(s, SETTABLE_PENDING_CANCELS)) {
+    if (rc == 0)
+        rc = external_refuse_new_child(s, completed_event_id, &t);
+    if (rc == 0 && (int64_t)external_count_pending(s->st, false) >= step_limit(s, SETTABLE_PENDING_CANCELS)) {
         s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_PENDING_REQUEST_CANCEL_LIMIT_EXCEEDED;
         rc = err_set(s->err, ERR_INVALID, "the number of pending cancel requests has reached the limit");
     }
@@ -111,13 +129,14 @@ int external_cancel(struct step *s, int64_t completed_event_id, const Command__C
     a.child_workflow_only = in->child_workflow_only;
     a.reason = in->reason;
     int64_t id = step_event(s, EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED, &a, NULL);
-    admit(s, id, &t, false);
+    external_add_pending(s, id, &t, false);
     return 0;
 }
 
 /* How it went */
 
-static void write_signal(struct step *s, const State__External *x, Common__WorkflowExecution *ex, int cause) {
+static void external_write_signal(struct step *s, const State__External *x, Common__WorkflowExecution *ex,
+                                  int cause) {
     if (!cause) {
         History__ExternalWorkflowExecutionSignaledEventAttributes a =
             HISTORY__EXTERNAL_WORKFLOW_EXECUTION_SIGNALED_EVENT_ATTRIBUTES__INIT;
@@ -140,7 +159,8 @@ static void write_signal(struct step *s, const State__External *x, Common__Workf
     step_event(s, EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED, &a, NULL);
 }
 
-static void write_cancel(struct step *s, const State__External *x, Common__WorkflowExecution *ex, int cause) {
+static void external_write_cancel(struct step *s, const State__External *x, Common__WorkflowExecution *ex,
+                                  int cause) {
     if (!cause) {
         History__ExternalWorkflowExecutionCancelRequestedEventAttributes a =
             HISTORY__EXTERNAL_WORKFLOW_EXECUTION_CANCEL_REQUESTED_EVENT_ATTRIBUTES__INIT;
@@ -178,9 +198,9 @@ void external_resolved(struct step *s, int64_t initiated_event_id, int cause) {
     ex.workflow_id = x->workflow_id;
     ex.run_id = x->run_id;
     if (x->is_signal)
-        write_signal(s, x, &ex, cause);
+        external_write_signal(s, x, &ex, cause);
     else
-        write_cancel(s, x, &ex, cause);
+        external_write_cancel(s, x, &ex, cause);
     pb_remove_message(&st->n_externals, st->externals, i);
     task_schedule(s);
 }

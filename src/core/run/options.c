@@ -30,7 +30,7 @@ static const struct {
 
 /* The mask */
 
-static int read_mask(const Google__Protobuf__FieldMask *mask, unsigned *ret, struct err *err) {
+static int options_read_mask(const Google__Protobuf__FieldMask *mask, unsigned *ret, struct err *err) {
     *ret = 0;
     for (size_t i = 0; i < mask->n_paths; i++) {
         unsigned options = 0;
@@ -57,8 +57,9 @@ struct merged {
 };
 
 /* "Stay where you are" is a pin without a version. */
-static int pin_here(struct step *s, const Workflow__VersioningOverride *in, Workflow__VersioningOverride *out,
-                    Workflow__VersioningOverride__PinnedOverride *pin) {
+static int options_pin_here(struct step *s, const Workflow__VersioningOverride *in,
+                            Workflow__VersioningOverride *out,
+                            Workflow__VersioningOverride__PinnedOverride *pin) {
     *out = *in;
     if (in->override_case != WORKFLOW__VERSIONING_OVERRIDE__OVERRIDE_PINNED || in->pinned->version)
         return 0;
@@ -71,13 +72,13 @@ static int pin_here(struct step *s, const Workflow__VersioningOverride *in, Work
     return pin->version ? 0 : err_std(s->err, ERR_NO_MEMORY);
 }
 
-static int merge_override(struct step *s, struct merged *m, const Workflow__VersioningOverride *in) {
+static int options_merge_override(struct step *s, struct merged *m, const Workflow__VersioningOverride *in) {
     Workflow__VersioningOverride here;
     Workflow__VersioningOverride__PinnedOverride pin;
     m->override = NULL;
     if (!in)
         return 0;
-    int rc = pin_here(s, in, &here, &pin);
+    int rc = options_pin_here(s, in, &here, &pin);
     if (rc == 0)
         rc = versioning_check_override(&here, s->err);
     if (rc < 0)
@@ -88,7 +89,8 @@ static int merge_override(struct step *s, struct merged *m, const Workflow__Vers
     return versioning_check_served(s, m->override, s->st->task_queue);
 }
 
-static int merge_priority(struct merged *m, const Common__Priority *in, unsigned changes, struct err *err) {
+static int options_merge_priority(struct merged *m, const Common__Priority *in, unsigned changes,
+                                  struct err *err) {
     static const Common__Priority none = COMMON__PRIORITY__INIT;
     m->has_priority = in || (changes & OPTION_PRIORITY) != OPTION_PRIORITY;
     if (!in)
@@ -134,11 +136,11 @@ int options_update(struct step *s, const Workflow__WorkflowExecutionOptions *in,
         .override = had, .has_priority = st->priority, .priority = st->priority ? *st->priority : none};
     unsigned changes = 0;
     *ret_changed = false;
-    int rc = run_is_open(st) ? read_mask(mask, &changes, s->err) : err_std(s->err, ERR_CLOSED);
+    int rc = run_is_open(st) ? options_read_mask(mask, &changes, s->err) : err_std(s->err, ERR_CLOSED);
     if (rc == 0 && changes & (OPTION_OVERRIDE | OPTION_OLD_BEHAVIOR))
-        rc = merge_override(s, &m, in->versioning_override);
+        rc = options_merge_override(s, &m, in->versioning_override);
     if (rc == 0 && changes & OPTION_PRIORITY)
-        rc = merge_priority(&m, in->priority, changes, s->err);
+        rc = options_merge_priority(&m, in->priority, changes, s->err);
     if (rc < 0 || is_as_before(s, &m))
         return rc;
     History__WorkflowExecutionOptionsUpdatedEventAttributes a =

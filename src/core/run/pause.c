@@ -12,7 +12,7 @@
 
 /* what lists can ask for */
 
-static void add_quoted(struct buf *b, const char *prefix, const char *text) {
+static void pause_add_quoted(struct buf *b, const char *prefix, const char *text) {
     buf_add_cstr(b, b->len == 1 ? "\"" : ",\"");
     buf_add_cstr(b, prefix);
     for (const char *p = text; *p; p++) {
@@ -27,7 +27,7 @@ static void add_quoted(struct buf *b, const char *prefix, const char *text) {
 }
 
 /* The type of each paused activity, once. */
-static void list_paused_types(struct step *s, struct buf *b) {
+static void pause_list_types(struct step *s, struct buf *b) {
     const State__Execution *st = s->st;
     struct map types;
     map_init(&types, st->n_activities, rng_u64(s->rng));
@@ -36,21 +36,21 @@ static void list_paused_types(struct step *s, struct buf *b) {
         if (!a->is_paused || map_get(&types, str_of(a->activity_type)))
             continue;
         s->failed |= map_put(&types, str_of(a->activity_type), a) < 0;
-        add_quoted(b, "property:activityType=", a->activity_type);
+        pause_add_quoted(b, "property:activityType=", a->activity_type);
     }
     map_done(&types);
 }
 
 /* A list of JSON strings; empty when nothing is paused. */
-static void list_paused(struct step *s, struct buf *b) {
+static void pause_list_paused(struct step *s, struct buf *b) {
     const State__Execution *st = s->st;
     buf_add_cstr(b, "[");
     if (st->pause)
-        add_quoted(b, "Workflow:", st->workflow_id);
+        pause_add_quoted(b, "Workflow:", st->workflow_id);
     if (st->pause && !strempty(st->pause->reason))
-        add_quoted(b, "Reason:", st->pause->reason);
+        pause_add_quoted(b, "Reason:", st->pause->reason);
     if (st->n_activities)
-        list_paused_types(s, b);
+        pause_list_types(s, b);
     buf_add_cstr(b, "]");
 }
 
@@ -62,7 +62,7 @@ void pause_show(struct step *s) {
     if (!has_paused && !s->st->search_attributes)
         return;
     buf_init(&b, SHOWN_BYTES_MAX);
-    list_paused(s, &b);
+    pause_list_paused(s, &b);
     if (buf_ok(&b))
         merge_json_attribute(s, "TemporalPauseInfo", buf_str(&b));
     else
@@ -120,7 +120,7 @@ int run_pause(struct step *s, const Ws__PauseWorkflowExecutionRequest *req) {
 }
 
 /* Whatever a worker could have had meanwhile. */
-static void offer_all(struct step *s) {
+static void pause_offer_all(struct step *s) {
     State__Execution *st = s->st;
     if (st->task && !st->task->started_event_id)
         step_effect(s, EFFECT_WORKFLOW_TASK, st->task->scheduled_event_id);
@@ -140,7 +140,7 @@ int run_unpause(struct step *s, const Ws__UnpauseWorkflowExecutionRequest *req) 
     a.request_id = req->request_id;
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED, &a, NULL);
     pause_end(s);
-    offer_all(s);
+    pause_offer_all(s);
     run_wake(s);
     return 0;
 }

@@ -18,7 +18,7 @@ bool run_is_open(const State__Execution *st) {
 }
 
 /* The end of a chain that a schedule began is what the schedule waits for. A reset goes on as another run. */
-static void tell_schedule(struct step *s) {
+static void run_tell_schedule(struct step *s) {
     const State__ScheduledBy *by = s->st->scheduled_by;
     if (by && strempty(s->st->new_run_id) && strempty(s->st->reset_run_id))
         letter_send(s, LETTER_ACTION_CLOSED, by->workflow_id, by->run_id, by->start_id);
@@ -44,7 +44,7 @@ void run_begin_lodger(struct step *s, const char *namespace_id, const char *pref
 }
 
 /* Nothing happens to them any more, but they are still described. */
-static void leave_activities(State__Execution *st) {
+static void run_keep_activities(State__Execution *st) {
     st->n_left_activities = st->n_activities;
     st->left_activities = st->activities;
     st->n_activities = 0;
@@ -60,11 +60,11 @@ void run_close(struct step *s, E__WorkflowExecutionStatus status) {
     pb_free(st->task);
     st->task = NULL;
     st->first_task_due_us = 0;
-    leave_activities(st);
+    run_keep_activities(st);
     pause_show(s);
     pb_clear_messages(&st->n_timers, &st->timers);
     child_say_goodbye(s);
-    tell_schedule(s);
+    run_tell_schedule(s);
     pb_clear_bytes(&st->n_buffered, &st->buffered);
     st->buffered_bytes = 0;
     callback_trigger(s);
@@ -73,28 +73,29 @@ void run_close(struct step *s, E__WorkflowExecutionStatus status) {
 
 /* An event from outside wants the workflow's attention. While the first task still waits for its
  * start delay, only those that insist get it. */
-static void wake(struct step *s, bool insists) {
+static void run_wake_for(struct step *s, bool insists) {
     if (s->st->is_first_task_held || (s->st->first_task_due_us && !insists))
         return;
     task_schedule(s);
 }
 
 /* Leaves a notice when this step took a size past a multiple of that limit. */
-static void notice_growth(struct step *s, enum notice_kind kind, enum settable warn, int64_t before,
-                          int64_t after) {
+static void run_notice_growth(struct step *s, enum notice_kind kind, enum settable warn, int64_t before,
+                              int64_t after) {
     int64_t each = step_limit(s, warn);
     if (before / each < after / each)
         step_notice(s, kind, "", after);
 }
 
 /* A run that outgrew its limits cannot be replayed or kept by anyone in reasonable time: it ends here. */
-static int bound_size(struct step *s) {
+static int run_bound_size(struct step *s) {
     int64_t events = s->st->next_event_id - 1, bytes = s->st->history_bytes;
     const char *reason = NULL;
     if (s->first_event_id) {
-        notice_growth(s, NOTICE_HISTORY_LONG, SETTABLE_HISTORY_EVENTS_WARN, s->first_event_id - 1, events);
-        notice_growth(s, NOTICE_HISTORY_LARGE, SETTABLE_HISTORY_BYTES_WARN, bytes - (int64_t)s->events.len,
-                      bytes);
+        run_notice_growth(s, NOTICE_HISTORY_LONG, SETTABLE_HISTORY_EVENTS_WARN, s->first_event_id - 1,
+                          events);
+        run_notice_growth(s, NOTICE_HISTORY_LARGE, SETTABLE_HISTORY_BYTES_WARN,
+                          bytes - (int64_t)s->events.len, bytes);
     }
     if (events > step_limit(s, SETTABLE_HISTORY_EVENTS))
         reason = "Workflow history count exceeds limit.";
@@ -106,7 +107,7 @@ static int bound_size(struct step *s) {
 }
 
 /* When too much arrived while the worker was busy, the task is given up so that it can be written. */
-static void bound_buffer(struct step *s) {
+static void run_bound_buffer(struct step *s) {
     const State__Execution *st = s->st;
     if (!task_is_started(st) || ((int64_t)st->n_buffered < step_limit(s, SETTABLE_BUFFERED_EVENTS) &&
                                  st->buffered_bytes < step_limit(s, SETTABLE_BUFFERED_BYTES)))
@@ -115,7 +116,7 @@ static void bound_buffer(struct step *s) {
 }
 
 void run_wake(struct step *s) {
-    wake(s, false);
+    run_wake_for(s, false);
 }
 
 int run_settle(struct step *s) {
@@ -125,9 +126,9 @@ int run_settle(struct step *s) {
         return schedule_settle(s);
     if (s->st->batch)
         return 0; /* nothing in it grows */
-    bound_buffer(s);
+    run_bound_buffer(s);
     task_settle(s);
-    return bound_size(s);
+    return run_bound_size(s);
 }
 
 int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,
@@ -149,10 +150,10 @@ int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,
     a.request_id = req->request_id;
     a.external_workflow_execution = caller ? caller->execution : NULL;
     struct event_extra extra = {.links = req->links, .link_count = req->n_links};
+    signal_id_add(s, req->request_id, 0);
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, &a, &extra);
     st->signal_count++;
-    signal_id_add(s, req->request_id);
-    wake(s, caller && caller->insists);
+    run_wake_for(s, caller && caller->insists);
     return 0;
 }
 
@@ -173,7 +174,7 @@ int run_request_cancel(struct step *s, const Ws__RequestCancelWorkflowExecutionR
     step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED, &a, &extra);
     st->cancel_requested = true;
     pb_set_string(&st->cancel_request_id, req->request_id, &s->failed);
-    wake(s, true);
+    run_wake_for(s, true);
     return 0;
 }
 

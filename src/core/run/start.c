@@ -15,7 +15,7 @@
 
 /* the rules */
 
-static int validate_durations(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
+static int start_validate_durations(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
     if (!pb_duration_valid(r->workflow_execution_timeout))
         return err_set(err, ERR_INVALID, "Invalid WorkflowExecutionTimeout: it must not be negative.");
     if (!pb_duration_valid(r->workflow_run_timeout))
@@ -27,7 +27,7 @@ static int validate_durations(const Ws__StartWorkflowExecutionRequest *r, struct
     return 0;
 }
 
-static int validate_policies(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
+static int start_validate_policies(const Ws__StartWorkflowExecutionRequest *r, struct err *err) {
     bool has_conflict_policy = r->workflow_id_conflict_policy != WORKFLOW_ID_CONFLICT_POLICY_UNSPECIFIED;
     if (r->workflow_id_reuse_policy == WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING && has_conflict_policy)
         return err_set(
@@ -61,13 +61,13 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
     if (rc == 0)
         rc = validate_id(r->identity, "Identity", err);
     if (rc == 0)
-        rc = validate_durations(r, err);
+        rc = start_validate_durations(r, err);
     if (rc == 0)
         rc = retry_validate(r->retry_policy, err);
     if (rc == 0)
         rc = validate_priority(r->priority, err);
     if (rc == 0)
-        rc = validate_policies(r, err);
+        rc = start_validate_policies(r, err);
     if (rc == 0 && r->workflow_start_delay && !strempty(r->cron_schedule))
         rc = err_set(err, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together.");
     if (rc == 0)
@@ -103,7 +103,7 @@ struct run_timeouts run_timeouts(const Google__Protobuf__Duration *execution,
     return t;
 }
 
-static void set_timeouts(State__Execution *st, const Ws__StartWorkflowExecutionRequest *r) {
+static void start_set_timeouts(State__Execution *st, const Ws__StartWorkflowExecutionRequest *r) {
     struct run_timeouts t =
         run_timeouts(r->workflow_execution_timeout, r->workflow_run_timeout, r->workflow_task_timeout);
     st->execution_timeout_us = t.execution_us;
@@ -111,7 +111,7 @@ static void set_timeouts(State__Execution *st, const Ws__StartWorkflowExecutionR
     st->task_timeout_us = t.task_us;
 }
 
-static void set_times(struct step *s, const struct run_birth *b, int64_t delay_us) {
+static void start_set_times(struct step *s, const struct run_birth *b, int64_t delay_us) {
     State__Execution *st = s->st;
     st->start_us = s->now.us;
     st->execution_us = usec_add(s->now.us, delay_us);
@@ -124,8 +124,8 @@ static void set_times(struct step *s, const struct run_birth *b, int64_t delay_u
         st->run_expires_us = usec_add(st->execution_us, st->run_timeout_us);
 }
 
-static void set_identity(struct step *s, const struct run_birth *b,
-                         const Ws__StartWorkflowExecutionRequest *r) {
+static void start_set_identity(struct step *s, const struct run_birth *b,
+                               const Ws__StartWorkflowExecutionRequest *r) {
     State__Execution *st = s->st;
     pb_set_string(&st->namespace_id, b->namespace_id, &s->failed);
     pb_set_string(&st->workflow_id, r->workflow_id, &s->failed);
@@ -162,8 +162,8 @@ static void set_identity(struct step *s, const struct run_birth *b,
     st->task_attempt = 1;
 }
 
-static void write_started(struct step *s, const struct run_birth *b,
-                          const Ws__StartWorkflowExecutionRequest *r, int64_t delay_us) {
+static void start_write_event(struct step *s, const struct run_birth *b,
+                              const Ws__StartWorkflowExecutionRequest *r, int64_t delay_us) {
     State__Execution *st = s->st;
     Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
     queue.name = st->task_queue;
@@ -230,9 +230,9 @@ static void write_started(struct step *s, const struct run_birth *b,
 
 void run_set_origin(struct step *s, const struct run_birth *birth,
                     const Ws__StartWorkflowExecutionRequest *req, int64_t delay_us) {
-    set_identity(s, birth, req);
-    set_timeouts(s->st, req);
-    set_times(s, birth, delay_us);
+    start_set_identity(s, birth, req);
+    start_set_timeouts(s->st, req);
+    start_set_times(s, birth, delay_us);
 }
 
 int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWorkflowExecutionRequest *req) {
@@ -249,7 +249,7 @@ int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWork
     int rc = callback_attach(s, req->completion_callbacks, req->n_completion_callbacks, birth->request_id);
     if (rc < 0)
         return rc;
-    write_started(s, birth, req, delay_us);
+    start_write_event(s, birth, req, delay_us);
     if (s->st->versioning)
         versioning_show(s, NULL, (struct version){0});
     if (birth->signal) {

@@ -22,7 +22,7 @@ bool task_is_transient(const State__WorkflowTask *t) {
     return t->attempt > 1;
 }
 
-static void write_scheduled(struct step *s, int64_t time_us) {
+static void task_write_scheduled(struct step *s, int64_t time_us) {
     State__WorkflowTask *t = s->st->task;
     Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
     queue.name = t->is_sticky ? s->st->sticky_queue : s->st->task_queue;
@@ -40,7 +40,7 @@ static void write_scheduled(struct step *s, int64_t time_us) {
     t->is_scheduled_written = true;
 }
 
-static void write_started(struct step *s) {
+static void task_write_started(struct step *s) {
     State__WorkflowTask *t = s->st->task;
     E__SuggestContinueAsNewReason reasons[3];
     History__WorkflowTaskStartedEventAttributes a = HISTORY__WORKFLOW_TASK_STARTED_EVENT_ATTRIBUTES__INIT;
@@ -68,9 +68,9 @@ static void write_started(struct step *s) {
 void task_write_owed(struct step *s) {
     State__WorkflowTask *t = s->st->task;
     if (!t->is_scheduled_written)
-        write_scheduled(s, t->scheduled_us);
+        task_write_scheduled(s, t->scheduled_us);
     if (t->started_event_id && !t->is_started_written)
-        write_started(s);
+        task_write_started(s);
 }
 
 /* A worker that keeps failing is asked again ever more slowly. */
@@ -84,7 +84,7 @@ static int64_t task_timeout_us(const State__Execution *st, int32_t attempt) {
     return st->task_timeout_us + growth;
 }
 
-static void schedule(struct step *s, bool is_speculative) {
+static void task_add_pending(struct step *s, bool is_speculative) {
     State__Execution *st = s->st;
     State__WorkflowTask *t = pb_new(&state__workflow_task__descriptor, &s->failed);
     if (!t)
@@ -98,7 +98,7 @@ static void schedule(struct step *s, bool is_speculative) {
     if (is_speculative || task_is_transient(t))
         t->scheduled_event_id = st->next_event_id;
     else
-        write_scheduled(s, 0);
+        task_write_scheduled(s, 0);
     step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
 }
 
@@ -109,7 +109,7 @@ void task_schedule(struct step *s) {
     if (step_flush_buffered(s))
         st->task_attempt = 1;
     if (!run_is_paused(st))
-        schedule(s, false);
+        task_add_pending(s, false);
 }
 
 void task_schedule_speculative(struct step *s) {
@@ -120,14 +120,14 @@ void task_schedule_speculative(struct step *s) {
         task_schedule(s);
         return;
     }
-    schedule(s, st->task_attempt <= 1); /* a transient task has no events either */
+    task_add_pending(s, st->task_attempt <= 1); /* a transient task has no events either */
 }
 
 /* It is written down after all. */
 static void make_ordinary(struct step *s) {
     State__WorkflowTask *t = s->st->task;
     t->is_speculative = false;
-    write_scheduled(s, 0);
+    task_write_scheduled(s, 0);
 }
 
 void task_settle(struct step *s) {
@@ -161,7 +161,7 @@ static void convert_transient(struct step *s) {
     State__WorkflowTask *t = s->st->task;
     t->attempt = s->st->task_attempt = 1;
     t->timeout_us = s->st->task_timeout_us;
-    write_scheduled(s, 0);
+    task_write_scheduled(s, 0);
 }
 
 int task_start(struct step *s, const struct task_pick *pick) {
@@ -337,7 +337,7 @@ void task_time_out(struct step *s, E__TimeoutType type) {
         if (t->started_event_id)
             task_write_owed(s);
         else if (!t->is_scheduled_written)
-            write_scheduled(s, t->scheduled_us);
+            task_write_scheduled(s, t->scheduled_us);
         History__WorkflowTaskTimedOutEventAttributes a =
             HISTORY__WORKFLOW_TASK_TIMED_OUT_EVENT_ATTRIBUTES__INIT;
         a.scheduled_event_id = t->scheduled_event_id;

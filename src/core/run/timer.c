@@ -9,7 +9,7 @@
 
 #define TIMER_LOOKS_MAX 8
 
-static int refuse(struct step *s, E__WorkflowTaskFailedCause cause, const char *text) {
+static int timer_refuse(struct step *s, E__WorkflowTaskFailedCause cause, const char *text) {
     s->task_failed_cause = cause;
     return err_set(s->err, ERR_INVALID, "%s", text);
 }
@@ -71,19 +71,20 @@ static bool is_wait(const Google__Protobuf__Duration *d) {
 int timer_start(struct step *s, int64_t completed_event_id, const Command__StartTimerCommandAttributes *in) {
     State__Execution *st = s->st;
     if (strempty(in->timer_id))
-        return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
-                      "TimerId is not set on StartTimerCommand.");
+        return timer_refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
+                            "TimerId is not set on StartTimerCommand.");
     if (strlen(in->timer_id) > LIMIT_ID_BYTES)
-        return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
-                      "TimerId on StartTimerCommand exceeds length limit.");
+        return timer_refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
+                            "TimerId on StartTimerCommand exceeds length limit.");
     if (!is_wait(in->start_to_fire_timeout))
-        return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
-                      "A valid StartToFireTimeout is not set on StartTimerCommand.");
+        return timer_refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
+                            "A valid StartToFireTimeout is not set on StartTimerCommand.");
     if (timer_find(s, in->timer_id))
-        return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_START_TIMER_DUPLICATE_ID,
-                      "A timer with this TimerId is already running.");
+        return timer_refuse(s, WORKFLOW_TASK_FAILED_CAUSE_START_TIMER_DUPLICATE_ID,
+                            "A timer with this TimerId is already running.");
     if (st->n_timers >= LIMIT_PENDING_TIMERS)
-        return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES, "Too many pending timers.");
+        return timer_refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
+                            "Too many pending timers.");
     History__TimerStartedEventAttributes a = HISTORY__TIMER_STARTED_EVENT_ATTRIBUTES__INIT;
     a.timer_id = in->timer_id;
     Google__Protobuf__Duration longest;
@@ -107,8 +108,8 @@ int timer_cancel(struct step *s, int64_t completed_event_id,
     State__Execution *st = s->st;
     int64_t started_event_id = 0;
     if (strempty(in->timer_id))
-        return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_CANCEL_TIMER_ATTRIBUTES,
-                      "TimerId is not set on CancelTimerCommand.");
+        return timer_refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_CANCEL_TIMER_ATTRIBUTES,
+                            "TimerId is not set on CancelTimerCommand.");
     const State__Timer *t = timer_find(s, in->timer_id);
     if (t) {
         started_event_id = t->started_event_id;
@@ -116,8 +117,8 @@ int timer_cancel(struct step *s, int64_t completed_event_id,
             map_remove(&s->timers, str_of(in->timer_id));
         ensure(timer_forget(st, started_event_id));
     } else if (!step_drop_buffered_timer(s, in->timer_id, &started_event_id)) {
-        return refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_CANCEL_TIMER_ATTRIBUTES,
-                      "The timer to cancel is not known.");
+        return timer_refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_CANCEL_TIMER_ATTRIBUTES,
+                            "The timer to cancel is not known.");
     }
     History__TimerCanceledEventAttributes a = HISTORY__TIMER_CANCELED_EVENT_ATTRIBUTES__INIT;
     a.timer_id = in->timer_id;

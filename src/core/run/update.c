@@ -27,7 +27,7 @@ size_t update_open_count(const State__Execution *st) {
     return count;
 }
 
-static struct update_offer *find_offer(const struct step *s, const char *id) {
+static struct update_offer *update_find_offer(const struct step *s, const char *id) {
     for (size_t i = 0; i < s->ctx.update_count; i++)
         if (streq(s->ctx.updates[i].id, id))
             return &s->ctx.updates[i];
@@ -43,38 +43,38 @@ bool update_is_waiting(const struct step *s) {
 
 /* reading messages */
 
-static int refuse(struct step *s, const Protocol__Message *m, const char *text) {
+static int update_refuse(struct step *s, const Protocol__Message *m, const char *text) {
     s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE;
     return err_set(s->err, ERR_INVALID, "%s (message \"%.64s\" of update \"%.64s\")", text, m->id,
                    m->protocol_instance_id);
 }
 
 /* The name behind the last slash of the type URL. */
-static const char *body_type(const Protocol__Message *m) {
+static const char *update_body_type(const Protocol__Message *m) {
     const char *url = m->body ? m->body->type_url : "";
     const char *slash = strrchr(url, '/');
     return slash ? slash + 1 : url;
 }
 
 bool update_is_rejection(const Protocol__Message *m) {
-    return streq(body_type(m), REJECTION);
+    return streq(update_body_type(m), REJECTION);
 }
 
-static int read_body(struct step *s, const Protocol__Message *m, const ProtobufCMessageDescriptor *type,
-                     void *ret) {
+static int update_read_body(struct step *s, const Protocol__Message *m,
+                            const ProtobufCMessageDescriptor *type, void *ret) {
     ProtobufCMessage *body;
     int rc = wire_decode(type, pb_bytes(&m->body->value), s->arena, &body, NULL);
     if (rc == ERR_NO_MEMORY)
         return err_std(s->err, rc);
     if (rc < 0)
-        return refuse(s, m, "The body of a message cannot be read.");
+        return update_refuse(s, m, "The body of a message cannot be read.");
     *(ProtobufCMessage **)ret = body;
     return 0;
 }
 
 /* applying them */
 
-static State__Update *add(struct step *s, const char *id) {
+static State__Update *update_add(struct step *s, const char *id) {
     State__Update *u = pb_new(&state__update__descriptor, &s->failed);
     if (!u)
         return NULL;
@@ -83,7 +83,7 @@ static State__Update *add(struct step *s, const char *id) {
     return s->failed ? NULL : u;
 }
 
-static bool is_admitted_only(const State__Update *u) {
+static bool update_is_admitted_only(const State__Update *u) {
     return u && !u->accepted_event_id;
 }
 
@@ -95,30 +95,30 @@ void update_readmit(struct step *s, Update__Request *request) {
     a.request = request;
     a.origin = UPDATE_ADMITTED_EVENT_ORIGIN_REAPPLY;
     struct event_extra extra = {.links = request->links, .link_count = request->n_links};
-    if (add(s, request->meta->update_id))
+    if (update_add(s, request->meta->update_id))
         step_event(s, EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED, &a, &extra);
 }
 
-static int accept(struct step *s, const Protocol__Message *m) {
+static int update_accept(struct step *s, const Protocol__Message *m) {
     Update__Acceptance *in;
-    int rc = read_body(s, m, &update__acceptance__descriptor, &in);
+    int rc = update_read_body(s, m, &update__acceptance__descriptor, &in);
     if (rc < 0)
         return rc;
-    struct update_offer *offer = find_offer(s, m->protocol_instance_id);
+    struct update_offer *offer = update_find_offer(s, m->protocol_instance_id);
     State__Update *u = update_find(s->st, m->protocol_instance_id);
     /* The server may have forgotten it meanwhile; what the worker has seen is enough to go on. */
     Update__Request *request = offer ? offer->request : in->accepted_request;
     if (strempty(in->accepted_request_message_id))
-        return refuse(s, m, "accepted_request_message_id is not set on Acceptance.");
-    if (is_admitted_only(u))
+        return update_refuse(s, m, "accepted_request_message_id is not set on Acceptance.");
+    if (update_is_admitted_only(u))
         request = NULL; /* it stands in the event that admitted it */
     else if (u || (offer && offer->verdict != UPDATE_UNANSWERED))
-        return refuse(s, m, "An update can be accepted only once.");
+        return update_refuse(s, m, "An update can be accepted only once.");
     else if (!request)
-        return refuse(s, m, "The accepted update is not known.");
+        return update_refuse(s, m, "The accepted update is not known.");
     if (!u && (int64_t)s->st->n_updates >= 2 * step_limit(s, SETTABLE_UPDATES))
-        return refuse(s, m, "The run has too many updates.");
-    if (!u && !(u = add(s, m->protocol_instance_id)))
+        return update_refuse(s, m, "The run has too many updates.");
+    if (!u && !(u = update_add(s, m->protocol_instance_id)))
         return err_std(s->err, ERR_NO_MEMORY);
     History__WorkflowExecutionUpdateAcceptedEventAttributes a =
         HISTORY__WORKFLOW_EXECUTION_UPDATE_ACCEPTED_EVENT_ATTRIBUTES__INIT;
@@ -137,18 +137,18 @@ static int accept(struct step *s, const Protocol__Message *m) {
     return 0;
 }
 
-static int respond(struct step *s, const Protocol__Message *m) {
+static int update_respond(struct step *s, const Protocol__Message *m) {
     Update__Response *in;
-    int rc = read_body(s, m, &update__response__descriptor, &in);
+    int rc = update_read_body(s, m, &update__response__descriptor, &in);
     if (rc < 0)
         return rc;
     State__Update *u = update_find(s->st, m->protocol_instance_id);
     if (!in->outcome || in->outcome->value_case == UPDATE__OUTCOME__VALUE__NOT_SET)
-        return refuse(s, m, "outcome is not set on Response.");
-    if (!u || is_admitted_only(u))
-        return refuse(s, m, "The completed update was never accepted.");
+        return update_refuse(s, m, "outcome is not set on Response.");
+    if (!u || update_is_admitted_only(u))
+        return update_refuse(s, m, "The completed update was never accepted.");
     if (u->completed_event_id)
-        return refuse(s, m, "An update can be completed only once.");
+        return update_refuse(s, m, "An update can be completed only once.");
     Update__Meta meta = UPDATE__META__INIT;
     meta.update_id = u->update_id;
     meta.identity = in->meta ? in->meta->identity : meta.identity;
@@ -161,25 +161,25 @@ static int respond(struct step *s, const Protocol__Message *m) {
     return 0;
 }
 
-static int reject(struct step *s, const Protocol__Message *m) {
+static int update_reject(struct step *s, const Protocol__Message *m) {
     Update__Rejection *in;
-    int rc = read_body(s, m, &update__rejection__descriptor, &in);
+    int rc = update_read_body(s, m, &update__rejection__descriptor, &in);
     if (rc < 0)
         return rc;
-    struct update_offer *offer = find_offer(s, m->protocol_instance_id);
+    struct update_offer *offer = update_find_offer(s, m->protocol_instance_id);
     if (strempty(in->rejected_request_message_id))
-        return refuse(s, m, "rejected_request_message_id is not set on Rejection.");
+        return update_refuse(s, m, "rejected_request_message_id is not set on Rejection.");
     if (!in->failure)
-        return refuse(s, m, "failure is not set on Rejection.");
+        return update_refuse(s, m, "failure is not set on Rejection.");
     State__Update *known = update_find(s->st, m->protocol_instance_id);
-    if (is_admitted_only(known)) {
+    if (update_is_admitted_only(known)) {
         pb_remove_item(&s->st->n_updates, s->st->updates, known);
         return 0;
     }
     if (known || (offer && offer->verdict != UPDATE_UNANSWERED))
-        return refuse(s, m, "An update that was answered cannot be rejected.");
+        return update_refuse(s, m, "An update that was answered cannot be rejected.");
     if (!offer && !in->rejected_request)
-        return refuse(s, m, "The rejected update is not known.");
+        return update_refuse(s, m, "The rejected update is not known.");
     if (offer) { /* nobody waits for one that the server has forgotten */
         offer->verdict = UPDATE_REJECTED;
         offer->rejection = in->failure;
@@ -187,30 +187,30 @@ static int reject(struct step *s, const Protocol__Message *m) {
     return 0;
 }
 
-static int apply(struct step *s, const Protocol__Message *m) {
-    const char *type = body_type(m);
+static int update_apply(struct step *s, const Protocol__Message *m) {
+    const char *type = update_body_type(m);
     if (strempty(m->protocol_instance_id))
-        return refuse(s, m, "protocol_instance_id is not set on a message.");
+        return update_refuse(s, m, "protocol_instance_id is not set on a message.");
     if (strlen(m->protocol_instance_id) > LIMIT_ID_BYTES)
-        return refuse(s, m, "protocol_instance_id exceeds length limit.");
+        return update_refuse(s, m, "protocol_instance_id exceeds length limit.");
     if (!step_blob_fits(s, m->body, "update message")) {
         s->is_task_failure_final = true;
-        return refuse(s, m, "A message exceeds size limit.");
+        return update_refuse(s, m, "A message exceeds size limit.");
     }
     if (streq(type, ACCEPTANCE))
-        return accept(s, m);
+        return update_accept(s, m);
     if (streq(type, RESPONSE))
-        return respond(s, m);
+        return update_respond(s, m);
     if (streq(type, REJECTION))
-        return reject(s, m);
-    return refuse(s, m, "A message of this type is not known.");
+        return update_reject(s, m);
+    return update_refuse(s, m, "A message of this type is not known.");
 }
 
 /* in their order */
 
 int update_inbox_init(struct step *s, struct update_inbox *in, Protocol__Message **messages, size_t count) {
     if ((int64_t)count > MAX(LIMIT_MESSAGES, 4 * step_limit(s, SETTABLE_UPDATES_IN_FLIGHT)))
-        return refuse(s, messages[0], "The completion has too many messages.");
+        return update_refuse(s, messages[0], "The completion has too many messages.");
     *in = (struct update_inbox){messages, count, arena_array(s->arena, bool, count)};
     return count && !in->is_applied ? err_std(s->err, ERR_NO_MEMORY) : 0;
 }
@@ -220,7 +220,7 @@ int update_apply_named(struct step *s, struct update_inbox *in, const char *mess
         if (in->is_applied[i] || !streq(in->messages[i]->id, message_id))
             continue;
         in->is_applied[i] = true;
-        return apply(s, in->messages[i]);
+        return update_apply(s, in->messages[i]);
     }
     s->task_failed_cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE;
     return err_set(s->err, ERR_INVALID, "ProtocolMessageCommand referenced absent message ID %.64s",
@@ -232,7 +232,7 @@ int update_apply_rest(struct step *s, struct update_inbox *in) {
         if (in->is_applied[i] || (!run_is_open(s->st) && !update_is_rejection(in->messages[i])))
             continue;
         in->is_applied[i] = true;
-        int rc = apply(s, in->messages[i]);
+        int rc = update_apply(s, in->messages[i]);
         if (rc < 0)
             return rc;
     }

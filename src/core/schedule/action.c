@@ -13,7 +13,7 @@
 
 /* the order */
 
-static const char *time_text(int64_t us, bool has_ms, struct arena *arena) {
+static const char *action_time_text(int64_t us, bool has_ms, struct arena *arena) {
     char text[CIVIL_TEXT_MAX], suffix[8] = "Z";
     if (has_ms)
         snprintf(suffix, sizeof(suffix), ".%03dZ",
@@ -22,8 +22,9 @@ static const char *time_text(int64_t us, bool has_ms, struct arena *arena) {
     return arena_strdup(arena, text);
 }
 
-static Common__SearchAttributes__IndexedFieldsEntry *attribute(const char *name, const char *type,
-                                                               const char *value, struct arena *arena) {
+static Common__SearchAttributes__IndexedFieldsEntry *action_make_attribute(const char *name, const char *type,
+                                                                           const char *value,
+                                                                           struct arena *arena) {
     Common__SearchAttributes__IndexedFieldsEntry *e =
         pb_arena_new(&common__search_attributes__indexed_fields_entry__descriptor, arena);
     if (!e)
@@ -38,9 +39,9 @@ static Common__SearchAttributes *attributes_of(const Common__SearchAttributes *o
                                                const State__Schedule *sch, const State__Start *start,
                                                struct arena *arena) {
     Common__SearchAttributes__IndexedFieldsEntry *added[] = {
-        attribute("TemporalScheduledStartTime", "Datetime",
-                  time_text(start->nominal_s * USEC_PER_SEC, false, arena), arena),
-        attribute("TemporalScheduledById", "Keyword", sch->schedule_id, arena),
+        action_make_attribute("TemporalScheduledStartTime", "Datetime",
+                              action_time_text(start->nominal_s * USEC_PER_SEC, false, arena), arena),
+        action_make_attribute("TemporalScheduledById", "Keyword", sch->schedule_id, arena),
     };
     size_t own_count = own ? own->n_indexed_fields : 0;
     Common__SearchAttributes *all = pb_arena_new(&common__search_attributes__descriptor, arena);
@@ -64,7 +65,7 @@ static Common__Payloads *times_as_input(const State__Start *start, int64_t now_u
     if (!input || !(input->payloads = arena_array(arena, Common__Payload *, ARRAY_LEN(times))))
         return NULL;
     for (size_t i = 0; i < ARRAY_LEN(times); i++) {
-        const char *text = time_text(times[i], true, arena);
+        const char *text = action_time_text(times[i], true, arena);
         input->payloads[i] = text ? payload_of_text(text, NULL, arena) : NULL;
         if (!input->payloads[i])
             return NULL;

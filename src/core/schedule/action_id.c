@@ -15,7 +15,7 @@ struct naming {
     int64_t nominal_s;
 };
 
-static bool add_word(struct buf *b, const struct naming *n, struct str word) {
+static bool action_id_add_word(struct buf *b, const struct naming *n, struct str word) {
     char time[CIVIL_TEXT_MAX];
     bool is_time = str_is(word, "time");
     if (is_time)
@@ -69,7 +69,7 @@ static bool add_formatted(struct buf *b, const char *format, const struct naming
     for (const char *p = format; *p; p++) {
         const char *end = *p == '{' ? strchr(p, '}') : NULL;
         if (*p == '{') {
-            if (!end || !add_word(b, n, str_bytes(p + 1, (size_t)(end - p - 1))))
+            if (!end || !action_id_add_word(b, n, str_bytes(p + 1, (size_t)(end - p - 1))))
                 return false;
             p = end;
         } else if (*p == '%') {

@@ -35,14 +35,14 @@ int backfill_add(struct step *s, const Schedule__BackfillRequest *req) {
 }
 
 /* Those that may all run at once need no more than the letters that can be on the way. */
-static size_t share(const State__Backfill *b, size_t room, size_t left) {
+static size_t backfill_share_room(const State__Backfill *b, size_t room, size_t left) {
     size_t most = b->overlap_policy == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL ? LIMIT_SCHEDULE_STARTING
                                                                          : LIMIT_SCHEDULE_BUFFER / 2;
     return MIN((room + left - 1) / left, most);
 }
 
 /* At most `room` of its times. A time that jitter moves past the end is not one of them. */
-static void fill(struct step *s, const struct times *t, State__Backfill *b, size_t room) {
+static void backfill_add_starts(struct step *s, const struct times *t, State__Backfill *b, size_t room) {
     for (uint64_t work = 0; room && work < LIMIT_SCHEDULE_WORK && !is_generated(b) && !s->failed; room--) {
         struct cal_time at;
         if (cal_next_counted(t->real, t->seed, b->high_water_us, &at, &work) != CAL_FOUND ||
@@ -67,7 +67,7 @@ void backfill_finish(State__Schedule *sch) {
             pb_remove_message(&sch->n_backfills, sch->backfills, i);
 }
 
-static size_t unfinished(const State__Schedule *sch) {
+static size_t backfill_count_unfinished(const State__Schedule *sch) {
     size_t n = 0;
     for (size_t i = 0; i < sch->n_backfills; i++)
         n += !is_generated(sch->backfills[i]);
@@ -77,7 +77,7 @@ static size_t unfinished(const State__Schedule *sch) {
 int backfill_run(struct step *s) {
     State__Schedule *sch = s->st->schedule;
     cleanup(times_done) struct times times = {0};
-    size_t waiting = start_count(sch).waiting_manual, left = unfinished(sch);
+    size_t waiting = start_count(sch).waiting_manual, left = backfill_count_unfinished(sch);
     size_t room = waiting < LIMIT_SCHEDULE_BUFFER / 2 ? LIMIT_SCHEDULE_BUFFER / 2 - waiting : 0;
     struct err why = {0};
     if (!left || !room)
@@ -93,7 +93,7 @@ int backfill_run(struct step *s) {
         if (is_generated(sch->backfills[i]))
             continue;
         size_t before = sch->n_starts;
-        fill(s, &times, sch->backfills[i], share(sch->backfills[i], room, left));
+        backfill_add_starts(s, &times, sch->backfills[i], backfill_share_room(sch->backfills[i], room, left));
         ensure(sch->n_starts - before <= room);
         room -= sch->n_starts - before;
         left--;
@@ -102,7 +102,7 @@ int backfill_run(struct step *s) {
 }
 
 bool backfill_can_go_on(const State__Schedule *sch) {
-    return unfinished(sch) && strempty(sch->invalid_error) &&
+    return backfill_count_unfinished(sch) && strempty(sch->invalid_error) &&
            start_count(sch).waiting_manual < LIMIT_SCHEDULE_BUFFER / 2;
 }
 

@@ -18,7 +18,7 @@ const char *crontab_name(const Rondo__CrontabBinding *binding) {
     return strempty(binding->name) ? binding->workflow_type : binding->name;
 }
 
-static int validate(const Rondo__CrontabBinding *b, struct err *err) {
+static int crontab_check_binding(const Rondo__CrontabBinding *b, struct err *err) {
     int rc = validate_required(b->crontab, "Crontab", err);
     if (rc == 0)
         rc = validate_required(b->workflow_type, "WorkflowType", err);
@@ -59,7 +59,7 @@ static Schedule__ScheduleAction *action_of(const Rondo__CrontabBinding *b, struc
     return action;
 }
 
-static Schedule__SchedulePolicies *policies(struct arena *a) {
+static Schedule__SchedulePolicies *crontab_make_policies(struct arena *a) {
     Schedule__SchedulePolicies *p = pb_arena_new(&schedule__schedule_policies__descriptor, a);
     if (!p)
         return NULL;
@@ -81,14 +81,14 @@ static Rondo__ScheduleExtras *extras_of(const Rondo__CrontabBinding *b, struct a
 
 int crontab_schedule(const Rondo__CrontabBinding *binding, struct arena *arena, Schedule__Schedule **ret,
                      struct err *err) {
-    int rc = validate(binding, err);
+    int rc = crontab_check_binding(binding, err);
     if (rc < 0)
         return rc;
     Schedule__Schedule *s = pb_arena_new(&schedule__schedule__descriptor, arena);
     if (s) {
         s->spec = spec_of(binding, arena);
         s->action = action_of(binding, arena);
-        s->policies = policies(arena);
+        s->policies = crontab_make_policies(arena);
         s->extras = extras_of(binding, arena);
     }
     *ret = s;

@@ -84,7 +84,7 @@ static bool has_room(struct walk *w) {
     }
 }
 
-static void buffer(struct walk *w, struct cal_time at) {
+static void generator_buffer_start(struct walk *w, struct cal_time at) {
     struct step *s = w->s;
     State__Schedule *sch = s->st->schedule;
     struct start_wish wish = {.at = at};
@@ -103,7 +103,7 @@ static void buffer(struct walk *w, struct cal_time at) {
     }
 }
 
-static void consider(struct walk *w, struct cal_time at) {
+static void generator_consider_time(struct walk *w, struct cal_time at) {
     struct step *s = w->s;
     State__Schedule *sch = s->st->schedule;
     const char *reason = w->is_all_excluded ? "a holiday calendar excluded it at that time"
@@ -121,7 +121,7 @@ static void consider(struct walk *w, struct cal_time at) {
     } else if (w->end_reason) {
         ledger_idle_add(s, &w->idle, LEDGER_FATE_ENDED, w->end_reason, at);
     } else {
-        buffer(w, at);
+        generator_buffer_start(w, at);
     }
     sch->high_water_us = at.actual_us;
 }
@@ -131,12 +131,12 @@ bool generator_is_flooded(const State__Schedule *sch, const struct start_count *
            schedule_policy(sch) == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL;
 }
 
-static bool must_wait(const struct walk *w) {
+static bool generator_must_wait(const struct walk *w) {
     return !w->end_reason && generator_is_flooded(w->s->st->schedule, &w->count);
 }
 
 /* False when a limit was reached before everything that is due was considered. */
-static bool walk(struct walk *w) {
+static bool generator_walk_times(struct walk *w) {
     struct step *s = w->s;
     State__Schedule *sch = s->st->schedule;
     for (size_t passed = 0; !s->failed; passed++) {
@@ -148,9 +148,9 @@ static bool walk(struct walk *w) {
             at.actual_us > s->now.us)
             return true;
         if (w->candidates >= w->steps * LIMIT_SCHEDULE_CANDIDATES ||
-            passed >= w->steps * LIMIT_SCHEDULE_WALK || must_wait(w))
+            passed >= w->steps * LIMIT_SCHEDULE_WALK || generator_must_wait(w))
             return false;
-        consider(w, at);
+        generator_consider_time(w, at);
         w->work += times_judge_work(w->times);
     }
     return true;
@@ -229,7 +229,7 @@ void generator_give_up(struct step *s, const struct err *why) {
     sch->generate_us = usec_add(s->now.us, LIMIT_SCHEDULE_RECHECK_S * USEC_PER_SEC);
 }
 
-static int generate(struct step *s, struct walk *w, bool *ret_more) {
+static int generator_generate_starts(struct step *s, struct walk *w, bool *ret_more) {
     State__Schedule *sch = s->st->schedule;
     cleanup(times_done) struct times times = {0};
     struct err why = {0};
@@ -244,7 +244,7 @@ static int generate(struct step *s, struct walk *w, bool *ret_more) {
     w->s = s;
     w->times = &times;
     w->count = start_count(sch);
-    *ret_more = !walk(w);
+    *ret_more = !generator_walk_times(w);
     ledger_idle_flush(s, &w->idle);
     look_ahead(s, &times);
     sch->generate_us = *ret_more ? s->now.us : next_look(s, &times);
@@ -255,19 +255,19 @@ int generator_run(struct step *s, bool *ret_more) {
     const State__Schedule *sch = s->st->schedule;
     struct walk w = {.steps = 1};
     *ret_more = false;
-    return sch->generate_us && sch->generate_us <= s->now.us ? generate(s, &w, ret_more) : 0;
+    return sch->generate_us && sch->generate_us <= s->now.us ? generator_generate_starts(s, &w, ret_more) : 0;
 }
 
 int generator_drain(struct step *s, bool *ret_more) {
     struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN};
     *ret_more = false;
-    return s->st->schedule->generate_us ? generate(s, &w, ret_more) : 0;
+    return s->st->schedule->generate_us ? generator_generate_starts(s, &w, ret_more) : 0;
 }
 
 int generator_end(struct step *s, const char *reason) {
     struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN, .end_reason = reason};
     bool has_more;
-    return s->st->schedule->generate_us ? generate(s, &w, &has_more) : 0;
+    return s->st->schedule->generate_us ? generator_generate_starts(s, &w, &has_more) : 0;
 }
 
 int generator_refresh(struct step *s) {
@@ -280,5 +280,5 @@ int generator_refresh(struct step *s) {
     if (!sch->generate_us)
         return 0;
     generator_reset(sch);
-    return generate(s, &w, &has_more);
+    return generator_generate_starts(s, &w, &has_more);
 }

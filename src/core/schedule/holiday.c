@@ -16,7 +16,7 @@ static const struct cal_range every_60[] = {{0, 59, 0}}, every_24[] = {{0, 23, 0
                               every_dow[] = {{0, 6, 0}};
 
 /* The whole day, and every day, month or weekday where nothing is said. */
-static void widen(struct cal_calendar *c) {
+static void holiday_widen_calendar(struct cal_calendar *c) {
     c->fields[CAL_SECOND] = c->fields[CAL_MINUTE] = (struct cal_ranges){every_60, 1};
     c->fields[CAL_HOUR] = (struct cal_ranges){every_24, 1};
     if (!c->fields[CAL_DAY_OF_MONTH].n)
@@ -34,7 +34,7 @@ static int exclude_day(struct cal_spec *s, const Schedule__StructuredCalendarSpe
         return err_std(err, rc);
     /* A placeholder stands for its text, which says itself when it is. */
     if (!cal_calendar_carried(&c).n)
-        widen(&c);
+        holiday_widen_calendar(&c);
     return cal_spec_exclude_calendar(s, &c, err);
 }
 
@@ -63,7 +63,7 @@ static int exclude_cron(struct cal_spec *s, const char *text, struct err *err) {
     return rc;
 }
 
-static int exclude_date(struct cal_spec *s, const char *text, struct err *err) {
+static int holiday_exclude_date(struct cal_spec *s, const char *text, struct err *err) {
     struct civil_stamp stamp;
     size_t at = 0;
     if (civil_parse(str_of(text), &stamp, &at) < 0 || stamp.has_time)
@@ -72,7 +72,7 @@ static int exclude_date(struct cal_spec *s, const char *text, struct err *err) {
     struct cal_range day = {date.day, 0, 0}, month = {date.month, 0, 0}, year = {(int32_t)date.year, 0, 0};
     struct cal_calendar c = {
         .fields = {[CAL_DAY_OF_MONTH] = {&day, 1}, [CAL_MONTH] = {&month, 1}, [CAL_YEAR] = {&year, 1}}};
-    widen(&c);
+    holiday_widen_calendar(&c);
     return cal_spec_exclude_calendar(s, &c, err);
 }
 
@@ -83,7 +83,7 @@ static int read_calendar(struct cal_spec *s, const Rondo__HolidayCalendar *calen
     for (size_t i = 0; i < calendar->n_cron_strings && rc == 0; i++)
         rc = exclude_cron(s, calendar->cron_strings[i], err);
     for (size_t i = 0; i < calendar->n_dates && rc == 0; i++)
-        rc = exclude_date(s, calendar->dates[i], err);
+        rc = holiday_exclude_date(s, calendar->dates[i], err);
     return rc;
 }
 

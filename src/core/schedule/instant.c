@@ -28,7 +28,7 @@ static bool take_char(struct str *s, char c) {
 }
 
 /* ".25": nanoseconds; digits beyond them are cut. */
-static bool take_fraction(struct str *s, int64_t *ret_ns) {
+static bool instant_take_fraction(struct str *s, int64_t *ret_ns) {
     int64_t scale = NSEC_PER_SEC, digit;
     *ret_ns = 0;
     if (!take_char(s, '.'))
@@ -98,7 +98,7 @@ int instant_parse(struct str s, int64_t *ret_ns) {
     int64_t days, clock, fraction, zone, ns;
     if (!take_date(&s, &days) || !(take_char(&s, 'T') || take_char(&s, 't') || take_char(&s, ' ')))
         return ERR_INVALID;
-    if (!take_clock(&s, &clock) || !take_fraction(&s, &fraction) || !take_zone(&s, &zone) || s.n)
+    if (!take_clock(&s, &clock) || !instant_take_fraction(&s, &fraction) || !take_zone(&s, &zone) || s.n)
         return ERR_INVALID;
     int64_t seconds = days * SECONDS_PER_DAY + clock - zone;
     if (__builtin_mul_overflow(seconds, NSEC_PER_SEC, &ns) || __builtin_add_overflow(ns, fraction, &ns))
@@ -109,7 +109,7 @@ int instant_parse(struct str s, int64_t *ret_ns) {
 
 /* durations */
 
-static bool take_unit(struct str *s, int64_t *ret_ns) {
+static bool span_take_unit(struct str *s, int64_t *ret_ns) {
     static const struct {
         const char *name;
         int64_t ns;
@@ -143,7 +143,8 @@ static bool take_whole(struct str *s, int64_t *ret) {
 static bool take_part(struct str *s, int64_t *ret_ns) {
     int64_t whole = 0, fraction, unit;
     bool has_whole = *s->p != '.';
-    if ((has_whole && !take_whole(s, &whole)) || !take_fraction(s, &fraction) || !take_unit(s, &unit))
+    if ((has_whole && !take_whole(s, &whole)) || !instant_take_fraction(s, &fraction) ||
+        !span_take_unit(s, &unit))
         return false;
     int64_t part = (int64_t)((__int128)fraction * unit / NSEC_PER_SEC);
     return !__builtin_mul_overflow(whole, unit, &whole) && !__builtin_add_overflow(whole, part, ret_ns);
@@ -152,7 +153,7 @@ static bool take_part(struct str *s, int64_t *ret_ns) {
 static bool parse_colons(struct str s, int64_t *ret_ns) {
     int64_t hours, minutes, seconds, fraction;
     if (!take_whole(&s, &hours) || !take_char(&s, ':') || !take_digits(&s, 2, &minutes) ||
-        !take_char(&s, ':') || !take_digits(&s, 2, &seconds) || !take_fraction(&s, &fraction) || s.n)
+        !take_char(&s, ':') || !take_digits(&s, 2, &seconds) || !instant_take_fraction(&s, &fraction) || s.n)
         return false;
     if (minutes > 59 || seconds > 59 || __builtin_mul_overflow(hours, INT64_C(3600), &hours) ||
         __builtin_add_overflow(hours, minutes * 60 + seconds, &seconds))

@@ -69,7 +69,7 @@ static void stop_running(struct step *s, const struct overlap_demand *demand) {
     }
 }
 
-static void begin(struct step *s, State__Start *start, struct start_count *count) {
+static void invoker_begin_start(struct step *s, State__Start *start, struct start_count *count) {
     State__Schedule *sch = s->st->schedule;
     if (!start->is_manual && schedule_is_exhausted(sch)) {
         start_drop(s, start, LEDGER_FATE_EXHAUSTED, "no remaining actions");
@@ -93,12 +93,12 @@ static void wait_for_turn(struct step *s, State__Start *start) {
     ledger_start(s, start, LEDGER_FATE_WAITING, "an earlier action is still running");
 }
 
-static void obey(struct step *s, State__Start *start, enum overlap_verdict verdict,
-                 struct start_count *count) {
+static void invoker_apply_verdict(struct step *s, State__Start *start, enum overlap_verdict verdict,
+                                  struct start_count *count) {
     State__Schedule *sch = s->st->schedule;
     switch (verdict) {
     case OVERLAP_START:
-        begin(s, start, count);
+        invoker_begin_start(s, start, count);
         return;
     case OVERLAP_WAIT:
         wait_for_turn(s, start);
@@ -118,7 +118,7 @@ static size_t concurrent_max(const State__Schedule *sch) {
     return extras && extras->max_concurrent_runs > 1 ? (size_t)extras->max_concurrent_runs : 1;
 }
 
-static void decide(struct step *s) {
+static void invoker_decide_starts(struct step *s) {
     State__Schedule *sch = s->st->schedule;
     struct start_count count = start_count(sch);
     if (!count.waiting)
@@ -139,13 +139,13 @@ static void decide(struct step *s) {
     struct overlap_demand demand = overlap_decide(entries, n, count.blocking, concurrent_max(sch));
     stop_running(s, &demand);
     for (size_t i = 0; i < n && !s->failed; i++)
-        obey(s, starts[i], entries[i].verdict, &count);
+        invoker_apply_verdict(s, starts[i], entries[i].verdict, &count);
 }
 
 void invoker_run(struct step *s) {
     drop_void(s);
     replace_retrying(s);
     launch_retries(s);
-    decide(s);
+    invoker_decide_starts(s);
     drop_void(s); /* what began may have used up the last action */
 }

@@ -62,7 +62,7 @@ static void tell_request(struct step *s, int64_t ledger_id, struct str bytes) {
 }
 
 /* NULL without memory. */
-static struct ledger_row *put(struct step *s, int64_t nominal_s, const Rondo__LedgerEntry *e) {
+static struct ledger_row *ledger_put_row(struct step *s, int64_t nominal_s, const Rondo__LedgerEntry *e) {
     size_t size = rondo__ledger_entry__get_packed_size(e);
     uint8_t *packed = arena_alloc(s->arena, size);
     struct ledger_row *row = find_row(s, e->id);
@@ -126,7 +126,7 @@ struct ledger_row *ledger_start(struct step *s, State__Start *start, Rondo__Ledg
     }
     e.close_time = start->close_us ? &closed : NULL;
     e.count = 1;
-    struct ledger_row *row = put(s, start->nominal_s, &e);
+    struct ledger_row *row = ledger_put_row(s, start->nominal_s, &e);
     if (row)
         row->is_open = fate == LEDGER_FATE_WAITING || (fate == LEDGER_FATE_STARTED && !start->close_us);
     if (row && start->start_us)
@@ -155,7 +155,7 @@ static Rondo__LedgerEntry *find_tail(struct step *s, const struct ledger_idle *i
 static void write_tail(struct step *s, const Rondo__LedgerEntry *e, int64_t new_times) {
     const struct ledger_row *old = find_row(s, e->id);
     int64_t counted = old ? old->new_times : 0;
-    struct ledger_row *row = put(s, e->nominal_time->seconds, e);
+    struct ledger_row *row = ledger_put_row(s, e->nominal_time->seconds, e);
     if (!row)
         return;
     row->new_times = counted + new_times;

@@ -12,7 +12,7 @@ struct seating {
     bool has_waiting;
 };
 
-static bool pushes(E__ScheduleOverlapPolicy policy) {
+static bool overlap_is_pushing(E__ScheduleOverlapPolicy policy) {
     return policy == SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER ||
            policy == SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER;
 }
@@ -42,11 +42,11 @@ struct overlap_demand overlap_decide(struct overlap_entry *entries, size_t n, si
         struct overlap_entry *e = &entries[i];
         if (e->policy == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL) {
             e->verdict = OVERLAP_START;
-        } else if (pushes(e->policy) && seats.running > 0) {
+        } else if (overlap_is_pushing(e->policy) && seats.running > 0) {
             demand.cancels |= e->policy == SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER;
             demand.terminates |= e->policy == SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER;
             e->verdict = OVERLAP_WAIT;
-        } else if (pushes(e->policy)) {
+        } else if (overlap_is_pushing(e->policy)) {
             replace_chosen(entries, i);
             e->verdict = OVERLAP_START;
             seats.chosen = seats.max;

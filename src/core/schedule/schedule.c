@@ -103,7 +103,7 @@ static void forget_pause_end(struct step *s) {
 }
 
 /* Takes the client's schedule over. What it leaves out is there afterwards, empty. */
-static void adopt(struct step *s, const Schedule__Schedule *in) {
+static void schedule_store_definition(struct step *s, const Schedule__Schedule *in) {
     State__Schedule *sch = s->st->schedule;
     Rondo__ScheduleExtras *extras = sch->schedule ? take(&sch->schedule->extras) : NULL;
     pb_set_message(&sch->schedule, in, &s->failed);
@@ -174,7 +174,7 @@ int schedule_create(struct step *s, const struct schedule_birth *birth,
         return err_std(s->err, ERR_NO_MEMORY);
     pb_set_string(&sch->schedule_id, req->schedule_id, &s->failed);
     pb_set_string(&sch->previous_run_id, birth->previous_run_id, &s->failed);
-    adopt(s, req->schedule);
+    schedule_store_definition(s, req->schedule);
     if (s->failed)
         return err_std(s->err, ERR_NO_MEMORY);
     settle_pause(s);
@@ -253,7 +253,7 @@ static bool token_matches(const State__Schedule *sch, const ProtobufCBinaryData 
 }
 
 /* What waits because the schedule itself wanted it follows the new policy. */
-static void restamp(State__Schedule *sch) {
+static void schedule_apply_policy(State__Schedule *sch) {
     for (size_t i = 0; i < sch->n_starts; i++)
         if (start_is_waiting(sch->starts[i]) && !start_is_retrying(sch->starts[i]) &&
             !sch->starts[i]->is_manual)
@@ -276,7 +276,7 @@ int schedule_update(struct step *s, const Ws__UpdateScheduleRequest *req) {
         return rc;
     bool was_paused = sch->schedule->state->paused;
     bool has_pending = old.real && find_pending(s, &old, &pending);
-    adopt(s, req->schedule);
+    schedule_store_definition(s, req->schedule);
     if (s->failed)
         return err_std(s->err, ERR_NO_MEMORY);
     rc = schedule_check_whole(sch->schedule_id, sch->schedule, s->err); /* with the extras that it keeps */
@@ -293,7 +293,7 @@ int schedule_update(struct step *s, const Ws__UpdateScheduleRequest *req) {
         keep_pending(s, &new, &pending);
     if (new.real)
         move_mark(s, &new);
-    restamp(sch);
+    schedule_apply_policy(sch);
     replace_lists(s, req);
     sch->update_us = sch->active_us = s->now.us;
     sch->is_exhaustion_noted = false;
@@ -361,7 +361,7 @@ static int64_t idle_close_us(const State__Schedule *sch) {
     return usec_add(sch->active_us, keep_us(sch));
 }
 
-static int64_t sooner(int64_t a_us, int64_t b_us) {
+static int64_t schedule_sooner_time(int64_t a_us, int64_t b_us) {
     return !b_us || (a_us && a_us < b_us) ? a_us : b_us;
 }
 
@@ -374,12 +374,12 @@ static int64_t next_wake(struct step *s, bool has_more) {
     if (can_go_on && count.starting < LIMIT_SCHEDULE_STARTING)
         return s->now.us;
     if (!has_more)
-        wake_us = sooner(wake_us, sch->generate_us);
+        wake_us = schedule_sooner_time(wake_us, sch->generate_us);
     if (sch->schedule->state->paused && schedule_pause_until_us(sch) != CLOCK_NEVER)
-        wake_us = sooner(wake_us, schedule_pause_until_us(sch));
+        wake_us = schedule_sooner_time(wake_us, schedule_pause_until_us(sch));
     for (size_t i = 0; i < sch->n_starts; i++)
         if (start_is_retrying(sch->starts[i]))
-            wake_us = sooner(wake_us, sch->starts[i]->backoff_us);
+            wake_us = schedule_sooner_time(wake_us, sch->starts[i]->backoff_us);
     return wake_us;
 }
 

@@ -43,7 +43,7 @@ static int check_action(const Workflow__NewWorkflowExecutionInfo *a, const State
     return run_validate_start(&r, space, NULL, NULL, err);
 }
 
-static E__ScheduleOverlapPolicy policy_of(const Schedule__Schedule *schedule) {
+static E__ScheduleOverlapPolicy rules_overlap_policy(const Schedule__Schedule *schedule) {
     const Schedule__SchedulePolicies *p = schedule->policies;
     return p && p->overlap_policy ? p->overlap_policy : SCHEDULE_OVERLAP_POLICY_SKIP;
 }
@@ -76,7 +76,7 @@ static int check_workflow_id(const char *schedule_id, const Schedule__Schedule *
     if (!strempty(format))
         return err_set(err, ERR_INVALID,
                        "keep_original_workflow_id and workflow_id_format exclude each other");
-    if (policy_of(schedule) == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL ||
+    if (rules_overlap_policy(schedule) == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL ||
         (schedule->extras && schedule->extras->max_concurrent_runs > 1))
         return err_set(err, ERR_INVALID,
                        "keep_original_workflow_id lets one action run at a time: it cannot be combined with "
@@ -86,7 +86,7 @@ static int check_workflow_id(const char *schedule_id, const Schedule__Schedule *
 
 int schedule_check_whole(const char *schedule_id, const Schedule__Schedule *schedule, struct err *err) {
     const Rondo__ScheduleExtras *x = schedule->extras;
-    if (x && x->max_concurrent_runs > 1 && !takes_turns(policy_of(schedule)))
+    if (x && x->max_concurrent_runs > 1 && !takes_turns(rules_overlap_policy(schedule)))
         return err_set(err, ERR_INVALID,
                        "max_concurrent_runs above 1 needs the overlap policy Skip, BufferOne or BufferAll");
     return check_workflow_id(schedule_id, schedule, err);

@@ -101,7 +101,7 @@ static int read_excludes(struct cal_spec *s, const Schedule__ScheduleSpec *in, s
     return rc;
 }
 
-static int read_spec(struct cal_spec *s, const Schedule__ScheduleSpec *in, struct err *err) {
+static int spec_read_message(struct cal_spec *s, const Schedule__ScheduleSpec *in, struct err *err) {
     if (!pb_timestamp_valid(in->start_time) || !pb_timestamp_valid(in->end_time))
         return err_set(err, ERR_INVALID, "start_time or end_time is not a valid time");
     /* As others: a jitter that is not one is none. */
@@ -215,7 +215,7 @@ int spec_canonise(struct arena *arena, const char *schedule_id, const struct cal
     struct cal_spec s;
     struct err why = {0};
     cal_spec_init(&s, arena, str_of(schedule_id));
-    int rc = read_spec(&s, spec, &why);
+    int rc = spec_read_message(&s, spec, &why);
     if (rc == 0 && s.calendar_count + s.exclude_count > LIMIT_SPEC_CALENDARS)
         rc = err_set(&why, ERR_INVALID, "it has more than %d calendars and exclusions", LIMIT_SPEC_CALENDARS);
     if (rc == 0)
@@ -242,8 +242,8 @@ void times_done(struct times *t) {
     *t = (struct times){0};
 }
 
-static int compile(const struct cal_spec *spec, size_t exclude_count, const struct cal_zones *zones,
-                   struct cal **ret, struct err *err) {
+static int spec_compile_part(const struct cal_spec *spec, size_t exclude_count, const struct cal_zones *zones,
+                             struct cal **ret, struct err *err) {
     struct cal_spec part = *spec;
     part.exclude_count = exclude_count;
     return cal_new(&part, zones, ret, err);
@@ -251,7 +251,7 @@ static int compile(const struct cal_spec *spec, size_t exclude_count, const stru
 
 int schedule_read_spec(const Schedule__Schedule *schedule, const State__Namespace *space, struct cal_spec *s,
                        size_t *ret_own, struct err *err) {
-    int rc = schedule->spec ? read_spec(s, schedule->spec, err) : 0;
+    int rc = schedule->spec ? spec_read_message(s, schedule->spec, err) : 0;
     *ret_own = s->exclude_count;
     return rc == 0 && schedule->extras ? holidays_exclude(s, space, schedule->extras, err) : rc;
 }
@@ -267,11 +267,11 @@ int times_new(const State__Execution *st, const State__Namespace *space, const s
     size_t own;
     int rc = schedule_read_spec(sch->schedule, space, &s, &own, err);
     if (rc == 0)
-        rc = compile(&s, s.exclude_count, zones, &ret->real, err);
+        rc = spec_compile_part(&s, s.exclude_count, zones, &ret->real, err);
     if (rc == 0 && s.exclude_count)
-        rc = compile(&s, 0, zones, &ret->raw, err);
+        rc = spec_compile_part(&s, 0, zones, &ret->raw, err);
     if (rc == 0 && s.exclude_count > own)
-        rc = compile(&s, own, zones, &ret->unholy, err);
+        rc = spec_compile_part(&s, own, zones, &ret->unholy, err);
     if (rc == 0 && ret->unholy)
         ret->holiday_reason = holidays_reason(sch->schedule->extras, arena);
     if (rc < 0)

@@ -61,7 +61,7 @@ ProtobufCBinaryData schedule_token(const State__Execution *st, struct arena *are
 
 /* actions */
 
-static Common__WorkflowExecution *execution(const State__Start *start, struct arena *arena) {
+static Common__WorkflowExecution *view_start_execution(const State__Start *start, struct arena *arena) {
     Common__WorkflowExecution *e = pb_arena_new(&common__workflow_execution__descriptor, arena);
     if (!e)
         return NULL;
@@ -76,7 +76,7 @@ static Schedule__ScheduleActionResult *action_result(const State__Start *start, 
         return NULL;
     r->schedule_time = pb_arena_timestamp(start->actual_us, arena);
     r->actual_time = pb_arena_timestamp(start->start_us, arena);
-    r->start_workflow_result = execution(start, arena);
+    r->start_workflow_result = view_start_execution(start, arena);
     r->start_workflow_status = (E__WorkflowExecutionStatus)start->status;
     return r;
 }
@@ -129,7 +129,8 @@ static int show_running(const State__Schedule *sch, struct arena *arena, Schedul
         return ERR_NO_MEMORY;
     for (size_t i = 0; i < sch->n_starts; i++)
         if (sch->starts[i]->phase == PHASE_STARTED)
-            info->running_workflows[info->n_running_workflows++] = execution(sch->starts[i], arena);
+            info->running_workflows[info->n_running_workflows++] =
+                view_start_execution(sch->starts[i], arena);
     return arena_failed(arena) ? ERR_NO_MEMORY : 0;
 }
 
@@ -311,8 +312,8 @@ struct verdict_text schedule_verdict(enum cal_verdict verdict) {
 }
 
 /* When it acts, or whether it will at all. */
-static const char *tense(const State__Execution *st, const struct times *t, int64_t nominal_s,
-                         struct arena *arena) {
+static const char *explain_time_status(const State__Execution *st, const struct times *t, int64_t nominal_s,
+                                       struct arena *arena) {
     const State__Schedule *sch = st->schedule;
     struct cal_time at;
     char text[CIVIL_TEXT_MAX];
@@ -351,7 +352,7 @@ int schedule_explain(const State__Execution *st, const State__Namespace *space, 
     int64_t nominal_s = req->time->seconds;
     enum cal_verdict verdict = cal_judge(times.real, nominal_s, &index);
     struct verdict_text said = schedule_verdict(verdict);
-    const char *more = verdict == CAL_IS_TIME    ? tense(st, &times, nominal_s, arena)
+    const char *more = verdict == CAL_IS_TIME    ? explain_time_status(st, &times, nominal_s, arena)
                        : verdict == CAL_EXCLUDED ? times_exclusion(&times, nominal_s)
                                                  : "";
     civil_format(nominal_s, "Z", text);

@@ -22,7 +22,7 @@ E__ScheduleOverlapPolicy schedule_policy(const State__Schedule *sch) {
 }
 
 /* Where the start with this id is, or would be: ids ascend, since starts are only ever added at the end. */
-static size_t place_of(const State__Schedule *sch, int64_t id) {
+static size_t start_index_of(const State__Schedule *sch, int64_t id) {
     size_t low = 0, high = sch->n_starts;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -35,12 +35,12 @@ static size_t place_of(const State__Schedule *sch, int64_t id) {
 }
 
 State__Start *start_find(const State__Schedule *sch, int64_t id) {
-    size_t i = place_of(sch, id);
+    size_t i = start_index_of(sch, id);
     return i < sch->n_starts && sch->starts[i]->id == id ? sch->starts[i] : NULL;
 }
 
 void start_number_before(State__Schedule *sch, int64_t id) {
-    size_t end = place_of(sch, id), first = end;
+    size_t end = start_index_of(sch, id), first = end;
     while (first > 0 && (sch->starts[first - 1]->is_manual || !sch->starts[first - 1]->ledger_id))
         first--;
     for (size_t i = first; i < end; i++)
@@ -76,7 +76,7 @@ State__Start *start_add(struct step *s, const struct start_wish *wish) {
 }
 
 void start_forget(State__Schedule *sch, const State__Start *start) {
-    size_t i = place_of(sch, start->id);
+    size_t i = start_index_of(sch, start->id);
     ensure(i < sch->n_starts && sch->starts[i] == start);
     pb_remove_message(&sch->n_starts, sch->starts, i);
 }

@@ -24,7 +24,7 @@ static bool json_take(struct json *j, char c) {
 }
 
 /* "00e9" behind a backslash and u. */
-static bool take_unit(struct json *j, uint32_t *ret) {
+static bool json_take_code_unit(struct json *j, uint32_t *ret) {
     *ret = 0;
     if (j->rest.n < 4)
         return false;
@@ -39,7 +39,7 @@ static bool take_unit(struct json *j, uint32_t *ret) {
     return true;
 }
 
-static void put_utf8(struct json *j, uint32_t c) {
+static void json_put_utf8(struct json *j, uint32_t c) {
     if (c < 0x80) {
         *j->out++ = (char)c;
         return;
@@ -54,17 +54,17 @@ static void put_utf8(struct json *j, uint32_t c) {
 /* A pair of surrogates is one character; half of one is written as the replacement character. */
 static bool take_unicode(struct json *j) {
     uint32_t c, low;
-    if (!take_unit(j, &c))
+    if (!json_take_code_unit(j, &c))
         return false;
     if (c >= 0xd800 && c < 0xdc00 && str_starts(j->rest, STR("\\u"))) {
         struct json ahead = *j;
         json_skip(&ahead, 2);
-        if (take_unit(&ahead, &low) && low >= 0xdc00 && low < 0xe000) {
+        if (json_take_code_unit(&ahead, &low) && low >= 0xdc00 && low < 0xe000) {
             *j = ahead;
             c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
         }
     }
-    put_utf8(j, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
+    json_put_utf8(j, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
     return true;
 }
 
@@ -112,8 +112,8 @@ static bool take_scalar(struct json *j, struct filter_token *t) {
     return n > 0;
 }
 
-static void add_value(E__IndexedValueType type, const struct filter_token *t, struct attribute *ret,
-                      struct value *values) {
+static void attribute_add_value(E__IndexedValueType type, const struct filter_token *t, struct attribute *ret,
+                                struct value *values) {
     struct value v;
     if (filter_value("", type, t, &v, NULL) == 0)
         values[ret->count++] = v;
@@ -140,11 +140,11 @@ int attribute_values(struct arena *a, E__IndexedValueType type, const Common__Pa
     ret->values = values;
     if (!json_take(&j, '[')) {
         if (take_scalar(&j, &t))
-            add_value(type, &t, ret, values);
+            attribute_add_value(type, &t, ret, values);
     } else {
         do {
             if (take_scalar(&j, &t))
-                add_value(type, &t, ret, values);
+                attribute_add_value(type, &t, ret, values);
         } while (json_take(&j, ','));
     }
     if (type == INDEXED_VALUE_TYPE_TEXT && ret->count)

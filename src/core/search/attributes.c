@@ -62,7 +62,7 @@ const char *attribute_type_name(E__IndexedValueType type) {
 
 /* The shape of a JSON value */
 
-static struct str trim(struct str s) {
+static struct str attribute_trim_space(struct str s) {
     while (s.n && strchr(" \t\r\n", *s.p))
         s = str_bytes(s.p + 1, s.n - 1);
     while (s.n && strchr(" \t\r\n", s.p[s.n - 1]))
@@ -78,14 +78,14 @@ static bool take_quoted(struct str *s) {
         if (s->p[i] == '\\')
             i++;
         else if (s->p[i] == '"') {
-            *s = trim(str_bytes(s->p + i + 1, s->n - i - 1));
+            *s = attribute_trim_space(str_bytes(s->p + i + 1, s->n - i - 1));
             return true;
         }
     }
     return false;
 }
 
-static bool is_quoted(struct str s) {
+static bool attribute_is_quoted(struct str s) {
     return s.n >= 2 && *s.p == '"' && s.p[s.n - 1] == '"';
 }
 
@@ -96,19 +96,19 @@ static bool attribute_is_listed(struct str s) {
 static bool is_list_of_quoted(struct str s) {
     if (!attribute_is_listed(s))
         return false;
-    s = trim(str_bytes(s.p + 1, s.n - 2));
+    s = attribute_trim_space(str_bytes(s.p + 1, s.n - 2));
     while (s.n) {
         if (!take_quoted(&s))
             return false;
         if (s.n && (*s.p != ',' || s.n == 1))
             return false;
         if (s.n)
-            s = trim(str_bytes(s.p + 1, s.n - 1));
+            s = attribute_trim_space(str_bytes(s.p + 1, s.n - 1));
     }
     return true;
 }
 
-static bool is_number(struct str s, bool whole) {
+static bool attribute_is_number(struct str s, bool whole) {
     size_t digits = 0;
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] >= '0' && s.p[i] <= '9')
@@ -127,9 +127,9 @@ static bool attribute_is_value(struct str s, E__IndexedValueType type, enum filt
 }
 
 /* "2026-11-15T08:00:00Z" and its longer forms. */
-static bool is_time(struct str s) {
+static bool attribute_is_time(struct str s) {
     static const char form[] = "dddd-dd-ddTdd:dd:dd";
-    if (!is_quoted(s) || s.n - 2 < sizeof(form))
+    if (!attribute_is_quoted(s) || s.n - 2 < sizeof(form))
         return false;
     for (size_t i = 0; i < sizeof(form) - 1; i++) {
         char c = s.p[i + 1];
@@ -139,28 +139,28 @@ static bool is_time(struct str s) {
     return attribute_is_value(str_bytes(s.p + 1, s.n - 2), INDEXED_VALUE_TYPE_DATETIME, FILTER_TEXT);
 }
 
-static bool fits(struct str s, E__IndexedValueType type) {
+static bool attribute_fits_type(struct str s, E__IndexedValueType type) {
     switch ((int)type) {
     case INDEXED_VALUE_TYPE_INT:
-        return is_number(s, true) && attribute_is_value(s, type, FILTER_NUMBER);
+        return attribute_is_number(s, true) && attribute_is_value(s, type, FILTER_NUMBER);
     case INDEXED_VALUE_TYPE_DOUBLE:
-        return is_number(s, false) && attribute_is_value(s, type, FILTER_NUMBER);
+        return attribute_is_number(s, false) && attribute_is_value(s, type, FILTER_NUMBER);
     case INDEXED_VALUE_TYPE_BOOL:
         return str_is(s, "true") || str_is(s, "false");
     case INDEXED_VALUE_TYPE_DATETIME:
-        return is_time(s);
+        return attribute_is_time(s);
     case INDEXED_VALUE_TYPE_KEYWORD_LIST:
-        return is_quoted(s) || is_list_of_quoted(s);
+        return attribute_is_quoted(s) || is_list_of_quoted(s);
     default:
-        return is_quoted(s);
+        return attribute_is_quoted(s);
     }
 }
 
 static bool value_fits(const Common__Payload *p, E__IndexedValueType type) {
-    struct str s = trim(pb_bytes(&p->data));
+    struct str s = attribute_trim_space(pb_bytes(&p->data));
     if (type != INDEXED_VALUE_TYPE_KEYWORD_LIST && attribute_is_listed(s))
-        s = trim(str_bytes(s.p + 1, s.n - 2));
-    return fits(s, type);
+        s = attribute_trim_space(str_bytes(s.p + 1, s.n - 2));
+    return attribute_fits_type(s, type);
 }
 
 /* The rules */
@@ -196,15 +196,20 @@ static bool is_written_here(const char *name) {
     return b && b->is_written;
 }
 
-static int check_size(const struct core_limits *limits, const Common__SearchAttributes *a, bool is_total,
-                      struct err *err) {
+enum attribute_count {
+    COUNT_ALL_ATTRIBUTES,
+    COUNT_USER_ATTRIBUTES, /* without those that the server writes itself */
+};
+
+static int attributes_check_bounds(const struct core_limits *limits, const Common__SearchAttributes *a,
+                                   enum attribute_count counted, struct err *err) {
     int64_t keys_max = limit_of(limits, SETTABLE_ATTRIBUTES);
     int64_t value_max = limit_of(limits, SETTABLE_ATTRIBUTE_BYTES);
     int64_t total_max = limit_of(limits, SETTABLE_ATTRIBUTES_BYTES);
     int64_t total = 0, keys = 0;
     for (size_t i = 0; a && i < a->n_indexed_fields; i++) {
         const Common__SearchAttributes__IndexedFieldsEntry *f = a->indexed_fields[i];
-        if (is_total && is_written_here(f->key))
+        if (counted == COUNT_USER_ATTRIBUTES && is_written_here(f->key))
             continue;
         keys++;
         int64_t bytes = f->value ? (int64_t)f->value->data.len : 0;
@@ -225,12 +230,12 @@ static int check_size(const struct core_limits *limits, const Common__SearchAttr
 
 int attributes_check_size(const struct core_limits *limits, const Common__SearchAttributes *a,
                           struct err *err) {
-    return check_size(limits, a, false, err);
+    return attributes_check_bounds(limits, a, COUNT_ALL_ATTRIBUTES, err);
 }
 
 int attributes_check_total(const struct core_limits *limits, const Common__SearchAttributes *a,
                            struct err *err) {
-    return check_size(limits, a, true, err);
+    return attributes_check_bounds(limits, a, COUNT_USER_ATTRIBUTES, err);
 }
 
 /* Types for readers */
@@ -242,7 +247,7 @@ static bool has_type(const Common__Payload *p) {
     return false;
 }
 
-static void add_type(struct step *s, Common__Payload *p, const char *type) {
+static void attribute_add_type(struct step *s, Common__Payload *p, const char *type) {
     Common__Payload__MetadataEntry *m = pb_new(&common__payload__metadata_entry__descriptor, &s->failed);
     if (!m)
         return;
@@ -259,6 +264,6 @@ void attributes_add_types(struct step *s, Common__SearchAttributes *a) {
         Common__SearchAttributes__IndexedFieldsEntry *f = a->indexed_fields[i];
         const char *type = attribute_type_name(attribute_type(s->ctx.space, f->key));
         if (f->value && *type && !has_type(f->value))
-            add_type(s, f->value, type);
+            attribute_add_type(s, f->value, type);
     }
 }

@@ -32,8 +32,8 @@ static struct predicate *new_node(struct arena *a, enum predicate_kind kind) {
     return p;
 }
 
-static const struct predicate *join(struct arena *a, enum predicate_kind kind, const struct predicate *l,
-                                    const struct predicate *r) {
+static const struct predicate *filter_join_nodes(struct arena *a, enum predicate_kind kind,
+                                                 const struct predicate *l, const struct predicate *r) {
     struct predicate *p = l && r ? new_node(a, kind) : NULL;
     if (!p)
         return NULL;
@@ -43,7 +43,7 @@ static const struct predicate *join(struct arena *a, enum predicate_kind kind, c
 }
 
 const struct predicate *filter_and(struct arena *a, const struct predicate *l, const struct predicate *r) {
-    return join(a, PREDICATE_AND, l, r);
+    return filter_join_nodes(a, PREDICATE_AND, l, r);
 }
 
 const struct predicate *filter_not(struct arena *a, const struct predicate *p) {
@@ -68,14 +68,14 @@ const struct predicate *filter_test(struct arena *a, enum predicate_kind kind, c
 
 /* words */
 
-static void fail(struct parser *p, int rc) {
+static void filter_set_error(struct parser *p, int rc) {
     if (p->rc == 0)
         p->rc = rc;
 }
 
-static void advance(struct parser *p) {
+static void filter_read_token(struct parser *p) {
     if (p->rc == 0)
-        fail(p, filter_next_token(&p->lexer, &p->token, p->err));
+        filter_set_error(p, filter_next_token(&p->lexer, &p->token, p->err));
 }
 
 static bool at_word(const struct parser *p, const char *word) {
@@ -87,7 +87,7 @@ static bool at_word(const struct parser *p, const char *word) {
 static bool accept_word(struct parser *p, const char *word) {
     if (!at_word(p, word))
         return false;
-    advance(p);
+    filter_read_token(p);
     return true;
 }
 
@@ -98,27 +98,30 @@ static bool at_symbol(const struct parser *p, const char *symbol) {
 static bool accept_symbol(struct parser *p, const char *symbol) {
     if (!at_symbol(p, symbol))
         return false;
-    advance(p);
+    filter_read_token(p);
     return true;
 }
 
-static void expected(struct parser *p, const char *what) {
+static void filter_report_expected(struct parser *p, const char *what) {
     const struct filter_token *t = &p->token;
     if (p->rc < 0)
         return;
     if (t->kind == FILTER_END)
-        fail(p, err_set(p->err, ERR_INVALID,
-                        "invalid query: malformed SQL query: expected %s at column %zu, where the query ends",
-                        what, t->column));
+        filter_set_error(
+            p, err_set(p->err, ERR_INVALID,
+                       "invalid query: malformed SQL query: expected %s at column %zu, where the query ends",
+                       what, t->column));
     else
-        fail(p, err_set(p->err, ERR_INVALID,
-                        "invalid query: malformed SQL query: expected %s at column %zu, found '%.*s'", what,
-                        t->column, (int)MIN(t->text.n, 60), t->text.p));
+        filter_set_error(
+            p, err_set(p->err, ERR_INVALID,
+                       "invalid query: malformed SQL query: expected %s at column %zu, found '%.*s'", what,
+                       t->column, (int)MIN(t->text.n, 60), t->text.p));
 }
 
-static void unsupported(struct parser *p, size_t column, const char *what) {
-    fail(p, err_set(p->err, ERR_INVALID, "invalid query: operation is not supported: %s, at column %zu", what,
-                    column));
+static void filter_report_unsupported(struct parser *p, size_t column, const char *what) {
+    filter_set_error(p,
+                     err_set(p->err, ERR_INVALID,
+                             "invalid query: operation is not supported: %s, at column %zu", what, column));
 }
 
 /* names */
@@ -129,7 +132,7 @@ struct name {
     size_t column;
 };
 
-static E__IndexedValueType type_of(const struct parser *p, const char *text) {
+static E__IndexedValueType filter_name_type(const struct parser *p, const char *text) {
     E__IndexedValueType of_schedule = schedule_attribute_type(text);
     if (p->subject == FILTER_SCHEDULES && (of_schedule || attribute_is_built_in(text)))
         return of_schedule;
@@ -138,12 +141,12 @@ static E__IndexedValueType type_of(const struct parser *p, const char *text) {
 
 static bool try_name(const struct parser *p, const char *text, struct name *ret) {
     ret->text = text;
-    ret->type = text ? type_of(p, text) : INDEXED_VALUE_TYPE_UNSPECIFIED;
+    ret->type = text ? filter_name_type(p, text) : INDEXED_VALUE_TYPE_UNSPECIFIED;
     return ret->type != INDEXED_VALUE_TYPE_UNSPECIFIED;
 }
 
 /* As written, or with "Temporal" in front, or without. */
-static bool find_name(struct parser *p, const char *text, struct name *ret) {
+static bool filter_find_name(struct parser *p, const char *text, struct name *ret) {
     static const char prefix[] = "Temporal";
     if (try_name(p, text, ret) || try_name(p, arena_printf(p->lexer.arena, "%s%s", prefix, text), ret))
         return true;
@@ -154,25 +157,27 @@ static void parse_name(struct parser *p, struct name *ret) {
     struct filter_token t = p->token;
     *ret = (struct name){.column = t.column, .text = ""};
     if (t.kind != FILTER_NAME) {
-        expected(p, "the name of a search attribute");
+        filter_report_expected(p, "the name of a search attribute");
         return;
     }
     char *text = arena_strndup(p->lexer.arena, t.text.p, t.text.n);
     if (!text)
-        fail(p, err_std(p->err, ERR_NO_MEMORY));
-    else if (!find_name(p, text, ret) && p->subject == FILTER_SCHEDULES && attribute_is_built_in(text))
-        fail(p, err_set(p->err, ERR_INVALID,
-                        "invalid query: cannot filter on '%.100s' in a list of schedules, at column %zu",
-                        text, t.column));
+        filter_set_error(p, err_std(p->err, ERR_NO_MEMORY));
+    else if (!filter_find_name(p, text, ret) && p->subject == FILTER_SCHEDULES && attribute_is_built_in(text))
+        filter_set_error(
+            p, err_set(p->err, ERR_INVALID,
+                       "invalid query: cannot filter on '%.100s' in a list of schedules, at column %zu", text,
+                       t.column));
     else if (ret->type == INDEXED_VALUE_TYPE_UNSPECIFIED)
-        fail(p, err_set(p->err, ERR_INVALID,
-                        "invalid query: invalid expression: column name '%.100s' is not a valid search "
-                        "attribute, at column %zu",
-                        text, t.column));
+        filter_set_error(
+            p, err_set(p->err, ERR_INVALID,
+                       "invalid query: invalid expression: column name '%.100s' is not a valid search "
+                       "attribute, at column %zu",
+                       text, t.column));
     else if (streq(ret->text, DIVISION))
         p->names_division = true;
     ret->column = t.column;
-    advance(p);
+    filter_read_token(p);
 }
 
 /* tests */
@@ -182,19 +187,20 @@ static bool is_value(const struct parser *p) {
     return t->kind == FILTER_TEXT || t->kind == FILTER_NUMBER || at_word(p, "true") || at_word(p, "false");
 }
 
-static void parse_value(struct parser *p, const struct name *n, struct value *ret) {
+static void filter_parse_value(struct parser *p, const struct name *n, struct value *ret) {
     if (p->rc < 0)
         return;
     if (!is_value(p)) {
-        expected(p, "a value");
+        filter_report_expected(p, "a value");
         return;
     }
     if (++p->value_count > FILTER_VALUES_MAX) {
-        fail(p, err_set(p->err, ERR_INVALID, "invalid query: more than %d values", FILTER_VALUES_MAX));
+        filter_set_error(
+            p, err_set(p->err, ERR_INVALID, "invalid query: more than %d values", FILTER_VALUES_MAX));
         return;
     }
-    fail(p, filter_value(n->text, n->type, &p->token, ret, p->err));
-    advance(p);
+    filter_set_error(p, filter_value(n->text, n->type, &p->token, ret, p->err));
+    filter_read_token(p);
 }
 
 /* Which operators a type has; IS NULL goes with all of them. */
@@ -217,20 +223,21 @@ static bool check_operator(struct parser *p, const struct name *n, enum predicat
         return false;
     if (has_operator(n->type, kind, is_list))
         return true;
-    fail(p,
-         err_set(p->err, ERR_INVALID,
-                 "invalid query: operation is not supported: operator '%s' for search attribute '%.100s' of "
-                 "type %s, at column %zu",
-                 operator, n->text, attribute_type_name(n->type), n->column));
+    filter_set_error(
+        p,
+        err_set(p->err, ERR_INVALID,
+                "invalid query: operation is not supported: operator '%s' for search attribute '%.100s' of "
+                "type %s, at column %zu",
+                operator, n->text, attribute_type_name(n->type), n->column));
     return false;
 }
 
-static const struct predicate *test(struct parser *p, enum predicate_kind kind, const struct name *n,
-                                    const struct value *v) {
+static const struct predicate *filter_parsed_test(struct parser *p, enum predicate_kind kind,
+                                                  const struct name *n, const struct value *v) {
     return p->rc == 0 ? filter_test(p->lexer.arena, kind, n->text, v) : NULL;
 }
 
-static bool has_value(const struct predicate *t, const char *text) {
+static bool filter_has_value(const struct predicate *t, const char *text) {
     for (size_t i = 0; i < t->count; i++)
         if (str_is(t->values[i].text, text))
             return true;
@@ -247,19 +254,19 @@ static const struct predicate *other_statuses(struct arena *a, const struct pred
     others->name = t->name;
     others->values = values;
     for (int64_t i = 1; status_name(i); i++)
-        if (!has_value(t, status_name(i)))
+        if (!filter_has_value(t, status_name(i)))
             values[others->count++] = value_text(str_of(status_name(i)));
     return others;
 }
 
-static const struct predicate *negate(struct parser *p, const struct predicate *t) {
+static const struct predicate *filter_negate_test(struct parser *p, const struct predicate *t) {
     bool is_of_status = p->subject == FILTER_WORKFLOWS && t && t->kind == PREDICATE_EQUAL &&
                         str_is(t->name, "ExecutionStatus");
     return is_of_status ? other_statuses(p->lexer.arena, t) : filter_not(p->lexer.arena, t);
 }
 
 static const struct predicate *negate_if(struct parser *p, bool is_negative, const struct predicate *t) {
-    return is_negative ? negate(p, t) : t;
+    return is_negative ? filter_negate_test(p, t) : t;
 }
 
 /* A text is found by any of its words. */
@@ -287,14 +294,15 @@ static const struct predicate *parse_comparison(struct parser *p, const struct n
             continue;
         if (!check_operator(p, n, symbols[i].kind, false, symbols[i].symbol))
             return NULL;
-        parse_value(p, n, &v);
+        filter_parse_value(p, n, &v);
         if (p->rc < 0)
             return NULL;
-        const struct predicate *t =
-            n->type == INDEXED_VALUE_TYPE_TEXT ? words_test(p, n, &v) : test(p, symbols[i].kind, n, &v);
+        const struct predicate *t = n->type == INDEXED_VALUE_TYPE_TEXT
+                                        ? words_test(p, n, &v)
+                                        : filter_parsed_test(p, symbols[i].kind, n, &v);
         return negate_if(p, i == 1 || i == 2, t);
     }
-    expected(p, "an operator");
+    filter_report_expected(p, "an operator");
     return NULL;
 }
 
@@ -305,7 +313,7 @@ static const struct predicate *parse_in(struct parser *p, const struct name *n) 
     if (!check_operator(p, n, PREDICATE_EQUAL, true, "IN"))
         return NULL;
     if (!accept_symbol(p, "("))
-        expected(p, "(");
+        filter_report_expected(p, "(");
     do {
         if (count == cap) {
             struct value *bigger = arena_array(a, struct value, cap *= 2);
@@ -315,10 +323,10 @@ static const struct predicate *parse_in(struct parser *p, const struct name *n) 
         }
         if (!values)
             return NULL;
-        parse_value(p, n, &values[count++]);
+        filter_parse_value(p, n, &values[count++]);
     } while (accept_symbol(p, ","));
     if (!accept_symbol(p, ")"))
-        expected(p, ", or )");
+        filter_report_expected(p, ", or )");
     struct predicate *t = p->rc == 0 ? new_node(a, PREDICATE_EQUAL) : NULL;
     if (!t)
         return NULL;
@@ -333,15 +341,16 @@ static const struct predicate *parse_between(struct parser *p, const struct name
     if (!check_operator(p, n, PREDICATE_AT_LEAST, true, "BETWEEN"))
         return NULL;
     if (n->type == INDEXED_VALUE_TYPE_BOOL) {
-        unsupported(p, n->column, "BETWEEN for true and false");
+        filter_report_unsupported(p, n->column, "BETWEEN for true and false");
         return NULL;
     }
-    parse_value(p, n, &low);
+    filter_parse_value(p, n, &low);
     if (!accept_word(p, "and"))
-        expected(p, "AND");
-    parse_value(p, n, &high);
-    const struct predicate *from = test(p, PREDICATE_AT_LEAST, n, &low);
-    return join(p->lexer.arena, PREDICATE_AND, from, test(p, PREDICATE_AT_MOST, n, &high));
+        filter_report_expected(p, "AND");
+    filter_parse_value(p, n, &high);
+    const struct predicate *from = filter_parsed_test(p, PREDICATE_AT_LEAST, n, &low);
+    return filter_join_nodes(p->lexer.arena, PREDICATE_AND, from,
+                             filter_parsed_test(p, PREDICATE_AT_MOST, n, &high));
 }
 
 static const struct predicate *parse_prefix(struct parser *p, const struct name *n) {
@@ -349,24 +358,25 @@ static const struct predicate *parse_prefix(struct parser *p, const struct name 
     if (!check_operator(p, n, PREDICATE_PREFIX, false, "STARTS_WITH"))
         return NULL;
     if (p->token.kind != FILTER_TEXT)
-        expected(p, "a text");
+        filter_report_expected(p, "a text");
     v = value_text(p->token.text); /* not a whole status, for example */
-    advance(p);
-    return test(p, PREDICATE_PREFIX, n, &v);
+    filter_read_token(p);
+    return filter_parsed_test(p, PREDICATE_PREFIX, n, &v);
 }
 
 static const struct predicate *parse_test(struct parser *p) {
     struct name n;
     if (++p->test_count > FILTER_TESTS_MAX) {
-        fail(p, err_set(p->err, ERR_INVALID, "invalid query: more than %d conditions", FILTER_TESTS_MAX));
+        filter_set_error(
+            p, err_set(p->err, ERR_INVALID, "invalid query: more than %d conditions", FILTER_TESTS_MAX));
         return NULL;
     }
     parse_name(p, &n);
     if (accept_word(p, "is")) {
         bool is_positive = accept_word(p, "not");
         if (!accept_word(p, "null"))
-            expected(p, "NULL");
-        return negate_if(p, !is_positive, test(p, PREDICATE_PRESENT, &n, NULL));
+            filter_report_expected(p, "NULL");
+        return negate_if(p, !is_positive, filter_parsed_test(p, PREDICATE_PRESENT, &n, NULL));
     }
     bool is_negative = accept_word(p, "not");
     if (accept_word(p, "in"))
@@ -376,12 +386,12 @@ static const struct predicate *parse_test(struct parser *p) {
     if (accept_word(p, "starts_with"))
         return negate_if(p, is_negative, parse_prefix(p, &n));
     if (at_word(p, "like")) {
-        unsupported(p, p->token.column, "LIKE; use STARTS_WITH");
+        filter_report_unsupported(p, p->token.column, "LIKE; use STARTS_WITH");
         return NULL;
     }
     if (!is_negative)
         return parse_comparison(p, &n);
-    expected(p, "IN, BETWEEN or STARTS_WITH");
+    filter_report_expected(p, "IN, BETWEEN or STARTS_WITH");
     return NULL;
 }
 
@@ -392,8 +402,9 @@ static const struct predicate *parse_or(struct parser *p);
 static const struct predicate *parse_deeper(struct parser *p, parse_fn parse) {
     const struct predicate *t = NULL;
     if (++p->depth > FILTER_DEPTH_MAX)
-        fail(p, err_set(p->err, ERR_INVALID, "invalid query: nested deeper than %d levels, at column %zu",
-                        FILTER_DEPTH_MAX, p->token.column));
+        filter_set_error(p, err_set(p->err, ERR_INVALID,
+                                    "invalid query: nested deeper than %d levels, at column %zu",
+                                    FILTER_DEPTH_MAX, p->token.column));
     if (p->rc == 0)
         t = parse(p);
     p->depth--;
@@ -402,26 +413,26 @@ static const struct predicate *parse_deeper(struct parser *p, parse_fn parse) {
 
 static const struct predicate *parse_not(struct parser *p) {
     if (accept_word(p, "not"))
-        return negate(p, parse_deeper(p, parse_not));
+        return filter_negate_test(p, parse_deeper(p, parse_not));
     if (!accept_symbol(p, "("))
         return p->rc == 0 ? parse_test(p) : NULL;
     const struct predicate *t = parse_deeper(p, parse_or);
     if (!accept_symbol(p, ")"))
-        expected(p, "AND, OR or )");
+        filter_report_expected(p, "AND, OR or )");
     return t;
 }
 
 static const struct predicate *parse_and(struct parser *p) {
     const struct predicate *t = parse_not(p);
     while (accept_word(p, "and"))
-        t = join(p->lexer.arena, PREDICATE_AND, t, parse_not(p));
+        t = filter_join_nodes(p->lexer.arena, PREDICATE_AND, t, parse_not(p));
     return t;
 }
 
 static const struct predicate *parse_or(struct parser *p) {
     const struct predicate *t = parse_and(p);
     while (accept_word(p, "or"))
-        t = join(p->lexer.arena, PREDICATE_OR, t, parse_and(p));
+        t = filter_join_nodes(p->lexer.arena, PREDICATE_OR, t, parse_and(p));
     return t;
 }
 
@@ -430,14 +441,14 @@ static const struct predicate *parse_or(struct parser *p) {
 static void parse_group(struct parser *p) {
     struct name n;
     if (!accept_word(p, "by"))
-        expected(p, "BY");
+        filter_report_expected(p, "BY");
     parse_name(p, &n);
     if (p->rc == 0 && (p->subject == FILTER_SCHEDULES || !streq(n.text, "ExecutionStatus")))
-        unsupported(p, n.column, "'GROUP BY' clause is only supported for ExecutionStatus");
+        filter_report_unsupported(p, n.column, "'GROUP BY' clause is only supported for ExecutionStatus");
 }
 
-static void parse_query(struct parser *p, struct filter *ret) {
-    advance(p);
+static void filter_parse_query(struct parser *p, struct filter *ret) {
+    filter_read_token(p);
     if (p->rc == 0 && p->token.kind != FILTER_END && !at_word(p, "group") && !at_word(p, "order"))
         ret->where = parse_or(p);
     if (accept_word(p, "group")) {
@@ -445,15 +456,15 @@ static void parse_query(struct parser *p, struct filter *ret) {
         parse_group(p);
     }
     if (at_word(p, "order"))
-        unsupported(p, p->token.column, "'ORDER BY' clause");
+        filter_report_unsupported(p, p->token.column, "'ORDER BY' clause");
     if (at_word(p, "limit"))
-        unsupported(p, p->token.column, "'LIMIT' clause");
+        filter_report_unsupported(p, p->token.column, "'LIMIT' clause");
     if (p->rc == 0 && p->token.kind != FILTER_END)
-        expected(p, "AND, OR or the end");
+        filter_report_expected(p, "AND, OR or the end");
 }
 
 /* What the subject asks for by itself. */
-static const struct predicate *implied(struct parser *p) {
+static const struct predicate *filter_implied_test(struct parser *p) {
     struct arena *a = p->lexer.arena;
     struct value schedules = value_text(STR(SCHEDULE_DIVISION)), batches = value_text(STR(BATCH_DIVISION));
     const struct predicate *scheduler = filter_test(a, PREDICATE_EQUAL, DIVISION, &schedules);
@@ -477,9 +488,10 @@ int filter_parse(struct arena *a, const State__Namespace *ns, enum filter_subjec
     *ret = (struct filter){0};
     if (query.n > FILTER_BYTES_MAX)
         return err_set(err, ERR_INVALID, "invalid query: longer than %d bytes", FILTER_BYTES_MAX);
-    parse_query(&p, ret);
+    filter_parse_query(&p, ret);
     if (p.rc == 0)
-        ret->where = ret->where ? filter_and(a, ret->where, implied(&p)) : implied(&p);
+        ret->where =
+            ret->where ? filter_and(a, ret->where, filter_implied_test(&p)) : filter_implied_test(&p);
     if (p.rc == 0 && arena_failed(a))
         p.rc = err_std(err, ERR_NO_MEMORY);
     return p.rc;

@@ -11,8 +11,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/predicate.h"
 #include "core/search/attributes.h"
+#include "core/search/predicate.h"
 
 #define FILTER_BYTES_MAX (128 * 1024)
 #define FILTER_DEPTH_MAX 32 /* SQLite's parser has room for about 60 brackets, and a bushy tree takes more */

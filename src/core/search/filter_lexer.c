@@ -2,11 +2,11 @@
  * no part of the language is refused with its place. */
 #include "core/search/filter_lexer.h"
 
-static char peek(const struct filter_lexer *l, size_t ahead) {
+static char lexer_peek_char(const struct filter_lexer *l, size_t ahead) {
     return l->at + ahead < l->query.n ? l->query.p[l->at + ahead] : 0;
 }
 
-static bool is_digit(char c) {
+static bool lexer_is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
@@ -20,15 +20,16 @@ static bool is_space(char c) {
 
 static void lex_name(struct filter_lexer *l, struct filter_token *t) {
     size_t from = l->at;
-    while (begins_name(peek(l, 0)) || is_digit(peek(l, 0)) || peek(l, 0) == '.' || peek(l, 0) == '-')
+    while (begins_name(lexer_peek_char(l, 0)) || lexer_is_digit(lexer_peek_char(l, 0)) ||
+           lexer_peek_char(l, 0) == '.' || lexer_peek_char(l, 0) == '-')
         l->at++;
     t->kind = FILTER_NAME;
     t->text = str_bytes(l->query.p + from, l->at - from);
 }
 
 static bool continues_number(const struct filter_lexer *l) {
-    char c = peek(l, 0), before = l->query.p[l->at - 1];
-    return is_digit(c) || c == '.' || c == 'e' || c == 'E' ||
+    char c = lexer_peek_char(l, 0), before = l->query.p[l->at - 1];
+    return lexer_is_digit(c) || c == '.' || c == 'e' || c == 'E' ||
            ((c == '+' || c == '-') && (before == 'e' || before == 'E'));
 }
 
@@ -40,7 +41,7 @@ static void lex_number(struct filter_lexer *l, struct filter_token *t) {
     t->text = str_bytes(l->query.p + from, l->at - from);
 }
 
-static char unescaped(char c) {
+static char lexer_unescape_char(char c) {
     switch (c) {
     case 'n':
         return '\n';
@@ -68,8 +69,8 @@ static int lex_quoted(struct filter_lexer *l, struct filter_token *t, struct err
                            quote, t->column);
         char c = l->query.p[l->at];
         if (c == '\\' && quote != '`' && l->at + 1 < l->query.n)
-            c = unescaped(l->query.p[++l->at]);
-        else if (c == quote && peek(l, 1) == quote)
+            c = lexer_unescape_char(l->query.p[++l->at]);
+        else if (c == quote && lexer_peek_char(l, 1) == quote)
             l->at++;
         else if (c == quote)
             break;
@@ -98,15 +99,15 @@ static int lex_symbol(struct filter_lexer *l, struct filter_token *t, struct err
 }
 
 int filter_next_token(struct filter_lexer *l, struct filter_token *ret, struct err *err) {
-    while (is_space(peek(l, 0)))
+    while (is_space(lexer_peek_char(l, 0)))
         l->at++;
     *ret = (struct filter_token){.kind = FILTER_END, .column = l->at + 1};
     if (l->at == l->query.n)
         return 0;
-    char c = peek(l, 0);
+    char c = lexer_peek_char(l, 0);
     if (c == '\'' || c == '"' || c == '`')
         return lex_quoted(l, ret, err);
-    if (is_digit(c) || ((c == '-' || c == '+' || c == '.') && is_digit(peek(l, 1))))
+    if (lexer_is_digit(c) || ((c == '-' || c == '+' || c == '.') && lexer_is_digit(lexer_peek_char(l, 1))))
         lex_number(l, ret);
     else if (begins_name(c))
         lex_name(l, ret);

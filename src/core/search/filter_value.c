@@ -17,7 +17,7 @@ const char *status_name(int64_t status) {
     return status > 0 && status < (int64_t)ARRAY_LEN(statuses) ? statuses[status] : NULL;
 }
 
-static char lower(char c) {
+static char value_lower_char(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
@@ -27,7 +27,7 @@ static bool is_status(struct str s, const char *name) {
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] == '_')
             continue;
-        if (!name[k] || lower(s.p[i]) != lower(name[k++]))
+        if (!name[k] || value_lower_char(s.p[i]) != value_lower_char(name[k++]))
             return false;
     }
     return !name[k];
@@ -113,12 +113,12 @@ static bool is_word(char c) {
            (unsigned char)c >= 0x80;
 }
 
-static struct str next_word(char *text, size_t n, size_t *at) {
+static struct str value_next_word(char *text, size_t n, size_t *at) {
     while (*at < n && !is_word(text[*at]))
         ++*at;
     size_t from = *at;
     for (; *at < n && is_word(text[*at]); ++*at)
-        text[*at] = lower(text[*at]);
+        text[*at] = value_lower_char(text[*at]);
     return str_bytes(text + from, *at - from);
 }
 
@@ -129,14 +129,14 @@ int attribute_words(struct arena *a, struct str text, struct attribute *ret) {
         return ERR_NO_MEMORY;
     if (text.n)
         memcpy(copy, text.p, text.n);
-    while (next_word(copy, text.n, &at).n)
+    while (value_next_word(copy, text.n, &at).n)
         count++;
     struct value *values = arena_array(a, struct value, count);
     if (!values)
         return ERR_NO_MEMORY;
     at = 0;
     for (size_t i = 0; i < count; i++)
-        values[i] = value_text(next_word(copy, text.n, &at));
+        values[i] = value_text(value_next_word(copy, text.n, &at));
     ret->values = values;
     ret->count = count;
     return 0;

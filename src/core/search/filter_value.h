@@ -1,9 +1,9 @@
 /* Values of search attributes: as a query writes them, and as payloads carry them. */
 #pragma once
 
-#include "base/predicate.h"
 #include "core/search/attributes.h"
 #include "core/search/filter_lexer.h"
+#include "core/search/predicate.h"
 
 /* The value that this token means for the attribute. ERR_INVALID says why not, ERR_NO_MEMORY. */
 int filter_value(const char *name, E__IndexedValueType type, const struct filter_token *t, struct value *ret,

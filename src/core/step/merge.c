@@ -30,15 +30,15 @@ struct item {
     size_t place; /* among those that were there, followed by the new ones */
 };
 
-static int by_key(const void *a, const void *b) {
+static int merge_compare_keys(const void *a, const void *b) {
     const struct item *x = a, *y = b;
     int order = strcmp(x->key, y->key);
     return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
 /* Of each key the last entry holds. By sorting, because a client may send tens of thousands. */
-static bool *find_those_that_hold(struct step *s, struct entry *const *have, size_t n,
-                                  struct entry *const *in, size_t in_count) {
+static bool *merge_mark_last(struct step *s, struct entry *const *have, size_t n, struct entry *const *in,
+                             size_t in_count) {
     size_t total = n + in_count;
     struct item *items = arena_array(s->arena, struct item, total);
     bool *holds = arena_array(s->arena, bool, total);
@@ -48,17 +48,17 @@ static bool *find_those_that_hold(struct step *s, struct entry *const *have, siz
     }
     for (size_t i = 0; i < total; i++)
         items[i] = (struct item){i < n ? have[i]->key : in[i - n]->key, i};
-    qsort(items, total, sizeof(*items), by_key);
+    qsort(items, total, sizeof(*items), merge_compare_keys);
     for (size_t i = 0; i < total; i++)
         holds[items[i].place] = i + 1 == total || !streq(items[i].key, items[i + 1].key);
     return holds;
 }
 
-static void merge_entries(struct step *s, size_t *n, void *array, void *in_array, size_t in_count) {
+static void merge_map_entries(struct step *s, size_t *n, void *array, void *in_array, size_t in_count) {
     struct entry ***have = array;
     struct entry *const *in = in_array;
     const size_t had = *n;
-    const bool *holds = in_count ? find_those_that_hold(s, *have, had, in, in_count) : NULL;
+    const bool *holds = in_count ? merge_mark_last(s, *have, had, in, in_count) : NULL;
     if (!holds)
         return;
     *n = 0;
@@ -77,7 +77,7 @@ void merge_memo(struct step *s, const Common__Memo *in) {
     if (!s->st->memo)
         s->st->memo = pb_new(&common__memo__descriptor, &s->failed);
     if (s->st->memo)
-        merge_entries(s, &s->st->memo->n_fields, &s->st->memo->fields, in->fields, in->n_fields);
+        merge_map_entries(s, &s->st->memo->n_fields, &s->st->memo->fields, in->fields, in->n_fields);
     if (s->st->memo && s->st->memo->n_fields == 0)
         pb_set_message(&s->st->memo, NULL, &s->failed);
 }
@@ -87,8 +87,8 @@ void merge_search_attributes(struct step *s, const Common__SearchAttributes *in)
         s->st->search_attributes = pb_new(&common__search_attributes__descriptor, &s->failed);
     Common__SearchAttributes *have = s->st->search_attributes;
     if (have)
-        merge_entries(s, &have->n_indexed_fields, &have->indexed_fields, in->indexed_fields,
-                      in->n_indexed_fields);
+        merge_map_entries(s, &have->n_indexed_fields, &have->indexed_fields, in->indexed_fields,
+                          in->n_indexed_fields);
     attributes_add_types(s, have);
     if (have && have->n_indexed_fields == 0)
         pb_set_message(&s->st->search_attributes, NULL, &s->failed);
@@ -115,7 +115,7 @@ void merge_json_attribute(struct step *s, const char *name, struct str json) {
     merge_search_attributes(s, &all);
 }
 
-static size_t entries_left(struct step *s, void *array, void *in_array, size_t in_count) {
+static size_t merge_entries_left(struct step *s, void *array, void *in_array, size_t in_count) {
     struct entry **left = arena_array(s->arena, struct entry *, in_count), *const *in = in_array;
     size_t n = 0;
     for (size_t i = 0; left && i < in_count; i++)
@@ -129,7 +129,7 @@ static size_t entries_left(struct step *s, void *array, void *in_array, size_t i
 Common__Memo *merge_memo_left(struct step *s, const Common__Memo *in) {
     Common__Memo *out = in && in->n_fields ? pb_arena_new(&common__memo__descriptor, s->arena) : NULL;
     if (out)
-        out->n_fields = entries_left(s, &out->fields, in->fields, in->n_fields);
+        out->n_fields = merge_entries_left(s, &out->fields, in->fields, in->n_fields);
     s->failed |= arena_failed(s->arena);
     return out && out->n_fields ? out : NULL;
 }
@@ -139,7 +139,7 @@ Common__SearchAttributes *merge_attributes_left(struct step *s, const Common__Se
         in && in->n_indexed_fields ? pb_arena_new(&common__search_attributes__descriptor, s->arena) : NULL;
     if (out)
         out->n_indexed_fields =
-            entries_left(s, &out->indexed_fields, in->indexed_fields, in->n_indexed_fields);
+            merge_entries_left(s, &out->indexed_fields, in->indexed_fields, in->n_indexed_fields);
     s->failed |= arena_failed(s->arena);
     return out && out->n_indexed_fields ? out : NULL;
 }

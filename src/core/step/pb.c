@@ -72,7 +72,7 @@ void pb_free(void *m) {
 
 /* Room for one more item. Exact, because an array that was just unpacked has no room to spare and
  * there is no field to remember a capacity in; the allocator makes repeated growth cheap. */
-static bool grow(size_t n, void **array, size_t item_size, bool *failed) {
+static bool pb_grow_array(size_t n, void **array, size_t item_size, bool *failed) {
     void *bigger = mem_resize(*array, (n + 1) * item_size);
     if (!bigger) {
         *failed = true;
@@ -86,7 +86,7 @@ void pb_append_message(size_t *n, void *array, void *item, bool *failed) {
     void ***slot = array;
     if (!item)
         return;
-    if (!grow(*n, (void **)slot, sizeof(void *), failed)) {
+    if (!pb_grow_array(*n, (void **)slot, sizeof(void *), failed)) {
         pb_free(item);
         return;
     }
@@ -94,7 +94,7 @@ void pb_append_message(size_t *n, void *array, void *item, bool *failed) {
 }
 
 void pb_append_string(size_t *n, char ***array, const char *value, bool *failed) {
-    if (!grow(*n, (void **)array, sizeof(char *), failed))
+    if (!pb_grow_array(*n, (void **)array, sizeof(char *), failed))
         return;
     char *copy = mem_strdup(value);
     if (!copy) {
@@ -104,8 +104,13 @@ void pb_append_string(size_t *n, char ***array, const char *value, bool *failed)
     (*array)[(*n)++] = copy;
 }
 
+void pb_append_int64(size_t *n, int64_t **array, int64_t value, bool *failed) {
+    if (pb_grow_array(*n, (void **)array, sizeof(int64_t), failed))
+        (*array)[(*n)++] = value;
+}
+
 void pb_append_bytes(size_t *n, ProtobufCBinaryData **array, struct str bytes, bool *failed) {
-    if (!grow(*n, (void **)array, sizeof(ProtobufCBinaryData), failed))
+    if (!pb_grow_array(*n, (void **)array, sizeof(ProtobufCBinaryData), failed))
         return;
     uint8_t *copy = mem_dup(bytes.p, bytes.n);
     if (!copy) {

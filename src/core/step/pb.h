@@ -27,6 +27,7 @@ void pb_free(void *m); /* any message from these functions; NULL is fine */
 /* Arrays of messages or strings. Items appended are owned by the tree, also on failure (then freed). */
 void pb_append_message(size_t *n, void *array, void *item, bool *failed);
 void pb_append_string(size_t *n, char ***array, const char *value, bool *failed);
+void pb_append_int64(size_t *n, int64_t **array, int64_t value, bool *failed);
 void pb_append_bytes(size_t *n, ProtobufCBinaryData **array, struct str bytes, bool *failed);
 void pb_remove_message(size_t *n, void *array, size_t i);
 void pb_remove_item(size_t *n, void *array, const void *item); /* which is in the array */

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "core/run/signal_ids.h"
+#include "core/run/task.h"
 #include "wire/encode.h"
 #include "wire/guard.h"
 
@@ -132,6 +134,8 @@ static int64_t write_event(struct step *s, History__HistoryEvent *ev) {
         note_attached(s->st, ev);
     if (ev->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED)
         note_admitted(s->st, ev);
+    if (ev->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED)
+        signal_id_written(s->st, ev->workflow_execution_signaled_event_attributes->request_id, ev->event_id);
     s->st->history_bytes += (int64_t)(s->events.len - before);
     return ev->event_id;
 }
@@ -148,10 +152,6 @@ static void buffer_event(struct step *s, const History__HistoryEvent *ev) {
         s->failed = true;
     }
     buf_done(&packed);
-}
-
-static bool task_is_started(const State__Execution *st) {
-    return st->task && st->task->started_event_id != 0;
 }
 
 int64_t step_event(struct step *s, E__EventType type, void *attributes, const struct event_extra *extra) {

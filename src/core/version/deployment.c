@@ -40,7 +40,7 @@ static int check_token(struct deployment_step *d, struct str given) {
     return err_set(d->err, ERR_PRECONDITION, "conflict token mismatch");
 }
 
-static int check_manager(struct deployment_step *d, const char *identity) {
+static int deployment_check_manager(struct deployment_step *d, const char *identity) {
     const char *manager = d->st->manager_identity;
     if (strempty(manager) || streq(manager, identity))
         return 0;
@@ -162,7 +162,7 @@ int deployment_create_version(struct deployment_step *d, const char *build_id, c
 
 /* Routing */
 
-static void activate(struct deployment_step *d, State__DeploymentVersion *v) {
+static void deployment_activate_version(struct deployment_step *d, State__DeploymentVersion *v) {
     if (!v->first_activated_us)
         v->first_activated_us = d->now.us;
     v->last_deactivated_us = 0;
@@ -170,14 +170,14 @@ static void activate(struct deployment_step *d, State__DeploymentVersion *v) {
     v->drainage_changed_us = v->drainage_checked_us = 0;
 }
 
-static void drain(struct deployment_step *d, State__DeploymentVersion *v) {
+static void deployment_drain_version(struct deployment_step *d, State__DeploymentVersion *v) {
     v->status = WORKER_DEPLOYMENT_VERSION_STATUS_DRAINING;
     v->drainage_status = VERSION_DRAINAGE_STATUS_DRAINING;
     v->drainage_changed_us = v->drainage_checked_us = d->now.us;
 }
 
 /* What the routing says now, in the words of each version. */
-static void settle_version(struct deployment_step *d, State__DeploymentVersion *v) {
+static void deployment_settle_version(struct deployment_step *d, State__DeploymentVersion *v) {
     const State__Deployment *st = d->st;
     bool was_active = v->current_since_us || v->ramping_since_us;
     if (streq(st->current_build_id, v->build_id)) {
@@ -186,24 +186,24 @@ static void settle_version(struct deployment_step *d, State__DeploymentVersion *
         v->status = WORKER_DEPLOYMENT_VERSION_STATUS_CURRENT;
         v->current_since_us = v->last_current_us = v->routing_changed_us = d->now.us;
         v->ramping_since_us = 0;
-        activate(d, v);
+        deployment_activate_version(d, v);
     } else if (is_routed(st, v)) {
         v->status = WORKER_DEPLOYMENT_VERSION_STATUS_RAMPING;
         v->current_since_us = 0;
         v->ramping_since_us = st->ramping_changed_us;
         v->routing_changed_us = st->percentage_changed_us;
-        activate(d, v);
+        deployment_activate_version(d, v);
     } else if (was_active) {
         v->current_since_us = v->ramping_since_us = 0;
         v->routing_changed_us = v->last_deactivated_us = d->now.us;
-        drain(d, v);
+        deployment_drain_version(d, v);
     }
 }
 
-static void settle(struct deployment_step *d, const char *identity) {
+static void deployment_settle_versions(struct deployment_step *d, const char *identity) {
     d->st->revision++;
     for (size_t i = 0; i < d->st->n_versions; i++)
-        settle_version(d, d->st->versions[i]);
+        deployment_settle_version(d, d->st->versions[i]);
     pb_set_string(&d->st->modifier_identity, identity, &d->failed);
     new_token(d);
 }
@@ -218,7 +218,7 @@ static int admit_change(struct deployment_step *d, const struct deployment_chang
     State__DeploymentVersion *v;
     if (is_unknown(d->st, c) && !c->allows_no_pollers)
         return no_version(d, c->build_id);
-    int rc = check_manager(d, c->identity);
+    int rc = deployment_check_manager(d, c->identity);
     if (rc < 0 || !is_unknown(d->st, c))
         return rc;
     rc = version_validate_build_id(c->build_id, d->err);
@@ -258,7 +258,7 @@ int deployment_set_current(struct deployment_step *d, struct deployment_change *
             pb_set_string(&st->ramping_build_id, NULL, &d->failed);
             st->ramping_changed_us = st->percentage_changed_us = d->now.us;
         }
-        settle(d, c->identity);
+        deployment_settle_versions(d, c->identity);
     } else {
         pb_set_string(&st->modifier_identity, c->identity, &d->failed);
         new_token(d);
@@ -299,7 +299,7 @@ int deployment_set_ramping(struct deployment_step *d, struct deployment_change *
         return rc;
     if (!is_ramp_same) {
         put_ramp(d, c, !is_there);
-        settle(d, c->identity);
+        deployment_settle_versions(d, c->identity);
     } else {
         pb_set_string(&st->modifier_identity, c->identity, &d->failed);
         new_token(d);
@@ -332,7 +332,7 @@ int deployment_delete_version(struct deployment_step *d, const struct deployment
         return err_set(d->err, ERR_PRECONDITION,
                        "version '%.200s:%.200s' is current or ramping and cannot be deleted", st->name,
                        r->build_id);
-    int rc = check_manager(d, r->identity);
+    int rc = deployment_check_manager(d, r->identity);
     if (rc < 0)
         return rc;
     if (!r->skips_drainage && v->drainage_status == VERSION_DRAINAGE_STATUS_DRAINING)
@@ -397,7 +397,7 @@ bool deployment_reactivate(struct deployment_step *d, const char *build_id) {
     if (!v || (v->status != WORKER_DEPLOYMENT_VERSION_STATUS_DRAINED &&
                v->status != WORKER_DEPLOYMENT_VERSION_STATUS_INACTIVE))
         return false;
-    drain(d, v);
+    deployment_drain_version(d, v);
     return true;
 }
 

@@ -4,7 +4,7 @@
 #include "core/activity/activity.h"
 #include "core/run/task.h"
 
-static State__Versioning *need(struct step *s) {
+static State__Versioning *versioning_get_state(struct step *s) {
     if (!s->st->versioning)
         s->st->versioning = pb_new(&state__versioning__descriptor, &s->failed);
     return s->st->versioning;
@@ -86,7 +86,7 @@ const char *versioning_behavior_name(E__VersioningBehavior b) {
 void versioning_begin(struct step *s, const struct run_birth *b, const Workflow__VersioningOverride *o) {
     if (!o && !b->inherited_pin && !b->inherited_upgrade)
         return;
-    State__Versioning *v = need(s);
+    State__Versioning *v = versioning_get_state(s);
     if (!v)
         return;
     pb_set_message(&v->override, o, &s->failed);
@@ -113,7 +113,7 @@ void versioning_begin(struct step *s, const struct run_birth *b, const Workflow_
 /* A worker takes a task */
 
 static void begin_move(struct step *s, struct version to, int64_t revision) {
-    State__Versioning *v = need(s);
+    State__Versioning *v = versioning_get_state(s);
     if (!v)
         return;
     v->is_moving = true;
@@ -140,7 +140,7 @@ static void drop_notices(struct step *s, State__Versioning *v) {
 
 /* A pinned run is told when new work goes to another version, so that it can continue as new there;
  * but not again of one that the run before it was told of and did not take. */
-static void note_target(struct step *s, const struct task_pick *pick) {
+static void versioning_note_target(struct step *s, const struct task_pick *pick) {
     State__Versioning *v = s->st->versioning;
     if (!v)
         return;
@@ -167,7 +167,7 @@ int versioning_take_task(struct step *s, const struct task_pick *pick) {
         return err_set(s->err, ERR_NOT_FOUND, "Workflow task is for other workers.");
     if (is_pinned && !version_eq(pick->version, mine))
         return err_set(s->err, ERR_NOT_FOUND, "Workflow task is for another version.");
-    note_target(s, pick);
+    versioning_note_target(s, pick);
     st->task->is_target_changed = is_pinned && st->versioning->notified;
     if (!is_pinned && !st->task->is_speculative && !version_eq(pick->version, mine))
         begin_move(s, pick->version, pick->target_revision);
@@ -219,7 +219,7 @@ static void offer_activities(struct step *s) {
     }
 }
 
-static bool arrive(struct step *s, struct version at) {
+static bool versioning_end_move(struct step *s, struct version at) {
     State__Versioning *v = s->st->versioning;
     if (!v || !v->is_moving || !version_eq(version_of(v->moving_to), at))
         return false;
@@ -233,9 +233,9 @@ void versioning_complete(struct step *s, const History__WorkflowTaskCompletedEve
     struct version by = version_of(a->deployment_version);
     pb_set_message(&st->worker_version, a->worker_version, &s->failed);
     pb_set_string(&st->worker_deployment_name, a->worker_deployment_name, &s->failed);
-    bool has_arrived = arrive(s, by);
+    bool has_arrived = versioning_end_move(s, by);
     E__VersioningBehavior behavior_before = versioning_behavior(st);
-    State__Versioning *v = a->versioning_behavior ? need(s) : st->versioning;
+    State__Versioning *v = a->versioning_behavior ? versioning_get_state(s) : st->versioning;
     bool is_elsewhere = v && !version_eq(versioning_version(st), by);
     if (v) {
         v->behavior = (int32_t)a->versioning_behavior;
@@ -354,7 +354,7 @@ void versioning_put_override(struct step *s, const Workflow__VersioningOverride 
     struct version before = versioning_version(st);
     struct version kept = {arena_strdup(s->arena, before.deployment ? before.deployment : ""),
                            arena_strdup(s->arena, before.build_id ? before.build_id : "")};
-    State__Versioning *v = o ? need(s) : st->versioning;
+    State__Versioning *v = o ? versioning_get_state(s) : st->versioning;
     if (!v)
         return;
     pb_set_message(&v->override, o, &s->failed);
@@ -383,7 +383,7 @@ static bool is_served(const struct version_book *book, struct version v, const c
     return streq(queue, own_queue) || (book && book->has_queue(book, v.deployment, v.build_id, queue));
 }
 
-static Deployment__WorkerDeploymentVersion fill(struct version v) {
+static Deployment__WorkerDeploymentVersion versioning_version_message(struct version v) {
     Deployment__WorkerDeploymentVersion m = DEPLOYMENT__WORKER_DEPLOYMENT_VERSION__INIT;
     m.deployment_name = (char *)(uintptr_t)v.deployment;
     m.build_id = (char *)(uintptr_t)v.build_id;
@@ -391,7 +391,7 @@ static Deployment__WorkerDeploymentVersion fill(struct version v) {
 }
 
 static void leave_pin(struct version_legacy *l, struct version v) {
-    l->pin_space = fill(v);
+    l->pin_space = versioning_version_message(v);
     l->pin = &l->pin_space;
 }
 
@@ -400,7 +400,7 @@ static void leave_upgrade(struct version_legacy *l, const State__Execution *st, 
                           int32_t initial) {
     if (version_is_none(v) || !st->versioning->revision)
         return;
-    l->source_space = fill(v);
+    l->source_space = versioning_version_message(v);
     deployment__inherited_auto_upgrade_info__init(&l->upgrade_space);
     l->upgrade_space.source_deployment_version = &l->source_space;
     l->upgrade_space.source_deployment_revision_number = st->versioning->revision;
@@ -413,7 +413,7 @@ static void leave_declined(struct version_legacy *l, const State__Versioning *v)
     const State__VersionNotice *n = v->notified ? v->notified : v->declined;
     if (!n)
         return;
-    l->declined_space = fill(version_of(n->version));
+    l->declined_space = versioning_version_message(version_of(n->version));
     history__declined_target_version_upgrade__init(&l->declined_upgrade_space);
     l->declined_upgrade_space.deployment_version =
         version_is_none(version_of(n->version)) ? NULL : &l->declined_space;

@@ -27,7 +27,7 @@ static bool is_shown_here(const char *name) {
 
 /* JSON */
 
-static void add_json(struct buf *b, const char *text) {
+static void versioning_add_json(struct buf *b, const char *text) {
     buf_add_u8(b, '"');
     for (const char *p = text; *p; p++) {
         if (*p == '"' || *p == '\\')
@@ -58,7 +58,7 @@ static void put_attribute(struct step *s, const char *name, char *const *values,
     for (size_t i = 0; i < count; i++) {
         if (i)
             buf_add_u8(&json, ',');
-        add_json(&json, values[i]);
+        versioning_add_json(&json, values[i]);
     }
     if (is_list)
         buf_add_u8(&json, ']');
@@ -79,7 +79,7 @@ static void put_attribute(struct step *s, const char *name, char *const *values,
 }
 
 /* Most tasks change none of them: then nothing is built. */
-static bool is_shown(const State__Execution *st, const char *name, const char *value) {
+static bool versioning_is_shown(const State__Execution *st, const char *name, const char *value) {
     const Common__SearchAttributes *have = st->search_attributes;
     for (size_t i = 0; have && i < have->n_indexed_fields; i++) {
         if (!streq(have->indexed_fields[i]->key, name))
@@ -90,15 +90,15 @@ static bool is_shown(const State__Execution *st, const char *name, const char *v
     return strempty(value);
 }
 
-static void put_text(struct step *s, const char *name, const char *value) {
+static void versioning_put_text(struct step *s, const char *name, const char *value) {
     char *values[] = {(char *)(uintptr_t)value};
-    if (value && !is_shown(s->st, name, value))
+    if (value && !versioning_is_shown(s->st, name, value))
         put_attribute(s, name, values, strempty(value) ? 0 : 1, false);
 }
 
 /* Lists of values in the state */
 
-static bool has(char *const *list, size_t n, const char *value) {
+static bool versioning_list_has(char *const *list, size_t n, const char *value) {
     for (size_t i = 0; i < n; i++)
         if (streq(list[i], value))
             return true;
@@ -106,7 +106,7 @@ static bool has(char *const *list, size_t n, const char *value) {
 }
 
 /* The first `keep` stay; the oldest of the others make room. */
-static void make_room(size_t *n, char **list, size_t keep) {
+static void versioning_make_room(size_t *n, char **list, size_t keep) {
     size_t bytes = 2;
     for (size_t i = 0; i < *n; i++)
         bytes += strlen(list[i]) + 3;
@@ -121,7 +121,7 @@ static bool is_binding(const char *value) {
 }
 
 /* What the run is bound to; "" when it is not. */
-static const char *binding(struct step *s, const Common__WorkerVersionStamp *stamp) {
+static const char *versioning_run_binding(struct step *s, const Common__WorkerVersionStamp *stamp) {
     E__VersioningBehavior behavior = versioning_shown_behavior(s->st);
     if (behavior == VERSIONING_BEHAVIOR_PINNED) {
         struct version v = versioning_shown_version(s->st);
@@ -134,12 +134,12 @@ static const char *binding(struct step *s, const Common__WorkerVersionStamp *sta
 static bool put_build_ids(struct step *s, const char *first, const char *own) {
     State__Execution *st = s->st;
     const char *bound = st->n_build_ids && is_binding(st->build_ids[0]) ? st->build_ids[0] : "";
-    if (streq(bound, first) && (strempty(own) || has(st->build_ids, st->n_build_ids, own)))
+    if (streq(bound, first) && (strempty(own) || versioning_list_has(st->build_ids, st->n_build_ids, own)))
         return false;
     for (size_t i = st->n_build_ids; i-- > 0;)
         if (is_binding(st->build_ids[i]))
             pb_remove_string(&st->n_build_ids, st->build_ids, i);
-    if (!strempty(own) && !has(st->build_ids, st->n_build_ids, own))
+    if (!strempty(own) && !versioning_list_has(st->build_ids, st->n_build_ids, own))
         pb_append_string(&st->n_build_ids, &st->build_ids, own, &s->failed);
     if (!strempty(first)) {
         pb_append_string(&st->n_build_ids, &st->build_ids, first, &s->failed);
@@ -149,12 +149,12 @@ static bool put_build_ids(struct step *s, const char *first, const char *own) {
             st->build_ids[0] = last;
         }
     }
-    make_room(&st->n_build_ids, st->build_ids, strempty(first) ? 0 : 1);
+    versioning_make_room(&st->n_build_ids, st->build_ids, strempty(first) ? 0 : 1);
     return true;
 }
 
 static void show_build_ids(struct step *s, const Common__WorkerVersionStamp *stamp) {
-    const char *first = binding(s, stamp), *own = "";
+    const char *first = versioning_run_binding(s, stamp), *own = "";
     if (stamp && !strempty(stamp->build_id))
         own = arena_printf(s->arena, "%s:%s", stamp->use_versioning ? "versioned" : UNVERSIONED,
                            stamp->build_id);
@@ -165,10 +165,10 @@ static void show_build_ids(struct step *s, const Common__WorkerVersionStamp *sta
 static void show_used(struct step *s, struct version used) {
     State__Execution *st = s->st;
     char *text = version_is_none(used) ? NULL : version_text(s->arena, used, VERSION_DELIMITER, "");
-    if (!text || has(st->used_versions, st->n_used_versions, text))
+    if (!text || versioning_list_has(st->used_versions, st->n_used_versions, text))
         return;
     pb_append_string(&st->n_used_versions, &st->used_versions, text, &s->failed);
-    make_room(&st->n_used_versions, st->used_versions, 0);
+    versioning_make_room(&st->n_used_versions, st->used_versions, 0);
     put_attribute(s, "TemporalUsedWorkerDeploymentVersions", st->used_versions, st->n_used_versions, true);
 }
 
@@ -177,10 +177,12 @@ void versioning_show(struct step *s, const Common__WorkerVersionStamp *stamp, st
     struct version v = versioning_shown_version(st);
     show_build_ids(s, stamp);
     show_used(s, used);
-    put_text(s, "TemporalWorkerDeployment", version_is_none(v) ? st->worker_deployment_name : v.deployment);
-    put_text(s, "TemporalWorkerDeploymentVersion", version_text(s->arena, v, VERSION_DELIMITER, ""));
-    put_text(s, "TemporalWorkflowVersioningBehavior",
-             versioning_behavior_name(versioning_shown_behavior(st)));
+    versioning_put_text(s, "TemporalWorkerDeployment",
+                        version_is_none(v) ? st->worker_deployment_name : v.deployment);
+    versioning_put_text(s, "TemporalWorkerDeploymentVersion",
+                        version_text(s->arena, v, VERSION_DELIMITER, ""));
+    versioning_put_text(s, "TemporalWorkflowVersioningBehavior",
+                        versioning_behavior_name(versioning_shown_behavior(st)));
     if (arena_failed(s->arena))
         s->failed = true;
 }

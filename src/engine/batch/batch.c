@@ -97,7 +97,7 @@ static int job_step(struct drive *d, job_fn fn, const void *arg) {
     run_step_begin(e, d->job, &arena, NULL, &s);
     int rc = fn(&s, arg);
     if (rc == 0)
-        rc = run_keep(e, d->job, &s, true);
+        rc = run_keep(e, d->job, &s, STEP_DURABLE);
     if (rc < 0)
         run_undo(e, d->job);
     step_done(&s);

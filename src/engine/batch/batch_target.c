@@ -83,7 +83,16 @@ static void pass_by(struct op *op, struct batch_target *t) {
 
 /* what is asked of it */
 
-#define ASK(name, engine_function, Message)                                                                  \
+/* A target that closed since the query found it comes again among the closed runs. It must not be reset
+ * twice. */
+static void target_call(struct engine *e, struct batch_target *t, rpc_fn *rpc, const ProtobufCMessage *req) {
+    if (rpc == rpc_reset_workflow && t->errand.was_open)
+        reset_while_open(e, &t->call, (const Ws__ResetWorkflowExecutionRequest *)req, t->run_id);
+    else
+        engine_call(e, &t->call, rpc, req);
+}
+
+#define ASK(name, rpc, Message)                                                                              \
     static void ask_##name(struct op *op, struct batch_target *t) {                                          \
         Ws__##Message *r = arena_new(&t->arena, Ws__##Message);                                              \
         int rc = r ? fill_##name(r, t) : ERR_NO_MEMORY;                                                      \
@@ -94,7 +103,7 @@ static void pass_by(struct op *op, struct batch_target *t) {
         }                                                                                                    \
         struct engine *e = op->e;                                                                            \
         op_finish(op);                                                                                       \
-        engine_function(e, &t->call, r);                                                                     \
+        target_call(e, t, rpc, &r->base);                                                                    \
     }
 
 static int fill_termination(Ws__TerminateWorkflowExecutionRequest *r, struct batch_target *t) {
@@ -107,7 +116,7 @@ static int fill_termination(Ws__TerminateWorkflowExecutionRequest *r, struct bat
     r->identity = o->identity;
     return 0;
 }
-ASK(termination, engine_terminate_workflow, TerminateWorkflowExecutionRequest)
+ASK(termination, rpc_terminate_workflow, TerminateWorkflowExecutionRequest)
 
 static int fill_cancellation(Ws__RequestCancelWorkflowExecutionRequest *r, struct batch_target *t) {
     ws__request_cancel_workflow_execution_request__init(r);
@@ -118,7 +127,7 @@ static int fill_cancellation(Ws__RequestCancelWorkflowExecutionRequest *r, struc
     r->reason = t->errand.req->reason;
     return 0;
 }
-ASK(cancellation, engine_request_cancel, RequestCancelWorkflowExecutionRequest)
+ASK(cancellation, rpc_request_cancel, RequestCancelWorkflowExecutionRequest)
 
 static int fill_signal(Ws__SignalWorkflowExecutionRequest *r, struct batch_target *t) {
     const Batch__BatchOperationSignal *o = t->errand.req->signal_operation;
@@ -132,7 +141,7 @@ static int fill_signal(Ws__SignalWorkflowExecutionRequest *r, struct batch_targe
     r->request_id = t->request_id;
     return 0;
 }
-ASK(signal, engine_signal_workflow, SignalWorkflowExecutionRequest)
+ASK(signal, rpc_signal_workflow, SignalWorkflowExecutionRequest)
 
 static int fill_deletion(Ws__DeleteWorkflowExecutionRequest *r, struct batch_target *t) {
     ws__delete_workflow_execution_request__init(r);
@@ -140,7 +149,7 @@ static int fill_deletion(Ws__DeleteWorkflowExecutionRequest *r, struct batch_tar
     r->workflow_execution = &t->execution;
     return 0;
 }
-ASK(deletion, engine_delete_workflow, DeleteWorkflowExecutionRequest)
+ASK(deletion, rpc_delete_workflow, DeleteWorkflowExecutionRequest)
 
 static int fill_update_workflow_options(Ws__UpdateWorkflowExecutionOptionsRequest *r,
                                         struct batch_target *t) {
@@ -154,7 +163,7 @@ static int fill_update_workflow_options(Ws__UpdateWorkflowExecutionOptionsReques
     r->identity = o->identity;
     return 0;
 }
-ASK(update_workflow_options, engine_update_workflow_options, UpdateWorkflowExecutionOptionsRequest)
+ASK(update_workflow_options, rpc_update_workflow_options, UpdateWorkflowExecutionOptionsRequest)
 
 static int fill_unpause_activities(Ws__UnpauseActivityRequest *r, struct batch_target *t) {
     const Batch__BatchOperationUnpauseActivities *o = t->errand.req->unpause_activities_operation;
@@ -174,7 +183,7 @@ static int fill_unpause_activities(Ws__UnpauseActivityRequest *r, struct batch_t
     }
     return 0;
 }
-ASK(unpause_activities, engine_unpause_activity, UnpauseActivityRequest)
+ASK(unpause_activities, rpc_unpause_activity, UnpauseActivityRequest)
 
 static int fill_reset_activities(Ws__ResetActivityRequest *r, struct batch_target *t) {
     const Batch__BatchOperationResetActivities *o = t->errand.req->reset_activities_operation;
@@ -195,7 +204,7 @@ static int fill_reset_activities(Ws__ResetActivityRequest *r, struct batch_targe
     }
     return 0;
 }
-ASK(reset_activities, engine_reset_activity, ResetActivityRequest)
+ASK(reset_activities, rpc_reset_activity, ResetActivityRequest)
 
 static int fill_update_activity_options(Ws__UpdateActivityOptionsRequest *r, struct batch_target *t) {
     const Batch__BatchOperationUpdateActivityOptions *o = t->errand.req->update_activity_options_operation;
@@ -215,7 +224,7 @@ static int fill_update_activity_options(Ws__UpdateActivityOptionsRequest *r, str
     }
     return 0;
 }
-ASK(update_activity_options, engine_update_activity_options, UpdateActivityOptionsRequest)
+ASK(update_activity_options, rpc_update_activity_options, UpdateActivityOptionsRequest)
 
 /* schedules: execution.workflow_id is the schedule's id */
 
@@ -236,7 +245,7 @@ static int fill_pause_schedules(Ws__PatchScheduleRequest *r, struct batch_target
         r->patch->pause = strempty(o->note) ? t->errand.req->reason : o->note;
     return rc;
 }
-ASK(pause_schedules, engine_patch_schedule, PatchScheduleRequest)
+ASK(pause_schedules, rpc_patch_schedule, PatchScheduleRequest)
 
 static int fill_unpause_schedules(Ws__PatchScheduleRequest *r, struct batch_target *t) {
     const Rondo__BatchOperationUnpauseSchedules *o = t->errand.req->unpause_schedules_operation;
@@ -245,7 +254,7 @@ static int fill_unpause_schedules(Ws__PatchScheduleRequest *r, struct batch_targ
         r->patch->unpause = strempty(o->note) ? t->errand.req->reason : o->note;
     return rc;
 }
-ASK(unpause_schedules, engine_patch_schedule, PatchScheduleRequest)
+ASK(unpause_schedules, rpc_patch_schedule, PatchScheduleRequest)
 
 static int fill_delete_schedules(Ws__DeleteScheduleRequest *r, struct batch_target *t) {
     ws__delete_schedule_request__init(r);
@@ -254,7 +263,7 @@ static int fill_delete_schedules(Ws__DeleteScheduleRequest *r, struct batch_targ
     r->identity = t->errand.req->delete_schedules_operation->identity;
     return 0;
 }
-ASK(delete_schedules, engine_delete_schedule, DeleteScheduleRequest)
+ASK(delete_schedules, rpc_delete_schedule, DeleteScheduleRequest)
 
 /* A reset: the event where the task ended to which the run goes back. */
 
@@ -415,15 +424,7 @@ static int fill_reset(Ws__ResetWorkflowExecutionRequest *r, struct batch_target 
     return 0;
 }
 
-/* One that closed since the query gave it comes again among the closed: it must not be reset twice. */
-static void reset_target(struct engine *e, struct call *c, const Ws__ResetWorkflowExecutionRequest *r) {
-    struct batch_target *t = container_of(c, struct batch_target, call);
-    if (t->errand.was_open)
-        reset_while_open(e, c, r, t->run_id);
-    else
-        engine_reset_workflow(e, c, r);
-}
-ASK(reset, reset_target, ResetWorkflowExecutionRequest)
+ASK(reset, rpc_reset_workflow, ResetWorkflowExecutionRequest)
 
 /* finding it */
 

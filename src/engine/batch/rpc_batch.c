@@ -75,7 +75,7 @@ static int refuse(struct op *op, const char *job_id) {
     return rc;
 }
 
-static void go_start(struct op *op) {
+void rpc_start_batch(struct op *op) {
     static const Ws__StartBatchOperationResponse resp = WS__START_BATCH_OPERATION_RESPONSE__INIT;
     const Ws__StartBatchOperationRequest *req = op->req;
     struct space *space;
@@ -102,7 +102,7 @@ static void go_start(struct op *op) {
 
 /* Stop */
 
-static void go_stop(struct op *op) {
+void rpc_stop_batch(struct op *op) {
     static const Ws__StopBatchOperationResponse resp = WS__STOP_BATCH_OPERATION_RESPONSE__INIT;
     const Ws__StopBatchOperationRequest *req = op->req;
     struct space *space;
@@ -120,8 +120,9 @@ static void go_stop(struct op *op) {
         return;
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(
-            op, &s, batch_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED, req->reason, req->identity), true);
+        rc = op_step_end(op, &s,
+                         batch_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED, req->reason, req->identity),
+                         STEP_DURABLE);
         if (rc == 0)
             batch_over(space);
     }
@@ -133,7 +134,7 @@ static void go_stop(struct op *op) {
 
 /* Describe */
 
-static void go_describe(struct op *op) {
+void rpc_describe_batch(struct op *op) {
     const Ws__DescribeBatchOperationRequest *req = op->req;
     Ws__DescribeBatchOperationResponse *r = NULL;
     struct space *space;
@@ -147,14 +148,3 @@ static void go_describe(struct op *op) {
     else
         op_reply_durable(op, &r->base, (struct str){NULL, 0});
 }
-
-#define BATCH_RPC(name, Message, go)                                                                         \
-    void engine_##name(struct engine *e, struct call *c, const Ws__##Message##Request *req) {                \
-        struct op *op = op_new(e, c, req, go);                                                               \
-        if (op)                                                                                              \
-            op_start(op);                                                                                    \
-    }
-
-BATCH_RPC(start_batch, StartBatchOperation, go_start)
-BATCH_RPC(stop_batch, StopBatchOperation, go_stop)
-BATCH_RPC(describe_batch, DescribeBatchOperation, go_describe)

@@ -205,14 +205,19 @@ static void take_out(struct backlog *b, int64_t number) {
     b->gone_end = number + 1;
 }
 
+static void row_moved(struct backlog *b, struct task *t) {
+    b->queue->task_count--;
+    b->queue->lanes[b->lane].routed_count -= t->is_routed;
+    list_append(&b->moved, &t->link);
+}
+
 static void row_sifted(struct backlog *b, struct task *t) {
     if (route_fits(b->e, b->queue, t)) {
         task_free(t); /* the row stays where it is */
         return;
     }
     take_out(b, b->last);
-    b->queue->task_count--;
-    list_append(&b->moved, &t->link);
+    row_moved(b, t);
 }
 
 static void row_taken(struct backlog *b, struct task *t) {
@@ -225,8 +230,7 @@ static void row_taken(struct backlog *b, struct task *t) {
         queue_extend(b->queue, b->lane, t);
         return;
     }
-    b->queue->task_count--;
-    list_append(&b->moved, &t->link);
+    row_moved(b, t);
 }
 
 static void row_read(struct read *r, const struct row *row) {

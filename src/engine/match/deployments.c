@@ -179,7 +179,7 @@ int deployment_edit_end(struct op *op, struct deployment_edit *ed, int rc) {
     return 0;
 }
 
-static void forget(struct engine *e, struct deployment *d) {
+static void deployment_forget(struct engine *e, struct deployment *d) {
     struct group *g = group_open(e);
     struct write *w = g ? batch_add(&g->batch, WRITE_DEPLOYMENT_GONE) : NULL;
     ensure(w);
@@ -194,7 +194,7 @@ static void forget(struct engine *e, struct deployment *d) {
 }
 
 void deployment_remove(struct op *op, struct deployment *d) {
-    forget(op->e, d);
+    deployment_forget(op->e, d);
     op->wait_seq = op->e->deployments_seq;
 }
 
@@ -202,7 +202,7 @@ void deployments_forget(struct engine *e, const struct space *space) {
     struct deployment *d;
     for (size_t i = 0; (d = map_next(&e->deployments, &i));)
         if (d->space == space)
-            forget(e, d);
+            deployment_forget(e, d);
 }
 
 /* Workers and runs that make themselves known */

@@ -20,7 +20,7 @@ struct drainage_answer {
     int64_t count;
 };
 
-static void count_row(struct op *op, const struct row *row) {
+static void drainage_count_row(struct op *op, const struct row *row) {
     ((struct drainage_answer *)op->extra)->count += row->count;
 }
 
@@ -35,8 +35,8 @@ static const struct predicate *is_text(struct arena *a, const char *name, const 
     return p;
 }
 
-static const struct predicate *both(struct arena *a, const struct predicate *left,
-                                    const struct predicate *right) {
+static const struct predicate *drainage_both(struct arena *a, const struct predicate *left,
+                                             const struct predicate *right) {
     struct predicate *p = arena_new(a, struct predicate);
     if (!p)
         return NULL;
@@ -45,30 +45,31 @@ static const struct predicate *both(struct arena *a, const struct predicate *lef
 }
 
 /* Open runs that are pinned to the version. */
-static const struct predicate *question(struct arena *a, const struct drainage_key *k) {
+static const struct predicate *drainage_question(struct arena *a, const struct drainage_key *k) {
     struct version v = {k->deployment, k->build_id};
     const char *text = version_text(a, v, VERSION_DELIMITER, "");
     const char *pinned = versioning_behavior_name(VERSIONING_BEHAVIOR_PINNED);
-    const struct predicate *where = both(a, is_text(a, "TemporalWorkerDeploymentVersion", text ? text : ""),
-                                         both(a, is_text(a, "TemporalWorkflowVersioningBehavior", pinned),
-                                              is_text(a, "ExecutionStatus", "Running")));
+    const struct predicate *where =
+        drainage_both(a, is_text(a, "TemporalWorkerDeploymentVersion", text ? text : ""),
+                      drainage_both(a, is_text(a, "TemporalWorkflowVersioningBehavior", pinned),
+                                    is_text(a, "ExecutionStatus", "Running")));
     return arena_failed(a) ? NULL : where;
 }
 
-static int ask(struct op *op, const struct drainage_key *k, struct drainage_answer *answer) {
+static int drainage_ask(struct op *op, const struct drainage_key *k, struct drainage_answer *answer) {
     struct page_read *q = question_new(op);
     if (!q)
         return ERR_NO_MEMORY;
-    const struct predicate *where = question(&q->arena, k);
+    const struct predicate *where = drainage_question(&q->arena, k);
     if (!where) {
         page_read_free(q);
         return op_out_of_memory(op);
     }
     q->read = (struct read){.kind = READ_VISIBILITY_COUNT, .namespace_id = k->namespace_id, .where = where};
-    return op_ask(op, q, &answer->answer, count_row);
+    return op_ask(op, q, &answer->answer, drainage_count_row);
 }
 
-static void settle(struct op *op, const struct drainage_key *k, bool has_runs) {
+static void drainage_settle(struct op *op, const struct drainage_key *k, bool has_runs) {
     struct space *space = space_by_id(op->e, k->namespace_id);
     struct deployment *d = space ? deployment_find(op->e, space, k->deployment) : NULL;
     const State__DeploymentVersion *v = d ? deployment_version(d->st, k->build_id) : NULL;
@@ -90,11 +91,11 @@ static void go_ask(struct op *op) {
     struct drainage_answer *answer = op->extra;
     if (!answer)
         op->extra = answer = arena_new(op->call->arena, struct drainage_answer);
-    int rc = !answer ? op_out_of_memory(op) : answer->answer.is_here ? 0 : ask(op, k, answer);
+    int rc = !answer ? op_out_of_memory(op) : answer->answer.is_here ? 0 : drainage_ask(op, k, answer);
     if (rc == ERR_WAIT)
         return;
     if (rc == 0 && answer->answer.rc == 0)
-        settle(op, k, answer->count > 0);
+        drainage_settle(op, k, answer->count > 0);
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 

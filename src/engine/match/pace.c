@@ -18,7 +18,7 @@ struct pace {
     uint32_t taken[BUCKETS];
 };
 
-static void turn(struct pace *p, int64_t now_us) {
+static void pace_turn(struct pace *p, int64_t now_us) {
     int64_t passed = (now_us - p->bucket_us) / BUCKET_US;
     for (int64_t i = 0; i < MIN(passed, BUCKETS); i++) {
         p->at = (p->at + 1) % BUCKETS;
@@ -31,7 +31,7 @@ static struct pace *pace_now(struct pace **p, int64_t now_us) {
     if (!*p && (*p = mem_zalloc(sizeof(**p))))
         (*p)->begin_us = (*p)->bucket_us = now_us;
     if (*p)
-        turn(*p, now_us);
+        pace_turn(*p, now_us);
     return *p;
 }
 
@@ -47,9 +47,9 @@ void pace_count_taken(struct pace **p, int64_t now_us) {
         now->taken[now->at]++;
 }
 
-static double rate(struct pace *p, const uint32_t *counts, int64_t now_us) {
+static double pace_rate(struct pace *p, const uint32_t *counts, int64_t now_us) {
     double sum = 0;
-    turn(p, now_us);
+    pace_turn(p, now_us);
     int64_t over_us = MIN(now_us - p->bucket_us + SPAN_US, now_us - p->begin_us);
     for (size_t i = 0; i < BUCKETS; i++)
         sum += counts[i];
@@ -57,9 +57,9 @@ static double rate(struct pace *p, const uint32_t *counts, int64_t now_us) {
 }
 
 double pace_add_rate(struct pace *p, int64_t now_us) {
-    return p ? rate(p, p->added, now_us) : 0;
+    return p ? pace_rate(p, p->added, now_us) : 0;
 }
 
 double pace_take_rate(struct pace *p, int64_t now_us) {
-    return p ? rate(p, p->taken, now_us) : 0;
+    return p ? pace_rate(p, p->taken, now_us) : 0;
 }

@@ -179,7 +179,7 @@ static void describe_type(struct op *op, struct versions *all, const struct desc
         queue_add_pollers(op, q, &info->n_pollers, info->pollers);
     }
     if (req->report_stats)
-        info->stats = queue_stats(op, q);
+        info->stats = stats_of_version(op, d->build ? NULL : base_of(op, all, type), d->version, 0);
     entry->key = (int32_t)type;
     entry->value = info;
     d->entry->value->types_info[d->entry->value->n_types_info++] = entry;
@@ -211,7 +211,7 @@ static void found_one(struct op *op, const struct row *row unused_arg) {
 }
 
 /* Workflows of this queue that belong to the version. */
-static const struct predicate *belongs(struct op *op, const struct versions *all) {
+static const struct predicate *version_member_filter(struct op *op, const struct versions *all) {
     const Ws__DescribeTaskQueueRequest *req = op->req;
     const struct described *d = &all->list[all->at];
     struct arena *a = op->call->arena;
@@ -232,7 +232,7 @@ static int ask_version(struct op *op, struct versions *all) {
     struct page_read *q = question_new(op);
     if (!q)
         return ERR_NO_MEMORY;
-    const struct predicate *asked = belongs(op, all);
+    const struct predicate *asked = version_member_filter(op, all);
     const struct predicate *where = asked ? predicate_copy(&q->arena, asked) : NULL;
     if (!where) {
         page_read_free(q);
@@ -244,7 +244,7 @@ static int ask_version(struct op *op, struct versions *all) {
     return op_ask(op, q, &all->answer, found_one);
 }
 
-static void settle_version(struct versions *all) {
+static void settle_reachability(struct versions *all) {
     Taskqueue__TaskQueueVersionInfo *info = all->list[all->at].entry->value;
     all->answer.is_here = false;
     if (!all->is_found && !all->is_closed) {
@@ -272,7 +272,7 @@ static void go_reach(struct op *op) {
         if (rc == 0 && all->answer.rc < 0)
             rc = err_std(&op->err, all->answer.rc);
         if (rc == 0)
-            settle_version(all);
+            settle_reachability(all);
     }
     if (rc < 0)
         op_fail(op);

@@ -66,9 +66,11 @@ struct queue *queue_find_version(struct engine *e, const struct queue *base, str
 
 static struct task *lane_take(struct queue *q, struct lane *l, struct list *n) {
     list_remove(n);
+    struct task *t = container_of(n, struct task, link);
     l->count--;
+    l->routed_count -= t->is_routed;
     q->task_count--;
-    return container_of(n, struct task, link);
+    return t;
 }
 
 /* The first one, or the first whose fairness key has not had its share. */
@@ -227,7 +229,9 @@ static int lane_of(const struct task *t) {
 void queue_take_out(struct queue *q, struct task *t) {
     if (!list_linked(&t->link))
         return;
-    q->lanes[lane_of(t)].count--;
+    struct lane *l = &q->lanes[lane_of(t)];
+    l->count--;
+    l->routed_count -= t->is_routed;
     q->task_count--;
     list_remove(&t->link);
 }
@@ -345,6 +349,7 @@ void queue_add(struct engine *e, struct queue *q, struct task *t) {
     t->added_us = q->last_add_us - t->waited_us;
     queue_use(e, q);
     q->task_count++;
+    q->lanes[lane].routed_count += t->is_routed;
     pace_count_added(&q->lanes[lane].pace, e->now.mono.us);
     /* A query has someone who waits for it in memory. */
     if (t->kind != TASK_QUERY && (q->lanes[lane].count >= e->queue_tasks_max || backlog_count(q, lane)))
@@ -360,6 +365,7 @@ void queue_put_back(struct engine *e, struct queue *q, struct task *t) {
     struct lane *l = &q->lanes[lane_of(t)];
     list_prepend(&l->tasks, &t->link);
     l->count++;
+    l->routed_count += t->is_routed;
     q->task_count++;
     hand_out(e, q);
 }
@@ -494,7 +500,7 @@ static struct task *task_new(struct run *run, bool is_activity, int64_t event_id
     return t;
 }
 
-static void unstick(struct step *s, void *arg unused_arg) {
+static void queue_unstick_step(struct step *s, void *arg unused_arg) {
     task_unstick(s);
 }
 
@@ -517,7 +523,7 @@ void offer_workflow_task(struct engine *e, struct run *run) {
         queue_add(e, q, t);
         return;
     }
-    run_quiet_step(e, run, unstick, NULL); /* its effect comes back here for the normal queue */
+    run_quiet_step(e, run, queue_unstick_step, NULL); /* its effect comes back here for the normal queue */
 }
 
 void offer_activity_task(struct engine *e, struct run *run, int64_t event_id) {

@@ -8,7 +8,7 @@
 
 /* What the deployments say about a queue */
 
-static bool serves(const State__Deployment *st, const struct queue *q) {
+static bool deployment_serves(const State__Deployment *st, const struct queue *q) {
     E__TaskQueueType type = q->is_activity ? TASK_QUEUE_TYPE_ACTIVITY : TASK_QUEUE_TYPE_WORKFLOW;
     for (size_t i = 0; i < st->n_versions; i++)
         if (deployment_has_queue(st->versions[i], q->name, type))
@@ -57,7 +57,7 @@ const struct route *queue_route(struct engine *e, struct queue *base) {
     base->route = (struct route){0};
     base->route_seq = e->routes_seq;
     for (size_t i = 0; base->space->deployment_count && (d = map_next(&e->deployments, &i));) {
-        if (d->space != base->space || !serves(d->st, base))
+        if (d->space != base->space || !deployment_serves(d->st, base))
             continue;
         consider_current(&base->route, d->st, base);
         consider_ramping(&base->route, d->st, base);

@@ -3,6 +3,7 @@
 
 #include "core/step/validate.h"
 #include "engine/match/deployment_info.h"
+#include "engine/match/queue_describe.h"
 #include "engine/runtime/engine_int.h"
 #include "engine/workflow/response.h"
 
@@ -21,7 +22,7 @@ static int need_deployment(struct op *op, const char *namespace_name, const char
     return 0;
 }
 
-static int not_found(struct op *op, const char *name) {
+static int deployment_not_found(struct op *op, const char *name) {
     return err_set(&op->err, ERR_NOT_FOUND,
                    "no Worker Deployment found with name '%.200s'; does it have pollers?", name);
 }
@@ -38,7 +39,7 @@ static int read_version(struct op *op, const Deployment__WorkerDeploymentVersion
     return rc == 0 ? version_validate(*ret, &op->err) : rc;
 }
 
-static void end(struct op *op, int rc, const ProtobufCMessage *resp) {
+static void deployment_reply(struct op *op, int rc, const ProtobufCMessage *resp) {
     if (rc == 0 && (!resp || arena_failed(op->call->arena)))
         rc = op_out_of_memory(op);
     if (rc < 0)
@@ -48,13 +49,13 @@ static void end(struct op *op, int rc, const ProtobufCMessage *resp) {
 }
 
 /* A reader waits for what it sees to be durable, too. */
-static void wait_for(struct op *op, const struct deployment *d) {
+static void deployment_wait_durable(struct op *op, const struct deployment *d) {
     op->wait_seq = MAX(op->wait_seq, d->group_seq);
 }
 
 /* Describe and list */
 
-static void go_describe(struct op *op) {
+void rpc_describe_worker_deployment(struct op *op) {
     const Ws__DescribeWorkerDeploymentRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__DescribeWorkerDeploymentResponse *r = arena_new(a, Ws__DescribeWorkerDeploymentResponse);
@@ -62,37 +63,25 @@ static void go_describe(struct op *op) {
     struct deployment *d = NULL;
     int rc = need_deployment(op, req->namespace_, req->deployment_name, &space, &d);
     if (rc == 0 && !d)
-        rc = not_found(op, req->deployment_name);
+        rc = deployment_not_found(op, req->deployment_name);
     if (rc == 0 && r) {
         ws__describe_worker_deployment_response__init(r);
         r->conflict_token = conflict_token(a, d->st);
         r->worker_deployment_info = deployment_info(a, d->st);
-        wait_for(op, d);
+        deployment_wait_durable(op, d);
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
-void engine_describe_worker_deployment(struct engine *e, struct call *c,
-                                       const Ws__DescribeWorkerDeploymentRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe);
-    if (op)
-        op_start(op);
-}
-
-static struct queue *queue_of_version(struct op *op, struct space *space, struct version v,
-                                      const State__DeploymentQueue *q) {
-    const struct queue *base = queue_find(op->e, space, q->type == TASK_QUEUE_TYPE_ACTIVITY, q->name);
-    return base ? queue_find_version(op->e, base, v) : NULL;
-}
-
-static void add_queue_stats(struct op *op, struct queue *queue,
+static void add_queue_stats(struct op *op, struct space *space, struct version v,
                             Ws__DescribeWorkerDeploymentVersionResponse__VersionTaskQueue *q) {
     typedef Ws__DescribeWorkerDeploymentVersionResponse__VersionTaskQueue__StatsByPriorityKeyEntry Entry;
     struct arena *a = op->call->arena;
-    q->stats = queue_stats(op, queue);
+    struct queue *base = queue_find(op->e, space, q->type == TASK_QUEUE_TYPE_ACTIVITY, q->name);
+    q->stats = stats_of_version(op, base, v, 0);
     q->stats_by_priority_key = arena_array(a, Entry *, QUEUE_PRIORITIES);
     for (int p = 1; q->stats_by_priority_key && p <= QUEUE_PRIORITIES; p++) {
-        Taskqueue__TaskQueueStats *stats = queue_lane_stats(op, queue, p);
+        Taskqueue__TaskQueueStats *stats = stats_of_version(op, base, v, p);
         Entry *entry = stats ? arena_new(a, Entry) : NULL;
         if (!entry)
             continue;
@@ -119,12 +108,12 @@ static void add_version_queues(struct op *op, struct space *space, struct versio
         q->name = arena_strdup(a, v->queues[i]->name);
         q->type = (E__TaskQueueType)v->queues[i]->type;
         if (with_stats)
-            add_queue_stats(op, queue_of_version(op, space, version, v->queues[i]), q);
+            add_queue_stats(op, space, version, q);
         r->version_task_queues[r->n_version_task_queues++] = q;
     }
 }
 
-static void go_describe_version(struct op *op) {
+void rpc_describe_worker_deployment_version(struct op *op) {
     const Ws__DescribeWorkerDeploymentVersionRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__DescribeWorkerDeploymentVersionResponse *r =
@@ -142,20 +131,13 @@ static void go_describe_version(struct op *op) {
         ws__describe_worker_deployment_version_response__init(r);
         r->worker_deployment_version_info = version_info(a, d->st, v);
         add_version_queues(op, space, version, v, req->report_task_queue_stats, r);
-        wait_for(op, d);
+        deployment_wait_durable(op, d);
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
-void engine_describe_worker_deployment_version(struct engine *e, struct call *c,
-                                               const Ws__DescribeWorkerDeploymentVersionRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe_version);
-    if (op)
-        op_start(op);
-}
-
-static Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *summary(struct arena *a,
-                                                                           const State__Deployment *st) {
+static Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *deployment_summary(
+    struct arena *a, const State__Deployment *st) {
     Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *s =
         arena_new(a, Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary);
     if (!s)
@@ -171,15 +153,15 @@ static Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *summary(struc
     return s;
 }
 
-static int by_name(const void *a, const void *b) {
+static int deployment_by_name(const void *a, const void *b) {
     const struct deployment *const *x = a, *const *y = b;
     return strcmp((*x)->st->name, (*y)->st->name);
 }
 
 /* Those of the namespace behind the name `after`, in the order of their names: so a page can begin where
  * one ended that is gone. */
-static struct deployment **listed(struct op *op, const struct space *space, struct str after,
-                                  size_t *ret_count) {
+static struct deployment **deployments_after(struct op *op, const struct space *space, struct str after,
+                                             size_t *ret_count) {
     struct deployment **all = arena_array(op->call->arena, struct deployment *, space->deployment_count);
     struct deployment *d;
     *ret_count = 0;
@@ -190,11 +172,11 @@ static struct deployment **listed(struct op *op, const struct space *space, stru
             all[(*ret_count)++] = d;
     }
     if (*ret_count)
-        qsort(all, *ret_count, sizeof(*all), by_name);
+        qsort(all, *ret_count, sizeof(*all), deployment_by_name);
     return all;
 }
 
-static void go_list(struct op *op) {
+void rpc_list_worker_deployments(struct op *op) {
     const Ws__ListWorkerDeploymentsRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__ListWorkerDeploymentsResponse *r = arena_new(a, Ws__ListWorkerDeploymentsResponse);
@@ -204,34 +186,27 @@ static void go_list(struct op *op) {
     struct space *space = NULL;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0)
-        found = listed(op, space, pb_bytes(&req->next_page_token), &count);
+        found = deployments_after(op, space, pb_bytes(&req->next_page_token), &count);
     if (r) {
         ws__list_worker_deployments_response__init(r);
         r->worker_deployments =
             arena_array(a, Ws__ListWorkerDeploymentsResponse__WorkerDeploymentSummary *, size);
     }
     for (size_t i = 0; !arena_failed(a) && i < MIN(count, size); i++) {
-        r->worker_deployments[r->n_worker_deployments++] = summary(a, found[i]->st);
-        wait_for(op, found[i]);
+        r->worker_deployments[r->n_worker_deployments++] = deployment_summary(a, found[i]->st);
+        deployment_wait_durable(op, found[i]);
     }
     if (!arena_failed(a) && count > size) {
         const char *last = found[size - 1]->st->name;
         r->next_page_token.len = strlen(last);
         r->next_page_token.data = arena_dup(a, last, strlen(last));
     }
-    end(op, rc, r ? &r->base : NULL);
-}
-
-void engine_list_worker_deployments(struct engine *e, struct call *c,
-                                    const Ws__ListWorkerDeploymentsRequest *req) {
-    struct op *op = op_new(e, c, req, go_list);
-    if (op)
-        op_start(op);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
 /* Create */
 
-static void go_create(struct op *op) {
+void rpc_create_worker_deployment(struct op *op) {
     const Ws__CreateWorkerDeploymentRequest *req = op->req;
     Ws__CreateWorkerDeploymentResponse *r = arena_new(op->call->arena, Ws__CreateWorkerDeploymentResponse);
     struct deployment_edit ed;
@@ -253,19 +228,12 @@ static void go_create(struct op *op) {
     if (rc == 0 && r) {
         ws__create_worker_deployment_response__init(r);
         r->conflict_token = conflict_token(op->call->arena, d->st);
-        wait_for(op, d);
+        deployment_wait_durable(op, d);
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
-void engine_create_worker_deployment(struct engine *e, struct call *c,
-                                     const Ws__CreateWorkerDeploymentRequest *req) {
-    struct op *op = op_new(e, c, req, go_create);
-    if (op)
-        op_start(op);
-}
-
-static void go_create_version(struct op *op) {
+void rpc_create_worker_deployment_version(struct op *op) {
     static const Ws__CreateWorkerDeploymentVersionResponse resp =
         WS__CREATE_WORKER_DEPLOYMENT_VERSION_RESPONSE__INIT;
     const Ws__CreateWorkerDeploymentVersionRequest *req = op->req;
@@ -291,16 +259,9 @@ static void go_create_version(struct op *op) {
         else
             rc = deployment_edit_end(op, &ed, rc);
         if (rc == 0)
-            wait_for(op, ed.deployment);
+            deployment_wait_durable(op, ed.deployment);
     }
-    end(op, rc, &resp.base);
-}
-
-void engine_create_worker_deployment_version(struct engine *e, struct call *c,
-                                             const Ws__CreateWorkerDeploymentVersionRequest *req) {
-    struct op *op = op_new(e, c, req, go_create_version);
-    if (op)
-        op_start(op);
+    deployment_reply(op, rc, &resp.base);
 }
 
 /* Routing */
@@ -367,11 +328,11 @@ static int change_routing(struct op *op, struct space *space, const char *name, 
         rc = deployment_edit_end(op, &ed, rc);
     *ret = ed.deployment;
     if (rc == 0)
-        wait_for(op, ed.deployment);
+        deployment_wait_durable(op, ed.deployment);
     return rc;
 }
 
-static void go_set_current(struct op *op) {
+void rpc_set_worker_deployment_current_version(struct op *op) {
     const Ws__SetWorkerDeploymentCurrentVersionRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__SetWorkerDeploymentCurrentVersionResponse *r =
@@ -395,17 +356,10 @@ static void go_set_current(struct op *op) {
         r->previous_version = version_text(a, before, VERSION_OLD_DELIMITER, VERSION_UNVERSIONED_TEXT);
         r->previous_deployment_version = version_message(a, before);
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
-void engine_set_worker_deployment_current_version(struct engine *e, struct call *c,
-                                                  const Ws__SetWorkerDeploymentCurrentVersionRequest *req) {
-    struct op *op = op_new(e, c, req, go_set_current);
-    if (op)
-        op_start(op);
-}
-
-static void go_set_ramping(struct op *op) {
+void rpc_set_worker_deployment_ramping_version(struct op *op) {
     const Ws__SetWorkerDeploymentRampingVersionRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__SetWorkerDeploymentRampingVersionResponse *r =
@@ -436,17 +390,10 @@ static void go_set_ramping(struct op *op) {
         r->previous_deployment_version = version_message(a, before);
         r->previous_percentage = c.previous_percentage;
     }
-    end(op, rc, r ? &r->base : NULL);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
-void engine_set_worker_deployment_ramping_version(struct engine *e, struct call *c,
-                                                  const Ws__SetWorkerDeploymentRampingVersionRequest *req) {
-    struct op *op = op_new(e, c, req, go_set_ramping);
-    if (op)
-        op_start(op);
-}
-
-static void go_set_manager(struct op *op) {
+void rpc_set_worker_deployment_manager(struct op *op) {
     const Ws__SetWorkerDeploymentManagerRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__SetWorkerDeploymentManagerResponse *r = arena_new(a, Ws__SetWorkerDeploymentManagerResponse);
@@ -475,19 +422,12 @@ static void go_set_manager(struct op *op) {
         r->conflict_token = conflict_token(a, ed.deployment->st);
         r->previous_manager_identity = before;
     }
-    end(op, rc, r ? &r->base : NULL);
-}
-
-void engine_set_worker_deployment_manager(struct engine *e, struct call *c,
-                                          const Ws__SetWorkerDeploymentManagerRequest *req) {
-    struct op *op = op_new(e, c, req, go_set_manager);
-    if (op)
-        op_start(op);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
 /* Metadata */
 
-static void go_update_metadata(struct op *op) {
+void rpc_update_worker_deployment_version_metadata(struct op *op) {
     const Ws__UpdateWorkerDeploymentVersionMetadataRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__UpdateWorkerDeploymentVersionMetadataResponse *r =
@@ -510,19 +450,12 @@ static void go_update_metadata(struct op *op) {
         ws__update_worker_deployment_version_metadata_response__init(r);
         r->metadata = version_metadata(a, deployment_version(ed.deployment->st, version.build_id));
     }
-    end(op, rc, r ? &r->base : NULL);
-}
-
-void engine_update_worker_deployment_version_metadata(
-    struct engine *e, struct call *c, const Ws__UpdateWorkerDeploymentVersionMetadataRequest *req) {
-    struct op *op = op_new(e, c, req, go_update_metadata);
-    if (op)
-        op_start(op);
+    deployment_reply(op, rc, r ? &r->base : NULL);
 }
 
 /* Delete */
 
-static void go_delete(struct op *op) {
+void rpc_delete_worker_deployment(struct op *op) {
     static const Ws__DeleteWorkerDeploymentResponse resp = WS__DELETE_WORKER_DEPLOYMENT_RESPONSE__INIT;
     const Ws__DeleteWorkerDeploymentRequest *req = op->req;
     struct deployment *d = NULL;
@@ -533,17 +466,10 @@ static void go_delete(struct op *op) {
                      d->st->name);
     if (rc == 0 && d)
         deployment_remove(op, d);
-    end(op, rc, &resp.base);
+    deployment_reply(op, rc, &resp.base);
 }
 
-void engine_delete_worker_deployment(struct engine *e, struct call *c,
-                                     const Ws__DeleteWorkerDeploymentRequest *req) {
-    struct op *op = op_new(e, c, req, go_delete);
-    if (op)
-        op_start(op);
-}
-
-static void go_delete_version(struct op *op) {
+void rpc_delete_worker_deployment_version(struct op *op) {
     static const Ws__DeleteWorkerDeploymentVersionResponse resp =
         WS__DELETE_WORKER_DEPLOYMENT_VERSION_RESPONSE__INIT;
     const Ws__DeleteWorkerDeploymentVersionRequest *req = op->req;
@@ -561,12 +487,5 @@ static void go_delete_version(struct op *op) {
         rc = deployment_delete_version(&ed.step, &removal);
         rc = deployment_edit_end(op, &ed, rc);
     }
-    end(op, rc, &resp.base);
-}
-
-void engine_delete_worker_deployment_version(struct engine *e, struct call *c,
-                                             const Ws__DeleteWorkerDeploymentVersionRequest *req) {
-    struct op *op = op_new(e, c, req, go_delete_version);
-    if (op)
-        op_start(op);
+    deployment_reply(op, rc, &resp.base);
 }

@@ -29,7 +29,7 @@ static void poll_wait(struct op *op);
 
 /* giving back */
 
-static void give_back(struct step *s, void *arg) {
+static void poll_give_back(struct step *s, void *arg) {
     const struct poll *p = arg;
     if (p->kind == TASK_WORKFLOW)
         task_give_back(s, p->scheduled_event_id, p->started_us);
@@ -46,7 +46,7 @@ static void poll_drop(struct op *op) {
         if (op->query)
             query_lost(op->e, take(&op->query));
     } else if (p->is_started) {
-        run_quiet_step(op->e, op->run, give_back, p);
+        run_quiet_step(op->e, op->run, poll_give_back, p);
     }
     op_leave_queue(op); /* it may still wait for a commit, and its namespace be removed by then */
 }
@@ -64,7 +64,7 @@ static void go_give_back(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)
-        run_quiet_step(op->e, op->run, give_back, &poll);
+        run_quiet_step(op->e, op->run, poll_give_back, &poll);
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
@@ -183,7 +183,7 @@ static int offer_to_others(struct op *op) {
         task_unstick(&s);
     else
         task_offer_again(&s);
-    int rc = op_step_end(op, &s, 0, false);
+    int rc = op_step_end(op, &s, 0, STEP_QUIET);
     return rc < 0 ? rc : ERR_NOT_FOUND;
 }
 
@@ -201,7 +201,7 @@ static int start_workflow_task(struct op *op, const char *request_id) {
     if (is_for_others(op, pick.target))
         return offer_to_others(op);
     op_step_begin(op, &s);
-    int rc = op_step_end(op, &s, task_start(&s, &pick), false);
+    int rc = op_step_end(op, &s, task_start(&s, &pick), STEP_QUIET);
     if (rc < 0)
         return rc;
     const State__WorkflowTask *t = op->run->body->st->task;
@@ -221,7 +221,7 @@ static int start_activity_task(struct op *op, const char *request_id) {
     int rc = versioning_take_activity(&s, op->task->event_id, &pick, &is_moved);
     if (rc == 0 && !is_moved)
         rc = activity_start(&s, op->task->event_id, op->task->stamp, p->visit.identity, request_id);
-    rc = op_step_end(op, &s, rc, is_moved);
+    rc = op_step_end(op, &s, rc, is_moved ? STEP_DURABLE : STEP_QUIET);
     if (rc == 0 && is_moved)
         rc = ERR_NOT_FOUND; /* it is offered again when the run has arrived */
     if (rc < 0)
@@ -245,7 +245,7 @@ static int start_query(struct op *op) {
     return 0;
 }
 
-static int start_task(struct op *op) {
+static int poll_start_task(struct op *op) {
     struct uuid_text request_id = uuid_format(uuid_random(&op->e->rng));
     switch (op->task->kind) {
     case TASK_WORKFLOW:
@@ -259,13 +259,13 @@ static int start_task(struct op *op) {
 }
 
 /* False when the entry was stale: then nothing has happened. */
-static bool dispatch(struct op *op) {
+static bool poll_try_dispatch(struct op *op) {
     struct poll *p = op->extra;
     int rc = op_need_run(op, op->task->space, op->task->run_id);
     if (rc == ERR_WAIT)
         return true;
     if (rc == 0)
-        rc = start_task(op);
+        rc = poll_start_task(op);
     if (rc == ERR_NO_MEMORY) {
         poll_drop(op);
         op_fail(op);
@@ -286,7 +286,7 @@ static bool dispatch(struct op *op) {
 }
 
 static void go_dispatch(struct op *op) {
-    if (!dispatch(op))
+    if (!poll_try_dispatch(op))
         poll_wait(op);
 }
 
@@ -320,7 +320,7 @@ static void poll_wait(struct op *op) {
     for (struct task *t; (t = queue_pop(e, q));) {
         op->task = t;
         op->go = go_dispatch;
-        if (dispatch(op))
+        if (poll_try_dispatch(op))
             return;
     }
     op->go = poll_wait;
@@ -380,29 +380,15 @@ static double rate_asked(const Taskqueue__TaskQueueMetadata *m) {
                                                                               : 0;
 }
 
-static void go_poll_workflow(struct op *op) {
+void rpc_poll_workflow_task(struct op *op) {
     const Ws__PollWorkflowTaskQueueRequest *req = op->req;
     struct visit visit = {req->identity, 0, req->worker_version_capabilities, req->deployment_options};
     poll_begin(op, req->namespace_, req->task_queue, visit, false);
 }
 
-static void go_poll_activity(struct op *op) {
+void rpc_poll_activity_task(struct op *op) {
     const Ws__PollActivityTaskQueueRequest *req = op->req;
     struct visit visit = {req->identity, rate_asked(req->task_queue_metadata),
                           req->worker_version_capabilities, req->deployment_options};
     poll_begin(op, req->namespace_, req->task_queue, visit, true);
-}
-
-void engine_poll_workflow_task(struct engine *e, struct call *c,
-                               const Ws__PollWorkflowTaskQueueRequest *req) {
-    struct op *op = op_new(e, c, req, go_poll_workflow);
-    if (op)
-        op_start(op);
-}
-
-void engine_poll_activity_task(struct engine *e, struct call *c,
-                               const Ws__PollActivityTaskQueueRequest *req) {
-    struct op *op = op_new(e, c, req, go_poll_activity);
-    if (op)
-        op_start(op);
 }

@@ -4,7 +4,7 @@
 #include "core/step/validate.h"
 #include "engine/runtime/engine_int.h"
 
-static void unstick(struct step *s, void *arg unused_arg) {
+static void sticky_reset_step(struct step *s, void *arg unused_arg) {
     task_unstick(s);
 }
 
@@ -18,7 +18,7 @@ static void go_unstick(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)
-        run_quiet_step(op->e, op->run, unstick, NULL);
+        run_quiet_step(op->e, op->run, sticky_reset_step, NULL);
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
@@ -48,7 +48,7 @@ static void forget_worker(struct engine *e, struct space *space, const char *que
     }
 }
 
-static void go_shutdown(struct op *op) {
+void rpc_shutdown_worker(struct op *op) {
     const Ws__ShutdownWorkerRequest *req = op->req;
     static const Ws__ShutdownWorkerResponse resp = WS__SHUTDOWN_WORKER_RESPONSE__INIT;
     struct space *space;
@@ -71,14 +71,8 @@ static void go_shutdown(struct op *op) {
     op_reply(op, &resp.base, (struct str){NULL, 0});
 }
 
-void engine_shutdown_worker(struct engine *e, struct call *c, const Ws__ShutdownWorkerRequest *req) {
-    struct op *op = op_new(e, c, req, go_shutdown);
-    if (op)
-        op_start(op);
-}
-
 /* A client says that the sticky worker of a run is gone. */
-static void go_reset_sticky(struct op *op) {
+void rpc_reset_sticky(struct op *op) {
     static const Ws__ResetStickyTaskQueueResponse resp = WS__RESET_STICKY_TASK_QUEUE_RESPONSE__INIT;
     const Ws__ResetStickyTaskQueueRequest *req = op->req;
     struct space *space;
@@ -95,14 +89,8 @@ static void go_reset_sticky(struct op *op) {
         op_fail(op);
         return;
     }
-    run_quiet_step(op->e, op->run, unstick, NULL);
+    run_quiet_step(op->e, op->run, sticky_reset_step, NULL);
     op_reply(op, &resp.base, (struct str){NULL, 0});
-}
-
-void engine_reset_sticky(struct engine *e, struct call *c, const Ws__ResetStickyTaskQueueRequest *req) {
-    struct op *op = op_new(e, c, req, go_reset_sticky);
-    if (op)
-        op_start(op);
 }
 
 /* Partitions: a queue is one here. */
@@ -118,7 +106,7 @@ static Taskqueue__TaskQueuePartitionMetadata **one_partition(struct arena *a, co
     return all;
 }
 
-static void go_partitions(struct op *op) {
+void rpc_list_partitions(struct op *op) {
     const Ws__ListTaskQueuePartitionsRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__ListTaskQueuePartitionsResponse r = WS__LIST_TASK_QUEUE_PARTITIONS_RESPONSE__INIT;
@@ -136,10 +124,4 @@ static void go_partitions(struct op *op) {
         op_fail(op);
     else
         op_reply(op, &r.base, (struct str){NULL, 0});
-}
-
-void engine_list_partitions(struct engine *e, struct call *c, const Ws__ListTaskQueuePartitionsRequest *req) {
-    struct op *op = op_new(e, c, req, go_partitions);
-    if (op)
-        op_start(op);
 }

@@ -74,7 +74,7 @@ static int check_weights(struct op *op, const Ws__UpdateTaskQueueConfigRequest *
     return rc;
 }
 
-static int check(struct op *op, const Ws__UpdateTaskQueueConfigRequest *req) {
+static int queue_config_check(struct op *op, const Ws__UpdateTaskQueueConfigRequest *req) {
     Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
     queue.name = req->task_queue;
     int rc = validate_task_queue(&queue, &op->err);
@@ -139,8 +139,8 @@ static int merge_weights(struct op *op, const Ws__UpdateTaskQueueConfigRequest *
     return 0;
 }
 
-static int merge(struct op *op, const Ws__UpdateTaskQueueConfigRequest *req,
-                 const Taskqueue__TaskQueueConfig *old, Taskqueue__TaskQueueConfig *c) {
+static int queue_config_merge(struct op *op, const Ws__UpdateTaskQueueConfigRequest *req,
+                              const Taskqueue__TaskQueueConfig *old, Taskqueue__TaskQueueConfig *c) {
     taskqueue__task_queue_config__init(c);
     if (old)
         *c = *old;
@@ -176,7 +176,7 @@ static int add_setting(struct op *op, State__Namespace *st, State__TaskQueueSett
 }
 
 /* In the place of the one before, or behind the others. */
-static int keep(struct op *op, struct space *s, const State__TaskQueueSetting *setting) {
+static int queue_config_keep(struct op *op, struct space *s, const State__TaskQueueSetting *setting) {
     bool failed = false;
     State__Namespace *st = s->st;
     size_t i = setting_index(st, (E__TaskQueueType)setting->type, setting->name);
@@ -204,7 +204,7 @@ static int keep(struct op *op, struct space *s, const State__TaskQueueSetting *s
     return op_out_of_memory(op);
 }
 
-static void go_update(struct op *op) {
+void rpc_update_task_queue_config(struct op *op) {
     const Ws__UpdateTaskQueueConfigRequest *req = op->req;
     Ws__UpdateTaskQueueConfigResponse *resp = arena_new(op->call->arena, Ws__UpdateTaskQueueConfigResponse);
     Taskqueue__TaskQueueConfig *config = arena_new(op->call->arena, Taskqueue__TaskQueueConfig);
@@ -214,16 +214,16 @@ static void go_update(struct op *op) {
     if (rc == 0 && (!resp || !config))
         rc = op_out_of_memory(op);
     if (rc == 0)
-        rc = check(op, req);
+        rc = queue_config_check(op, req);
     if (rc == 0)
-        rc = merge(op, req, queue_config(s, req->task_queue_type, req->task_queue), config);
+        rc = queue_config_merge(op, req, queue_config(s, req->task_queue_type, req->task_queue), config);
     if (rc == 0) {
         setting.name = req->task_queue;
         setting.type = (int32_t)req->task_queue_type;
         setting.config = config;
         ws__update_task_queue_config_response__init(resp);
         resp->config = pb_arena_clone(config, op->call->arena); /* it shares parts with the one before */
-        rc = resp->config ? keep(op, s, &setting) : op_out_of_memory(op);
+        rc = resp->config ? queue_config_keep(op, s, &setting) : op_out_of_memory(op);
     }
     if (rc < 0) {
         op_fail(op);
@@ -236,11 +236,4 @@ static void go_update(struct op *op) {
     }
     op->wait_seq = s->group_seq;
     op_reply_durable(op, &resp->base, (struct str){NULL, 0});
-}
-
-void engine_update_task_queue_config(struct engine *e, struct call *c,
-                                     const Ws__UpdateTaskQueueConfigRequest *req) {
-    struct op *op = op_new(e, c, req, go_update);
-    if (op)
-        op_start(op);
 }

@@ -65,100 +65,37 @@ static void describe_pollers(const struct op *op, const struct queue *q, Ws__Des
 
 /* Figures */
 
-static double rate_of(const struct queue *q) {
+/* Of the tasks that are bound to no version. Other servers keep those in the queue itself. */
+static void describe_status(struct op *op, struct queue *q, Ws__DescribeTaskQueueResponse *r) {
     E__RateLimitSource source;
-    return queue_rate(q, &source);
-}
-
-/* Sums; ages are those of the oldest. */
-struct figures {
-    int64_t count;
-    int64_t age_us;
-    double add_rate;
-    double take_rate;
-    bool is_limited;
-    bool is_used; /* there was a task lately */
-};
-
-static void add_lane(const struct engine *e, struct queue *q, int lane, struct figures *sum) {
-    struct lane *l = &q->lanes[lane];
-    sum->count += (int64_t)(l->count + backlog_count(q, lane));
-    sum->age_us = MAX(sum->age_us, lane_age_us(e, q, lane));
-    sum->add_rate += pace_add_rate(l->pace, e->now.mono.us);
-    sum->take_rate += pace_take_rate(l->pace, e->now.mono.us);
-    sum->is_limited |= rate_of(q) >= 0;
-    sum->is_used |= l->pace || l->count || backlog_count(q, lane);
-}
-
-static void add_lane_of_all(const struct engine *e, struct queue *base, int lane, struct figures *sum) {
-    add_lane(e, base, lane, sum);
-    list_for(&base->versions, n) add_lane(e, container_of(n, struct queue, version_link), lane, sum);
-}
-
-static Taskqueue__TaskQueueStats *show_figures(struct arena *a, const struct figures *f) {
-    Taskqueue__TaskQueueStats *stats = arena_new(a, Taskqueue__TaskQueueStats);
-    if (!stats)
-        return NULL;
-    taskqueue__task_queue_stats__init(stats);
-    stats->approximate_backlog_count = f->count;
-    stats->approximate_backlog_age = response_duration(a, f->age_us);
-    stats->tasks_add_rate = (float)f->add_rate;
-    stats->tasks_dispatch_rate = (float)f->take_rate;
-    stats->rate_limiting_active = f->is_limited;
-    return stats;
-}
-
-Taskqueue__TaskQueueStats *queue_stats(const struct op *op, struct queue *q) {
-    struct figures sum = {0};
-    for (int p = 0; q && p < QUEUE_PRIORITIES; p++)
-        add_lane(op->e, q, p, &sum);
-    return show_figures(op->call->arena, &sum);
-}
-
-Taskqueue__TaskQueueStats *queue_lane_stats(const struct op *op, struct queue *q, int priority) {
-    struct figures sum = {0};
-    if (q)
-        add_lane(op->e, q, priority - 1, &sum);
-    return sum.is_used || priority == QUEUE_PRIORITY_DEFAULT ? show_figures(op->call->arena, &sum) : NULL;
-}
-
-/* The queue and those of all versions beside it. */
-static void describe_backlog(struct op *op, struct queue *q, Ws__DescribeTaskQueueResponse *r) {
-    struct arena *a = op->call->arena;
-    struct figures sum = {0};
-    Taskqueue__TaskQueueStatus *status = arena_new(a, Taskqueue__TaskQueueStatus);
+    Taskqueue__TaskQueueStatus *status = arena_new(op->call->arena, Taskqueue__TaskQueueStatus);
     if (!status)
         return;
     taskqueue__task_queue_status__init(status);
-    for (int p = 0; q && p < QUEUE_PRIORITIES; p++)
-        add_lane_of_all(op->e, q, p, &sum);
+    for (int lane = 0; q && lane < QUEUE_PRIORITIES; lane++)
+        status->backlog_count_hint += queue_unbound(q, lane);
     if (q) {
-        status->rate_per_second = MAX(rate_of(q), 0);
+        status->rate_per_second = MAX(queue_rate(q, &source), 0);
         list_for(&q->versions, n) status->rate_per_second =
-            MAX(status->rate_per_second, rate_of(container_of(n, struct queue, version_link)));
+            MAX(status->rate_per_second, queue_rate(container_of(n, struct queue, version_link), &source));
     }
-    status->backlog_count_hint = sum.count;
-    r->stats = show_figures(a, &sum);
     r->task_queue_status = status;
 }
 
 /* One line for each priority that had tasks lately, and one for the usual priority in any case. */
-static void describe_priorities(struct op *op, struct queue *q, Ws__DescribeTaskQueueResponse *r) {
+static void describe_stats(struct op *op, struct queue *q, Ws__DescribeTaskQueueResponse *r) {
     typedef Ws__DescribeTaskQueueResponse__StatsByPriorityKeyEntry Entry;
     struct arena *a = op->call->arena;
+    r->stats = stats_of_family(op, q, 0);
     r->stats_by_priority_key = arena_array(a, Entry *, QUEUE_PRIORITIES);
-    for (int p = 0; r->stats_by_priority_key && p < QUEUE_PRIORITIES; p++) {
-        struct figures sum = {0};
-        if (q)
-            add_lane_of_all(op->e, q, p, &sum);
-        if (!sum.is_used && p + 1 != QUEUE_PRIORITY_DEFAULT)
-            continue;
-        Entry *entry = arena_new(a, Entry);
+    for (int p = 1; r->stats_by_priority_key && p <= QUEUE_PRIORITIES; p++) {
+        Taskqueue__TaskQueueStats *stats = stats_of_family(op, q, p);
+        Entry *entry = stats ? arena_new(a, Entry) : NULL;
         if (!entry)
-            return;
+            continue;
         ws__describe_task_queue_response__stats_by_priority_key_entry__init(entry);
-        entry->key = p + 1;
-        entry->value = show_figures(a, &sum);
+        entry->key = p;
+        entry->value = stats;
         r->stats_by_priority_key[r->n_stats_by_priority_key++] = entry;
     }
 }
@@ -206,8 +143,8 @@ static void describe_routes(struct op *op, struct space *space, Ws__DescribeTask
 }
 
 /* Without a limit there is no effective one. */
-static void describe_config(struct op *op, const struct space *space, const struct queue *q,
-                            Ws__DescribeTaskQueueResponse *r) {
+static void describe_queue_config(struct op *op, const struct space *space, const struct queue *q,
+                                  Ws__DescribeTaskQueueResponse *r) {
     typedef Ws__DescribeTaskQueueResponse__EffectiveRateLimit EffectiveLimit;
     const Ws__DescribeTaskQueueRequest *req = op->req;
     struct arena *a = op->call->arena;
@@ -237,10 +174,11 @@ static void describe_queue(struct op *op, struct space *space, Ws__DescribeTaskQ
     struct queue *q = described_queue(op, space, req->task_queue_type, req->task_queue->name);
     if (q)
         describe_pollers(op, q, r);
-    describe_backlog(op, q, r);
+    if (req->include_task_queue_status)
+        describe_status(op, q, r);
     if (req->report_stats)
-        describe_priorities(op, q, r);
-    describe_config(op, space, q, r);
+        describe_stats(op, q, r);
+    describe_queue_config(op, space, q, r);
     if (req->task_queue->kind != TASK_QUEUE_KIND_STICKY)
         describe_routes(op, space, r);
     if (arena_failed(op->call->arena)) {
@@ -265,7 +203,11 @@ static bool names_partition(const Ws__DescribeTaskQueueRequest *req) {
 
 static int validate_describe(struct op *op) {
     const Ws__DescribeTaskQueueRequest *req = op->req;
-    int rc = names_partition(req) ? 0 : validate_task_queue(req->task_queue, &op->err);
+    bool is_partition = names_partition(req);
+    int rc = is_partition ? 0 : validate_task_queue(req->task_queue, &op->err);
+    if (is_partition && req->report_stats)
+        rc = err_set(&op->err, ERR_INVALID,
+                     "DescribeTaskQueue stats are only supported for the root partition");
     if (rc == 0 && req->report_task_reachability && req->versions &&
         req->versions->n_build_ids > ENGINE_REACHED_BUILDS)
         rc = err_set(&op->err, ERR_INVALID,
@@ -280,7 +222,7 @@ static int validate_describe(struct op *op) {
     return rc;
 }
 
-static void go_describe(struct op *op) {
+void rpc_describe_task_queue(struct op *op) {
     const Ws__DescribeTaskQueueRequest *req = op->req;
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
@@ -298,10 +240,4 @@ static void go_describe(struct op *op) {
         describe_versions(op, space, r);
     else
         describe_queue(op, space, r);
-}
-
-void engine_describe_task_queue(struct engine *e, struct call *c, const Ws__DescribeTaskQueueRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe);
-    if (op)
-        op_start(op);
 }

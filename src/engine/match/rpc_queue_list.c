@@ -23,17 +23,17 @@ struct listing {
     Rondo__ListTaskQueuesResponse *r;
 };
 
-static int by_name(const void *a, const void *b) {
+static int queue_use_by_name(const void *a, const void *b) {
     const Rondo__TaskQueueUse *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
 }
 
-static void sort(Rondo__ListTaskQueuesResponse *r) {
+static void queue_list_sort(Rondo__ListTaskQueuesResponse *r) {
     if (r->n_task_queues)
-        qsort(r->task_queues, r->n_task_queues, sizeof(*r->task_queues), by_name);
+        qsort(r->task_queues, r->n_task_queues, sizeof(*r->task_queues), queue_use_by_name);
 }
 
-static Rondo__TaskQueueUse *add(struct op *op, Rondo__ListTaskQueuesResponse *r, struct str name) {
+static Rondo__TaskQueueUse *queue_list_add(struct op *op, Rondo__ListTaskQueuesResponse *r, struct str name) {
     struct arena *a = op->call->arena;
     Rondo__TaskQueueUse *use = pb_arena_new(&rondo__task_queue_use__descriptor, a);
     if (!use)
@@ -84,47 +84,47 @@ static void add_polled(struct op *op, const struct space *space, struct listing 
         bool is_polled = queue_has_visitor(op->e, q);
         list_for(&q->versions, n) is_polled |=
             queue_has_visitor(op->e, container_of(n, struct queue, version_link));
-        Rondo__TaskQueueUse *use = is_polled ? add(op, l->r, str_of(q->name)) : NULL;
+        Rondo__TaskQueueUse *use = is_polled ? queue_list_add(op, l->r, str_of(q->name)) : NULL;
         if (!use)
             continue;
         add_visitors(op, q, use);
         list_for(&q->versions, n) add_visitors(op, container_of(n, struct queue, version_link), use);
     }
     /* Cut by name, so that the order in the map decides nothing. */
-    sort(l->r);
+    queue_list_sort(l->r);
     l->r->n_task_queues = MIN(l->r->n_task_queues, (size_t)ENGINE_LISTED_QUEUES);
 }
 
 /* Those of the store. */
 
-static Rondo__TaskQueueUse *find(const Rondo__ListTaskQueuesResponse *r, struct str name) {
+static Rondo__TaskQueueUse *queue_list_find(const Rondo__ListTaskQueuesResponse *r, struct str name) {
     for (size_t i = 0; i < r->n_task_queues; i++)
         if (str_is(name, r->task_queues[i]->name))
             return r->task_queues[i];
     return NULL;
 }
 
-static void add_type(struct arena *a, Rondo__TaskQueueUse *use, struct str name) {
+static void queue_list_add_type(struct arena *a, Rondo__TaskQueueUse *use, struct str name) {
     if (!use->workflow_types)
         use->workflow_types = arena_array(a, char *, ENGINE_LISTED_TYPES);
     if (use->workflow_types && use->n_workflow_types < ENGINE_LISTED_TYPES)
         use->workflow_types[use->n_workflow_types++] = arena_strndup(a, name.p, name.n);
 }
 
-static void read_row(struct op *op, const struct row *row) {
+static void queue_list_row(struct op *op, const struct row *row) {
     struct listing *l = op->extra;
     struct arena *a = op->call->arena;
     Rondo__TaskQueueUse *use = l->stage == STAGE_QUEUES ? NULL : l->r->task_queues[l->at];
     if (l->stage == STAGE_QUEUES && row->name.n && l->r->n_task_queues < ENGINE_LISTED_QUEUES &&
-        !find(l->r, row->name))
-        (void)add(op, l->r, row->name); /* without memory the arena remembers it */
+        !queue_list_find(l->r, row->name))
+        (void)queue_list_add(op, l->r, row->name); /* without memory the arena remembers it */
     else if (l->stage == STAGE_TYPES && row->name.n)
-        add_type(a, use, row->name);
+        queue_list_add_type(a, use, row->name);
     else if (l->stage == STAGE_TIME)
         use->last_start_time = response_time(a, row->start_us);
 }
 
-static int ask(struct op *op, struct listing *l) {
+static int queue_list_ask(struct op *op, struct listing *l) {
     struct page_read *q = question_new(op);
     if (!q)
         return ERR_NO_MEMORY;
@@ -145,7 +145,7 @@ static int ask(struct op *op, struct listing *l) {
                             .limit = 1};
     if (l->stage != STAGE_TIME)
         q->read.group_by = l->stage == STAGE_QUEUES ? STR("TaskQueue") : STR("WorkflowType");
-    return op_ask(op, q, &l->answer, read_row);
+    return op_ask(op, q, &l->answer, queue_list_row);
 }
 
 static void move_on(struct listing *l) {
@@ -158,11 +158,11 @@ static void move_on(struct listing *l) {
     l->stage = l->at < l->r->n_task_queues ? STAGE_TYPES : STAGE_DONE;
 }
 
-static void go_read(struct op *op) {
+static void go_queue_list_read(struct op *op) {
     struct listing *l = op->extra;
     int rc = 0;
     while (rc == 0 && l->stage != STAGE_DONE) {
-        rc = l->answer.is_here ? 0 : ask(op, l);
+        rc = l->answer.is_here ? 0 : queue_list_ask(op, l);
         if (rc == ERR_WAIT)
             return;
         if (rc == 0 && l->answer.rc < 0)
@@ -176,11 +176,11 @@ static void go_read(struct op *op) {
         op_fail(op);
         return;
     }
-    sort(l->r);
+    queue_list_sort(l->r);
     op_reply(op, &l->r->base, (struct str){NULL, 0});
 }
 
-static void go_list(struct op *op) {
+void rpc_list_task_queues(struct op *op) {
     const Rondo__ListTaskQueuesRequest *req = op->req;
     struct arena *a = op->call->arena;
     struct listing *l = arena_new(a, struct listing);
@@ -202,11 +202,5 @@ static void go_list(struct op *op) {
     }
     add_polled(op, space, l);
     op->wait_seq = group_last_change(op->e);
-    op_continue_durable(op, go_read);
-}
-
-void engine_list_task_queues(struct engine *e, struct call *c, const Rondo__ListTaskQueuesRequest *req) {
-    struct op *op = op_new(e, c, req, go_list);
-    if (op)
-        op_start(op);
+    op_continue_durable(op, go_queue_list_read);
 }

@@ -120,7 +120,7 @@ void workers_forget(struct engine *e, const struct space *space) {
             worker_forget(e, w);
 }
 
-static void go_record(struct op *op) {
+void rpc_record_worker(struct op *op) {
     static const Ws__RecordWorkerHeartbeatResponse resp = WS__RECORD_WORKER_HEARTBEAT_RESPONSE__INIT;
     const Ws__RecordWorkerHeartbeatRequest *req = op->req;
     struct space *space;
@@ -133,12 +133,6 @@ static void go_record(struct op *op) {
         op_fail(op);
     else
         op_reply(op, &resp.base, (struct str){NULL, 0});
-}
-
-void engine_record_worker(struct engine *e, struct call *c, const Ws__RecordWorkerHeartbeatRequest *req) {
-    struct op *op = op_new(e, c, req, go_record);
-    if (op)
-        op_start(op);
 }
 
 /* Asking */
@@ -223,7 +217,7 @@ static bool names_fields(const struct predicate *p) {
     return false;
 }
 
-static int parse_query(struct op *op, const char *query, const struct predicate **ret) {
+static int worker_parse_query(struct op *op, const char *query, const struct predicate **ret) {
     struct arena *a = op->call->arena;
     State__Namespace asked = STATE__NAMESPACE__INIT;
     State__SearchAttribute all[FIELD_COUNT], *refs[FIELD_COUNT];
@@ -243,7 +237,7 @@ static int parse_query(struct op *op, const char *query, const struct predicate 
     return rc;
 }
 
-static int by_key(const void *a, const void *b) {
+static int worker_by_key(const void *a, const void *b) {
     const struct worker *const *x = a, *const *y = b;
     return strcmp((*x)->beat->worker_instance_key, (*y)->beat->worker_instance_key);
 }
@@ -266,7 +260,7 @@ static const struct worker **find_workers(struct op *op, const struct space *spa
             found[(*ret_count)++] = w;
     }
     if (*ret_count)
-        qsort(found, *ret_count, sizeof(const struct worker *), by_key);
+        qsort(found, *ret_count, sizeof(const struct worker *), worker_by_key);
     return found;
 }
 
@@ -321,7 +315,7 @@ static void fill_page(struct arena *a, Ws__ListWorkersResponse *r, const struct 
     r->next_page_token.data = arena_dup(a, last, strlen(last));
 }
 
-static void go_list(struct op *op) {
+void rpc_list_workers(struct op *op) {
     const Ws__ListWorkersRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__ListWorkersResponse *r = arena_new(a, Ws__ListWorkersResponse);
@@ -330,7 +324,7 @@ static void go_list(struct op *op) {
     struct space *space;
     int rc = r ? op_need_space(op, req->namespace_, &space) : op_out_of_memory(op);
     if (rc == 0)
-        rc = parse_query(op, req->query, &where);
+        rc = worker_parse_query(op, req->query, &where);
     if (rc == 0) {
         const struct worker **found = find_workers(op, space, where, pb_bytes(&req->next_page_token), &count);
         ws__list_workers_response__init(r);
@@ -344,13 +338,7 @@ static void go_list(struct op *op) {
         op_reply(op, &r->base, (struct str){NULL, 0});
 }
 
-void engine_list_workers(struct engine *e, struct call *c, const Ws__ListWorkersRequest *req) {
-    struct op *op = op_new(e, c, req, go_list);
-    if (op)
-        op_start(op);
-}
-
-static void go_count(struct op *op) {
+void rpc_count_workers(struct op *op) {
     const Ws__CountWorkersRequest *req = op->req;
     Ws__CountWorkersResponse r = WS__COUNT_WORKERS_RESPONSE__INIT;
     const struct predicate *where;
@@ -358,7 +346,7 @@ static void go_count(struct op *op) {
     size_t count = 0;
     int rc = op_need_space(op, req->namespace_, &space);
     if (rc == 0)
-        rc = parse_query(op, req->query, &where);
+        rc = worker_parse_query(op, req->query, &where);
     if (rc == 0 && !find_workers(op, space, where, (struct str){NULL, 0}, &count))
         rc = op_out_of_memory(op);
     r.count = (int64_t)count;
@@ -368,13 +356,7 @@ static void go_count(struct op *op) {
         op_reply(op, &r.base, (struct str){NULL, 0});
 }
 
-void engine_count_workers(struct engine *e, struct call *c, const Ws__CountWorkersRequest *req) {
-    struct op *op = op_new(e, c, req, go_count);
-    if (op)
-        op_start(op);
-}
-
-static void go_describe(struct op *op) {
+void rpc_describe_worker(struct op *op) {
     const Ws__DescribeWorkerRequest *req = op->req;
     Ws__DescribeWorkerResponse r = WS__DESCRIBE_WORKER_RESPONSE__INIT;
     struct worker *w = NULL;
@@ -391,10 +373,4 @@ static void go_describe(struct op *op) {
         op_fail(op);
     else
         op_reply(op, &r.base, (struct str){NULL, 0});
-}
-
-void engine_describe_worker(struct engine *e, struct call *c, const Ws__DescribeWorkerRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe);
-    if (op)
-        op_start(op);
 }

@@ -40,7 +40,7 @@ struct callback_result {
     char text[ERR_TEXT_MAX];
 };
 
-static void go_report(struct op *op) {
+static void go_callback_report(struct op *op) {
     const struct callback_result *r = op->req;
     struct space *space = space_by_id(op->e, r->ref.key.namespace_id);
     struct step s;
@@ -50,30 +50,31 @@ static void go_report(struct op *op) {
     if (rc == 0) {
         op_step_begin(op, &s);
         callback_report(&s, r->ref.index, r->verdict, r->text);
-        rc = op_step_end(op, &s, 0, true);
+        rc = op_step_end(op, &s, 0, STEP_DURABLE);
     }
     if (rc < 0 && rc != ERR_NOT_FOUND) /* it stays scheduled and is sent again after a restart */
         log_emit(op->e->log, LOG_callback_unreported, log_str("error", op->err.text));
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
-static void report(struct engine *e, const struct callback_ref *ref, enum callback_verdict verdict,
-                   const char *text) {
+static void callback_start_report(struct engine *e, const struct callback_ref *ref,
+                                  enum callback_verdict verdict, const char *text) {
     struct callback_result r = {.ref = *ref, .verdict = verdict};
     strncpy(r.text, text, sizeof(r.text) - 1);
-    errand_start(e, go_report, &r, sizeof(r));
+    errand_start(e, go_callback_report, &r, sizeof(r));
 }
 
 void engine_callback_sent(struct callback_send *send, int http_status, const char *text) {
     struct sending *x = container_of(send, struct sending, send);
     struct callback_ref ref = {x->key, x->index};
-    report(send->engine, &ref, callback_judge(http_status), text);
+    callback_start_report(send->engine, &ref, callback_judge(http_status), text);
     sending_free(x);
 }
 
 /* The request */
 
-static void hand_over(struct op *op, const struct callback_ref *ref, const History__HistoryEvent *close) {
+static void callback_hand_over(struct op *op, const struct callback_ref *ref,
+                               const History__HistoryEvent *close) {
     struct engine *e = op->e;
     struct sending *x = mem_zalloc(sizeof(*x));
     int rc = x ? 0 : ERR_NO_MEMORY;
@@ -92,8 +93,8 @@ static void hand_over(struct op *op, const struct callback_ref *ref, const Histo
     }
     if (x)
         sending_free(x);
-    report(e, ref, rc == 0 ? CALLBACK_NEVER : CALLBACK_LATER,
-           rc == 0 ? "this server sends no callbacks" : "out of memory");
+    callback_start_report(e, ref, rc == 0 ? CALLBACK_NEVER : CALLBACK_LATER,
+                          rc == 0 ? "this server sends no callbacks" : "out of memory");
 }
 
 static void go_send(struct op *op) {
@@ -109,9 +110,9 @@ static void go_send(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     if (rc == 0)
-        hand_over(op, ref, close);
+        callback_hand_over(op, ref, close);
     else if (rc != ERR_NOT_FOUND)
-        report(op->e, ref, CALLBACK_LATER, op->err.text);
+        callback_start_report(op->e, ref, CALLBACK_LATER, op->err.text);
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 

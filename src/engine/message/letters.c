@@ -44,13 +44,13 @@ struct delivery {
 };
 
 static void go_deliver(struct op *op);
-static void go_report(struct op *op);
+static void go_letter_report(struct op *op);
 
 static void letter_end(struct op *op) {
     op_reply(op, NULL, (struct str){NULL, 0});
 }
 
-static void letter_again(struct op *op) {
+static void letter_begin_again(struct op *op) {
     letter_begin(op->e, &((struct delivery *)op->extra)->sender, ((struct delivery *)op->extra)->letter_id);
     letter_end(op);
 }
@@ -60,7 +60,7 @@ static void letter_retry_later(struct op *op) {
     op->e->counters.letters_retried++;
     op_pin(op, NULL);
     op_hold(op, NULL);
-    op_retry(op, ENGINE_LETTER_RETRY_MS * USEC_PER_MS, letter_again);
+    op_retry(op, ENGINE_LETTER_RETRY_MS * USEC_PER_MS, letter_begin_again);
 }
 
 /* The sender's side, first part */
@@ -299,7 +299,7 @@ static int deliver_signal(struct op *op, struct space *space) {
         req.header = a->header;
         req.request_id = d->letter->request_id;
         op_sure_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_signal(&s, &req, &caller), true);
+        rc = op_step_end(op, &s, run_signal(&s, &req, &caller), STEP_DURABLE);
     }
     if (rc == ERR_NOT_FOUND || rc == ERR_CLOSED)
         d->cause = SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND;
@@ -324,7 +324,7 @@ static int deliver_cancel(struct op *op, struct space *space) {
         req.reason = a->reason;
         req.request_id = d->letter->request_id;
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_request_cancel(&s, &req, &caller), true);
+        rc = op_step_end(op, &s, run_request_cancel(&s, &req, &caller), STEP_DURABLE);
     }
     if (rc == ERR_NOT_FOUND)
         d->cause = CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND;
@@ -346,7 +346,7 @@ static int deliver_close(struct op *op, struct space *space) {
             rc = run_terminate(&s, "by parent close policy", NULL, "history-service", NULL, 0);
         else
             rc = run_request_cancel(&s, &req, &caller);
-        rc = op_step_end(op, &s, rc, true);
+        rc = op_step_end(op, &s, rc, STEP_DURABLE);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -357,7 +357,7 @@ static int deliver_go(struct op *op, struct space *space) {
     if (rc == 0) {
         op_sure_step_begin(op, &s);
         child_go(&s);
-        rc = op_step_end(op, &s, 0, true);
+        rc = op_step_end(op, &s, 0, STEP_DURABLE);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -430,13 +430,13 @@ static int deliver_closed(struct op *op, struct space *space) {
         if (birth.run_id)
             child_started(&s, d->parent_initiated_event_id, &birth);
         child_closed(&s, d->parent_initiated_event_id, &d->from, space->st->name, space->st->id, d->event);
-        rc = op_step_end(op, &s, 0, true);
+        rc = op_step_end(op, &s, 0, STEP_DURABLE);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
 /* To the run that the chain of a child has come to. */
-static int find_child(struct op *op, struct space *space) {
+static int letter_find_child(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     if (!d->is_child_known && uuid_parse(str_of(d->letter->run_id), &d->child_at) < 0)
         return ERR_NOT_FOUND;
@@ -455,7 +455,7 @@ static int find_child(struct op *op, struct space *space) {
 static int deliver_question(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     struct arena *a = op->call->arena;
-    int rc = find_child(op, space);
+    int rc = letter_find_child(op, space);
     common__workflow_execution__init(&d->child);
     d->child.workflow_id = d->letter->workflow_id;
     d->child.run_id = d->letter->run_id;
@@ -477,7 +477,7 @@ static int deliver_question(struct op *op, struct space *space) {
 /* Between a schedule and its actions */
 
 /* Nothing is wrong with the action: the server has no room for it now. */
-static bool is_passing(int rc) {
+static bool is_refused_for_now(int rc) {
     return rc == ERR_BUSY || rc == ERR_NO_MEMORY || rc == ERR_FULL;
 }
 
@@ -485,7 +485,7 @@ static bool is_passing(int rc) {
 static int refuse_action(struct op *op, int rc) {
     struct delivery *d = op->extra;
     d->outcome.error = arena_strdup(op->call->arena, op->err.text);
-    d->outcome.is_retryable = is_passing(rc);
+    d->outcome.is_retryable = is_refused_for_now(rc);
     return d->outcome.error ? 0 : ERR_NO_MEMORY;
 }
 
@@ -549,7 +549,7 @@ static int deliver_stop(struct op *op, struct space *space) {
                                "temporal-scheduler", NULL, 0);
         else
             rc = run_request_cancel(&s, &req, NULL);
-        rc = op_step_end(op, &s, rc, true);
+        rc = op_step_end(op, &s, rc, STEP_DURABLE);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
@@ -561,12 +561,12 @@ static int deliver_action_closed(struct op *op, struct space *space) {
     if (rc == 0) {
         op_sure_step_begin(op, &s);
         schedule_action_closed(&s, d->letter->event_id, &d->end);
-        rc = op_step_end(op, &s, 0, true);
+        rc = op_step_end(op, &s, 0, STEP_DURABLE);
     }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }
 
-static int deliver(struct op *op, struct space *space) {
+static int letter_deliver(struct op *op, struct space *space) {
     struct delivery *d = op->extra;
     switch ((enum letter_kind)d->letter->kind) {
     case LETTER_START_CHILD:
@@ -610,20 +610,20 @@ static void go_deliver(struct op *op) {
         letter_end(op);
         return;
     }
-    int rc = d->is_moot ? 0 : deliver(op, space);
+    int rc = d->is_moot ? 0 : letter_deliver(op, space);
     if (rc == ERR_WAIT)
         return;
     if (rc < 0) {
         letter_retry_later(op);
         return;
     }
-    op->go = go_report;
-    go_report(op);
+    op->go = go_letter_report;
+    go_letter_report(op);
 }
 
 /* The sender's side, last part */
 
-static void report(struct step *s, struct delivery *d, struct space *space) {
+static void letter_report(struct step *s, struct delivery *d, struct space *space) {
     struct child_birth birth = {.namespace_name = space->st->name, .namespace_id = space->st->id};
     switch ((enum letter_kind)d->letter->kind) {
     case LETTER_START_CHILD:
@@ -661,7 +661,7 @@ static void report(struct step *s, struct delivery *d, struct space *space) {
     letter_remove(s, d->letter_id);
 }
 
-static void go_report(struct op *op) {
+static void go_letter_report(struct op *op) {
     struct delivery *d = op->extra;
     struct space *space = space_by_id(op->e, d->sender.namespace_id);
     struct step s;
@@ -670,8 +670,8 @@ static void go_report(struct op *op) {
         return;
     if (rc == 0 && letter_find(op->run->body->st, d->letter_id)) {
         op_sure_step_begin(op, &s);
-        report(&s, d, space);
-        rc = op_step_end(op, &s, 0, true);
+        letter_report(&s, d, space);
+        rc = op_step_end(op, &s, 0, STEP_DURABLE);
         op->e->counters.letters_delivered += rc == 0;
     }
     if (rc == ERR_NO_MEMORY)

@@ -103,7 +103,7 @@ static void remove_begin(struct op *op, const ProtobufCMessage *resp) {
             rc = batch_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED, "", "");
         else
             rc = run_terminate(&s, "Delete workflow execution", NULL, "history-service", NULL, 0);
-        rc = op_step_end(op, &s, rc, true);
+        rc = op_step_end(op, &s, rc, STEP_DURABLE);
     }
     if (rc < 0) {
         op_fail(op);
@@ -115,7 +115,7 @@ static void remove_begin(struct op *op, const ProtobufCMessage *resp) {
 
 /* By request */
 
-static void go_delete(struct op *op) {
+void rpc_delete_workflow(struct op *op) {
     static const Ws__DeleteWorkflowExecutionResponse resp = WS__DELETE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__DeleteWorkflowExecutionRequest *req = op->req;
     struct space *space;
@@ -130,12 +130,6 @@ static void go_delete(struct op *op) {
         op_fail(op);
     else
         remove_begin(op, &resp.base);
-}
-
-void engine_delete_workflow(struct engine *e, struct call *c, const Ws__DeleteWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_delete);
-    if (op)
-        op_start(op);
 }
 
 /* With its namespace */

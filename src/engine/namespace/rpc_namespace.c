@@ -89,7 +89,7 @@ static Ws__DescribeNamespaceResponse *describe(struct op *op, const struct space
     return arena_failed(a) ? NULL : r;
 }
 
-static void go_describe(struct op *op) {
+void rpc_describe_namespace(struct op *op) {
     const Ws__DescribeNamespaceRequest *req = op->req;
     Ws__DescribeNamespaceResponse *resp = NULL;
     struct space *s = NULL;
@@ -101,12 +101,6 @@ static void go_describe(struct op *op) {
         op_fail(op);
     else
         op_reply(op, &resp->base, (struct str){NULL, 0});
-}
-
-void engine_describe_namespace(struct engine *e, struct call *c, const Ws__DescribeNamespaceRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe);
-    if (op)
-        op_start(op);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -131,7 +125,7 @@ static struct space **listed(struct op *op, struct str after, bool with_deleted,
     return all;
 }
 
-static void go_list(struct op *op) {
+void rpc_list_namespaces(struct op *op) {
     const Ws__ListNamespacesRequest *req = op->req;
     struct arena *a = op->call->arena;
     Ws__ListNamespacesResponse *r = arena_new(a, Ws__ListNamespacesResponse);
@@ -156,12 +150,6 @@ static void go_list(struct op *op) {
         return;
     }
     op_reply(op, &r->base, (struct str){NULL, 0});
-}
-
-void engine_list_namespaces(struct engine *e, struct call *c, const Ws__ListNamespacesRequest *req) {
-    struct op *op = op_new(e, c, req, go_list);
-    if (op)
-        op_start(op);
 }
 
 /* Changing */
@@ -225,7 +213,7 @@ static int create(struct op *op, const Ws__RegisterNamespaceRequest *req) {
     return rc;
 }
 
-static void go_register(struct op *op) {
+void rpc_register_namespace(struct op *op) {
     static const Ws__RegisterNamespaceResponse resp = WS__REGISTER_NAMESPACE_RESPONSE__INIT;
     const Ws__RegisterNamespaceRequest *req = op->req;
     int rc = validate_required(req->namespace_, "Namespace", &op->err);
@@ -244,12 +232,6 @@ static void go_register(struct op *op) {
     }
     op->wait_seq = op->e->open->seq;
     op_reply_durable(op, &resp.base, (struct str){NULL, 0});
-}
-
-void engine_register_namespace(struct engine *e, struct call *c, const Ws__RegisterNamespaceRequest *req) {
-    struct op *op = op_new(e, c, req, go_register);
-    if (op)
-        op_start(op);
 }
 
 /* A state only goes forward. What is merely marked as deleted by an update stays until someone deletes it. */
@@ -290,7 +272,7 @@ static const ProtobufCMessage *describe_update(struct op *op, struct space *s) {
     return resp->namespace_info ? &resp->base : NULL;
 }
 
-static void go_update(struct op *op) {
+void rpc_update_namespace(struct op *op) {
     const Ws__UpdateNamespaceRequest *req = op->req;
     const Google__Protobuf__Duration *retention =
         req->config ? req->config->workflow_execution_retention_ttl : NULL;
@@ -309,12 +291,6 @@ static void go_update(struct op *op) {
     apply_update(s->st, req, &failed);
     const ProtobufCMessage *resp = describe_update(op, s);
     op_reply_space(op, s, before, failed || !resp, resp);
-}
-
-void engine_update_namespace(struct engine *e, struct call *c, const Ws__UpdateNamespaceRequest *req) {
-    struct op *op = op_new(e, c, req, go_update);
-    if (op)
-        op_start(op);
 }
 
 /* Search attributes */
@@ -380,7 +356,7 @@ int space_seed_attributes(struct engine *e, struct space *s) {
     return s->st->n_search_attributes == before ? 0 : space_write(e, s);
 }
 
-static void go_add_attributes(struct op *op) {
+void rpc_add_search_attributes(struct op *op) {
     static const Ops__AddSearchAttributesResponse resp = OPS__ADD_SEARCH_ATTRIBUTES_RESPONSE__INIT;
     const Ops__AddSearchAttributesRequest *req = op->req;
     struct space *s;
@@ -405,14 +381,7 @@ static void go_add_attributes(struct op *op) {
     op_reply_space(op, s, before, failed, &resp.base);
 }
 
-void engine_add_search_attributes(struct engine *e, struct call *c,
-                                  const Ops__AddSearchAttributesRequest *req) {
-    struct op *op = op_new(e, c, req, go_add_attributes);
-    if (op)
-        op_start(op);
-}
-
-static void go_remove_attributes(struct op *op) {
+void rpc_remove_search_attributes(struct op *op) {
     static const Ops__RemoveSearchAttributesResponse resp = OPS__REMOVE_SEARCH_ATTRIBUTES_RESPONSE__INIT;
     const Ops__RemoveSearchAttributesRequest *req = op->req;
     struct space *s;
@@ -440,14 +409,7 @@ static void go_remove_attributes(struct op *op) {
     op_reply_space(op, s, before, false, &resp.base);
 }
 
-void engine_remove_search_attributes(struct engine *e, struct call *c,
-                                     const Ops__RemoveSearchAttributesRequest *req) {
-    struct op *op = op_new(e, c, req, go_remove_attributes);
-    if (op)
-        op_start(op);
-}
-
-static void go_list_attributes(struct op *op) {
+void rpc_list_search_attributes(struct op *op) {
     const Ops__ListSearchAttributesRequest *req = op->req;
     struct arena *a = op->call->arena;
     struct space *s;
@@ -490,15 +452,8 @@ static void go_list_attributes(struct op *op) {
     op_reply(op, &r->base, (struct str){NULL, 0});
 }
 
-void engine_list_search_attributes(struct engine *e, struct call *c,
-                                   const Ops__ListSearchAttributesRequest *req) {
-    struct op *op = op_new(e, c, req, go_list_attributes);
-    if (op)
-        op_start(op);
-}
-
 /* The older call, without a namespace: the built-in ones. */
-static void go_get_attributes(struct op *op) {
+void rpc_get_search_attributes(struct op *op) {
     struct arena *a = op->call->arena;
     size_t n = 0;
     while (attribute_built_in_at(n))
@@ -522,11 +477,4 @@ static void go_get_attributes(struct op *op) {
         r->keys[r->n_keys++] = &keys[i];
     }
     op_reply(op, &r->base, (struct str){NULL, 0});
-}
-
-void engine_get_search_attributes(struct engine *e, struct call *c,
-                                  const Ws__GetSearchAttributesRequest *req) {
-    struct op *op = op_new(e, c, req, go_get_attributes);
-    if (op)
-        op_start(op);
 }

@@ -64,7 +64,7 @@ static int doom(struct op *op, struct space *s) {
     return 0;
 }
 
-static void go_delete_namespace(struct op *op) {
+void rpc_delete_namespace(struct op *op) {
     const Ops__DeleteNamespaceRequest *req = op->req;
     Ops__DeleteNamespaceResponse *resp = arena_new(op->call->arena, Ops__DeleteNamespaceResponse);
     struct space *s;
@@ -89,13 +89,7 @@ static void go_delete_namespace(struct op *op) {
     op_fail(op);
 }
 
-void engine_delete_namespace(struct engine *e, struct call *c, const Ops__DeleteNamespaceRequest *req) {
-    struct op *op = op_new(e, c, req, go_delete_namespace);
-    if (op)
-        op_start(op);
-}
-
-static void go_deprecate(struct op *op) {
+void rpc_deprecate_namespace(struct op *op) {
     static const Ws__DeprecateNamespaceResponse resp = WS__DEPRECATE_NAMESPACE_RESPONSE__INIT;
     const Ws__DeprecateNamespaceRequest *req = op->req;
     struct space *s;
@@ -106,12 +100,6 @@ static void go_deprecate(struct op *op) {
     }
     s->st->state = NAMESPACE_STATE_DEPRECATED;
     op_reply_space(op, s, before, false, &resp.base);
-}
-
-void engine_deprecate_namespace(struct engine *e, struct call *c, const Ws__DeprecateNamespaceRequest *req) {
-    struct op *op = op_new(e, c, req, go_deprecate);
-    if (op)
-        op_start(op);
 }
 
 /* Afterwards */

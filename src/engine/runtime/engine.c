@@ -57,8 +57,8 @@ void engine_advance_heard(struct engine *e, struct now now, struct now heard) {
 
 /* What is due by the clock and not judged yet waits for one more look at the input, or for calls that are
  * loaded. */
-static int64_t wait_for(const struct engine *e, int64_t at_us, int64_t now_us, int64_t judged_us,
-                        struct now now) {
+static int64_t engine_wait_us(const struct engine *e, int64_t at_us, int64_t now_us, int64_t judged_us,
+                              struct now now) {
     if (at_us > now_us)
         return at_us - now_us;
     return at_us > judged_us ? loading_wait_us(e, now) : 0;
@@ -71,11 +71,11 @@ static int64_t wait_for_due(const struct engine *e, struct now now) {
     if (ticks_wait(e))
         return 0;
     const struct heap_node *schedule = heap_top(&e->schedule_due);
-    int64_t wait = due ? wait_for(e, due->key, now.wall.us, e->judged.wall.us, now) : CLOCK_NEVER;
+    int64_t wait = due ? engine_wait_us(e, due->key, now.wall.us, e->judged.wall.us, now) : CLOCK_NEVER;
     if (!schedule)
         return wait;
-    return MIN(wait, wait_for(e, schedule->key, clocks_schedule_us(e, now.wall),
-                              clocks_schedule_us(e, e->judged.wall), now));
+    return MIN(wait, engine_wait_us(e, schedule->key, clocks_schedule_us(e, now.wall),
+                                    clocks_schedule_us(e, e->judged.wall), now));
 }
 
 int64_t engine_next_wake_us(const struct engine *e, struct now now) {
@@ -86,7 +86,7 @@ int64_t engine_next_wake_us(const struct engine *e, struct now now) {
         return 0;
     int64_t wait = wait_for_due(e, now);
     if (deadline)
-        wait = MIN(wait, wait_for(e, deadline->key, now.mono.us, e->judged.mono.us, now));
+        wait = MIN(wait, engine_wait_us(e, deadline->key, now.mono.us, e->judged.mono.us, now));
     if (queues_next_pass_us(e) != CLOCK_NEVER)
         wait = MIN(wait, MAX(queues_next_pass_us(e) - now.mono.us, 0));
     if (queues_next_sweep_us(e) != CLOCK_NEVER)

@@ -1,17 +1,22 @@
-/* What the files of the engine share. Nobody outside this folder includes it.
+/* Types and functions that the files of the engine share. Only files under src/engine include this header.
  *
- * The parts and who owns them:
- *   engine   everything below
- *   space    a namespace; all are in memory
- *   run      one workflow run that is in use or has a deadline; its body (state, image, tape) may be
- *            dropped when nothing is in flight and read again later
- *   current  which run a workflow id means now; lives while someone needs it
- *   deployment  a worker deployment; all are in memory
- *   queue    a task queue: tasks without a worker, or workers without a task; each worker version that
- *            polls it has one of its own beside it
- *   group    one batch on its way to disk, with the replies and effects that wait for it
- *   op       one call being worked on; lives in the call's arena and can be started again at any time
- *            before it has stepped, which is how it waits for a load */
+ * One thread runs the engine, so nothing here is locked. Times that end in _us are microseconds; the comment
+ * says "monotonic" or "wall" where the name does not. "Durable" means: committed by the store.
+ *
+ * The objects, all owned by the engine:
+ *   space       a namespace; all namespaces are in memory
+ *   run         a workflow run that is in use or has a deadline; its body (state, image, tape) is dropped
+ *               when it is unused and durable, and read again from the store when an op needs it
+ *   current     the run that a workflow id means now; freed together with the body of that run
+ *   deployment  a worker deployment; all deployments are in memory
+ *   queue       a task queue: tasks without a worker, or polls without a task; each worker version that
+ *               polls it has a queue of its own, linked to the base queue
+ *   group       one batch of writes, with the replies and effects that happen when it is durable
+ *   op          one call in progress; lives in the arena of the call. Its `go` may run several times from the
+ *               top, until its step is done: an op waits for a load by ending `go` and running it again
+ *
+ * Functions named op_need_*() return 0 when the object is there, ERR_WAIT when op->go will be called again
+ * later, or another error with op->err filled. A caller that gets ERR_WAIT returns at once. */
 #pragma once
 
 #include "base/arena.h"
@@ -44,16 +49,16 @@ struct space {
     struct uuid id;
     State__Namespace *st;
     uint64_t group_seq; /* the last group that holds a change of it */
-    bool is_refreshing; /* its schedules are being told of new holidays (refresh.c) */
-    int64_t batch_count; /* batch jobs that are open */
+    bool is_refreshing; /* its schedules are being updated with changed holidays (refresh.c) */
+    int64_t batch_count; /* open batch jobs */
     struct engine *e;
-    struct version_book book; /* its deployments, as core asks about them */
+    struct version_book book; /* how core looks up its deployments */
     size_t deployment_count;
-    int64_t tallies[TALLY_COUNT]; /* how many of its runs are what (tally.c) */
+    int64_t tallies[TALLY_COUNT]; /* how many of its runs are of each kind (tally.c) */
     bool has_label; /* its name may be a label of metrics */
-    struct visibility_place swept; /* retention goes on behind this run, */
-    bool is_behind; /* when it has not looked at all of them */
-    struct due_place reaped; /* the same for its removal */
+    struct visibility_place swept; /* if is_behind: retention continues after this run */
+    bool is_behind; /* retention has not looked at all runs in this round */
+    struct due_place reaped; /* the removal of the namespace continues after this run */
 };
 
 struct deployment {
@@ -61,17 +66,17 @@ struct deployment {
     struct space *space;
     State__Deployment *st;
     uint64_t group_seq; /* the group that holds its last change */
-    uint64_t pin_count; /* how often a run was bound to a version of it; since the start */
+    uint64_t pin_count; /* how often a run was bound to a version of it since the process started */
 };
 
-/* Packed events [first_id, next_id) that are still in memory; always holds all that is not durable. */
+/* The packed events [first_id, next_id) of a run that are in memory. All events that are not durable are. */
 struct tape {
     struct buf bytes;
     int64_t first_id;
     int64_t next_id;
 };
 
-/* What the store finds an open run by. */
+/* The columns by which the store finds an open run. */
 struct placing {
     int64_t due_us;
     int64_t close_us;
@@ -80,23 +85,23 @@ struct placing {
 
 struct body {
     State__Execution *st;
-    struct buf image; /* st, packed: what a failed step is undone to */
-    bool is_image_old; /* st has had sure steps since it was packed */
+    struct buf image; /* st, packed; run_undo() restores st from it */
+    bool is_image_old; /* st has changed since it was packed */
     struct tape tape;
     int64_t durable_next_id; /* events below are on disk */
     int64_t grouped_next_id; /* events below are in a group or on disk */
     uint64_t group_seq; /* the last group that holds a change of it */
-    uint64_t listed_digest; /* of what lists show of it; 0: not known */
+    uint64_t listed_digest; /* of the columns that lists show; 0: not known */
     bool is_dirty; /* changed since it was last put into the open group */
-    bool is_written; /* the store has it, or a group that was handed over */
-    struct placing placing; /* what was written then */
-    bool is_ahead; /* memory holds a start that no group holds yet */
-    enum tally_kind tally; /* what it was counted as */
-    bool is_end_counted;
-    struct list readers; /* ops that wait for new events */
-    struct list queries; /* struct query, waiting for or riding on a workflow task */
-    struct list updates; /* struct update: those that the history does not know */
-    struct list update_waiters; /* ops that wait for an update to come further */
+    bool is_written; /* the store, or a group that was handed over, has a row of it */
+    struct placing placing; /* the columns of that row */
+    bool is_ahead; /* a quiet step changed st, and no group holds that change yet */
+    enum tally_kind tally; /* the kind under which the run is counted */
+    bool is_end_counted; /* the end of the run is counted */
+    struct list readers; /* op.link: ops that wait for new events */
+    struct list queries; /* struct query: waiting for a workflow task, or attached to one */
+    struct list updates; /* struct update: updates that are not in the history */
+    struct list update_waiters; /* op.link: ops that wait for the next stage of an update */
 };
 
 struct run_key {
@@ -109,24 +114,24 @@ struct run {
     struct space *space;
     struct body *body; /* NULL: on disk only */
     struct engine *e;
-    struct heap_node due; /* in engine.due, or engine.schedule_due */
-    struct list waiters; /* ops that wait for the body */
+    struct heap_node due; /* in engine.schedule_due if is_schedule, else in engine.due */
+    struct list waiters; /* op.link: ops that wait for the body */
     struct list recent; /* in engine.recent when it has a body */
-    uint32_t pins; /* uses that forbid dropping the body */
-    bool is_schedule; /* which of the two */
+    uint32_t pins; /* number of users; the body is dropped only at 0 */
+    bool is_schedule; /* false too while the kind of a stub is not known */
     bool is_loading;
-    bool is_in_read; /* inside store_read: the op that asked is still on the stack */
+    bool is_in_read; /* store_read() has not returned: the op that asked is still on the stack */
     bool is_missing; /* the store has no such run */
-    bool is_damaged; /* what the store has is no run */
-    bool is_removed; /* its rows are being deleted */
-    uint64_t removed_seq; /* by this group */
-    struct read *read; /* while it is loading */
+    bool is_damaged; /* the row in the store cannot be decoded */
+    bool is_removed; /* the group removed_seq deletes its rows */
+    uint64_t removed_seq;
+    struct read *read; /* while is_loading; owned */
 };
 
 #define NAME_KEY_BYTES_MAX 2048 /* twice what an id may have */
 
-/* A name in a namespace, as the key of a map. It is looked up without memory of its own: what could not be
- * looked up would be taken for what is not there. */
+/* A name in a namespace, as the key of a map. It lives on the stack: a lookup that needed memory could fail,
+ * and the caller would take the object for missing. */
 struct name_key {
     uint8_t bytes[sizeof(struct uuid) + NAME_KEY_BYTES_MAX];
 };
@@ -134,7 +139,7 @@ struct name_key {
 static inline struct str name_key(struct name_key *k, struct uuid namespace_id, const char *name) {
     size_t n = strlen(name);
     if (n > NAME_KEY_BYTES_MAX)
-        return STR(""); /* which nothing has */
+        return STR(""); /* no object has this key */
     memcpy(k->bytes, namespace_id.b, sizeof(namespace_id));
     memcpy(k->bytes + sizeof(namespace_id), name, n);
     return str_bytes(k->bytes, sizeof(namespace_id) + n);
@@ -147,24 +152,24 @@ struct current {
     struct uuid run_id;
     enum current_state state;
     bool is_in_read; /* as in struct run */
-    bool is_reading; /* the store will answer: must stay */
-    bool is_resuming; /* its waiters are being started: must stay */
+    bool is_reading; /* a read is under way: do not free */
+    bool is_resuming; /* its waiters are being resumed: do not free */
     struct list waiters;
     struct read read;
     struct engine *e;
 };
 
-/* Its own object, because the op may be gone before the store answers. */
+/* A read of events or rows for an op. A separate object, because the op may end before the store answers. */
 struct page_read {
     struct read read;
     bool is_in_read; /* as in struct run */
     bool is_done;
-    bool is_damaged; /* what was read is no history */
-    struct op *op; /* NULL: nobody waits any more */
+    bool is_damaged; /* the rows are not a whole history */
+    struct op *op; /* NULL: the op has ended */
     void (*row)(struct op *op, const struct row *row); /* question.c */
     struct answer *answer;
     struct list link; /* in engine.page_reads */
-    struct arena arena; /* what a list asks for: the store may look at it when the call is gone */
+    struct arena arena; /* the query; not in the arena of the call, because the store may use it after that */
     struct visibility_place after;
 };
 
@@ -172,36 +177,37 @@ struct op {
     struct engine *e;
     struct call *call;
     const void *req;
-    void (*go)(struct op *op); /* begins, or begins again after a load */
-    void (*expire)(struct op *op); /* the deadline passed while it was parked */
-    void (*drop)(struct op *op); /* the caller is gone: give back what it holds */
-    struct list link; /* in the one list that it waits in */
-    struct heap_node deadline; /* by the monotonic clock */
+    void (*go)(struct op *op); /* the work; called at the start and again after each wait */
+    void (*expire)(struct op *op); /* called when the deadline passes while the op is parked */
+    void (*drop)(
+        struct op *op); /* called when the caller has left: releases the task of a poll and the like */
+    struct list link; /* in the one list in which the op waits */
+    struct heap_node deadline; /* in engine.deadlines; monotonic */
 
-    struct run *run; /* pinned */
-    struct run *held; /* pinned too, whatever `run` becomes; NULL: none */
-    uint64_t wait_seq; /* a group that must be durable too before it ends */
-    bool continues; /* goes on, instead of ending, when its group is durable */
+    struct run *run; /* pinned; NULL: none */
+    struct run *held; /* a second pinned run, independent of `run`; NULL: none */
+    uint64_t wait_seq; /* the op ends only after this group is durable */
+    bool continues; /* calls go(), instead of ending, when its group is durable */
     struct err err;
     const ProtobufCMessage *reply;
     struct str tail;
 
-    uint64_t phase; /* of loading, in which it began */
-    bool is_loading; /* waits for the store to load a run */
-    struct page_read *page_read; /* a history page under way */
-    struct buf page; /* packed events from the store */
+    uint64_t phase; /* the phase of loading in which the op began (loading.c) */
+    bool is_loading; /* it waits for the store to load a run */
+    struct page_read *page_read; /* a read under way; NULL: none */
+    struct buf page; /* packed events [page_first, page_next) from the store */
     int64_t page_first;
-    int64_t page_next; /* one behind the last event in `page`; 0 when none was read */
-    int64_t page_wanted;
+    int64_t page_next; /* 0: no page was read */
+    int64_t page_wanted; /* the event with which the read page had to begin */
 
-    /* For the few kinds that need more. */
-    struct task *task; /* a poll: what it was matched with */
-    struct queue *queue; /* a poll: where it waits (op_enter_queue) */
-    struct query *query;
+    /* Used by some kinds of calls only. */
+    struct task *task; /* a poll: the task that it was matched with */
+    struct queue *queue; /* a poll: the queue that it polls (op_enter_queue) */
+    struct query *query; /* a query, or the poll that carries it */
     char *request_id;
     const History__WorkflowExecutionStartedEventAttributes
-        *origin; /* event 1, once op_need_origin has read it */
-    void *extra;
+        *origin; /* attributes of event 1, after op_need_origin() */
+    void *extra; /* state of the handler, in the arena of the call */
 };
 
 struct pending_effect {
@@ -222,16 +228,16 @@ struct group {
     struct list replies; /* op.link */
     struct pending_effect *effects;
     struct pending_effect **effects_end;
-    struct schedule_line *lines; /* for the log (schedule_log.c) */
+    struct schedule_line *lines; /* logged when the group is durable (schedule_log.c) */
     struct schedule_line **lines_end;
-    struct group_run *runs; /* each once */
+    struct group_run *runs; /* each run once */
     size_t run_count;
     size_t run_cap;
-    size_t bytes; /* estimate of what it will write */
+    size_t bytes; /* estimated size of its writes */
     int64_t handed_over_us; /* monotonic */
 };
 
-/* Runs that were due, waiting for their step: those from `at` on. */
+/* Runs that are due. keys[at, count) have not had their step yet. */
 struct ticks {
     struct run_key *keys;
     size_t at;
@@ -239,24 +245,24 @@ struct ticks {
     size_t cap;
 };
 
-/* How many lines about schedules were logged lately (schedule_log.c). */
+/* How many lines about schedules were logged in this second (schedule_log.c). */
 struct line_quota {
-    int64_t until_us; /* monotonic; then it begins anew */
-    int64_t left_out;
+    int64_t until_us; /* monotonic; the counts start again at 0 then */
+    int64_t left_out; /* lines that were not logged */
     int counts[LOG_schedule_lines_left_out - LOG_schedule_fired];
 };
 
-/* What is thought of the wall clock (clocks.c). */
+/* Steps of the wall clock (clocks.c). */
 struct clocks {
-    int64_t apart_us; /* how far it was set lately; when that is far, schedules keep to the time before */
-    int64_t steady_us; /* monotonic; when it is believed, unless it is set again */
+    int64_t apart_us; /* sum of the recent steps; if it is large, schedules use the time before them */
+    int64_t steady_us; /* monotonic; then schedules follow the wall clock, unless it is set again */
 };
 
 /* Calls that wait for the store, by phases (loading.c). */
 struct loading {
     uint64_t phase;
-    size_t counts[2]; /* of this phase and of the one before, by the phase's last bit */
-    struct now next; /* what is heard when the phase ends */
+    size_t counts[2]; /* waiting calls of this phase and of the one before, by the last bit of the phase */
+    struct now next; /* engine.judged becomes this when the phase ends */
     struct mono since; /* when it began */
 };
 
@@ -268,12 +274,12 @@ struct engine {
     struct log *log;
     struct rng rng;
     struct now now;
-    struct now judged; /* calls that had arrived by then are worked on: deadlines up to here are judged */
+    struct now judged; /* all calls that arrived up to then have run: deadlines up to then may fire */
     struct loading loading;
     struct clocks clocks;
     struct wall begin; /* when this engine was made */
     bool is_ready;
-    bool has_failed; /* nothing becomes durable any more: see engine_fail() */
+    bool has_failed; /* nothing becomes durable any more (engine_fail) */
     bool is_draining;
     void (*on_ready)(void *ctx, int rc, const struct err *e);
     void *ready_ctx;
@@ -281,54 +287,54 @@ struct engine {
     struct map spaces; /* by name */
     struct map deployments; /* by namespace id and name */
     uint64_t deployments_seq; /* the last group that holds a change of a deployment */
-    uint64_t routes_seq; /* moves when a deployment changes: what queues remember of routes is old then */
-    bool has_new_routes; /* tasks may wait in the wrong queue */
-    int64_t next_drainage_us; /* monotonic; when draining versions are looked at, or CLOCK_NEVER */
+    uint64_t routes_seq; /* grows when a deployment changes; a queue with another route_seq computes anew */
+    bool has_new_routes; /* tasks may be in the wrong queue until routes_settle() */
+    int64_t next_drainage_us; /* monotonic; when draining versions are checked, or CLOCK_NEVER */
     struct map runs; /* by run_key */
     struct map currents; /* by namespace id and workflow id */
     struct map queues;
     struct list used_queues; /* struct queue, all of them, longest unused first */
-    struct map queries; /* by id: queries that a worker has */
+    struct map queries; /* struct query in state QUERY_WITH_WORKER, by id */
     struct map workers; /* by namespace id and instance key */
     struct list heard; /* struct worker, longest silent first */
-    struct heap due; /* runs, by the wall clock */
-    struct heap schedule_due; /* schedules that are known to be one, by the time that schedules go by */
+    struct heap due; /* runs, by wall time */
+    struct heap schedule_due; /* runs that are schedules, by the time of clocks_schedule_us() */
     struct ticks ticks;
-    struct heap deadlines;
-    struct heap passes; /* queues whose rate holds tasks back */
+    struct heap deadlines; /* ops, by monotonic time */
+    struct heap passes; /* queues whose rate limit delays a task, by monotonic time */
     struct list recent; /* runs with a body, least recently used first */
     size_t body_count;
     struct list backlogs; /* of queues */
     struct list hungry; /* struct backlog: those that go on after the next commit */
-    size_t queue_tasks_max; /* of each priority of a queue, in memory */
-    size_t parked_max; /* calls that may wait at a time */
-    int64_t last_backlog;
-    uint64_t backlog_seq; /* the group that removed what an earlier life left; 0: none yet */
+    size_t queue_tasks_max; /* tasks in memory for each priority of a queue */
+    size_t parked_max; /* calls that may be parked at the same time */
+    int64_t last_backlog; /* the last id of a backlog */
+    uint64_t backlog_seq; /* the group that deleted the backlogs of the process before; 0: none yet */
 
     struct group *open; /* being filled */
     struct group *flight; /* with the store */
-    struct group *spare;
-    uint64_t next_seq;
-    uint64_t durable_seq;
-    struct list errands; /* calls that the engine made itself */
+    struct group *spare; /* an empty one, for reuse */
+    uint64_t next_seq; /* of the next group */
+    uint64_t durable_seq; /* groups up to this one are durable */
+    struct list errands; /* struct errand: calls that the engine makes itself */
     struct buf image; /* scratch for packing a state */
     struct arena scratch; /* for sealing a run */
-    struct pending_effect *soon; /* effects of quiet steps, done at the next flush */
+    struct pending_effect *soon; /* effects of quiet steps; engine_flush() runs them */
     struct pending_effect **soon_end;
     struct list page_reads;
-    struct list retries; /* ops that try again later */
-    struct list slices; /* ops with more work than one turn should do; the first goes on in the next turn */
+    struct list retries; /* op.link: ops in op_retry() */
+    struct list slices; /* op.link: ops in op_go_on_later(); each turn continues the first */
     struct recovery *recovery; /* while starting (recovery.c) */
     struct recount *recount; /* the same (recount.c) */
     struct map types; /* struct type_counter, by namespace and workflow type (tally.c) */
     size_t labelled_spaces; /* with has_label */
     bool is_sweeping; /* retention.c */
-    bool sweep_is_behind; /* some namespace has more that was not looked at in this round */
+    bool sweep_is_behind; /* some namespace has runs that this round did not look at */
     int64_t next_sweep_us;
     size_t sweep_at;
-    size_t sweep_bites; /* that the namespace `swept` may still have before it is the next one's turn */
+    size_t sweep_bites; /* commits left for the namespace `swept` before the next one is looked at */
     struct uuid swept;
-    uint64_t sweep_seq; /* the group that holds what was removed last */
+    uint64_t sweep_seq; /* the group that holds the last removal */
     struct read sweep_read;
     struct run_key expired[ENGINE_SWEEP_RUNS_MAX];
     size_t expired_count;
@@ -343,84 +349,95 @@ struct engine {
     struct read start_read;
     struct list sends; /* struct sending: callbacks under way */
     struct engine_counters counters;
-    int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; none of that kind is logged before */
+    int64_t next_notice_us[NOTICE_COUNT]; /* monotonic; no notice of that kind is logged before then */
     struct line_quota line_quota;
 };
 
-/* A read that was needed got no answer. From now on nothing becomes durable, since it could rest on what is
- * not there, and on_fatal() tells the caller to end the process. */
+/* Call this when the store could not answer a required read. From now on nothing becomes durable, because a
+ * step could be based on missing data. on_fatal() tells the host to end the process. */
 void engine_fail(struct engine *e, const char *text);
 
 /* clocks */
 
-void clocks_tell(struct engine *e, struct now now); /* sets engine.now */
-int64_t clocks_schedule_us(const struct engine *e, struct wall at); /* what schedules take it for */
-int64_t clocks_next_us(const struct engine *e); /* monotonic; when that changes, or CLOCK_NEVER */
+void clocks_tell(struct engine *e, struct now now); /* sets engine.now; detects steps of the wall clock */
+/* The time that schedules use for this wall time: earlier by a step that they do not trust yet. */
+int64_t clocks_schedule_us(const struct engine *e, struct wall at);
+int64_t clocks_next_us(const struct engine *e); /* monotonic; when that difference ends, or CLOCK_NEVER */
 
 /* loading */
 
-void op_wait_load(struct op *op); /* it is put into a list of those that wait for a run */
-void op_end_load(struct op *op); /* and taken out of it */
-void loading_hear(struct engine *e, struct now heard);
-/* For how long deadlines may wait for calls that are being loaded; 0: there are none, or no longer */
+void op_wait_load(
+    struct op *op); /* counts the op as waiting for a load; call it once op.link is in the list */
+void op_end_load(struct op *op); /* the load has ended; no effect if the op was not counted */
+void loading_hear(struct engine *e,
+                  struct now heard); /* all calls up to `heard` have arrived: moves judged on */
+/* How much longer deadlines wait for calls that are being loaded; 0: not at all. */
 int64_t loading_wait_us(const struct engine *e, struct now now);
 
 /* ops */
 
+/* An op ends exactly once, by one of op_reply*() and op_fail*(). After that the op and its arena are gone. */
+
 bool op_is_errand(const struct op *op); /* the engine made the call itself */
+/* Allocated in the arena of the call. NULL: no memory, and the call has failed. */
 struct op *op_new(struct engine *e, struct call *c, const void *req, void (*go)(struct op *op));
-void op_start(struct op *op); /* go(), or an error when the engine is not ready */
-void op_pin(struct op *op, struct run *run);
-/* Tells whoever made the call that what it did is in the open group; the ends below do so by themselves. */
+void op_start(
+    struct op *op); /* validates the request and calls go(); fails the op if the engine is not ready */
+void op_pin(struct op *op, struct run *run); /* makes it op->run and unpins the one before; NULL: none */
+/* Tells the maker of the call that its changes are in the open group. All ends of an op call it. */
 void op_settled(struct op *op, const struct err *e);
-void op_hold(struct op *op, struct run *run); /* besides op->run; NULL lets go */
-/* Ends with op->err once op->wait_seq is durable: that something is not there may not be told before. */
+void op_hold(struct op *op, struct run *run); /* pins it as op->held, besides op->run; NULL: unpins */
+/* Ends with op->err when op->wait_seq is durable: "not found" must not be told before the removal is. */
 void op_fail(struct op *op);
-void op_fail_now(struct op *op); /* when nothing becomes durable any more */
-void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail); /* ends now */
-/* Ends with this answer once everything that op->run shows is durable. */
+void op_fail_now(struct op *op); /* ends with op->err without waiting: for a drain, and for engine_free() */
+/* Ends now. `m` NULL: an errand, which has no answer. `tail`: packed fields that follow the message. */
+void op_reply(struct op *op, const ProtobufCMessage *m, struct str tail);
+/* Ends with this answer when op->run, as the op saw it, and op->wait_seq are durable. */
 void op_reply_durable(struct op *op, const ProtobufCMessage *m, struct str tail);
 void op_fail_durable(struct op *op); /* the same for op->err */
-/* Goes on with `go` once everything that op->run shows is durable. */
+/* Calls `go` when op->run, as the op saw it, and op->wait_seq are durable; at once if they are. */
 void op_continue_durable(struct op *op, void (*go)(struct op *op));
+/* Puts the op into the list and sets its deadline (monotonic). At the deadline it leaves the list and
+ * expire() is called. When too many calls are parked the op is dropped and fails. */
 void op_park(struct op *op, struct list *where, int64_t until_us, void (*expire)(struct op *op));
-void op_unpark(struct op *op);
-/* Its deadline alone; ERR_NO_MEMORY, in op->err too, when no more calls may wait. */
+void op_unpark(struct op *op); /* out of its list; no deadline */
+/* Sets the deadline only. ERR_NO_MEMORY, also in op->err, when too many calls are parked. */
 int op_wait_until(struct op *op, int64_t until_us) must_check;
-/* Goes on with `again` after this time. It is for work of the engine's own, which nobody would ask for again:
- * there is always room for it, and without memory for it the process ends. */
+/* Calls `again` after `us`. For errands, which no client repeats: the number of parked calls does not limit
+ * it, and the process ends if there is no memory. */
 void op_retry(struct op *op, int64_t us, void (*again)(struct op *op));
-/* Calls op->go again in a later turn. Each turn goes on with one such op. */
+/* Calls op->go in a later turn of the loop. Each turn continues one such op. */
 void op_go_on_later(struct op *op);
-/* min(the caller's deadline - margin, now + most), by the monotonic clock */
+/* min(deadline of the caller - margin_us, now + most_us); monotonic. */
 int64_t op_deadline(const struct op *op, int64_t most_us, int64_t margin_us);
-void op_finish(struct op *op); /* unlinks it from everything; the call is ended by the caller of this */
-int op_out_of_memory(struct op *op);
-/* A call of the engine's own: runs go with a copy of the request in a fresh arena, freed at its end. */
+void op_finish(struct op *op); /* unlinks and unpins everything; the caller then ends the call */
+int op_out_of_memory(struct op *op); /* sets op->err; returns ERR_NO_MEMORY */
+/* Makes a call of the engine itself: calls go() at once, with a copy of the request. The call has its own
+ * arena, which its end frees. Without memory the process ends. */
 void errand_start(struct engine *e, void (*go)(struct op *op), const void *req, size_t req_size);
 
-/* ERR_BUSY while more waits to be written than one commit should hold; for calls that come from outside. */
+/* ERR_BUSY while the open group is larger than one commit should be. Calls of clients check it. */
 int op_need_room(struct op *op) must_check;
 
-/* The answer will carry the task of this token. */
+/* Notes that the answer of this call carries the task with this token. */
 int op_carry(struct op *op, const ProtobufCBinaryData *token) must_check;
-/* The caller left before the answer: what it would have carried is offered again. */
+/* Offers the tasks of op_carry() again: the caller left before the answer. */
 void op_drop_carried(struct op *op);
 
-/* Whether this payload set, or this memo, is small enough to be stored; NULL is. */
+/* ERR_INVALID when the payloads, or the memo, are larger than the limit. NULL has size 0. */
 int op_check_blob(struct op *op, const ProtobufCMessage *m) must_check;
 int op_check_memo(struct op *op, const Common__Memo *memo) must_check;
 
 /* deadlines of runs (ticks.c) */
 
-void ticks_advance(struct engine *e);
-bool ticks_wait(const struct engine *e); /* some are due and have not had their step yet */
+void ticks_advance(struct engine *e); /* starts a step for some of the runs that are due */
+bool ticks_wait(const struct engine *e); /* runs are due and have not had their step */
 void ticks_free(struct engine *e);
 
 /* callbacks */
 
 void callback_begin(struct engine *e, const struct run_key *key, int64_t index);
-void callbacks_free(struct engine *e); /* those under way */
+void callbacks_free(struct engine *e); /* frees the callbacks under way */
 
 /* counters */
 
@@ -446,12 +463,14 @@ void recount_free(struct engine *e);
 /* Logs what a step noticed; at most one line of each kind in a second. run NULL: a call that has none yet. */
 void notice_log(struct engine *e, const struct run *run, const struct notice *n);
 /* A part of a request is large. The line names what the request names, and the field. */
-void notice_log_request(struct engine *e, const ProtobufCMessage *req, const ProtobufCMessage *part, int64_t size);
+void notice_log_request(struct engine *e, const ProtobufCMessage *req, const ProtobufCMessage *part,
+                        int64_t size);
 
 /* what schedules did, as lines of the log (schedule_log.c) */
 
 /* A row of the ledger that the step of this run wrote; `entry` is the copy in the open group. */
-void schedule_log_row(struct engine *e, const struct run *run, const struct ledger_row *row, struct str entry);
+void schedule_log_row(struct engine *e, const struct run *run, const struct ledger_row *row,
+                      struct str entry);
 /* The schedule as a whole. The run is in the open group. */
 void schedule_log_news(struct engine *e, const struct run *run, const struct step *s);
 void schedule_log_write(struct engine *e, struct group *g); /* it is durable */
@@ -526,10 +545,13 @@ void op_step_begin(struct op *op, struct step *s);
  * It needs no image to return to, so that many of one run in one group cost one packing of its state. */
 void op_sure_step_begin(struct op *op, struct step *s);
 void body_pack(struct engine *e, struct body *b); /* its image is old no more */
-/* rc is what core said. Keeps the change (in the open group when is_durable) or undoes it. Returns rc or the
- * error of keeping it; op->err is filled. */
-int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) must_check;
-int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable) must_check;
+/* Whether a kept step joins the open group. A quiet step stays in memory and a crash loses it. run_keep()
+ * makes a quiet step durable when it wrote events, rows of a ledger or log lines of a schedule. */
+enum durability { STEP_QUIET, STEP_DURABLE };
+/* Ends the step. rc is the result of core. rc 0: keeps the change. Otherwise, or when keeping it fails,
+ * undoes the change. Returns rc or the error of keeping; op->err is filled. */
+int op_step_end(struct op *op, struct step *s, int rc, enum durability durability) must_check;
+int run_keep(struct engine *e, struct run *run, struct step *s, enum durability durability) must_check;
 /* A step that began a run: takes its state, makes the run current. */
 int run_keep_new(struct engine *e, struct space *space, struct step *s, struct run **ret) must_check;
 void run_undo(struct engine *e, struct run *run);
@@ -654,6 +676,7 @@ struct route {
 struct lane {
     struct list tasks; /* oldest first */
     size_t count;
+    size_t routed_count; /* tasks that are bound to no version, with those of the backlog */
     struct pace *pace; /* of those that came and went lately; NULL: none */
 };
 
@@ -713,9 +736,6 @@ struct queue *queue_find(struct engine *e, struct space *space, bool is_activity
 /* The queue beside it for workers of this version; that one itself when there is none. */
 struct queue *queue_get_version(struct engine *e, struct queue *base, struct version v);
 struct queue *queue_find_version(struct engine *e, const struct queue *base, struct version v);
-Taskqueue__TaskQueueStats *queue_stats(const struct op *op, struct queue *q); /* NULL q: empty */
-/* Of one priority, from 1; NULL when it had no task lately and is not the usual one, or out of memory. */
-Taskqueue__TaskQueueStats *queue_lane_stats(const struct op *op, struct queue *q, int priority);
 void queue_say_goodbye(struct queue *q, const char *identity); /* this worker polls no more */
 bool queue_has_visitor(const struct engine *e, const struct queue *q); /* in the last minutes */
 

@@ -125,7 +125,7 @@ static void page_done(struct read *r, int rc) {
 }
 
 /* Reads the page: 0 when it is there already, ERR_WAIT when op will be started again. */
-static int read_page(struct op *op, const struct events_want *w) {
+static int events_read_page(struct op *op, const struct events_want *w) {
     struct page_read *pr = mem_zalloc(sizeof(*pr));
     if (!pr)
         return op_out_of_memory(op);
@@ -155,7 +155,8 @@ static int read_page(struct op *op, const struct events_want *w) {
 }
 
 /* As much of [from, until) as fits the limits, at least one event. */
-static struct str cut(struct str bytes, int64_t first_id, const struct events_want *w, int64_t *ret_next) {
+static struct str events_cut(struct str bytes, int64_t first_id, const struct events_want *w,
+                             int64_t *ret_next) {
     struct wire_field f;
     bool ok = true;
     struct str from = events_slice(bytes, first_id, w->from, w->until);
@@ -176,7 +177,7 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
         return 0;
     }
     if (w->from >= t->first_id) {
-        *ret = cut(buf_str(&t->bytes), t->first_id, w, ret_next);
+        *ret = events_cut(buf_str(&t->bytes), t->first_id, w, ret_next);
         /* The answer may wait for a commit, and the tape may move until then. */
         ret->p = arena_dup(op->call->arena, ret->p, ret->n);
         return ret->p || !ret->n ? 0 : op_out_of_memory(op);
@@ -186,7 +187,7 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
         return err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
     }
     if (!op->page_next || op->page_wanted != w->from) {
-        int rc = read_page(op, w);
+        int rc = events_read_page(op, w);
         if (rc < 0)
             return rc;
     }
@@ -197,7 +198,7 @@ int op_need_events(struct op *op, const struct events_want *w, struct str *ret, 
     if (!buf_ok(&op->page))
         return op_out_of_memory(op);
     ensure_inv(I5, op->page_next > w->from);
-    *ret = cut(buf_str(&op->page), op->page_first, w, ret_next);
+    *ret = events_cut(buf_str(&op->page), op->page_first, w, ret_next);
     return 0;
 }
 

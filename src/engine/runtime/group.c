@@ -177,7 +177,7 @@ void engine_flush(struct engine *e) {
 
 /* after the commit */
 
-static void answer(struct op *op) {
+static void group_answer_op(struct op *op) {
     if (op->continues) {
         op->continues = false;
         op->go(op);
@@ -208,14 +208,14 @@ static void group_durable(struct batch *b) {
         if (op->continues)
             list_append(&going_on, n); /* they must find the effects done */
         else
-            answer(op);
+            group_answer_op(op);
     }
     for (struct pending_effect *p = g->effects; p; p = p->next) {
         run_effect(e, p->run, &p->effect);
         run_unpin(e, p->run);
     }
     for (struct list *n; (n = list_pop(&going_on));)
-        answer(container_of(n, struct op, link));
+        group_answer_op(container_of(n, struct op, link));
     for (size_t i = 0; i < g->run_count; i++) {
         struct run *run = g->runs[i].run;
         queries_settle(e, run);

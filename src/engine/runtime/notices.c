@@ -32,11 +32,11 @@ static const ProtobufCMessage *message_at(const ProtobufCMessage *m, const Proto
 }
 
 /* The name of the field that holds `part`; NULL when it is not in m. */
-static const char *field_of(const ProtobufCMessage *m, const ProtobufCMessage *part, int depth) {
+static const char *notice_field_of(const ProtobufCMessage *m, const ProtobufCMessage *part, int depth) {
     for (unsigned i = 0; depth && i < m->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
         const ProtobufCMessage *in = message_at(m, f);
-        const char *name = in == part ? f->name : in ? field_of(in, part, depth - 1) : NULL;
+        const char *name = in == part ? f->name : in ? notice_field_of(in, part, depth - 1) : NULL;
         if (in && name)
             return name;
     }
@@ -59,7 +59,7 @@ static const ProtobufCMessage *part_of(const ProtobufCMessage *m, const char *na
 void notice_log_request(struct engine *e, const ProtobufCMessage *req, const ProtobufCMessage *part,
                         int64_t size) {
     const ProtobufCMessage *execution = part_of(req, "workflow_execution");
-    const char *field = part == req ? NULL : field_of(req, part, SEARCH_DEPTH);
+    const char *field = part == req ? NULL : notice_field_of(req, part, SEARCH_DEPTH);
     if (e->now.mono.us < e->next_notice_us[NOTICE_PAYLOAD_LARGE])
         return;
     e->next_notice_us[NOTICE_PAYLOAD_LARGE] = usec_add(e->now.mono.us, NOTICE_INTERVAL_US);

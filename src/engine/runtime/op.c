@@ -39,6 +39,12 @@ void op_start(struct op *op) {
     op->go(op);
 }
 
+void engine_call(struct engine *e, struct call *c, rpc_fn *handler, const ProtobufCMessage *req) {
+    struct op *op = op_new(e, c, req, handler);
+    if (op)
+        op_start(op);
+}
+
 void op_pin(struct op *op, struct run *run) {
     if (op->run == run)
         return;
@@ -226,7 +232,7 @@ int op_out_of_memory(struct op *op) {
     return err_std(&op->err, ERR_NO_MEMORY);
 }
 
-static int check_size(struct op *op, const ProtobufCMessage *m, enum settable limit, enum settable warn) {
+static int op_check_size(struct op *op, const ProtobufCMessage *m, enum settable limit, enum settable warn) {
     int64_t size = m ? (int64_t)protobuf_c_message_get_packed_size(m) : 0;
     if (size > limit_of(&op->e->limits, warn))
         notice_log_request(op->e, op->req, m, size);
@@ -236,11 +242,11 @@ static int check_size(struct op *op, const ProtobufCMessage *m, enum settable li
 }
 
 int op_check_blob(struct op *op, const ProtobufCMessage *m) {
-    return check_size(op, m, SETTABLE_BLOB_BYTES, SETTABLE_BLOB_BYTES_WARN);
+    return op_check_size(op, m, SETTABLE_BLOB_BYTES, SETTABLE_BLOB_BYTES_WARN);
 }
 
 int op_check_memo(struct op *op, const Common__Memo *memo) {
-    return check_size(op, (const ProtobufCMessage *)memo, SETTABLE_MEMO_BYTES, SETTABLE_MEMO_BYTES_WARN);
+    return op_check_size(op, (const ProtobufCMessage *)memo, SETTABLE_MEMO_BYTES, SETTABLE_MEMO_BYTES_WARN);
 }
 
 /* errands */

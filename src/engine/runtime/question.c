@@ -22,7 +22,7 @@ static void on_row(struct read *r, const struct row *row) {
         pr->row(pr->op, row);
 }
 
-static void on_done(struct read *r, int rc) {
+static void question_on_done(struct read *r, int rc) {
     struct page_read *pr = r->owner;
     struct op *op = pr->op;
     if (op)
@@ -48,7 +48,7 @@ int op_ask(struct op *op, struct page_read *pr, struct answer *ret,
     pr->row = row;
     list_append(&op->e->page_reads, &pr->link);
     pr->read.row = on_row;
-    pr->read.done = on_done;
+    pr->read.done = question_on_done;
     pr->read.owner = pr;
     pr->is_in_read = true;
     store_read(op->e->store, &pr->read);

@@ -95,12 +95,12 @@ static void begin_messages(struct engine *e) {
 
 /* pages of open runs */
 
-static void read_page(struct engine *e);
+static void recovery_read_page(struct engine *e);
 
 static void go_next_page(struct op *op) {
     struct engine *e = op->e;
     op_reply(op, NULL, (struct str){NULL, 0});
-    read_page(e);
+    recovery_read_page(e);
 }
 
 static void go_page_end(struct op *op) {
@@ -128,7 +128,7 @@ static void write_buffered(struct op *op) {
         return;
     op_step_begin(op, &s);
     task_schedule(&s);
-    if (op_step_end(op, &s, 0, true) < 0)
+    if (op_step_end(op, &s, 0, STEP_DURABLE) < 0)
         log_emit(op->e->log, LOG_due_failed, log_str("error", op->err.text));
 }
 
@@ -209,7 +209,7 @@ static void read_one_page(struct engine *e, struct recovery *rec) {
 }
 
 /* One after the other, not one inside the other: there may be thousands. */
-static void read_page(struct engine *e) {
+static void recovery_read_page(struct engine *e) {
     if (e->recovery->is_in_read) {
         e->recovery->wants_page = true;
         return;
@@ -231,13 +231,13 @@ static void deployment_row(struct read *r, const struct row *row) {
     drainage_expect(rec->e);
 }
 
-static void recounted(struct engine *e, int rc) {
+static void recovery_recounted(struct engine *e, int rc) {
     if (rc < 0)
         recovery_end(e, rc,
                      rc == ERR_CANCELLED ? "The start was given up."
                                          : "The open runs cannot be counted in the store.");
     else
-        read_page(e);
+        recovery_read_page(e);
 }
 
 static void deployments_done(struct read *r, int rc) {
@@ -247,7 +247,7 @@ static void deployments_done(struct read *r, int rc) {
         recovery_end(rec->e, rc, "The worker deployments cannot be read from the store.");
         return;
     }
-    rc = recount_begin(rec->e, recounted);
+    rc = recount_begin(rec->e, recovery_recounted);
     if (rc < 0)
         recovery_end(rec->e, rc, "There is no memory to count the open runs.");
 }

@@ -185,7 +185,7 @@ void run_unpin(struct engine *e, struct run *run) {
 
 /* loading */
 
-static void resume(struct list *waiters) {
+static void waiters_resume(struct list *waiters) {
     struct list all;
     list_init(&all);
     for (struct list *n; (n = list_pop(waiters));)
@@ -239,11 +239,11 @@ static void load_done(struct read *r, int rc) {
     if (run->is_in_read)
         return;
     run_pin(run);
-    resume(&run->waiters);
+    waiters_resume(&run->waiters);
     run_unpin(e, run);
 }
 
-static int load(struct engine *e, struct run *run) {
+static int run_load(struct engine *e, struct run *run) {
     run->read = mem_alloc(sizeof(*run->read));
     if (!run->read)
         return ERR_NO_MEMORY;
@@ -264,7 +264,7 @@ int op_need_run(struct op *op, struct space *space, struct uuid run_id) {
     struct run *run = run_get(op->e, (struct run_key){space->id, run_id}, space);
     if (!run)
         return op_out_of_memory(op);
-    if (!run->body && !run->is_missing && !run->is_loading && load(op->e, run) < 0) {
+    if (!run->body && !run->is_missing && !run->is_loading && run_load(op->e, run) < 0) {
         run_pin(run);
         run_unpin(op->e, run); /* it may have been made just now */
         return op_out_of_memory(op);
@@ -320,7 +320,7 @@ static void current_done(struct read *r, int rc) {
     if (c->is_in_read)
         return;
     c->is_resuming = true;
-    resume(&c->waiters);
+    waiters_resume(&c->waiters);
     c->is_resuming = false;
     if (!current_is_needed(e, c))
         current_free(e, c);

@@ -65,9 +65,9 @@ static bool is_trimming(const struct step *s) {
 
 /* Copies effects to where they outlive the call. A letter need not wait for the commit: what it does to its
  * receiver joins the same group, or a later one. */
-static int keep_effects(struct engine *e, struct run *run, const struct step *s, bool is_durable) {
+static int keep_effects(struct engine *e, struct run *run, const struct step *s, enum durability durability) {
     for (size_t i = 0; i < s->effect_count; i++) {
-        bool waits = is_durable && s->effects[i].kind != EFFECT_LETTER;
+        bool waits = durability == STEP_DURABLE && s->effects[i].kind != EFFECT_LETTER;
         struct pending_effect *p =
             waits ? arena_new(&e->open->batch.arena, struct pending_effect) : mem_zalloc(sizeof(*p));
         if (!p)
@@ -123,12 +123,12 @@ static bool is_packed_later(const struct body *b) {
     return b->image.len < ENGINE_IMAGE_BYTES / 2;
 }
 
-int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable) {
+int run_keep(struct engine *e, struct run *run, struct step *s, enum durability durability) {
     struct body *b = run->body;
     /* I3: nobody may see an event that is not on its way to disk. Rows of a ledger have no other way there.
      */
     if (s->first_event_id || s->ledger_count || s->news_count || is_trimming(s))
-        is_durable = true;
+        durability = STEP_DURABLE;
     if (step_failed(s))
         return ERR_NO_MEMORY;
     b->st->transition_count++;
@@ -142,7 +142,7 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     int64_t tape_next = b->tape.next_id;
     if (s->first_event_id && tape_append(&b->tape, buf_str(&s->events), s->first_event_id) < 0)
         return ERR_NO_MEMORY;
-    if (is_durable && (!group_open(e) || group_add_run(e, run) < 0)) {
+    if (durability == STEP_DURABLE && (!group_open(e) || group_add_run(e, run) < 0)) {
         buf_truncate(&b->tape.bytes, tape_len);
         b->tape.next_id = tape_next;
         return ERR_NO_MEMORY;
@@ -150,7 +150,7 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     if (!is_later)
         image_swap(e, b);
     b->is_image_old = is_later;
-    if (is_durable)
+    if (durability == STEP_DURABLE)
         e->open->bytes += s->events.len + b->image.len;
     else
         b->is_ahead = true;
@@ -160,7 +160,7 @@ int run_keep(struct engine *e, struct run *run, struct step *s, bool is_durable)
     if (!task_is_started(b->st))
         updates_detach(run);
     /* Past the point where the step could be undone. */
-    ensure(keep_effects(e, run, s, is_durable) == 0);
+    ensure(keep_effects(e, run, s, durability) == 0);
     ensure(keep_ledger(e, run, s) == 0);
     if (s->task_failure)
         tally_task_failure(e, run, s->task_failure);
@@ -181,12 +181,12 @@ void run_undo(struct engine *e, struct run *run) {
     run_set_due(e, run);
 }
 
-int op_step_end(struct op *op, struct step *s, int rc, bool is_durable) {
+int op_step_end(struct op *op, struct step *s, int rc, enum durability durability) {
     bool is_unchanged = s->is_sure && rc < 0 && rc != ERR_NO_MEMORY;
     if (rc == 0)
         rc = run_settle(s);
     if (rc == 0) {
-        rc = run_keep(op->e, op->run, s, is_durable);
+        rc = run_keep(op->e, op->run, s, durability);
         if (rc < 0)
             err_std(&op->err, rc);
     }
@@ -204,7 +204,7 @@ void run_quiet_step(struct engine *e, struct run *run, void (*fn)(struct step *s
     arena_init(&arena, ENGINE_ERRAND_BYTES);
     run_step_begin(e, run, &arena, NULL, &s);
     fn(&s, arg);
-    if (run_keep(e, run, &s, false) < 0)
+    if (run_keep(e, run, &s, STEP_QUIET) < 0)
         run_undo(e, run);
     step_done(&s);
     arena_done(&arena);

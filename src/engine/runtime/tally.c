@@ -71,7 +71,7 @@ static struct type_counter *type_find(struct engine *e, const char *space, const
     return t || map_count(&e->types) >= max ? t : type_new(e, k);
 }
 
-static struct type_counter *type_of(struct engine *e, const struct run *run) {
+static struct type_counter *tally_type_of(struct engine *e, const struct run *run) {
     const char *space = space_label(run->space), *type = run->body->st->workflow_type;
     struct type_counter *t = NULL;
     if (type && can_be_label(type))
@@ -95,7 +95,7 @@ void tally_loaded(struct run *run) {
 
 static void count_end(struct engine *e, const struct run *run) {
     const State__Execution *st = run->body->st;
-    struct type_counter *t = st->schedule || st->batch ? NULL : type_of(e, run);
+    struct type_counter *t = st->schedule || st->batch ? NULL : tally_type_of(e, run);
     if (t && st->status >= 0 && st->status < COUNTED_STATUSES)
         t->closed[st->status]++;
 }
@@ -113,7 +113,7 @@ void tally_seal(struct engine *e, struct run *run) {
 }
 
 void tally_task_failure(struct engine *e, const struct run *run, enum task_failure how) {
-    struct type_counter *t = type_of(e, run);
+    struct type_counter *t = tally_type_of(e, run);
     if (t)
         t->task_failures[how]++;
 }

@@ -60,7 +60,7 @@ static void go_tick(struct op *op) {
         run_set_due(op->e, op->run);
     } else if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_tick(&s), true);
+        rc = op_step_end(op, &s, run_tick(&s), STEP_DURABLE);
     }
     if (rc < 0 && rc != ERR_NOT_FOUND)
         try_later(op);
@@ -82,7 +82,7 @@ static bool note_due(struct ticks *t, const struct run_key *key) {
     return true;
 }
 
-static int compare_keys(const void *a, const void *b) {
+static int run_key_compare(const void *a, const void *b) {
     return memcmp(a, b, sizeof(struct run_key));
 }
 
@@ -104,7 +104,7 @@ static void take_due(struct engine *e) {
     take_from(e, &e->due, e->judged.wall.us);
     take_from(e, &e->schedule_due, clocks_schedule_us(e, e->judged.wall));
     if (t->count > ENGINE_DUE_PER_TURN)
-        qsort(t->keys, t->count, sizeof(*t->keys), compare_keys);
+        qsort(t->keys, t->count, sizeof(*t->keys), run_key_compare);
 }
 
 void ticks_advance(struct engine *e) {

@@ -90,7 +90,7 @@ static int refresh_one(struct op *op, const struct walk *w, struct space *space,
     if (rc < 0 || !run_is_open(op->run->body->st) || !names_calendar(op->run->body->st, w->name))
         return rc;
     run_step_begin(op->e, op->run, &arena, &op->err, &s);
-    return op_step_end(op, &s, schedule_refresh(&s), true);
+    return op_step_end(op, &s, schedule_refresh(&s), STEP_DURABLE);
 }
 
 /* the walk */

@@ -67,10 +67,10 @@ static int change(struct op *op, Schedule__Schedule *schedule, bool *ret_is_chan
         return rc;
     update.schedule = schedule;
     op_step_begin(op, &s);
-    return op_step_end(op, &s, schedule_update(&s, &update), true);
+    return op_step_end(op, &s, schedule_update(&s, &update), STEP_DURABLE);
 }
 
-static void go_bind(struct op *op) {
+void rpc_bind_crontab(struct op *op) {
     const Rondo__BindCrontabRequest *req = op->req;
     Schedule__Schedule *schedule = NULL;
     struct space *space;
@@ -91,10 +91,4 @@ static void go_bind(struct op *op) {
         op_fail_durable(op);
     else
         reply(op, is_new, is_changed);
-}
-
-void engine_bind_crontab(struct engine *e, struct call *c, const Rondo__BindCrontabRequest *req) {
-    struct op *op = op_new(e, c, req, go_bind);
-    if (op)
-        op_start(op);
 }

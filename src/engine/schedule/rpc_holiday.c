@@ -97,7 +97,7 @@ static int put(struct op *op, struct space *s, const Rondo__HolidayCalendar *c) 
     return rc;
 }
 
-static void go_put(struct op *op) {
+void rpc_put_holiday_calendar(struct op *op) {
     static const Rondo__PutHolidayCalendarResponse resp = RONDO__PUT_HOLIDAY_CALENDAR_RESPONSE__INIT;
     const Rondo__PutHolidayCalendarRequest *req = op->req;
     struct space *s;
@@ -110,13 +110,6 @@ static void go_put(struct op *op) {
         op_fail(op);
     else
         reply_changed(op, s, &resp.base);
-}
-
-void engine_put_holiday_calendar(struct engine *e, struct call *c,
-                                 const Rondo__PutHolidayCalendarRequest *req) {
-    struct op *op = op_new(e, c, req, go_put);
-    if (op)
-        op_start(op);
 }
 
 /* delete */
@@ -143,7 +136,7 @@ static int remove_calendar(struct op *op, struct space *s, const char *name) {
     return rc;
 }
 
-static void go_delete(struct op *op) {
+void rpc_delete_holiday_calendar(struct op *op) {
     static const Rondo__DeleteHolidayCalendarResponse resp = RONDO__DELETE_HOLIDAY_CALENDAR_RESPONSE__INIT;
     const Rondo__DeleteHolidayCalendarRequest *req = op->req;
     struct space *s;
@@ -156,16 +149,9 @@ static void go_delete(struct op *op) {
         reply_changed(op, s, &resp.base);
 }
 
-void engine_delete_holiday_calendar(struct engine *e, struct call *c,
-                                    const Rondo__DeleteHolidayCalendarRequest *req) {
-    struct op *op = op_new(e, c, req, go_delete);
-    if (op)
-        op_start(op);
-}
-
 /* list */
 
-static void go_list(struct op *op) {
+void rpc_list_holiday_calendars(struct op *op) {
     static const Rondo__ListHolidayCalendarsResponse empty = RONDO__LIST_HOLIDAY_CALENDARS_RESPONSE__INIT;
     const Rondo__ListHolidayCalendarsRequest *req = op->req;
     struct space *s;
@@ -180,11 +166,4 @@ static void go_list(struct op *op) {
     }
     op->wait_seq = s->group_seq;
     op_reply_durable(op, &empty.base, buf_str(&op->page));
-}
-
-void engine_list_holiday_calendars(struct engine *e, struct call *c,
-                                   const Rondo__ListHolidayCalendarsRequest *req) {
-    struct op *op = op_new(e, c, req, go_list);
-    if (op)
-        op_start(op);
 }

@@ -166,7 +166,7 @@ static int prepare(struct op *op, const Rondo__ListScheduleLedgerRequest *req) {
     return rc == 0 ? read_token(op, &req->next_page_token, p) : rc;
 }
 
-static void go_list(struct op *op) {
+void rpc_list_schedule_ledger(struct op *op) {
     const Rondo__ListScheduleLedgerRequest *req = op->req;
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
@@ -180,13 +180,6 @@ static void go_list(struct op *op) {
         op_fail(op);
     else
         op_continue_durable(op, go_read);
-}
-
-void engine_list_schedule_ledger(struct engine *e, struct call *c,
-                                 const Rondo__ListScheduleLedgerRequest *req) {
-    struct op *op = op_new(e, c, req, go_list);
-    if (op)
-        op_start(op);
 }
 
 /* what became of one time */
@@ -211,7 +204,7 @@ static int explain(struct op *op, const struct space *space, const Rondo__Explai
     return 0;
 }
 
-static void go_explain(struct op *op) {
+void rpc_explain_schedule_time(struct op *op) {
     const Rondo__ExplainScheduleTimeRequest *req = op->req;
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
@@ -225,11 +218,4 @@ static void go_explain(struct op *op) {
         op_fail(op);
     else
         op_continue_durable(op, go_read);
-}
-
-void engine_explain_schedule_time(struct engine *e, struct call *c,
-                                  const Rondo__ExplainScheduleTimeRequest *req) {
-    struct op *op = op_new(e, c, req, go_explain);
-    if (op)
-        op_start(op);
 }

@@ -121,7 +121,7 @@ static void reply_created(struct op *op) {
     op_reply_durable(op, &r->base, (struct str){NULL, 0});
 }
 
-static void go_create(struct op *op) {
+void rpc_create_schedule(struct op *op) {
     const Ws__CreateScheduleRequest *req = op->req;
     Ws__CreateScheduleRequest prepared = *req;
     struct space *space;
@@ -158,7 +158,7 @@ static void *copy_or_null(struct arena *a, const void *m) {
     return m ? message_copy(a, m) : NULL;
 }
 
-static void go_describe(struct op *op) {
+void rpc_describe_schedule(struct op *op) {
     const Ws__DescribeScheduleRequest *req = op->req;
     struct arena *a = op->call->arena;
     struct space *space;
@@ -183,7 +183,7 @@ static void go_describe(struct op *op) {
 }
 
 /* Many searches: some in each turn. */
-static void go_matching_times(struct op *op) {
+void rpc_list_schedule_matching_times(struct op *op) {
     const Ws__ListScheduleMatchingTimesRequest *req = op->req;
     Ws__ListScheduleMatchingTimesResponse *r = op->extra;
     struct space *space;
@@ -211,7 +211,7 @@ static int prepare_update(struct op *op, struct space *space, const Ws__UpdateSc
     return op_prepare_schedule(op, space, req->schedule_id, meant, ret);
 }
 
-static void go_update(struct op *op) {
+void rpc_update_schedule(struct op *op) {
     static const Ws__UpdateScheduleResponse resp = WS__UPDATE_SCHEDULE_RESPONSE__INIT;
     const Ws__UpdateScheduleRequest *req = op->req;
     Ws__UpdateScheduleRequest prepared = *req;
@@ -230,12 +230,12 @@ static void go_update(struct op *op) {
         rc = prepare_update(op, space, req, &prepared.schedule);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, schedule_update(&s, &prepared), true);
+        rc = op_step_end(op, &s, schedule_update(&s, &prepared), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
 
-static void go_patch(struct op *op) {
+void rpc_patch_schedule(struct op *op) {
     static const Ws__PatchScheduleResponse resp = WS__PATCH_SCHEDULE_RESPONSE__INIT;
     const Ws__PatchScheduleRequest *req = op->req;
     struct space *space;
@@ -249,12 +249,12 @@ static void go_patch(struct op *op) {
         rc = find(op, req->namespace_, req->schedule_id, &space);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, schedule_patch(&s, req), true);
+        rc = op_step_end(op, &s, schedule_patch(&s, req), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
 
-static void go_delete(struct op *op) {
+void rpc_delete_schedule(struct op *op) {
     static const Ws__DeleteScheduleResponse resp = WS__DELETE_SCHEDULE_RESPONSE__INIT;
     const Ws__DeleteScheduleRequest *req = op->req;
     struct space *space;
@@ -264,7 +264,7 @@ static void go_delete(struct op *op) {
         rc = find(op, req->namespace_, req->schedule_id, &space);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, schedule_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED), true);
+        rc = op_step_end(op, &s, schedule_end(&s, WORKFLOW_EXECUTION_STATUS_TERMINATED), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
@@ -325,7 +325,7 @@ static void go_triggered(struct op *op) {
     }
 }
 
-static void go_trigger(struct op *op) {
+void rpc_trigger_schedule(struct op *op) {
     const Rondo__TriggerScheduleRequest *req = op->req;
     Rondo__TriggerScheduleRequest with_id = *req;
     struct space *space;
@@ -342,7 +342,7 @@ static void go_trigger(struct op *op) {
     with_id.request_id = op->request_id;
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, schedule_trigger(&s, &with_id), true);
+        rc = op_step_end(op, &s, schedule_trigger(&s, &with_id), STEP_DURABLE);
     }
     if (rc == 0)
         rc = note_triggered(op); /* it has happened; asking again with the same request id tells so */
@@ -354,7 +354,7 @@ static void go_trigger(struct op *op) {
 
 /* Backfills */
 
-static void go_list_backfills(struct op *op) {
+void rpc_list_backfills(struct op *op) {
     const Rondo__ListBackfillsRequest *req = op->req;
     struct arena *a = op->call->arena;
     struct space *space;
@@ -373,7 +373,7 @@ static void go_list_backfills(struct op *op) {
     end_change(op, rc, r ? &r->base : NULL);
 }
 
-static void go_cancel_backfill(struct op *op) {
+void rpc_cancel_backfill(struct op *op) {
     static const Rondo__CancelBackfillResponse resp = RONDO__CANCEL_BACKFILL_RESPONSE__INIT;
     const Rondo__CancelBackfillRequest *req = op->req;
     struct space *space;
@@ -383,24 +383,7 @@ static void go_cancel_backfill(struct op *op) {
         rc = find(op, req->namespace_, req->schedule_id, &space);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, schedule_cancel_backfill(&s, req->backfill_id), true);
+        rc = op_step_end(op, &s, schedule_cancel_backfill(&s, req->backfill_id), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
-
-#define SCHEDULE_RPC(prefix, name, Message, go)                                                              \
-    void engine_##name(struct engine *e, struct call *c, const prefix##Message##Request *req) {              \
-        struct op *op = op_new(e, c, req, go);                                                               \
-        if (op)                                                                                              \
-            op_start(op);                                                                                    \
-    }
-
-SCHEDULE_RPC(Ws__, create_schedule, CreateSchedule, go_create)
-SCHEDULE_RPC(Ws__, describe_schedule, DescribeSchedule, go_describe)
-SCHEDULE_RPC(Ws__, list_schedule_matching_times, ListScheduleMatchingTimes, go_matching_times)
-SCHEDULE_RPC(Ws__, update_schedule, UpdateSchedule, go_update)
-SCHEDULE_RPC(Ws__, patch_schedule, PatchSchedule, go_patch)
-SCHEDULE_RPC(Ws__, delete_schedule, DeleteSchedule, go_delete)
-SCHEDULE_RPC(Rondo__, trigger_schedule, TriggerSchedule, go_trigger)
-SCHEDULE_RPC(Rondo__, list_backfills, ListBackfills, go_list_backfills)
-SCHEDULE_RPC(Rondo__, cancel_backfill, CancelBackfill, go_cancel_backfill)

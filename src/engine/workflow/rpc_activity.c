@@ -112,7 +112,7 @@ static int step_report(struct op *op, struct report *r, const State__TaskToken *
                    : activity_check_id(&s, r->activity_id, r->kind == REPORT_COMPLETED, &a);
     if (rc == 0)
         rc = apply(&s, r, a);
-    return op_step_end(op, &s, rc, true);
+    return op_step_end(op, &s, rc, STEP_DURABLE);
 }
 
 /* the answer */
@@ -156,17 +156,16 @@ static void go_report(struct op *op) {
     op_reply_durable(op, &r->reply.base, (struct str){NULL, 0});
 }
 
-static void report_start(struct engine *e, struct call *c, const void *req, const struct report *report) {
-    struct op *op = op_new(e, c, req, go_report);
-    if (!op)
-        return;
-    op->extra = arena_dup(c->arena, report, sizeof(*report));
+/* Keeps the report for the life of the op. From here on go_report is where the op starts again. */
+static void report_start(struct op *op, const struct report *report) {
+    op->extra = arena_dup(op->call->arena, report, sizeof(*report));
     if (!op->extra) {
         (void)op_out_of_memory(op);
         op_fail(op);
         return;
     }
-    op_start(op);
+    op->go = go_report;
+    go_report(op);
 }
 
 /* the eight requests */
@@ -189,71 +188,72 @@ static struct report report_by_id(enum report_kind kind, const char *namespace_n
     return r;
 }
 
-void engine_heartbeat_activity(struct engine *e, struct call *c,
-                               const Ws__RecordActivityTaskHeartbeatRequest *req) {
+void rpc_heartbeat_activity(struct op *op) {
+    const Ws__RecordActivityTaskHeartbeatRequest *req = op->req;
     struct report r = report_by_token(REPORT_HEARTBEAT, req->namespace_, req->identity, &req->task_token);
     r.payloads = req->details;
     ws__record_activity_task_heartbeat_response__init(&r.reply.heartbeat);
-    report_start(e, c, req, &r);
+    report_start(op, &r);
 }
 
-void engine_heartbeat_activity_by_id(struct engine *e, struct call *c,
-                                     const Ws__RecordActivityTaskHeartbeatByIdRequest *req) {
+void rpc_heartbeat_activity_by_id(struct op *op) {
+    const Ws__RecordActivityTaskHeartbeatByIdRequest *req = op->req;
     struct report r = report_by_id(REPORT_HEARTBEAT, req->namespace_, req->identity, req->workflow_id,
                                    req->run_id, req->activity_id);
     r.payloads = req->details;
     ws__record_activity_task_heartbeat_by_id_response__init(&r.reply.heartbeat_by_id);
-    report_start(e, c, req, &r);
+    report_start(op, &r);
 }
 
-void engine_complete_activity(struct engine *e, struct call *c,
-                              const Ws__RespondActivityTaskCompletedRequest *req) {
+void rpc_complete_activity(struct op *op) {
+    const Ws__RespondActivityTaskCompletedRequest *req = op->req;
     struct report r = report_by_token(REPORT_COMPLETED, req->namespace_, req->identity, &req->task_token);
     r.payloads = req->result;
     ws__respond_activity_task_completed_response__init(&r.reply.completed);
-    report_start(e, c, req, &r);
+    report_start(op, &r);
 }
 
-void engine_complete_activity_by_id(struct engine *e, struct call *c,
-                                    const Ws__RespondActivityTaskCompletedByIdRequest *req) {
+void rpc_complete_activity_by_id(struct op *op) {
+    const Ws__RespondActivityTaskCompletedByIdRequest *req = op->req;
     struct report r = report_by_id(REPORT_COMPLETED, req->namespace_, req->identity, req->workflow_id,
                                    req->run_id, req->activity_id);
     r.payloads = req->result;
     ws__respond_activity_task_completed_by_id_response__init(&r.reply.completed_by_id);
-    report_start(e, c, req, &r);
+    report_start(op, &r);
 }
 
-void engine_fail_activity(struct engine *e, struct call *c, const Ws__RespondActivityTaskFailedRequest *req) {
+void rpc_fail_activity(struct op *op) {
+    const Ws__RespondActivityTaskFailedRequest *req = op->req;
     struct report r = report_by_token(REPORT_FAILED, req->namespace_, req->identity, &req->task_token);
     r.failure = req->failure;
     r.last_heartbeat_details = req->last_heartbeat_details;
     ws__respond_activity_task_failed_response__init(&r.reply.failed);
-    report_start(e, c, req, &r);
+    report_start(op, &r);
 }
 
-void engine_fail_activity_by_id(struct engine *e, struct call *c,
-                                const Ws__RespondActivityTaskFailedByIdRequest *req) {
+void rpc_fail_activity_by_id(struct op *op) {
+    const Ws__RespondActivityTaskFailedByIdRequest *req = op->req;
     struct report r = report_by_id(REPORT_FAILED, req->namespace_, req->identity, req->workflow_id,
                                    req->run_id, req->activity_id);
     r.failure = req->failure;
     r.last_heartbeat_details = req->last_heartbeat_details;
     ws__respond_activity_task_failed_by_id_response__init(&r.reply.failed_by_id);
-    report_start(e, c, req, &r);
+    report_start(op, &r);
 }
 
-void engine_cancel_activity(struct engine *e, struct call *c,
-                            const Ws__RespondActivityTaskCanceledRequest *req) {
+void rpc_cancel_activity(struct op *op) {
+    const Ws__RespondActivityTaskCanceledRequest *req = op->req;
     struct report r = report_by_token(REPORT_CANCELED, req->namespace_, req->identity, &req->task_token);
     r.payloads = req->details;
     ws__respond_activity_task_canceled_response__init(&r.reply.canceled);
-    report_start(e, c, req, &r);
+    report_start(op, &r);
 }
 
-void engine_cancel_activity_by_id(struct engine *e, struct call *c,
-                                  const Ws__RespondActivityTaskCanceledByIdRequest *req) {
+void rpc_cancel_activity_by_id(struct op *op) {
+    const Ws__RespondActivityTaskCanceledByIdRequest *req = op->req;
     struct report r = report_by_id(REPORT_CANCELED, req->namespace_, req->identity, req->workflow_id,
                                    req->run_id, req->activity_id);
     r.payloads = req->details;
     ws__respond_activity_task_canceled_by_id_response__init(&r.reply.canceled_by_id);
-    report_start(e, c, req, &r);
+    report_start(op, &r);
 }

@@ -67,7 +67,7 @@ static void go_control(struct op *op) {
         rc = ctl->step(&s, ctl, op->req);
         if (rc == 0 && !(reply = ctl->reply(op, ctl)))
             rc = op_out_of_memory(op);
-        rc = op_step_end(op, &s, rc, true);
+        rc = op_step_end(op, &s, rc, STEP_DURABLE);
     }
     if (rc < 0)
         op_fail_durable(op);
@@ -75,17 +75,16 @@ static void go_control(struct op *op) {
         op_reply_durable(op, reply, (struct str){NULL, 0});
 }
 
-static void control_start(struct engine *e, struct call *c, const void *req, const struct control *ctl) {
-    struct op *op = op_new(e, c, req, go_control);
-    if (!op)
-        return;
-    op->extra = arena_dup(c->arena, ctl, sizeof(*ctl));
+/* Keeps the control for the life of the op. From here on go_control is where the op starts again. */
+static void control_start(struct op *op, const struct control *ctl) {
+    op->extra = arena_dup(op->call->arena, ctl, sizeof(*ctl));
     if (!op->extra) {
         (void)op_out_of_memory(op);
         op_fail(op);
         return;
     }
-    op_start(op);
+    op->go = go_control;
+    go_control(op);
 }
 
 /* pause */
@@ -121,9 +120,10 @@ static struct control control_of_pause(const Ws__PauseActivityRequest *req) {
     return ctl;
 }
 
-void engine_pause_activity(struct engine *e, struct call *c, const Ws__PauseActivityRequest *req) {
+void rpc_pause_activity(struct op *op) {
+    const Ws__PauseActivityRequest *req = op->req;
     struct control ctl = control_of_pause(req);
-    control_start(e, c, req, &ctl);
+    control_start(op, &ctl);
 }
 
 /* unpause */
@@ -157,9 +157,10 @@ static struct control control_of_unpause(const Ws__UnpauseActivityRequest *req) 
     return ctl;
 }
 
-void engine_unpause_activity(struct engine *e, struct call *c, const Ws__UnpauseActivityRequest *req) {
+void rpc_unpause_activity(struct op *op) {
+    const Ws__UnpauseActivityRequest *req = op->req;
     struct control ctl = control_of_unpause(req);
-    control_start(e, c, req, &ctl);
+    control_start(op, &ctl);
 }
 
 /* reset */
@@ -194,9 +195,10 @@ static struct control control_of_reset(const Ws__ResetActivityRequest *req) {
     return ctl;
 }
 
-void engine_reset_activity(struct engine *e, struct call *c, const Ws__ResetActivityRequest *req) {
+void rpc_reset_activity(struct op *op) {
+    const Ws__ResetActivityRequest *req = op->req;
     struct control ctl = control_of_reset(req);
-    control_start(e, c, req, &ctl);
+    control_start(op, &ctl);
 }
 
 /* options */
@@ -252,19 +254,19 @@ static struct control control_of_options(const Ws__UpdateActivityOptionsRequest 
     return ctl;
 }
 
-void engine_update_activity_options(struct engine *e, struct call *c,
-                                    const Ws__UpdateActivityOptionsRequest *req) {
+void rpc_update_activity_options(struct op *op) {
+    const Ws__UpdateActivityOptionsRequest *req = op->req;
     struct control ctl = control_of_options(req);
-    control_start(e, c, req, &ctl);
+    control_start(op, &ctl);
 }
 
 /* the second form */
 
 /* A request of the first form, in the call's arena, about the activity of the second. */
-#define FIRST_FORM(c, req, Type, type, TYPE)                                                                 \
+#define FIRST_FORM(arena, req, Type, type, TYPE)                                                                 \
     __extension__({                                                                                          \
-        Ws__##Type##Request *first_ = arena_new((c)->arena, Ws__##Type##Request);                            \
-        Common__WorkflowExecution *execution_ = arena_new((c)->arena, Common__WorkflowExecution);            \
+        Ws__##Type##Request *first_ = arena_new((arena), Ws__##Type##Request);                            \
+        Common__WorkflowExecution *execution_ = arena_new((arena), Common__WorkflowExecution);            \
         if (first_ && execution_) {                                                                          \
             ws__##type##_request__init(first_);                                                              \
             common__workflow_execution__init(execution_);                                                    \
@@ -279,19 +281,19 @@ void engine_update_activity_options(struct engine *e, struct call *c,
         execution_ ? first_ : NULL;                                                                          \
     })
 
-static void fail_for_memory(struct call *c) {
-    struct err e;
-    (void)err_std(&e, ERR_NO_MEMORY);
-    call_fail(c, &e);
+static void fail_for_memory(struct op *op) {
+    (void)op_out_of_memory(op);
+    op_fail(op);
 }
 
-static void execution_start(struct engine *e, struct call *c, const void *first, struct control ctl,
-                            const char *request_id,
+/* Goes on with the first form in place of the request. */
+static void execution_start(struct op *op, const void *first, struct control ctl, const char *request_id,
                             const ProtobufCMessage *(*reply)(struct op *op, const struct control *ctl)) {
+    op->req = first;
     ctl.is_by_execution = true;
     ctl.request_id = request_id;
     ctl.reply = reply;
-    control_start(e, c, first, &ctl);
+    control_start(op, &ctl);
 }
 
 static const ProtobufCMessage *reply_pause_execution(struct op *op unused_arg,
@@ -300,16 +302,16 @@ static const ProtobufCMessage *reply_pause_execution(struct op *op unused_arg,
     return &resp.base;
 }
 
-void engine_pause_activity_execution(struct engine *e, struct call *c,
-                                     const Ws__PauseActivityExecutionRequest *req) {
-    Ws__PauseActivityRequest *first = FIRST_FORM(c, req, PauseActivity, pause_activity, PAUSE_ACTIVITY);
+void rpc_pause_activity_execution(struct op *op) {
+    const Ws__PauseActivityExecutionRequest *req = op->req;
+    Ws__PauseActivityRequest *first = FIRST_FORM(op->call->arena, req, PauseActivity, pause_activity, PAUSE_ACTIVITY);
     if (!first) {
-        fail_for_memory(c);
+        fail_for_memory(op);
         return;
     }
     first->reason = req->reason;
     first->request_id = req->request_id;
-    execution_start(e, c, first, control_of_pause(first), req->request_id, reply_pause_execution);
+    execution_start(op, first, control_of_pause(first), req->request_id, reply_pause_execution);
 }
 
 static const ProtobufCMessage *reply_unpause_execution(struct op *op unused_arg,
@@ -318,16 +320,16 @@ static const ProtobufCMessage *reply_unpause_execution(struct op *op unused_arg,
     return &resp.base;
 }
 
-void engine_unpause_activity_execution(struct engine *e, struct call *c,
-                                       const Ws__UnpauseActivityExecutionRequest *req) {
+void rpc_unpause_activity_execution(struct op *op) {
+    const Ws__UnpauseActivityExecutionRequest *req = op->req;
     Ws__UnpauseActivityRequest *first =
-        FIRST_FORM(c, req, UnpauseActivity, unpause_activity, UNPAUSE_ACTIVITY);
+        FIRST_FORM(op->call->arena, req, UnpauseActivity, unpause_activity, UNPAUSE_ACTIVITY);
     if (!first) {
-        fail_for_memory(c);
+        fail_for_memory(op);
         return;
     }
     first->jitter = req->jitter;
-    execution_start(e, c, first, control_of_unpause(first), req->request_id, reply_unpause_execution);
+    execution_start(op, first, control_of_unpause(first), req->request_id, reply_unpause_execution);
 }
 
 static const ProtobufCMessage *reply_reset_execution(struct op *op unused_arg,
@@ -336,18 +338,18 @@ static const ProtobufCMessage *reply_reset_execution(struct op *op unused_arg,
     return &resp.base;
 }
 
-void engine_reset_activity_execution(struct engine *e, struct call *c,
-                                     const Ws__ResetActivityExecutionRequest *req) {
-    Ws__ResetActivityRequest *first = FIRST_FORM(c, req, ResetActivity, reset_activity, RESET_ACTIVITY);
+void rpc_reset_activity_execution(struct op *op) {
+    const Ws__ResetActivityExecutionRequest *req = op->req;
+    Ws__ResetActivityRequest *first = FIRST_FORM(op->call->arena, req, ResetActivity, reset_activity, RESET_ACTIVITY);
     if (!first) {
-        fail_for_memory(c);
+        fail_for_memory(op);
         return;
     }
     first->reset_heartbeat = req->reset_heartbeat;
     first->keep_paused = req->keep_paused;
     first->restore_original_options = req->restore_original_options;
     first->jitter = req->jitter;
-    execution_start(e, c, first, control_of_reset(first), req->request_id, reply_reset_execution);
+    execution_start(op, first, control_of_reset(first), req->request_id, reply_reset_execution);
 }
 
 static int validate_execution_options(const void *r, struct err *err) {
@@ -367,12 +369,12 @@ static const ProtobufCMessage *reply_execution_options(struct op *op, const stru
     return resp->activity_options ? &resp->base : NULL;
 }
 
-void engine_update_activity_execution_options(struct engine *e, struct call *c,
-                                              const Ws__UpdateActivityExecutionOptionsRequest *req) {
+void rpc_update_activity_execution_options(struct op *op) {
+    const Ws__UpdateActivityExecutionOptionsRequest *req = op->req;
     Ws__UpdateActivityOptionsRequest *first =
-        FIRST_FORM(c, req, UpdateActivityOptions, update_activity_options, UPDATE_ACTIVITY_OPTIONS);
+        FIRST_FORM(op->call->arena, req, UpdateActivityOptions, update_activity_options, UPDATE_ACTIVITY_OPTIONS);
     if (!first) {
-        fail_for_memory(c);
+        fail_for_memory(op);
         return;
     }
     first->activity_options = req->activity_options;
@@ -380,5 +382,5 @@ void engine_update_activity_execution_options(struct engine *e, struct call *c,
     first->restore_original = req->restore_original;
     struct control ctl = control_of_options(first);
     ctl.validate = validate_execution_options;
-    execution_start(e, c, first, ctl, req->request_id, reply_execution_options);
+    execution_start(op, first, ctl, req->request_id, reply_execution_options);
 }

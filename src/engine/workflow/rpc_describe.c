@@ -1,12 +1,15 @@
 /* DescribeWorkflowExecution: the state of a run, as it is now, in the words of the API. */
 #include "core/activity/activity.h"
 #include "core/activity/activity_control.h"
+#include "core/run/signal_ids.h"
 #include "core/step/retry.h"
 #include "core/step/validate.h"
 #include "engine/runtime/copy.h"
 #include "engine/runtime/engine_int.h"
 #include "engine/workflow/execution_info.h"
 #include "engine/workflow/response.h"
+
+#define SIGNALS_SHOWN 10000 /* the last of them; more only where an operator raised the limit of signals */
 
 static void *copy_or_null(struct arena *a, const void *m) {
     return m ? message_copy(a, m) : NULL;
@@ -175,16 +178,28 @@ static void describe_request(struct arena *a, Workflow__WorkflowExecutionExtende
     x->request_id_infos[x->n_request_id_infos++] = entry;
 }
 
+static void describe_signals(struct arena *a, Workflow__WorkflowExecutionExtendedInfo *x,
+                             const State__Execution *st, size_t first) {
+    for (size_t i = first; i < signal_id_count(st); i++) {
+        struct signal_id id = signal_id_get(st, i);
+        describe_request(a, x, id.text ? id.text : id.uuid.s, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
+                         id.event_id);
+    }
+}
+
 static void describe_requests(struct arena *a, Workflow__WorkflowExecutionExtendedInfo *x,
                               const State__Execution *st) {
-    x->request_id_infos = arena_array(a, Workflow__WorkflowExecutionExtendedInfo__RequestIdInfosEntry *,
-                                      st->n_attached_requests + 1);
     /* The first event of a run that a reset made is that of the start, not of the reset. */
-    describe_request(a, x, st->original_start_us ? st->origin_request_id : st->start_request_id,
-                     EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
+    const char *started_by = st->original_start_us ? st->origin_request_id : st->start_request_id;
+    size_t signals = signal_id_count(st), first = signals > SIGNALS_SHOWN ? signals - SIGNALS_SHOWN : 0;
+    x->request_id_infos = arena_array(a, Workflow__WorkflowExecutionExtendedInfo__RequestIdInfosEntry *,
+                                      st->n_attached_requests + 1 + (signals - first));
+    if (!signal_id_seen(st, started_by)) /* a signal with start is its signal */
+        describe_request(a, x, started_by, EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, 1);
     for (size_t i = 0; i < st->n_attached_requests; i++)
         describe_request(a, x, st->attached_requests[i]->request_id,
                          EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, st->attached_requests[i]->event_id);
+    describe_signals(a, x, st, first);
 }
 
 static Workflow__WorkflowExecutionExtendedInfo *describe_extended(struct arena *a,
@@ -245,7 +260,7 @@ static Ws__DescribeWorkflowExecutionResponse *describe(struct arena *a, const St
     return arena_failed(a) ? NULL : r;
 }
 
-static void go_describe(struct op *op) {
+void rpc_describe_workflow(struct op *op) {
     const Ws__DescribeWorkflowExecutionRequest *req = op->req;
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
@@ -262,11 +277,4 @@ static void go_describe(struct op *op) {
         op_fail(op);
     else
         op_reply_durable(op, &resp->base, (struct str){NULL, 0});
-}
-
-void engine_describe_workflow(struct engine *e, struct call *c,
-                              const Ws__DescribeWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_describe);
-    if (op)
-        op_start(op);
 }

@@ -235,10 +235,10 @@ static int write_owed_start(struct op *op) {
         return 0;
     op_step_begin(op, &s);
     task_write_owed(&s);
-    return op_step_end(op, &s, 0, true);
+    return op_step_end(op, &s, 0, STEP_DURABLE);
 }
 
-static void go_history(struct op *op) {
+void rpc_get_history(struct op *op) {
     const Ws__GetWorkflowExecutionHistoryRequest *req = op->req;
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
@@ -313,7 +313,7 @@ static int reverse_page(struct op *op, struct reader *rd) {
 }
 
 /* The two calls have the same fields under the same numbers, as far as both have them. */
-static void go_history_reverse(struct op *op) {
+void rpc_get_history_reverse(struct op *op) {
     const Ws__GetWorkflowExecutionHistoryReverseRequest *req = op->req;
     Ws__GetWorkflowExecutionHistoryRequest forward = WS__GET_WORKFLOW_EXECUTION_HISTORY_REQUEST__INIT;
     struct space *space;
@@ -342,17 +342,4 @@ static void go_history_reverse(struct op *op) {
         rc = reverse_page(op, rd);
     if (rc < 0 && rc != ERR_WAIT)
         op_fail(op);
-}
-
-void engine_get_history_reverse(struct engine *e, struct call *c,
-                                const Ws__GetWorkflowExecutionHistoryReverseRequest *req) {
-    struct op *op = op_new(e, c, req, go_history_reverse);
-    if (op)
-        op_start(op);
-}
-
-void engine_get_history(struct engine *e, struct call *c, const Ws__GetWorkflowExecutionHistoryRequest *req) {
-    struct op *op = op_new(e, c, req, go_history);
-    if (op)
-        op_start(op);
 }

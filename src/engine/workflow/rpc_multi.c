@@ -139,7 +139,7 @@ static void go_multi_step(struct op *op) {
     }
 }
 
-static void go_multi(struct op *op) {
+void rpc_execute_multi(struct op *op) {
     const Ws__ExecuteMultiOperationRequest *req = op->req;
     struct multi_op *m = arena_new(op->call->arena, struct multi_op);
     struct space *space;
@@ -171,10 +171,4 @@ static void go_multi(struct op *op) {
     op->extra = m;
     op->go = go_multi_step;
     go_multi_step(op);
-}
-
-void engine_execute_multi(struct engine *e, struct call *c, const Ws__ExecuteMultiOperationRequest *req) {
-    struct op *op = op_new(e, c, req, go_multi);
-    if (op)
-        op_start(op);
 }

@@ -32,7 +32,7 @@ static int check(struct op *op, const Ws__UpdateWorkflowExecutionOptionsRequest 
     return rc == 0 ? validate_id(req->identity, "Identity", &op->err) : rc;
 }
 
-static void go_update(struct op *op) {
+void rpc_update_workflow_options(struct op *op) {
     const Ws__UpdateWorkflowExecutionOptionsRequest *req = op->req;
     Ws__UpdateWorkflowExecutionOptionsResponse *resp = NULL;
     bool is_changed = false;
@@ -49,7 +49,7 @@ static void go_update(struct op *op) {
         op_step_begin(op, &s);
         rc =
             options_update(&s, req->workflow_execution_options, req->update_mask, req->identity, &is_changed);
-        rc = op_step_end(op, &s, rc, is_changed);
+        rc = op_step_end(op, &s, rc, is_changed ? STEP_DURABLE : STEP_QUIET);
     }
     if (rc == 0 && is_changed && op->run->body->st->versioning)
         deployment_pinned(op, space, versioning_override_target(op->run->body->st->versioning->override));
@@ -59,11 +59,4 @@ static void go_update(struct op *op) {
         op_fail_durable(op);
     else
         op_reply_durable(op, &resp->base, (struct str){NULL, 0});
-}
-
-void engine_update_workflow_options(struct engine *e, struct call *c,
-                                    const Ws__UpdateWorkflowExecutionOptionsRequest *req) {
-    struct op *op = op_new(e, c, req, go_update);
-    if (op)
-        op_start(op);
 }

@@ -325,7 +325,7 @@ static int query_begin(struct op *op) {
     return rc;
 }
 
-static void go_query(struct op *op) {
+void rpc_query_workflow(struct op *op) {
     const Ws__QueryWorkflowRequest *req = op->req;
     struct space *space;
     int rc = op_need_space(op, req->namespace_, &space);
@@ -358,13 +358,7 @@ static void go_query(struct op *op) {
     queries_settle(op->e, op->run);
 }
 
-void engine_query_workflow(struct engine *e, struct call *c, const Ws__QueryWorkflowRequest *req) {
-    struct op *op = op_new(e, c, req, go_query);
-    if (op)
-        op_start(op);
-}
-
-static void go_answer(struct op *op) {
+void rpc_answer_query(struct op *op) {
     static const Ws__RespondQueryTaskCompletedResponse resp = WS__RESPOND_QUERY_TASK_COMPLETED_RESPONSE__INIT;
     const Ws__RespondQueryTaskCompletedRequest *req = op->req;
     ProtobufCMessage *m = NULL;
@@ -383,10 +377,4 @@ static void go_answer(struct op *op) {
     }
     query_end(q, req->completed_type, req->query_result, req->error_message, req->failure);
     op_reply(op, &resp.base, (struct str){NULL, 0});
-}
-
-void engine_answer_query(struct engine *e, struct call *c, const Ws__RespondQueryTaskCompletedRequest *req) {
-    struct op *op = op_new(e, c, req, go_answer);
-    if (op)
-        op_start(op);
 }

@@ -273,7 +273,7 @@ static int end_current(struct op *op, const State__Execution *copy) {
         .is_base = op->run == op->held,
     };
     op_step_begin(op, &s);
-    return op_step_end(op, &s, run_end_by_reset(&s, &end), true);
+    return op_step_end(op, &s, run_end_by_reset(&s, &end), STEP_DURABLE);
 }
 
 /* The base run, which has ended by now, leaves its letters to the copy. */
@@ -283,7 +283,7 @@ static int release_base(struct op *op, const char *run_id) {
     op_pin(op, op->held);
     op_step_begin(op, &s);
     reapply_hand_over(&s, run_id, req->workflow_task_finish_event_id);
-    return op_step_end(op, &s, 0, true);
+    return op_step_end(op, &s, 0, STEP_DURABLE);
 }
 
 /* Everything that can be refused is decided before anything is changed. */
@@ -431,7 +431,7 @@ static bool is_too_late(const struct op *op) {
     return r->open_run_id && !(current && run_is_open(current) && streq(current->run_id, r->open_run_id));
 }
 
-static void go_reset(struct op *op) {
+void rpc_reset_workflow(struct op *op) {
     struct space *space;
     int rc = reset_prepare(op, &space);
     if (rc == 0)
@@ -450,15 +450,9 @@ static void go_reset(struct op *op) {
         reply_reset(op);
 }
 
-void engine_reset_workflow(struct engine *e, struct call *c, const Ws__ResetWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_reset);
-    if (op)
-        op_start(op);
-}
-
 void reset_while_open(struct engine *e, struct call *c, const Ws__ResetWorkflowExecutionRequest *req,
                       const char *open_run_id) {
-    struct op *op = op_new(e, c, req, go_reset);
+    struct op *op = op_new(e, c, req, rpc_reset_workflow);
     if (!op)
         return;
     struct reset *r = op->extra = arena_new(c->arena, struct reset);

@@ -69,7 +69,7 @@ int run_keep_copy(struct engine *e, struct space *space, struct step *s, struct 
     s->st = run->body->st; /* for whoever looks at the step afterwards */
     int rc = head.n ? tape_append(&run->body->tape, head, 1) : 0;
     if (rc == 0)
-        rc = run_keep(e, run, s, true);
+        rc = run_keep(e, run, s, STEP_DURABLE);
     s->st = NULL;
     if (rc < 0)
         run_discard(e, run);
@@ -103,7 +103,7 @@ static int terminate_existing(struct op *op, const char *new_run_id) {
     op_step_begin(op, &s);
     int rc =
         run_terminate(&s, "TerminateIfRunning WorkflowIdReusePolicy", &details, "history-service", NULL, 0);
-    return op_step_end(op, &s, rc, true);
+    return op_step_end(op, &s, rc, STEP_DURABLE);
 }
 
 /* Whether the starter's own worker is the one that would get the first task. */
@@ -259,7 +259,7 @@ int op_check_start(struct op *op, const struct space *space, const Ws__StartWork
     return rc == 0 ? op_check_memo(op, req->memo) : rc;
 }
 
-static void go_start(struct op *op) {
+void rpc_start_workflow(struct op *op) {
     const Ws__StartWorkflowExecutionRequest *req = op->req;
     enum start_verdict verdict;
     struct space *space;
@@ -277,7 +277,7 @@ static void go_start(struct op *op) {
     if (rc == 0 && verdict == START_EXISTING && attach_is_wanted(op->run->body->st, req, op->request_id)) {
         struct step s;
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, attach_start(&s, req, op->request_id), true);
+        rc = op_step_end(op, &s, attach_start(&s, req, op->request_id), STEP_DURABLE);
     }
     if (rc == 0 && verdict == START_SAME) {
         reply_same(op, req);
@@ -300,12 +300,6 @@ static void go_start(struct op *op) {
         reply_eager(op);
     else
         reply_started(op, true, (struct str){NULL, 0});
-}
-
-void engine_start_workflow(struct engine *e, struct call *c, const Ws__StartWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_start);
-    if (op)
-        op_start(op);
 }
 
 /* Signal with start */
@@ -358,7 +352,7 @@ static int signal_existing(struct op *op, const Ws__SignalWorkflowExecutionReque
     struct run_caller caller = {.insists = true};
     struct step s;
     op_sure_step_begin(op, &s);
-    return op_step_end(op, &s, run_signal(&s, signal, &caller), true);
+    return op_step_end(op, &s, run_signal(&s, signal, &caller), STEP_DURABLE);
 }
 
 static void reply_signaled(struct op *op, bool started) {
@@ -392,7 +386,7 @@ static int check_signal_with_start(struct op *op, const struct space *space,
     return rc == 0 ? op_check_blob(op, (const ProtobufCMessage *)req->signal_input) : rc;
 }
 
-static void go_signal_with_start(struct op *op) {
+void rpc_signal_with_start(struct op *op) {
     const Ws__SignalWithStartWorkflowExecutionRequest *req = op->req;
     Ws__StartWorkflowExecutionRequest start = start_part(req);
     Ws__SignalWorkflowExecutionRequest signal = signal_part(req);
@@ -429,11 +423,4 @@ static void go_signal_with_start(struct op *op) {
         op_fail(op);
     else
         reply_signaled(op, started);
-}
-
-void engine_signal_with_start(struct engine *e, struct call *c,
-                              const Ws__SignalWithStartWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_signal_with_start);
-    if (op)
-        op_start(op);
 }

@@ -81,7 +81,7 @@ static int fail_refused(struct op *op, const Ws__RespondWorkflowTaskCompletedReq
     } else {
         task_fail(&s, cause, failure, req->identity);
     }
-    rc = op_step_end(op, &s, rc, true);
+    rc = op_step_end(op, &s, rc, STEP_DURABLE);
     if (rc < 0)
         return rc;
     err_set(&op->err, refused.code, "%s", text);
@@ -99,7 +99,7 @@ static int complete_step(struct op *op, const State__TaskToken *token, struct co
         rc = task_complete(&s, token, req, done);
     ctx = s.ctx;
     /* What leaves no trace need not be written; what was buffered is written anyway. */
-    rc = op_step_end(op, &s, rc, !done->is_discarded);
+    rc = op_step_end(op, &s, rc, done->is_discarded ? STEP_QUIET : STEP_DURABLE);
     if (rc < 0 && s.task_failed_cause) {
         rc = fail_refused(op, req, s.task_failed_cause, s.is_task_failure_final);
         if (s.task_failed_cause != WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND)
@@ -137,7 +137,7 @@ static void reply_completed(struct op *op, const struct completion *done) {
     go_answer_with_task(op);
 }
 
-static void go_complete(struct op *op) {
+void rpc_complete_workflow_task(struct op *op) {
     const Ws__RespondWorkflowTaskCompletedRequest *req = op->req;
     struct completion done = {0};
     State__TaskToken *token;
@@ -158,16 +158,9 @@ static void go_complete(struct op *op) {
     reply_completed(op, &done);
 }
 
-void engine_complete_workflow_task(struct engine *e, struct call *c,
-                                   const Ws__RespondWorkflowTaskCompletedRequest *req) {
-    struct op *op = op_new(e, c, req, go_complete);
-    if (op)
-        op_start(op);
-}
-
 /* failed */
 
-static void go_fail(struct op *op) {
+void rpc_fail_workflow_task(struct op *op) {
     static const Ws__RespondWorkflowTaskFailedResponse resp = WS__RESPOND_WORKFLOW_TASK_FAILED_RESPONSE__INIT;
     const Ws__RespondWorkflowTaskFailedRequest *req = op->req;
     State__TaskToken *token;
@@ -180,18 +173,11 @@ static void go_fail(struct op *op) {
         rc = task_check_token(&s, token);
         if (rc == 0)
             rc = task_report_failed(&s, req->cause, req->failure, req->identity);
-        rc = op_step_end(op, &s, rc, true);
+        rc = op_step_end(op, &s, rc, STEP_DURABLE);
     }
     if (rc < 0) {
         op_fail_durable(op);
         return;
     }
     op_reply_durable(op, &resp.base, (struct str){NULL, 0});
-}
-
-void engine_fail_workflow_task(struct engine *e, struct call *c,
-                               const Ws__RespondWorkflowTaskFailedRequest *req) {
-    struct op *op = op_new(e, c, req, go_fail);
-    if (op)
-        op_start(op);
 }

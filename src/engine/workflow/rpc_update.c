@@ -343,7 +343,7 @@ int update_wait_new(struct op *op, const Ws__UpdateWorkflowExecutionRequest *req
     return 0;
 }
 
-static void go_update(struct op *op) {
+void rpc_update_workflow(struct op *op) {
     struct update_wait *w;
     if (update_wait_new(op, op->req, &w) < 0) {
         op_fail(op);
@@ -353,13 +353,7 @@ static void go_update(struct op *op) {
     update_go(op);
 }
 
-void engine_update_workflow(struct engine *e, struct call *c, const Ws__UpdateWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_update);
-    if (op)
-        op_start(op);
-}
-
-static void go_poll(struct op *op) {
+void rpc_poll_update(struct op *op) {
     const Ws__PollWorkflowExecutionUpdateRequest *req = op->req;
     struct update_wait *w = arena_new(op->call->arena, struct update_wait);
     int rc = w ? 0 : op_out_of_memory(op);
@@ -380,10 +374,4 @@ static void go_poll(struct op *op) {
     w->update_id = req->update_ref->update_id;
     op->extra = w;
     update_go(op);
-}
-
-void engine_poll_update(struct engine *e, struct call *c, const Ws__PollWorkflowExecutionUpdateRequest *req) {
-    struct op *op = op_new(e, c, req, go_poll);
-    if (op)
-        op_start(op);
 }

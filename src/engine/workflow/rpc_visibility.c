@@ -264,14 +264,14 @@ static void list_by_query(struct op *op, const struct wanted *w, const char *que
     begin_read(op, rc);
 }
 
-static void go_list(struct op *op) {
+void rpc_list_workflows(struct op *op) {
     static const Ws__ListWorkflowExecutionsResponse empty = WS__LIST_WORKFLOW_EXECUTIONS_RESPONSE__INIT;
     const Ws__ListWorkflowExecutionsRequest *req = op->req;
     struct wanted w = {req->namespace_, req->page_size, &req->next_page_token, &empty.base, FILTER_WORKFLOWS};
     list_by_query(op, &w, req->query);
 }
 
-static void go_scan(struct op *op) {
+void rpc_scan_workflows(struct op *op) {
     static const Ws__ScanWorkflowExecutionsResponse empty = WS__SCAN_WORKFLOW_EXECUTIONS_RESPONSE__INIT;
     const Ws__ScanWorkflowExecutionsRequest *req = op->req;
     struct wanted w = {req->namespace_, req->page_size, &req->next_page_token, &empty.base, FILTER_WORKFLOWS};
@@ -301,13 +301,13 @@ static void count_by_query(struct op *op, const struct wanted *w, const char *qu
     begin_read(op, rc);
 }
 
-static void go_count(struct op *op) {
+void rpc_count_workflows(struct op *op) {
     const Ws__CountWorkflowExecutionsRequest *req = op->req;
     struct wanted w = {.namespace = req->namespace_};
     count_by_query(op, &w, req->query);
 }
 
-static void go_list_schedules(struct op *op) {
+void rpc_list_schedules(struct op *op) {
     static const Ws__ListSchedulesResponse empty = WS__LIST_SCHEDULES_RESPONSE__INIT;
     const Ws__ListSchedulesRequest *req = op->req;
     struct wanted w = {req->namespace_, req->maximum_page_size, &req->next_page_token, &empty.base,
@@ -315,7 +315,7 @@ static void go_list_schedules(struct op *op) {
     list_by_query(op, &w, req->query);
 }
 
-static void go_list_crontabs(struct op *op) {
+void rpc_list_crontabs(struct op *op) {
     static const Rondo__ListCrontabsResponse empty = RONDO__LIST_CRONTABS_RESPONSE__INIT;
     const Rondo__ListCrontabsRequest *req = op->req;
     struct wanted w = {req->namespace_, req->page_size,   &req->next_page_token,
@@ -323,14 +323,14 @@ static void go_list_crontabs(struct op *op) {
     list_by_query(op, &w, "");
 }
 
-static void go_list_batches(struct op *op) {
+void rpc_list_batches(struct op *op) {
     static const Ws__ListBatchOperationsResponse empty = WS__LIST_BATCH_OPERATIONS_RESPONSE__INIT;
     const Ws__ListBatchOperationsRequest *req = op->req;
     struct wanted w = {req->namespace_, req->page_size, &req->next_page_token, &empty.base, FILTER_BATCHES};
     list_by_query(op, &w, "");
 }
 
-static void go_count_schedules(struct op *op) {
+void rpc_count_schedules(struct op *op) {
     const Ws__CountSchedulesRequest *req = op->req;
     struct wanted w = {.namespace = req->namespace_, .subject = FILTER_SCHEDULES};
     count_by_query(op, &w, req->query);
@@ -410,7 +410,7 @@ static void list_older(struct op *op, const struct wanted *w, const struct older
     begin_read(op, rc);
 }
 
-static void go_list_open(struct op *op) {
+void rpc_list_open_workflows(struct op *op) {
     static const Ws__ListOpenWorkflowExecutionsResponse empty =
         WS__LIST_OPEN_WORKFLOW_EXECUTIONS_RESPONSE__INIT;
     const Ws__ListOpenWorkflowExecutionsRequest *req = op->req;
@@ -424,7 +424,7 @@ static void go_list_open(struct op *op) {
     list_older(op, &w, &o);
 }
 
-static void go_list_closed(struct op *op) {
+void rpc_list_closed_workflows(struct op *op) {
     static const Ws__ListClosedWorkflowExecutionsResponse empty =
         WS__LIST_CLOSED_WORKFLOW_EXECUTIONS_RESPONSE__INIT;
     const Ws__ListClosedWorkflowExecutionsRequest *req = op->req;
@@ -440,7 +440,7 @@ static void go_list_closed(struct op *op) {
     list_older(op, &w, &o);
 }
 
-static void go_list_archived(struct op *op) {
+void rpc_list_archived_workflows(struct op *op) {
     const Ws__ListArchivedWorkflowExecutionsRequest *req = op->req;
     struct space *space;
     if (op_need_space(op, req->namespace_, &space) == 0)
@@ -448,27 +448,4 @@ static void go_list_archived(struct op *op) {
             &op->err, ERR_UNIMPLEMENTED,
             "There is no archive: closed workflows are kept for the namespace's retention, then removed.");
     op_fail(op);
-}
-
-#define LIST_RPC(name, Message, go)                                                                          \
-    void engine_##name(struct engine *e, struct call *c, const Ws__##Message##Request *req) {                \
-        struct op *op = op_new(e, c, req, go);                                                               \
-        if (op)                                                                                              \
-            op_start(op);                                                                                    \
-    }
-
-LIST_RPC(list_workflows, ListWorkflowExecutions, go_list)
-LIST_RPC(scan_workflows, ScanWorkflowExecutions, go_scan)
-LIST_RPC(count_workflows, CountWorkflowExecutions, go_count)
-LIST_RPC(list_open_workflows, ListOpenWorkflowExecutions, go_list_open)
-LIST_RPC(list_closed_workflows, ListClosedWorkflowExecutions, go_list_closed)
-LIST_RPC(list_archived_workflows, ListArchivedWorkflowExecutions, go_list_archived)
-LIST_RPC(list_schedules, ListSchedules, go_list_schedules)
-LIST_RPC(list_batches, ListBatchOperations, go_list_batches)
-LIST_RPC(count_schedules, CountSchedules, go_count_schedules)
-
-void engine_list_crontabs(struct engine *e, struct call *c, const Rondo__ListCrontabsRequest *req) {
-    struct op *op = op_new(e, c, req, go_list_crontabs);
-    if (op)
-        op_start(op);
 }

@@ -42,7 +42,7 @@ static void reply_signaled(struct op *op, const char *request_id) {
     end_change(op, arena_failed(a) ? op_out_of_memory(op) : 0, (const ProtobufCMessage *)r);
 }
 
-static void go_signal(struct op *op) {
+void rpc_signal_workflow(struct op *op) {
     const Ws__SignalWorkflowExecutionRequest *req = op->req;
     struct step s;
     int rc = validate_required(req->signal_name, "SignalName", &op->err);
@@ -54,7 +54,7 @@ static void go_signal(struct op *op) {
         rc = find_for_change(op, req->namespace_, req->workflow_execution, NULL, req->identity, req->n_links);
     if (rc == 0) {
         op_sure_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_signal(&s, req, NULL), true);
+        rc = op_step_end(op, &s, run_signal(&s, req, NULL), STEP_DURABLE);
     }
     if (rc < 0)
         end_change(op, rc, NULL);
@@ -62,13 +62,7 @@ static void go_signal(struct op *op) {
         reply_signaled(op, req->request_id);
 }
 
-void engine_signal_workflow(struct engine *e, struct call *c, const Ws__SignalWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_signal);
-    if (op)
-        op_start(op);
-}
-
-static void go_request_cancel(struct op *op) {
+void rpc_request_cancel(struct op *op) {
     static const Ws__RequestCancelWorkflowExecutionResponse resp =
         WS__REQUEST_CANCEL_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__RequestCancelWorkflowExecutionRequest *req = op->req;
@@ -79,19 +73,12 @@ static void go_request_cancel(struct op *op) {
                              req->identity, req->n_links);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_request_cancel(&s, req, NULL), true);
+        rc = op_step_end(op, &s, run_request_cancel(&s, req, NULL), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
 
-void engine_request_cancel(struct engine *e, struct call *c,
-                           const Ws__RequestCancelWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_request_cancel);
-    if (op)
-        op_start(op);
-}
-
-static void go_terminate(struct op *op) {
+void rpc_terminate_workflow(struct op *op) {
     static const Ws__TerminateWorkflowExecutionResponse resp =
         WS__TERMINATE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__TerminateWorkflowExecutionRequest *req = op->req;
@@ -104,16 +91,9 @@ static void go_terminate(struct op *op) {
         op_step_begin(op, &s);
         rc = op_step_end(
             op, &s, run_terminate(&s, req->reason, req->details, req->identity, req->links, req->n_links),
-            true);
+            STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
-}
-
-void engine_terminate_workflow(struct engine *e, struct call *c,
-                               const Ws__TerminateWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_terminate);
-    if (op)
-        op_start(op);
 }
 
 /* Pause and unpause name their run in the same fields. */
@@ -128,7 +108,7 @@ static int find_for_pause(struct op *op, const char *namespace_name, char *workf
     return rc == 0 ? find_for_change(op, namespace_name, &ex, NULL, identity, 0) : rc;
 }
 
-static void go_pause(struct op *op) {
+void rpc_pause_workflow(struct op *op) {
     static const Ws__PauseWorkflowExecutionResponse resp = WS__PAUSE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__PauseWorkflowExecutionRequest *req = op->req;
     struct step s;
@@ -136,18 +116,12 @@ static void go_pause(struct op *op) {
                             req->request_id);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_pause(&s, req), true);
+        rc = op_step_end(op, &s, run_pause(&s, req), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
 }
 
-void engine_pause_workflow(struct engine *e, struct call *c, const Ws__PauseWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_pause);
-    if (op)
-        op_start(op);
-}
-
-static void go_unpause(struct op *op) {
+void rpc_unpause_workflow(struct op *op) {
     static const Ws__UnpauseWorkflowExecutionResponse resp = WS__UNPAUSE_WORKFLOW_EXECUTION_RESPONSE__INIT;
     const Ws__UnpauseWorkflowExecutionRequest *req = op->req;
     struct step s;
@@ -155,14 +129,7 @@ static void go_unpause(struct op *op) {
                             req->request_id);
     if (rc == 0) {
         op_step_begin(op, &s);
-        rc = op_step_end(op, &s, run_unpause(&s, req), true);
+        rc = op_step_end(op, &s, run_unpause(&s, req), STEP_DURABLE);
     }
     end_change(op, rc, &resp.base);
-}
-
-void engine_unpause_workflow(struct engine *e, struct call *c,
-                             const Ws__UnpauseWorkflowExecutionRequest *req) {
-    struct op *op = op_new(e, c, req, go_unpause);
-    if (op)
-        op_start(op);
 }

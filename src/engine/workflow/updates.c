@@ -119,7 +119,7 @@ static int need_task(struct op *op) {
         task_schedule(&s);
     else
         task_schedule_speculative(&s);
-    return op_step_end(op, &s, 0, is_only);
+    return op_step_end(op, &s, 0, is_only ? STEP_DURABLE : STEP_QUIET);
 }
 
 int update_admit(struct op *op, Update__Request *request) {

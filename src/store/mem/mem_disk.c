@@ -15,7 +15,7 @@
 
 /* writes */
 
-static void write_namespace(struct mem_disk *d, const struct write *w) {
+static void mem_disk_write_namespace(struct mem_disk *d, const struct write *w) {
     struct row r = {.namespace_id = w->namespace_id, .name = w->name, .body = w->body};
     r.due_us = r.close_us = CLOCK_NEVER;
     struct mem_row *row = mem_row_new(&r, 0);
@@ -23,12 +23,12 @@ static void write_namespace(struct mem_disk *d, const struct write *w) {
     mem_table_put(&d->namespaces, row);
 }
 
-static void remove_namespace(struct mem_disk *d, const struct write *w) {
+static void mem_disk_remove_namespace(struct mem_disk *d, const struct write *w) {
     struct mem_key key = mem_key_run(w->namespace_id, (struct uuid){{0}});
     mem_table_remove_key(&d->namespaces, &key);
 }
 
-static void write_deployment(struct mem_disk *d, const struct write *w) {
+static void mem_disk_write_deployment(struct mem_disk *d, const struct write *w) {
     struct row r = {.namespace_id = w->namespace_id, .name = w->name, .body = w->body};
     r.due_us = r.close_us = CLOCK_NEVER;
     struct mem_row *row = mem_row_new(&r, 0);
@@ -37,7 +37,8 @@ static void write_deployment(struct mem_disk *d, const struct write *w) {
 }
 
 /* What a write says about the row before it must be true: other stores save work by it. */
-static void ensure_claims(const struct mem_disk *d, const struct write *w, const struct mem_key *key) {
+static void mem_disk_check_claims(const struct mem_disk *d, const struct write *w,
+                                  const struct mem_key *key) {
     size_t i = mem_table_seek(&d->executions, key);
     bool is_there = mem_table_has(&d->executions, i, key);
     ensure(!w->is_first || !is_there);
@@ -49,7 +50,7 @@ static void ensure_claims(const struct mem_disk *d, const struct write *w, const
            old->close_us == w->close_us && old->is_ready == w->is_ready);
 }
 
-static void write_execution(struct mem_disk *d, const struct write *w) {
+static void mem_disk_write_execution(struct mem_disk *d, const struct write *w) {
     struct row r = {.namespace_id = w->namespace_id,
                     .run_id = w->run_id,
                     .workflow_id = w->workflow_id,
@@ -60,11 +61,11 @@ static void write_execution(struct mem_disk *d, const struct write *w) {
     struct mem_row *row = mem_row_new_listed(&r, w->attributes, w->attribute_count);
     row->status = w->status;
     row->key = mem_key_run(w->namespace_id, w->run_id);
-    ensure_claims(d, w, &row->key);
+    mem_disk_check_claims(d, w, &row->key);
     mem_table_put(&d->executions, row);
 }
 
-static void write_current(struct mem_disk *d, const struct write *w) {
+static void mem_disk_write_current(struct mem_disk *d, const struct write *w) {
     struct row r = {.namespace_id = w->namespace_id, .run_id = w->run_id, .workflow_id = w->workflow_id};
     r.due_us = r.close_us = CLOCK_NEVER;
     struct mem_row *row = mem_row_new(&r, 0);
@@ -73,7 +74,7 @@ static void write_current(struct mem_disk *d, const struct write *w) {
 }
 
 /* Append only, like the real one: SQLite refuses a second row with the same key. */
-static void write_history(struct mem_disk *d, const struct write *w) {
+static void mem_disk_write_history(struct mem_disk *d, const struct write *w) {
     struct row r = {.namespace_id = w->namespace_id,
                     .run_id = w->run_id,
                     .body = w->body,
@@ -86,7 +87,7 @@ static void write_history(struct mem_disk *d, const struct write *w) {
     mem_table_put(&d->history, row);
 }
 
-static void remove_execution(struct mem_disk *d, const struct write *w) {
+static void mem_disk_remove_execution(struct mem_disk *d, const struct write *w) {
     struct mem_key run = mem_key_run(w->namespace_id, w->run_id);
     mem_table_remove_key(&d->executions, &run);
     mem_table_remove_key(&d->visibility, &run);
@@ -97,22 +98,22 @@ static void remove_execution(struct mem_disk *d, const struct write *w) {
 void mem_disk_apply(struct mem_disk *d, const struct write *w) {
     switch (w->kind) {
     case WRITE_NAMESPACE:
-        write_namespace(d, w);
+        mem_disk_write_namespace(d, w);
         return;
     case WRITE_NAMESPACE_GONE:
-        remove_namespace(d, w);
+        mem_disk_remove_namespace(d, w);
         return;
     case WRITE_EXECUTION:
-        write_execution(d, w);
+        mem_disk_write_execution(d, w);
         return;
     case WRITE_EXECUTION_GONE:
-        remove_execution(d, w);
+        mem_disk_remove_execution(d, w);
         return;
     case WRITE_VISIBILITY:
         mem_visibility_put(d, w);
         return;
     case WRITE_CURRENT:
-        write_current(d, w);
+        mem_disk_write_current(d, w);
         return;
     case WRITE_CURRENT_GONE: {
         struct mem_key key = mem_key_workflow(w->namespace_id, w->workflow_id);
@@ -120,7 +121,7 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w) {
         return;
     }
     case WRITE_DEPLOYMENT:
-        write_deployment(d, w);
+        mem_disk_write_deployment(d, w);
         return;
     case WRITE_DEPLOYMENT_GONE: {
         struct mem_key key = mem_key_workflow(w->namespace_id, w->name);
@@ -128,7 +129,7 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w) {
         return;
     }
     case WRITE_HISTORY:
-        write_history(d, w);
+        mem_disk_write_history(d, w);
         return;
     case WRITE_LEDGER:
         mem_ledger_put(d, w);
@@ -151,11 +152,11 @@ void mem_disk_apply(struct mem_disk *d, const struct write *w) {
 
 /* reads */
 
-static bool is_due(const struct row *r) {
+static bool mem_disk_is_due(const struct row *r) {
     return r->due_us != CLOCK_NEVER || r->is_ready;
 }
 
-static bool is_closed_behind(const struct row *r, const struct read *q) {
+static bool mem_disk_is_behind(const struct row *r, const struct read *q) {
     if (!q->after || uuid_is_zero(q->namespace_id))
         return true;
     if (r->close_us != q->after->close_us)
@@ -163,33 +164,33 @@ static bool is_closed_behind(const struct row *r, const struct read *q) {
     return memcmp(r->run_id.b, q->after->run_id.b, sizeof r->run_id.b) > 0;
 }
 
-static bool is_closed_before(const struct row *r, const struct read *q) {
-    return is_closed_behind(r, q) && r->close_us < q->before_us && r->close_us != CLOCK_NEVER &&
+static bool mem_disk_is_closed_before(const struct row *r, const struct read *q) {
+    return mem_disk_is_behind(r, q) && r->close_us < q->before_us && r->close_us != CLOCK_NEVER &&
            (uuid_is_zero(q->namespace_id) || uuid_eq(q->namespace_id, r->namespace_id));
 }
 
-static int compare_closed(const void *pa, const void *pb) {
+static int mem_disk_compare_closed(const void *pa, const void *pb) {
     const struct mem_row *a = *(struct mem_row *const *)pa, *b = *(struct mem_row *const *)pb;
     int c = (a->row.close_us > b->row.close_us) - (a->row.close_us < b->row.close_us);
     return c ? c : mem_key_compare(&a->key, &b->key);
 }
 
-static void find_key(const struct mem_table *t, struct mem_key key, struct mem_table *found) {
+static void mem_disk_find_key(const struct mem_table *t, struct mem_key key, struct mem_table *found) {
     size_t i = mem_table_seek(t, &key);
     if (mem_table_has(t, i, &key))
         mem_table_append(found, t->rows[i]);
 }
 
-static void find_closed(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+static void mem_disk_find_closed(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
     for (size_t i = 0; i < d->executions.count; i++)
-        if (is_closed_before(&d->executions.rows[i]->row, r))
+        if (mem_disk_is_closed_before(&d->executions.rows[i]->row, r))
             mem_table_append(found, d->executions.rows[i]);
     if (found->count)
-        qsort(found->rows, found->count, sizeof(struct mem_row *), compare_closed);
+        qsort(found->rows, found->count, sizeof(struct mem_row *), mem_disk_compare_closed);
     found->count = MIN(found->count, r->limit);
 }
 
-static void find_runs(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+static void mem_disk_find_runs(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
     struct mem_key first = mem_key_run(r->namespace_id, r->behind ? r->behind->run_id : (struct uuid){{0}});
     size_t i = mem_table_seek(&d->executions, &first);
     i += mem_table_has(&d->executions, i, &first);
@@ -200,7 +201,7 @@ static void find_runs(const struct mem_disk *d, const struct read *r, struct mem
     }
 }
 
-static void find_history(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+static void mem_disk_find_history(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
     struct mem_key oldest = mem_key_numbered(r->namespace_id, r->run_id, INT64_MIN);
     struct mem_key end = mem_key_numbered(r->namespace_id, r->run_id, r->last_event_id);
     size_t bytes = 0;
@@ -217,7 +218,7 @@ static void find_history(const struct mem_disk *d, const struct read *r, struct 
     }
 }
 
-static void find_due(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+static void mem_disk_find_due(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
     size_t i = 0, limit = r->limit ? r->limit : SIZE_MAX;
     if (r->behind) {
         struct mem_key key = mem_key_run(r->behind->namespace_id, r->behind->run_id);
@@ -225,11 +226,11 @@ static void find_due(const struct mem_disk *d, const struct read *r, struct mem_
         i += mem_table_has(&d->executions, i, &key);
     }
     for (; i < d->executions.count && found->count < limit; i++)
-        if (is_due(&d->executions.rows[i]->row))
+        if (mem_disk_is_due(&d->executions.rows[i]->row))
             mem_table_append(found, d->executions.rows[i]);
 }
 
-static void find(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
+static void mem_disk_find_rows(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
     switch (r->kind) {
     case READ_NAMESPACES:
         for (size_t i = 0; i < d->namespaces.count; i++)
@@ -240,22 +241,22 @@ static void find(const struct mem_disk *d, const struct read *r, struct mem_tabl
             mem_table_append(found, d->deployments.rows[i]);
         return;
     case READ_CURRENT:
-        find_key(&d->currents, mem_key_workflow(r->namespace_id, r->workflow_id), found);
+        mem_disk_find_key(&d->currents, mem_key_workflow(r->namespace_id, r->workflow_id), found);
         return;
     case READ_EXECUTION:
-        find_key(&d->executions, mem_key_run(r->namespace_id, r->run_id), found);
+        mem_disk_find_key(&d->executions, mem_key_run(r->namespace_id, r->run_id), found);
         return;
     case READ_HISTORY:
-        find_history(d, r, found);
+        mem_disk_find_history(d, r, found);
         return;
     case READ_DUE:
-        find_due(d, r, found);
+        mem_disk_find_due(d, r, found);
         return;
     case READ_CLOSED:
-        find_closed(d, r, found);
+        mem_disk_find_closed(d, r, found);
         return;
     case READ_RUNS:
-        find_runs(d, r, found);
+        mem_disk_find_runs(d, r, found);
         return;
     case READ_VISIBILITY:
         mem_visibility_find(d, r, found);
@@ -273,7 +274,7 @@ static void find(const struct mem_disk *d, const struct read *r, struct mem_tabl
 }
 
 /* Only what this kind of read promises. */
-static struct row answer_row(const struct row *stored, enum read_kind kind) {
+static struct row mem_disk_answer_row(const struct row *stored, enum read_kind kind) {
     struct row r = *stored;
     if (kind == READ_RUNS)
         return (struct row){.namespace_id = r.namespace_id,
@@ -297,9 +298,9 @@ void mem_disk_query(const struct mem_disk *d, const struct read *r, struct mem_t
         mem_visibility_count(d, r, ret);
         return;
     }
-    find(d, r, ret);
+    mem_disk_find_rows(d, r, ret);
     for (size_t i = 0; i < ret->count; i++) {
-        struct row row = answer_row(&ret->rows[i]->row, r->kind);
+        struct row row = mem_disk_answer_row(&ret->rows[i]->row, r->kind);
         if (r->wants_state)
             row.body = mem_visibility_state(d, ret->rows[i]);
         ret->rows[i] = mem_row_new(&row, 0);
@@ -326,7 +327,7 @@ void mem_disk_free(struct mem_disk *d) {
     mem_free(d);
 }
 
-static uint64_t hash_bytes(uint64_t h, const void *p, size_t n) {
+static uint64_t mem_hash_bytes(uint64_t h, const void *p, size_t n) {
     const uint8_t *bytes = p;
     for (size_t i = 0; i < n; i++)
         h = (h ^ bytes[i]) * FNV_PRIME;
@@ -334,64 +335,64 @@ static uint64_t hash_bytes(uint64_t h, const void *p, size_t n) {
 }
 
 /* By value, lowest byte first: the same on every machine. */
-static uint64_t hash_number(uint64_t h, uint64_t v) {
+static uint64_t mem_hash_number(uint64_t h, uint64_t v) {
     for (int i = 0; i < 8; i++, v >>= 8)
         h = (h ^ (v & 0xff)) * FNV_PRIME;
     return h;
 }
 
-static uint64_t hash_slice(uint64_t h, struct str s) {
-    return hash_bytes(hash_number(h, s.n), s.p, s.n);
+static uint64_t mem_hash_slice(uint64_t h, struct str s) {
+    return mem_hash_bytes(mem_hash_number(h, s.n), s.p, s.n);
 }
 
-static uint64_t hash_attributes(uint64_t h, const struct mem_row *row) {
+static uint64_t mem_hash_attributes(uint64_t h, const struct mem_row *row) {
     for (size_t i = 0; i < row->attribute_count; i++) {
         const struct attribute *a = &row->attributes[i];
-        h = hash_number(hash_slice(h, a->name), a->count);
+        h = mem_hash_number(mem_hash_slice(h, a->name), a->count);
         for (size_t k = 0; k < a->count; k++) {
-            h = hash_number(h, (uint64_t)a->values[k].number);
-            h = hash_bytes(h, &a->values[k].real, sizeof(double));
-            h = hash_slice(h, a->values[k].text);
+            h = mem_hash_number(h, (uint64_t)a->values[k].number);
+            h = mem_hash_bytes(h, &a->values[k].real, sizeof(double));
+            h = mem_hash_slice(h, a->values[k].text);
         }
     }
     return h;
 }
 
-static uint64_t hash_ledger(uint64_t h, const struct ledger_columns *l) {
-    h = hash_number(h, (uint64_t)l->nominal_s); /* the id is in the key */
-    h = hash_number(h, (uint64_t)l->last_nominal_s);
-    h = hash_number(h, (uint64_t)l->at_us);
-    return hash_number(h, (uint64_t)l->fate);
+static uint64_t mem_hash_ledger(uint64_t h, const struct ledger_columns *l) {
+    h = mem_hash_number(h, (uint64_t)l->nominal_s); /* the id is in the key */
+    h = mem_hash_number(h, (uint64_t)l->last_nominal_s);
+    h = mem_hash_number(h, (uint64_t)l->at_us);
+    return mem_hash_number(h, (uint64_t)l->fate);
 }
 
-static uint64_t hash_table(uint64_t h, const struct mem_table *t) {
-    h = hash_number(h, t->count);
+static uint64_t mem_hash_table(uint64_t h, const struct mem_table *t) {
+    h = mem_hash_number(h, t->count);
     for (size_t i = 0; i < t->count; i++) {
         const struct row *r = &t->rows[i]->row;
-        h = hash_bytes(h, t->rows[i]->key.fixed, MEM_KEY_FIXED);
-        h = hash_bytes(h, r->run_id.b, sizeof r->run_id.b);
-        h = hash_slice(h, r->workflow_id);
-        h = hash_slice(h, r->name);
-        h = hash_slice(h, r->body);
-        h = hash_number(h, (uint64_t)r->due_us);
-        h = hash_number(h, (uint64_t)r->close_us);
-        h = hash_number(h, r->is_ready);
-        h = hash_number(h, (uint64_t)r->last_event_id);
-        h = hash_number(h, (uint64_t)r->start_us);
-        h = hash_number(h, (uint64_t)t->rows[i]->status);
-        h = hash_ledger(h, &r->ledger);
-        h = hash_attributes(h, t->rows[i]);
+        h = mem_hash_bytes(h, t->rows[i]->key.fixed, MEM_KEY_FIXED);
+        h = mem_hash_bytes(h, r->run_id.b, sizeof r->run_id.b);
+        h = mem_hash_slice(h, r->workflow_id);
+        h = mem_hash_slice(h, r->name);
+        h = mem_hash_slice(h, r->body);
+        h = mem_hash_number(h, (uint64_t)r->due_us);
+        h = mem_hash_number(h, (uint64_t)r->close_us);
+        h = mem_hash_number(h, r->is_ready);
+        h = mem_hash_number(h, (uint64_t)r->last_event_id);
+        h = mem_hash_number(h, (uint64_t)r->start_us);
+        h = mem_hash_number(h, (uint64_t)t->rows[i]->status);
+        h = mem_hash_ledger(h, &r->ledger);
+        h = mem_hash_attributes(h, t->rows[i]);
     }
     return h;
 }
 
 uint64_t mem_disk_hash(const struct mem_disk *d) {
-    uint64_t h = hash_table(FNV_OFFSET, &d->namespaces);
-    h = hash_table(h, &d->deployments);
-    h = hash_table(h, &d->executions);
-    h = hash_table(h, &d->currents);
-    h = hash_table(h, &d->history);
-    h = hash_table(h, &d->visibility);
-    h = hash_table(h, &d->ledger);
-    return hash_table(h, &d->backlog);
+    uint64_t h = mem_hash_table(FNV_OFFSET, &d->namespaces);
+    h = mem_hash_table(h, &d->deployments);
+    h = mem_hash_table(h, &d->executions);
+    h = mem_hash_table(h, &d->currents);
+    h = mem_hash_table(h, &d->history);
+    h = mem_hash_table(h, &d->visibility);
+    h = mem_hash_table(h, &d->ledger);
+    return mem_hash_table(h, &d->backlog);
 }

@@ -1,4 +1,4 @@
-/* What the simulated disk and its store share. Nobody outside this directory includes it. */
+/* Shared by the files of the simulated disk and its store. Private to this directory. */
 #pragma once
 
 #include "store/mem/mem_store.h"
@@ -65,7 +65,7 @@ void mem_table_done(struct mem_table *t);
 
 void mem_disk_apply(struct mem_disk *d, const struct write *w);
 
-/* what lists show */
+/* entries of lists */
 
 void mem_visibility_put(struct mem_disk *d, const struct write *w);
 struct str mem_visibility_state(const struct mem_disk *d, const struct mem_row *listed);
@@ -79,7 +79,7 @@ void mem_ledger_put(struct mem_disk *d, const struct write *w);
 void mem_ledger_trim(struct mem_disk *d, const struct write *w);
 void mem_ledger_find(const struct mem_disk *d, const struct read *r, struct mem_table *found);
 
-/* tasks that wait */
+/* queued tasks */
 
 void mem_backlog_put(struct mem_disk *d, const struct write *w);
 void mem_backlog_trim(struct mem_disk *d, const struct write *w);

@@ -15,8 +15,8 @@ void mem_ledger_put(struct mem_disk *d, const struct write *w) {
 }
 
 /* The rows of a run with ids in [INT64_MIN, before) are [*first, *end). */
-static void bounds(const struct mem_disk *d, struct uuid namespace_id, struct uuid run_id, int64_t before,
-                   size_t *first, size_t *end) {
+static void mem_ledger_find_bounds(const struct mem_disk *d, struct uuid namespace_id, struct uuid run_id,
+                                   int64_t before, size_t *first, size_t *end) {
     struct mem_key oldest = mem_key_numbered(namespace_id, run_id, INT64_MIN);
     struct mem_key last = mem_key_numbered(namespace_id, run_id, before);
     *first = mem_table_seek(&d->ledger, &oldest);
@@ -25,7 +25,7 @@ static void bounds(const struct mem_disk *d, struct uuid namespace_id, struct uu
 
 void mem_ledger_trim(struct mem_disk *d, const struct write *w) {
     size_t first, end;
-    bounds(d, w->namespace_id, w->run_id, INT64_MAX, &first, &end);
+    mem_ledger_find_bounds(d, w->namespace_id, w->run_id, INT64_MAX, &first, &end);
     while (end-- > first) {
         const struct ledger_columns *l = &d->ledger.rows[end]->row.ledger;
         bool is_below = w->ledger.id && l->id < w->ledger.id;
@@ -35,17 +35,17 @@ void mem_ledger_trim(struct mem_disk *d, const struct write *w) {
     }
 }
 
-static bool is_asked_for(const struct ledger_columns *l, const struct ledger_filter *f) {
+static bool mem_ledger_matches(const struct ledger_columns *l, const struct ledger_filter *f) {
     return l->last_nominal_s >= f->from_s && l->nominal_s <= f->to_s &&
            (!f->fates || f->fates >> l->fate & 1);
 }
 
 void mem_ledger_find(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
     size_t first, end, bytes = 0;
-    bounds(d, r->namespace_id, r->run_id, r->ledger.before_id, &first, &end);
+    mem_ledger_find_bounds(d, r->namespace_id, r->run_id, r->ledger.before_id, &first, &end);
     while (end-- > first && found->count < r->limit) {
         struct mem_row *row = d->ledger.rows[end];
-        if (!is_asked_for(&row->row.ledger, &r->ledger))
+        if (!mem_ledger_matches(&row->row.ledger, &r->ledger))
             continue;
         mem_table_append(found, row);
         bytes += row->row.body.n;

@@ -1,4 +1,4 @@
-/* The simulator's store: everything in memory, everything that can go wrong on request.
+/* The simulator's store: rows in memory, failures on request.
  *
  * Nothing happens by itself. Commits and reads wait until the simulator says
  * so, which is how it decides the interleaving. Durable rows live in a

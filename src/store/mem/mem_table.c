@@ -19,7 +19,7 @@ void *mem_disk_alloc(void *old, size_t size) {
 
 /* keys */
 
-static void put_be64(uint8_t *p, uint64_t v) {
+static void mem_key_put_be64(uint8_t *p, uint64_t v) {
     for (int i = 0; i < 8; i++)
         p[i] = (uint8_t)(v >> (56 - 8 * i));
 }
@@ -33,7 +33,7 @@ struct mem_key mem_key_run(struct uuid namespace_id, struct uuid run_id) {
 
 struct mem_key mem_key_numbered(struct uuid namespace_id, struct uuid run_id, int64_t number) {
     struct mem_key k = mem_key_run(namespace_id, run_id);
-    put_be64(k.fixed + 32, (uint64_t)number ^ (UINT64_C(1) << 63)); /* negative before positive */
+    mem_key_put_be64(k.fixed + 32, (uint64_t)number ^ (UINT64_C(1) << 63)); /* negative before positive */
     return k;
 }
 
@@ -53,7 +53,7 @@ int mem_key_compare(const struct mem_key *a, const struct mem_key *b) {
 
 /* rows */
 
-static struct str copy_slice(char **at, struct str s) {
+static struct str mem_row_copy_slice(char **at, struct str s) {
     char *p = *at;
     if (s.n)
         memcpy(p, s.p, s.n);
@@ -66,7 +66,8 @@ size_t mem_row_bytes(const struct mem_row *row) {
 }
 
 /* What the copies of the attributes need behind the row: the structs first, for their alignment. */
-static void measure(const struct attribute *attributes, size_t count, size_t *structs, size_t *texts) {
+static void mem_row_measure_attributes(const struct attribute *attributes, size_t count, size_t *structs,
+                                       size_t *texts) {
     *structs = count * sizeof(struct attribute);
     *texts = 0;
     for (size_t i = 0; i < count; i++) {
@@ -77,15 +78,15 @@ static void measure(const struct attribute *attributes, size_t count, size_t *st
     }
 }
 
-static const struct attribute *copy_attributes(char *at, char **texts, const struct attribute *from,
-                                               size_t count) {
+static const struct attribute *mem_row_copy_attributes(char *at, char **texts, const struct attribute *from,
+                                                       size_t count) {
     struct attribute *to = (struct attribute *)(void *)at;
     struct value *values = (struct value *)(void *)(at + count * sizeof(*to));
     for (size_t i = 0; i < count; i++) {
-        to[i] = (struct attribute){copy_slice(texts, from[i].name), values, from[i].count};
+        to[i] = (struct attribute){mem_row_copy_slice(texts, from[i].name), values, from[i].count};
         for (size_t k = 0; k < from[i].count; k++, values++) {
             *values = from[i].values[k];
-            values->text = copy_slice(texts, from[i].values[k].text);
+            values->text = mem_row_copy_slice(texts, from[i].values[k].text);
         }
     }
     return to;
@@ -93,15 +94,15 @@ static const struct attribute *copy_attributes(char *at, char **texts, const str
 
 struct mem_row *mem_row_new_listed(const struct row *r, const struct attribute *attributes, size_t count) {
     size_t structs, texts;
-    measure(attributes, count, &structs, &texts);
+    mem_row_measure_attributes(attributes, count, &structs, &texts);
     size_t size = sizeof(struct mem_row) + structs + texts + r->workflow_id.n + r->name.n + r->body.n;
     struct mem_row *row = mem_disk_alloc(NULL, size);
     char *at = row->bytes + structs;
     *row = (struct mem_row){.row = *r, .size = size, .attribute_count = count};
-    row->attributes = copy_attributes(row->bytes, &at, attributes, count);
-    row->row.workflow_id = copy_slice(&at, r->workflow_id);
-    row->row.name = copy_slice(&at, r->name);
-    row->row.body = copy_slice(&at, r->body);
+    row->attributes = mem_row_copy_attributes(row->bytes, &at, attributes, count);
+    row->row.workflow_id = mem_row_copy_slice(&at, r->workflow_id);
+    row->row.name = mem_row_copy_slice(&at, r->name);
+    row->row.body = mem_row_copy_slice(&at, r->body);
     return row;
 }
 

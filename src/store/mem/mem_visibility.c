@@ -1,5 +1,5 @@
-/* What lists show, on the simulated disk: every row is looked at, by the same predicate that the SQL
- * store turns into a WHERE clause. Slow and plainly right, which is what the other one is compared with. */
+/* Entries of lists on the simulated disk. Every row is tested with the predicate that the SQL store turns
+ * into a WHERE clause. This is slow and simple; tests compare the SQL store with it. */
 #include "store/mem/mem_int.h"
 
 #include <stdlib.h>
@@ -20,38 +20,40 @@ void mem_visibility_put(struct mem_disk *d, const struct write *w) {
 }
 
 /* Negative: a comes first. */
-static int compare_places(const struct visibility_place *a, const struct visibility_place *b) {
+static int mem_visibility_compare_places(const struct visibility_place *a, const struct visibility_place *b) {
     int c = (b->close_us > a->close_us) - (b->close_us < a->close_us);
     if (c == 0)
         c = (b->start_us > a->start_us) - (b->start_us < a->start_us);
     return c ? c : memcmp(b->run_id.b, a->run_id.b, sizeof a->run_id.b);
 }
 
-static struct visibility_place place_of(const struct row *r) {
+static struct visibility_place mem_visibility_place_of(const struct row *r) {
     return (struct visibility_place){r->close_us, r->start_us, r->run_id};
 }
 
-static int compare_listed(const void *pa, const void *pb) {
-    struct visibility_place a = place_of(&(*(struct mem_row *const *)pa)->row);
-    struct visibility_place b = place_of(&(*(struct mem_row *const *)pb)->row);
-    return compare_places(&a, &b);
+static int mem_visibility_compare_rows(const void *pa, const void *pb) {
+    struct visibility_place a = mem_visibility_place_of(&(*(struct mem_row *const *)pa)->row);
+    struct visibility_place b = mem_visibility_place_of(&(*(struct mem_row *const *)pb)->row);
+    return mem_visibility_compare_places(&a, &b);
 }
 
-/* NULL: it has no state (any more). */
-static const struct mem_row *execution_of(const struct mem_disk *d, const struct mem_row *listed) {
+/* The state of a listed run; NULL when it was removed. */
+static const struct mem_row *mem_visibility_find_execution(const struct mem_disk *d,
+                                                           const struct mem_row *listed) {
     struct mem_key key = mem_key_run(listed->row.namespace_id, listed->row.run_id);
     size_t i = mem_table_seek(&d->executions, &key);
     return mem_table_has(&d->executions, i, &key) ? d->executions.rows[i] : NULL;
 }
 
 struct str mem_visibility_state(const struct mem_disk *d, const struct mem_row *listed) {
-    const struct mem_row *execution = execution_of(d, listed);
+    const struct mem_row *execution = mem_visibility_find_execution(d, listed);
     return execution ? execution->row.body : (struct str){NULL, 0};
 }
 
-/* Some can be asked about it, others about its state. */
-static bool passes(const struct mem_disk *d, const struct mem_row *listed, const struct predicate *where) {
-    const struct mem_row *execution = execution_of(d, listed);
+/* Tests the attributes of the entry together with those of the state. */
+static bool mem_visibility_matches(const struct mem_disk *d, const struct mem_row *listed,
+                                   const struct predicate *where) {
+    const struct mem_row *execution = mem_visibility_find_execution(d, listed);
     size_t own = listed->attribute_count, moving = execution ? execution->attribute_count : 0;
     if (!moving)
         return predicate_holds(where, listed->attributes, own);
@@ -64,22 +66,23 @@ static bool passes(const struct mem_disk *d, const struct mem_row *listed, const
     return holds;
 }
 
-static bool is_listed(const struct mem_disk *d, const struct mem_row *row, const struct read *r) {
-    struct visibility_place place = place_of(&row->row);
+static bool mem_visibility_is_listed(const struct mem_disk *d, const struct mem_row *row,
+                                     const struct read *r) {
+    struct visibility_place place = mem_visibility_place_of(&row->row);
     if (!uuid_eq(row->row.namespace_id, r->namespace_id))
         return false;
-    if (r->after && compare_places(r->after, &place) >= 0)
+    if (r->after && mem_visibility_compare_places(r->after, &place) >= 0)
         return false;
-    return passes(d, row, r->where);
+    return mem_visibility_matches(d, row, r->where);
 }
 
 void mem_visibility_find(const struct mem_disk *d, const struct read *r, struct mem_table *found) {
     size_t bytes = 0, n = 0;
     for (size_t i = 0; i < d->visibility.count; i++)
-        if (is_listed(d, d->visibility.rows[i], r))
+        if (mem_visibility_is_listed(d, d->visibility.rows[i], r))
             mem_table_append(found, d->visibility.rows[i]);
     if (found->count)
-        qsort(found->rows, found->count, sizeof(struct mem_row *), compare_listed);
+        qsort(found->rows, found->count, sizeof(struct mem_row *), mem_visibility_compare_rows);
     while (n < MIN(found->count, r->limit)) {
         const struct mem_row *row = found->rows[n++];
         bytes += (r->wants_state ? mem_visibility_state(d, row) : row->row.body).n;
@@ -91,14 +94,14 @@ void mem_visibility_find(const struct mem_disk *d, const struct read *r, struct 
 
 /* counting */
 
-static struct str group_of(const struct mem_row *row, struct str name) {
+static struct str mem_visibility_group_of(const struct mem_row *row, struct str name) {
     for (size_t i = 0; name.n && i < row->attribute_count; i++)
         if (str_eq(row->attributes[i].name, name) && row->attributes[i].count)
             return row->attributes[i].values[0].text;
     return (struct str){NULL, 0};
 }
 
-static void count_one(struct mem_table *groups, struct uuid namespace_id, struct str name) {
+static void mem_visibility_count_one(struct mem_table *groups, struct uuid namespace_id, struct str name) {
     for (size_t i = 0; i < groups->count; i++) {
         if (str_eq(groups->rows[i]->row.name, name)) {
             groups->rows[i]->row.count++;
@@ -110,7 +113,7 @@ static void count_one(struct mem_table *groups, struct uuid namespace_id, struct
     mem_table_append(groups, mem_row_new(&r, 0));
 }
 
-static int compare_groups(const void *pa, const void *pb) {
+static int mem_visibility_compare_groups(const void *pa, const void *pb) {
     struct value a = value_text((*(struct mem_row *const *)pa)->row.name);
     struct value b = value_text((*(struct mem_row *const *)pb)->row.name);
     return value_compare(&a, &b);
@@ -118,12 +121,13 @@ static int compare_groups(const void *pa, const void *pb) {
 
 void mem_visibility_count(const struct mem_disk *d, const struct read *r, struct mem_table *ret) {
     for (size_t i = 0; i < d->visibility.count; i++)
-        if (is_listed(d, d->visibility.rows[i], r))
-            count_one(ret, r->namespace_id, group_of(d->visibility.rows[i], r->group_by));
+        if (mem_visibility_is_listed(d, d->visibility.rows[i], r))
+            mem_visibility_count_one(ret, r->namespace_id,
+                                     mem_visibility_group_of(d->visibility.rows[i], r->group_by));
     if (ret->count)
-        qsort(ret->rows, ret->count, sizeof(struct mem_row *), compare_groups);
+        qsort(ret->rows, ret->count, sizeof(struct mem_row *), mem_visibility_compare_groups);
     else if (!r->group_by.n) {
-        count_one(ret, r->namespace_id, (struct str){NULL, 0});
+        mem_visibility_count_one(ret, r->namespace_id, (struct str){NULL, 0});
         ret->rows[0]->row.count = 0;
     }
 }

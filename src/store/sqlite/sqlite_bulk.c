@@ -31,7 +31,7 @@ struct bulk_cursor {
 };
 
 /* The table that the row of x goes to with others; BULK_COUNT: it is not certainly new. */
-static enum bulk_kind bulk_of(const struct write *x) {
+static enum bulk_kind bulk_kind_of(const struct write *x) {
     switch (x->kind) {
     case WRITE_EXECUTION:
         return x->is_first ? BULK_EXECUTIONS : BULK_COUNT;
@@ -59,12 +59,12 @@ static enum bulk_kind bulk_of(const struct write *x) {
 }
 
 /* The bit of a run. Ids end with what is random; two runs with one bit cost time and nothing else. */
-static uint32_t gone_bit(const struct uuid *run_id) {
+static uint32_t bulk_removed_bit(const struct uuid *run_id) {
     const uint8_t *end = run_id->b + sizeof run_id->b;
     return ((uint32_t)end[-1] | (uint32_t)end[-2] << 8 | (uint32_t)end[-3] << 16) % BULK_GONE_BITS;
 }
 
-static void note_gone(struct sqlite_bulk *b, const struct list *group) {
+static void bulk_mark_removed(struct sqlite_bulk *b, const struct list *group) {
     if (b->has_gone)
         memset(b->gone, 0, sizeof b->gone);
     b->has_gone = false;
@@ -72,20 +72,20 @@ static void note_gone(struct sqlite_bulk *b, const struct list *group) {
         for (const struct write *x = container_of(n, struct batch, link)->first; x; x = x->next) {
             if (x->kind != WRITE_EXECUTION_GONE)
                 continue;
-            uint32_t bit = gone_bit(&x->run_id);
+            uint32_t bit = bulk_removed_bit(&x->run_id);
             b->gone[bit / 8] |= (uint8_t)(1u << bit % 8);
             b->has_gone = true;
         }
     }
 }
 
-static bool bulk_is_gone(const struct sqlite_bulk *b, const struct write *x) {
-    uint32_t bit = gone_bit(&x->run_id);
+static bool bulk_is_removed(const struct sqlite_bulk *b, const struct write *x) {
+    uint32_t bit = bulk_removed_bit(&x->run_id);
     return b->has_gone && b->gone[bit / 8] & 1u << bit % 8;
 }
 
 /* The tables that x removes something from, by another key than the run: their rows must keep their order. */
-static void hold_back(const struct write *x, bool is_held[BULK_COUNT]) {
+static void bulk_mark_ordered(const struct write *x, bool is_held[BULK_COUNT]) {
     if (x->kind == WRITE_CURRENT_GONE) {
         is_held[BULK_CURRENT] = true;
     } else if (x->kind == WRITE_LEDGER_GONE) {
@@ -95,28 +95,28 @@ static void hold_back(const struct write *x, bool is_held[BULK_COUNT]) {
 
 /* columns */
 
-static void give_uuid(sqlite3_context *out, const struct uuid *u) {
+static void bulk_result_uuid(sqlite3_context *out, const struct uuid *u) {
     sqlite3_result_blob(out, u->b, sizeof u->b, SQLITE_STATIC);
 }
 
-static void give_text(sqlite3_context *out, struct str s) {
+static void bulk_result_text(sqlite3_context *out, struct str s) {
     sqlite3_result_text64(out, s.n ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static void give_blob(sqlite3_context *out, struct str s) {
+static void bulk_result_blob(sqlite3_context *out, struct str s) {
     sqlite3_result_blob64(out, s.n ? s.p : "", s.n, SQLITE_STATIC);
 }
 
-static void give_time(sqlite3_context *out, int64_t us) {
+static void bulk_result_time(sqlite3_context *out, int64_t us) {
     if (us != CLOCK_NEVER) /* it is NULL to begin with */
         sqlite3_result_int64(out, us);
 }
 
-static void give_value(sqlite3_context *out, const struct value *v) {
+static void bulk_result_value(sqlite3_context *out, const struct value *v) {
     if (!v)
         return;
     if (v->kind == VALUE_TEXT)
-        give_text(out, v->text);
+        bulk_result_text(out, v->text);
     else if (v->kind == VALUE_INT)
         sqlite3_result_int64(out, v->number);
     else
@@ -124,74 +124,74 @@ static void give_value(sqlite3_context *out, const struct value *v) {
 }
 
 /* Every table but one begins with the namespace and the run; `at` counts what follows. */
-static void give_execution(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+static void bulk_execution_column(const struct bulk_cursor *c, sqlite3_context *out, int at) {
     const struct write *x = c->x;
     switch (at) {
     case 0:
-        give_text(out, x->workflow_id);
+        bulk_result_text(out, x->workflow_id);
         return;
     case 1:
         sqlite3_result_int(out, x->status);
         return;
     case 2:
-        give_time(out, x->due_us);
+        bulk_result_time(out, x->due_us);
         return;
     case 3:
-        give_time(out, x->close_us);
+        bulk_result_time(out, x->close_us);
         return;
     case 4:
         sqlite3_result_int(out, x->is_ready);
         return;
     case 5:
-        give_blob(out, x->body);
+        bulk_result_blob(out, x->body);
         return;
     default:
-        give_value(out, sqlite_moving_value(x, (size_t)at - 6));
+        bulk_result_value(out, sqlite_entry_moving_value(x, (size_t)at - 6));
         return;
     }
 }
 
-static void give_history(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+static void bulk_history_column(const struct bulk_cursor *c, sqlite3_context *out, int at) {
     if (at == 2)
-        give_blob(out, c->x->body);
+        bulk_result_blob(out, c->x->body);
     else
         sqlite3_result_int64(out, at == 0 ? c->x->first_event_id : c->x->last_event_id);
 }
 
-static void give_current(const struct bulk_cursor *c, sqlite3_context *out, int at unused_arg) {
-    give_text(out, c->x->workflow_id);
+static void bulk_current_column(const struct bulk_cursor *c, sqlite3_context *out, int at unused_arg) {
+    bulk_result_text(out, c->x->workflow_id);
 }
 
-static void give_place(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+static void bulk_place_column(const struct bulk_cursor *c, sqlite3_context *out, int at) {
     sqlite3_result_int64(out, sql_ns(at == 0 ? c->x->close_us : c->x->start_us));
 }
 
-static void give_entry(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+static void bulk_entry_column(const struct bulk_cursor *c, sqlite3_context *out, int at) {
     if (at < 2)
-        give_place(c, out, at);
+        bulk_place_column(c, out, at);
     else if (at == 2)
-        give_blob(out, c->x->body);
+        bulk_result_blob(out, c->x->body);
     else
-        give_value(out, c->columns[at - 3]);
+        bulk_result_value(out, c->columns[at - 3]);
 }
 
-static void give_attribute(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+static void bulk_attribute_column(const struct bulk_cursor *c, sqlite3_context *out, int at) {
     const struct attribute *a = &c->x->attributes[c->attribute];
     if (at < 2)
-        give_place(c, out, at);
+        bulk_place_column(c, out, at);
     else if (at == 2)
-        give_text(out, a->name);
+        bulk_result_text(out, a->name);
     else
-        give_value(out, &a->values[c->value]);
+        bulk_result_value(out, &a->values[c->value]);
 }
 
-static void give_ledger(const struct bulk_cursor *c, sqlite3_context *out, int at) {
+static void bulk_ledger_column(const struct bulk_cursor *c, sqlite3_context *out, int at) {
     const struct ledger_columns *l = &c->x->ledger;
     const int64_t numbers[] = {l->id, l->nominal_s, l->last_nominal_s, l->at_us, l->fate};
     if (at < (int)ARRAY_LEN(numbers))
         sqlite3_result_int64(out, numbers[at]);
     else
-        give_blob(out, c->x->body);
+        bulk_result_blob(out, c->x->body);
 }
 
 /* tables */
@@ -219,15 +219,15 @@ struct bulk_table {
 };
 
 static const struct bulk_table tables[BULK_COUNT] = {
-    {BULK_EXECUTIONS, "executions", "ROLLBACK", execution_columns, give_execution},
+    {BULK_EXECUTIONS, "executions", "ROLLBACK", execution_columns, bulk_execution_column},
     {BULK_HISTORY, "history", "ROLLBACK", "namespace_id, run_id, first_event_id, last_event_id, events",
-     give_history},
-    {BULK_CURRENT, "current_runs", "REPLACE", "namespace_id, run_id, workflow_id", give_current},
-    {BULK_ENTRIES, "visibility", "ROLLBACK", entry_columns, give_entry},
+     bulk_history_column},
+    {BULK_CURRENT, "current_runs", "REPLACE", "namespace_id, run_id, workflow_id", bulk_current_column},
+    {BULK_ENTRIES, "visibility", "ROLLBACK", entry_columns, bulk_entry_column},
     {BULK_ATTRIBUTES, "visibility_attributes", "IGNORE", /* a value that stands in a list twice is one row */
-     "namespace_id, run_id, close_ns, start_ns, name, value", give_attribute},
+     "namespace_id, run_id, close_ns, start_ns, name, value", bulk_attribute_column},
     {BULK_LEDGER, "ledger", "REPLACE",
-     "namespace_id, run_id, id, nominal_s, last_nominal_s, at_us, fate, body", give_ledger},
+     "namespace_id, run_id, id, nominal_s, last_nominal_s, at_us, fate, body", bulk_ledger_column},
 };
 
 struct bulk_vtab {
@@ -235,8 +235,8 @@ struct bulk_vtab {
     const struct bulk_source *source;
 };
 
-static int vtab_connect(sqlite3 *db, void *aux, int argc unused_arg, const char *const *argv unused_arg,
-                        sqlite3_vtab **ret, char **error unused_arg) {
+static int bulk_vtab_connect(sqlite3 *db, void *aux, int argc unused_arg, const char *const *argv unused_arg,
+                             sqlite3_vtab **ret, char **error unused_arg) {
     char sql[BULK_SQL_MAX];
     const struct bulk_source *source = aux;
     (void)snprintf(sql, sizeof sql, "CREATE TABLE x (%s)", tables[source->kind].columns);
@@ -249,17 +249,17 @@ static int vtab_connect(sqlite3 *db, void *aux, int argc unused_arg, const char 
     return SQLITE_OK;
 }
 
-static int vtab_disconnect(sqlite3_vtab *v) {
+static int bulk_vtab_disconnect(sqlite3_vtab *v) {
     mem_free(v);
     return SQLITE_OK;
 }
 
-static int vtab_best_index(sqlite3_vtab *v unused_arg, sqlite3_index_info *info) {
+static int bulk_vtab_best_index(sqlite3_vtab *v unused_arg, sqlite3_index_info *info) {
     info->estimatedCost = 1;
     return SQLITE_OK;
 }
 
-static int vtab_open(sqlite3_vtab *v, sqlite3_vtab_cursor **ret) {
+static int bulk_vtab_open(sqlite3_vtab *v, sqlite3_vtab_cursor **ret) {
     struct bulk_cursor *c = mem_zalloc(sizeof *c);
     if (!c)
         return SQLITE_NOMEM;
@@ -268,13 +268,13 @@ static int vtab_open(sqlite3_vtab *v, sqlite3_vtab_cursor **ret) {
     return SQLITE_OK;
 }
 
-static int vtab_close(sqlite3_vtab_cursor *c) {
+static int bulk_vtab_close(sqlite3_vtab_cursor *c) {
     mem_free(c);
     return SQLITE_OK;
 }
 
 /* To the next value of x's own attributes, this one included. False: there is none. */
-static bool find_attribute(struct bulk_cursor *c) {
+static bool bulk_find_attribute(struct bulk_cursor *c) {
     for (; c->attribute < c->x->attribute_count; c->attribute++, c->value = 0)
         if (c->value < c->x->attributes[c->attribute].count &&
             sqlite_entry_has_row(&c->x->attributes[c->attribute]))
@@ -284,70 +284,70 @@ static bool find_attribute(struct bulk_cursor *c) {
 
 /* From this write, itself included, to one that has a row here: each that is in its chain, but for the
  * attributes, of which it may have none. */
-static void find_row(struct bulk_cursor *c) {
+static void bulk_find_row(struct bulk_cursor *c) {
     for (; c->x; c->x = c->x->next_alike) {
         c->attribute = c->value = 0;
         if (c->table->kind == BULK_ENTRIES)
             sqlite_entry_columns(c->x, c->columns);
-        if (c->table->kind != BULK_ATTRIBUTES || find_attribute(c))
+        if (c->table->kind != BULK_ATTRIBUTES || bulk_find_attribute(c))
             return;
     }
 }
 
-static int vtab_filter(sqlite3_vtab_cursor *base, int number unused_arg, const char *text unused_arg,
-                       int argc unused_arg, sqlite3_value **argv unused_arg) {
+static int bulk_vtab_filter(sqlite3_vtab_cursor *base, int number unused_arg, const char *text unused_arg,
+                            int argc unused_arg, sqlite3_value **argv unused_arg) {
     struct bulk_cursor *c = (struct bulk_cursor *)(void *)base;
     const struct bulk_source *source = ((struct bulk_vtab *)(void *)base->pVtab)->source;
     c->number = 0;
     c->x = source->bulk->rows[source->kind];
-    find_row(c);
+    bulk_find_row(c);
     return SQLITE_OK;
 }
 
-static int vtab_next(sqlite3_vtab_cursor *base) {
+static int bulk_vtab_next(sqlite3_vtab_cursor *base) {
     struct bulk_cursor *c = (struct bulk_cursor *)(void *)base;
     c->number++;
     c->value++;
-    if (c->table->kind == BULK_ATTRIBUTES && find_attribute(c))
+    if (c->table->kind == BULK_ATTRIBUTES && bulk_find_attribute(c))
         return SQLITE_OK;
     c->x = c->x->next_alike;
-    find_row(c);
+    bulk_find_row(c);
     return SQLITE_OK;
 }
 
-static int vtab_eof(sqlite3_vtab_cursor *base) {
+static int bulk_vtab_eof(sqlite3_vtab_cursor *base) {
     const struct bulk_cursor *c = (const struct bulk_cursor *)(void *)base;
     return !c->x;
 }
 
-static int vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int at) {
+static int bulk_vtab_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int at) {
     const struct bulk_cursor *c = (const struct bulk_cursor *)(void *)base;
     if (at == 0)
-        give_uuid(out, &c->x->namespace_id);
+        bulk_result_uuid(out, &c->x->namespace_id);
     else if (at == 1)
-        give_uuid(out, &c->x->run_id);
+        bulk_result_uuid(out, &c->x->run_id);
     else
         c->table->give(c, out, at - 2);
     return SQLITE_OK;
 }
 
-static int vtab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret) {
+static int bulk_vtab_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret) {
     *ret = ((const struct bulk_cursor *)(void *)base)->number;
     return SQLITE_OK;
 }
 
 /* Without xCreate they exist by themselves, in this connection only. */
 static const sqlite3_module module = {
-    .xConnect = vtab_connect,
-    .xBestIndex = vtab_best_index,
-    .xDisconnect = vtab_disconnect,
-    .xOpen = vtab_open,
-    .xClose = vtab_close,
-    .xFilter = vtab_filter,
-    .xNext = vtab_next,
-    .xEof = vtab_eof,
-    .xColumn = vtab_column,
-    .xRowid = vtab_rowid,
+    .xConnect = bulk_vtab_connect,
+    .xBestIndex = bulk_vtab_best_index,
+    .xDisconnect = bulk_vtab_disconnect,
+    .xOpen = bulk_vtab_open,
+    .xClose = bulk_vtab_close,
+    .xFilter = bulk_vtab_filter,
+    .xNext = bulk_vtab_next,
+    .xEof = bulk_vtab_eof,
+    .xColumn = bulk_vtab_column,
+    .xRowid = bulk_vtab_rowid,
 };
 
 /* the writer's side */
@@ -375,25 +375,25 @@ void sqlite_bulk_stop(struct sqlite_bulk *b) {
 }
 
 bool sqlite_bulk_takes(const struct sqlite_bulk *b, const struct write *x) {
-    enum bulk_kind kind = bulk_of(x);
+    enum bulk_kind kind = bulk_kind_of(x);
     return kind != BULK_COUNT && b->has_taken[kind];
 }
 
 /* Which rows go to which table, and whether they may be taken out of their order. */
-static void look_over(struct sqlite_bulk *b, const struct list *group) {
+static void bulk_collect_rows(struct sqlite_bulk *b, const struct list *group) {
     bool is_held[BULK_COUNT] = {false};
-    note_gone(b, group);
+    bulk_mark_removed(b, group);
     const struct write **ends[BULK_COUNT];
     for (size_t i = 0; i < BULK_COUNT; i++)
         ends[i] = &b->rows[i];
     list_for(group, n) {
         for (struct write *x = container_of(n, struct batch, link)->first; x; x = x->next) {
-            enum bulk_kind kind = bulk_of(x);
+            enum bulk_kind kind = bulk_kind_of(x);
             if (kind == BULK_COUNT) {
-                hold_back(x, is_held);
+                bulk_mark_ordered(x, is_held);
                 continue;
             }
-            if (bulk_is_gone(b, x))
+            if (bulk_is_removed(b, x))
                 is_held[kind] = true;
             *ends[kind] = x;
             ends[kind] = &x->next_alike;
@@ -408,7 +408,7 @@ static void look_over(struct sqlite_bulk *b, const struct list *group) {
 }
 
 bool sqlite_bulk_begin(struct sqlite_bulk *b, const struct list *group) {
-    look_over(b, group);
+    bulk_collect_rows(b, group);
     for (size_t i = 0; i < BULK_COUNT; i++) {
         if (!b->has_taken[i])
             continue;

@@ -1,8 +1,8 @@
-/* Checkpoints: what the log holds is moved into the main file, on a thread of its own.
+/* Checkpoints: a thread moves the content of the log into the main file.
  *
  * The happy path: after a commit the writer says how long the log is; when enough was added, the thread moves
- * it while commits go on. They make the log longer meanwhile, so it can start over only after somebody has
- * moved the very end of it with no commit in between. The writer does that itself, between two commits, once
+ * it while commits go on. They make the log longer meanwhile, so it can start over only after its very end
+ * was moved with no commit in between. The writer does that itself, between two commits, once
  * the log is long and the thread has left it little to move: that is the only time that a commit waits.
  *
  * A list reads one state for as long as it takes, and what came after that state cannot be moved all the way.
@@ -12,7 +12,7 @@
  * The fewer checkpoints, the more often a page was rewritten before it is moved once. But the log must be
  * read after a crash, and readers look through it.
  *
- * Failure to move or sync ends the process, like every failure to write. That somebody else (a backup, the
+ * Failure to move or sync ends the process, like every failure to write. That another program (a backup, the
  * sqlite3 shell) reads an old state or moves the log too is no failure: the next attempt comes later. */
 #include "store/sqlite/sqlite_int.h"
 
@@ -27,7 +27,7 @@
 #define REST_MIN_PART 16 /* not worth a sync of the main file */
 #define REST_MAX_PART 4 /* commits need not wait for more than this */
 
-static void move(struct sqlite_checkpoint *c, sqlite3 *db) {
+static void checkpoint_move_log(struct sqlite_checkpoint *c, sqlite3 *db) {
     int rc = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY)
         sqlite_fail(db, c->path, c->options, "checkpoint");
@@ -42,7 +42,7 @@ static void *checkpoint_main(void *ctx) {
         if (c->is_stopping)
             break;
         pthread_mutex_unlock(&c->lock);
-        move(c, c->db);
+        checkpoint_move_log(c, c->db);
         pthread_mutex_lock(&c->lock);
         c->is_asked = false;
         if (!c->list_count && !c->is_writers_turn)
@@ -73,7 +73,7 @@ void sqlite_checkpoint_leave(struct sqlite_checkpoint *c) {
     pthread_mutex_unlock(&c->lock);
 }
 
-void sqlite_checkpoint_let_go(struct sqlite_checkpoint *c) {
+void sqlite_checkpoint_release(struct sqlite_checkpoint *c) {
     pthread_mutex_lock(&c->lock);
     c->is_let_go = true;
     pthread_cond_broadcast(&c->changed);
@@ -82,14 +82,14 @@ void sqlite_checkpoint_let_go(struct sqlite_checkpoint *c) {
 
 /* the writer's side */
 
-static bool is_moving(struct sqlite_checkpoint *c) {
+static bool checkpoint_is_moving(struct sqlite_checkpoint *c) {
     pthread_mutex_lock(&c->lock);
     bool is_asked = c->is_asked;
     pthread_mutex_unlock(&c->lock);
     return is_asked;
 }
 
-static void ask(struct sqlite_checkpoint *c, int pages) {
+static void checkpoint_ask_move(struct sqlite_checkpoint *c, int pages) {
     pthread_mutex_lock(&c->lock);
     c->is_asked = true;
     pthread_cond_broadcast(&c->changed);
@@ -97,15 +97,15 @@ static void ask(struct sqlite_checkpoint *c, int pages) {
     c->asked_at = pages;
 }
 
-static void wait_moved(struct sqlite_checkpoint *c) {
+static void checkpoint_wait_moved(struct sqlite_checkpoint *c) {
     pthread_mutex_lock(&c->lock);
     while (c->is_asked)
         pthread_cond_wait(&c->changed, &c->lock);
     pthread_mutex_unlock(&c->lock);
 }
 
-/* True: no list is under way, none begins, and nobody else moves the log. */
-static bool hold_lists(struct sqlite_checkpoint *c) {
+/* True: no list is in progress, none begins, and the thread does not move the log. */
+static bool checkpoint_hold_lists(struct sqlite_checkpoint *c) {
     pthread_mutex_lock(&c->lock);
     c->is_held = c->is_writers_turn = true;
     while (c->is_asked && !c->list_count)
@@ -116,15 +116,15 @@ static bool hold_lists(struct sqlite_checkpoint *c) {
     return is_alone;
 }
 
-static void release_lists(struct sqlite_checkpoint *c) {
+static void checkpoint_release_lists(struct sqlite_checkpoint *c) {
     pthread_mutex_lock(&c->lock);
     c->is_held = false;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
 }
 
-static void move_end(struct sqlite_checkpoint *c, sqlite3 *writer_db, int pages) {
-    move(c, writer_db);
+static void checkpoint_move_end(struct sqlite_checkpoint *c, sqlite3 *writer_db, int pages) {
+    checkpoint_move_log(c, writer_db);
     c->asked_at = pages;
 }
 
@@ -137,25 +137,25 @@ void sqlite_checkpoint_after(struct sqlite_checkpoint *c, sqlite3 *writer_db, in
     c->is_log_long = pages >= long_pages;
     bool is_overdue = rest >= long_pages; /* and perhaps the thread is still moving: it is waited for */
     if (is_overdue)
-        wait_moved(c);
-    if (pages - c->held_at >= long_pages * HELD_LENGTHS && hold_lists(c)) {
-        move_end(c, writer_db, pages);
-        c->held_at = pages; /* should somebody else still read, lists need not wait for that */
-        release_lists(c);
+        checkpoint_wait_moved(c);
+    if (pages - c->held_at >= long_pages * HELD_LENGTHS && checkpoint_hold_lists(c)) {
+        checkpoint_move_end(c, writer_db, pages);
+        c->held_at = pages; /* lists do not wait for another program that still reads */
+        checkpoint_release_lists(c);
         return;
     }
-    if (rest < long_pages / REST_MIN_PART || is_moving(c))
+    if (rest < long_pages / REST_MIN_PART || checkpoint_is_moving(c))
         return;
     if (pages >= long_pages && (rest <= long_pages / REST_MAX_PART || is_overdue)) {
-        move_end(c, writer_db, pages);
+        checkpoint_move_end(c, writer_db, pages);
     } else if (rest >= long_pages / MOVE_PART || pages >= long_pages) {
-        ask(c, pages);
+        checkpoint_ask_move(c, pages);
     }
 }
 
 void sqlite_checkpoint_now(struct sqlite_checkpoint *c, sqlite3 *writer_db) {
-    wait_moved(c);
-    move_end(c, writer_db, c->pages);
+    checkpoint_wait_moved(c);
+    checkpoint_move_end(c, writer_db, c->pages);
 }
 
 int sqlite_checkpoint_start(struct sqlite_checkpoint *c, sqlite3 *db, const char *path,

@@ -70,11 +70,11 @@ static int file_ensure(const char *path, struct err *reterr) {
     return 0;
 }
 
-static uint32_t be32(const uint8_t *p) {
+static uint32_t file_read_be32(const uint8_t *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static bool log_is_empty(const char *path) {
+static bool file_has_empty_log(const char *path) {
     char name[PATH_MAX];
     struct stat st;
     if (snprintf(name, sizeof name, "%s-wal", path) >= (int)sizeof name)
@@ -83,21 +83,22 @@ static bool log_is_empty(const char *path) {
 }
 
 /* A file may be cut short by a full disk or a bad copy. Its header says how many pages there should be. */
-static bool is_cut_short(const uint8_t *header, off_t size) {
+static bool file_is_cut_short(const uint8_t *header, off_t size) {
     uint32_t page_bytes = (uint32_t)header[SQLITE_PAGE_SIZE_AT] << 8 | header[SQLITE_PAGE_SIZE_AT + 1];
     if (page_bytes == 1) /* how 65536 is written in two bytes */
         page_bytes = 65536;
-    bool is_counted = be32(header + SQLITE_CHANGES_AT) == be32(header + SQLITE_COUNTED_AT);
-    off_t expected = (off_t)be32(header + SQLITE_PAGE_COUNT_AT) * page_bytes;
+    bool is_counted =
+        file_read_be32(header + SQLITE_CHANGES_AT) == file_read_be32(header + SQLITE_COUNTED_AT);
+    off_t expected = (off_t)file_read_be32(header + SQLITE_PAGE_COUNT_AT) * page_bytes;
     return is_counted && size < expected;
 }
 
 /* A new file gets one page, and only a log beside it until that is moved. Where the power went or the disk
  * was full meanwhile, it has a part of that page, or the length of it and nothing in it. */
-static bool is_unborn(const uint8_t *page, size_t n, off_t size) {
+static bool file_is_unfinished(const uint8_t *page, size_t n, off_t size) {
     if ((off_t)n != size)
         return false;
-    bool is_of_one = n < SQLITE_PAGE_COUNT_AT + 4 || be32(page + SQLITE_PAGE_COUNT_AT) == 1;
+    bool is_of_one = n < SQLITE_PAGE_COUNT_AT + 4 || file_read_be32(page + SQLITE_PAGE_COUNT_AT) == 1;
     if (n < SQLITE_PAGE_BYTES && is_of_one && memcmp(page, magic, MIN(n, sizeof magic)) == 0)
         return true;
     while (n > 0 && !page[n - 1])
@@ -111,13 +112,14 @@ static int file_empty(int fd, const char *path, struct err *reterr) {
     return 0;
 }
 
-static int header_judge(const char *path, const uint8_t *header, ssize_t n, off_t size, struct err *reterr) {
+static int file_check_header(const char *path, const uint8_t *header, ssize_t n, off_t size,
+                             struct err *reterr) {
     if (n < SQLITE_HEADER_BYTES || memcmp(header, magic, sizeof magic) != 0)
         return err_set(reterr, ERR_STORE_CORRUPT,
                        "%s is not a Rondo data file, or its beginning is damaged. Choose another file, or "
                        "restore this one from a backup.",
                        path);
-    if (is_cut_short(header, size))
+    if (file_is_cut_short(header, size))
         return err_set(reterr, ERR_STORE_CORRUPT, "%s is cut short. Restore it from a backup.", path);
     return 0;
 }
@@ -125,7 +127,7 @@ static int header_judge(const char *path, const uint8_t *header, ssize_t n, off_
 /* Reading all of a large file at each start would take minutes; this takes one page. The
  * rest is checked page by page as it is used. With a log beside it nothing is said here: the power may have
  * gone while the first page was moved from there, and SQLite knows which of the two counts. */
-static int file_glance(const struct sqlite_file *f, struct err *reterr) {
+static int file_check_first_page(const struct sqlite_file *f, struct err *reterr) {
     uint8_t page[SQLITE_PAGE_BYTES];
     struct stat st;
     if (fstat(f->data_fd, &st) < 0)
@@ -133,10 +135,11 @@ static int file_glance(const struct sqlite_file *f, struct err *reterr) {
     ssize_t n = st.st_size ? pread(f->data_fd, page, sizeof page, 0) : 0;
     if (n < 0)
         return err_set(reterr, ERR_STORE_IO, "Cannot read %s: %s.", f->path, strerror(errno));
-    if (n == 0 || !log_is_empty(f->path))
+    if (n == 0 || !file_has_empty_log(f->path))
         return 0;
-    return is_unborn(page, (size_t)n, st.st_size) ? file_empty(f->data_fd, f->path, reterr)
-                                                  : header_judge(f->path, page, n, st.st_size, reterr);
+    return file_is_unfinished(page, (size_t)n, st.st_size)
+               ? file_empty(f->data_fd, f->path, reterr)
+               : file_check_header(f->path, page, n, st.st_size, reterr);
 }
 
 int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr) {
@@ -159,7 +162,7 @@ int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr
         return 0;
     int rc = sqlite_lock_take(f, reterr);
     if (rc == 0)
-        rc = file_glance(f, reterr);
+        rc = file_check_first_page(f, reterr);
     if (rc < 0)
         sqlite_file_close(f);
     return rc;

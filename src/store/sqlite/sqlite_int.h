@@ -1,23 +1,23 @@
-/* What the files of the SQLite store share. Nobody outside this directory includes it.
+/* Shared by the files of the SQLite store. Private to this directory.
  *
  *   sqlite_store    open, close, the vtable
  *   sqlite_file     the path, a first look at the bytes
  *   sqlite_lock     one server for each file
  *   sqlite_watch    whether the file is still the one at its path
- *   sqlite_patience     waiting for another program that has locked the file
+ *   sqlite_busy     waiting for another program that has locked the file
  *   sqlite_schema   versions and migrations
  *   sqlite_mark     how a copy without its log is known
  *   sqlite_writer   the thread that commits batches in groups
  *   sqlite_bulk     the new rows of a group, inserted together
- *   sqlite_removal  runs that go, and their space
- *   sqlite_entry    what lists show of a run, brought up to date
+ *   sqlite_removal  removes runs and gives their space back
+ *   sqlite_entry    the entry of a run in lists
  *   sqlite_checkpoint   the thread that moves the log into the file
  *   sqlite_wal      the write-ahead log, written in large pieces
  *   sqlite_reader   reads on the loop thread
  *   sqlite_lister   lists and counts, on threads of their own
  *   sqlite_where    predicates as SQL
- *   sqlite_seek     where those that pass one are found
- *   sqlite_visibility   questions about what lists show
+ *   sqlite_seek     index ranges that contain the matches of a predicate
+ *   sqlite_visibility   lists and counts of runs
  *
  * A file has three connections, each used by one thread, so none waits for
  * the others (WAL). ":memory:" has one connection that both threads share; they
@@ -120,7 +120,7 @@ struct sqlite_checkpoint {
     int pages; /* of the log, and */
     int asked_at; /* how many there were when the last move began, */
     int held_at; /* or lists were last held up for one; all three are the writer's */
-    _Atomic bool is_log_long; /* its end is to be moved soon, and nobody should need an older state then */
+    _Atomic bool is_log_long; /* the log should start over soon: readers keep no state */
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock; /* guards what follows */
@@ -143,11 +143,11 @@ void sqlite_checkpoint_now(struct sqlite_checkpoint *c, sqlite3 *writer_db);
 /* Around a list, on its thread. While the log is far too long, it waits to begin. */
 void sqlite_checkpoint_enter(struct sqlite_checkpoint *c);
 void sqlite_checkpoint_leave(struct sqlite_checkpoint *c);
-void sqlite_checkpoint_let_go(struct sqlite_checkpoint *c); /* nobody waits any more */
+void sqlite_checkpoint_release(struct sqlite_checkpoint *c); /* ends all waits: the store is being closed */
 
 /* another program has locked the file */
 
-struct sqlite_patience {
+struct sqlite_busy {
     struct log *log;
     const char *path;
     int64_t waited_ms; /* this time */
@@ -157,9 +157,9 @@ struct sqlite_patience {
 };
 
 /* The connection waits without a limit from now on. p must stay in place. */
-void sqlite_patience_start(struct sqlite_patience *p, sqlite3 *db, const char *path, struct log *log);
-void sqlite_patience_over(struct sqlite_patience *p); /* the connection has its turn */
-void sqlite_patience_end(struct sqlite_patience *p); /* the store is being closed; on the loop's thread */
+void sqlite_busy_start(struct sqlite_busy *p, sqlite3 *db, const char *path, struct log *log);
+void sqlite_busy_got_turn(struct sqlite_busy *p); /* the connection has its turn */
+void sqlite_busy_close(struct sqlite_busy *p); /* the store is being closed; on the loop's thread */
 
 /* the file at its path */
 
@@ -183,8 +183,8 @@ struct sqlite_watch {
 void sqlite_watch_init(struct sqlite_watch *w, const struct sqlite_file *f, const struct sqlite_options *o);
 int sqlite_watch_start(struct sqlite_watch *w, struct sqlite_writer *writer, struct err *reterr) must_check;
 /* On the writer's thread, outside a transaction. Ends the process when the file is not there any more. */
-void sqlite_watch_look(const struct sqlite_watch *w, sqlite3 *writer_db);
-void sqlite_watch_glance(const struct sqlite_watch *w, sqlite3 *writer_db); /* at the file alone */
+void sqlite_watch_check_all(const struct sqlite_watch *w, sqlite3 *writer_db);
+void sqlite_watch_check_file(const struct sqlite_watch *w, sqlite3 *writer_db); /* at the file alone */
 void sqlite_watch_stop(struct sqlite_watch *w); /* before the writer's thread ends */
 
 /* the writer */
@@ -248,7 +248,7 @@ struct sqlite_writer {
     sqlite3_stmt *stmts[WRITER_STMT_COUNT];
     struct sqlite_bulk bulk;
     struct sqlite_removal removal;
-    struct sqlite_patience patience;
+    struct sqlite_busy busy;
     const struct sqlite_watch *watch; /* borrowed; NULL in memory */
     int log_pages; /* after the last commit */
     struct sqlite_checkpoint *checkpoint; /* borrowed; NULL: there is no log */
@@ -268,18 +268,18 @@ struct sqlite_writer {
 int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, struct sqlite_checkpoint *checkpoint,
                         const struct sqlite_watch *watch, const char *path, const struct sqlite_options *o,
                         struct err *reterr) must_check;
-void sqlite_writer_look(struct sqlite_writer *w); /* sqlite_watch_look(), soon, on its thread */
+void sqlite_writer_ask_check(struct sqlite_writer *w); /* sqlite_watch_check_all(), soon, on its thread */
 void sqlite_writer_add(struct sqlite_writer *w, struct batch *b);
 void sqlite_writer_collect(struct sqlite_writer *w);
 void sqlite_writer_stop(struct sqlite_writer *w); /* writes and announces everything first */
 
-/* runs that go; on the writer's thread. False: a statement failed */
+/* removal of runs, on the writer's thread; false: a statement failed */
 
 int sqlite_removal_start(struct sqlite_writer *w) must_check;
 void sqlite_removal_begin(struct sqlite_writer *w); /* of a commit, which may remove so much and no more */
 bool sqlite_removal_run(struct sqlite_writer *w, const struct write *x);
-bool sqlite_removal_go_on(struct sqlite_writer *w); /* with what is left of runs that are gone */
-void sqlite_removal_look(struct sqlite_writer *w); /* about a second has passed */
+bool sqlite_removal_continue(struct sqlite_writer *w); /* with what is left of runs that are gone */
+void sqlite_removal_count_check(struct sqlite_writer *w); /* about a second has passed */
 bool sqlite_removal_is_due(const struct sqlite_writer *w); /* there is something to do between commits */
 bool sqlite_removal_shrink(struct sqlite_writer *w); /* makes the file a little shorter, in its own commit */
 
@@ -299,9 +299,9 @@ extern const char sqlite_entry_close_sql[]; /* of one that closes */
 
 /* The values that have a column, in the order of columns.def; NULL: none. */
 void sqlite_entry_columns(const struct write *x, const struct value *ret[SQLITE_COLUMN_COUNT]);
-/* Of an execution: the n-th of those that are written with its state; NULL: it has none. */
-const struct value *sqlite_moving_value(const struct write *x, size_t nth);
-void sqlite_bind_moving(sqlite3_stmt *st, const struct write *x);
+/* The n-th MOVING value of columns.def of an execution; NULL: it has none. */
+const struct value *sqlite_entry_moving_value(const struct write *x, size_t nth);
+void sqlite_entry_bind_moving(sqlite3_stmt *st, const struct write *x);
 bool sqlite_entry_has_row(const struct attribute *a); /* in visibility_attributes */
 bool sqlite_entry_write(struct sqlite_writer *w, const struct write *x);
 
@@ -348,7 +348,7 @@ struct sqlite_reader {
 int sqlite_reader_start(struct sqlite_reader *rd, sqlite3 *db, const struct sqlite_checkpoint *checkpoint,
                         const char *path, struct log *log, struct err *reterr) must_check;
 void sqlite_reader_read(struct sqlite_reader *rd, struct read *r);
-void sqlite_reader_rest(struct sqlite_reader *rd); /* the next read is made of a new state */
+void sqlite_reader_end_snapshot(struct sqlite_reader *rd); /* the next read is made of a new state */
 void sqlite_reader_stop(struct sqlite_reader *rd);
 /* READ_VISIBILITY*: each row goes to `row`, on this thread. With `tries` it may take several statements; then
  * the caller sees to it that they read one state. SQLite's code of the end, SQLITE_DONE when all went well.

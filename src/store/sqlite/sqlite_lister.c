@@ -6,20 +6,20 @@
  * threads, so that a quick question does not wait behind one that is slow, and so that many slow ones leave
  * the machine to others.
  *
- * A question whose caller has left is not answered, and given up when it is being answered: whoever asks and
- * goes away, again and again, keeps nobody else waiting.
+ * A read that is no longer wanted is skipped, or interrupted, so that callers who ask and leave do not delay
+ * other reads.
  *
  * Failure is told like that of any other read. When the store is closed, what is being asked is interrupted
- * and what waits is dropped; nobody hears of it any more. */
+ * and queued reads are dropped; their callbacks do not run. */
 #include <signal.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "store/sqlite/sqlite_int.h"
 
-#define PROGRESS_STEPS 10000 /* of SQLite's machine between two looks at whether anyone still waits */
+#define PROGRESS_STEPS 10000 /* SQLite's machine steps between two checks of is_unwanted */
 
-struct listed {
+struct lister_answer {
     struct list link;
     const struct sqlite_lister *lister;
     struct read *read;
@@ -30,49 +30,49 @@ struct listed {
 
 /* the threads' side */
 
-static void keep_row(void *ctx, const struct row *row) {
+static void lister_keep_row(void *ctx, const struct row *row) {
     struct buf *rows = ctx;
     buf_add(rows, row, sizeof *row);
     buf_add(rows, row->name.p, row->name.n);
     buf_add(rows, row->body.p, row->body.n);
 }
 
-static int is_unwanted(void *ctx) {
-    const struct listed *a = ctx;
+static int lister_is_unwanted(void *ctx) {
+    const struct lister_answer *a = ctx;
     return a->read->is_unwanted || a->lister->is_stopping;
 }
 
-static void answer(struct sqlite_lister *l, sqlite3 *db, struct listed *a) {
-    if (is_unwanted(a))
+static void lister_answer_read(struct sqlite_lister *l, sqlite3 *db, struct lister_answer *a) {
+    if (lister_is_unwanted(a))
         return;
-    sqlite3_progress_handler(db, PROGRESS_STEPS, is_unwanted, a);
+    sqlite3_progress_handler(db, PROGRESS_STEPS, lister_is_unwanted, a);
     int rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL); /* one state for all statements */
     if (rc == SQLITE_OK)
-        rc = sqlite_read_visibility(db, a->read, true, keep_row, &a->rows);
+        rc = sqlite_read_visibility(db, a->read, true, lister_keep_row, &a->rows);
     sqlite3_progress_handler(db, 0, NULL, NULL);
     if (rc == SQLITE_DONE)
         rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     if (rc == SQLITE_OK && buf_ok(&a->rows))
         return;
-    if (!is_unwanted(a))
+    if (!lister_is_unwanted(a))
         a->rc = sqlite_error(db, l->path, &a->err) == ERR_STORE_CORRUPT ? ERR_STORE_CORRUPT : ERR_STORE_IO;
     (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* the first error is the one that counts */
 }
 
-static struct listed *next_question(struct sqlite_lister *l) {
+static struct lister_answer *lister_next_read(struct sqlite_lister *l) {
     while (list_empty(&l->waiting) && !l->is_stopping)
         pthread_cond_wait(&l->has_work, &l->lock);
-    return l->is_stopping ? NULL : container_of(list_pop(&l->waiting), struct listed, link);
+    return l->is_stopping ? NULL : container_of(list_pop(&l->waiting), struct lister_answer, link);
 }
 
 static void *lister_main(void *ctx) {
     struct sqlite_lister_thread *t = ctx;
     struct sqlite_lister *l = t->lister;
     pthread_mutex_lock(&l->lock);
-    for (struct listed *a; (a = next_question(l));) {
+    for (struct lister_answer *a; (a = lister_next_read(l));) {
         pthread_mutex_unlock(&l->lock);
         sqlite_checkpoint_enter(l->checkpoint);
-        answer(l, t->db, a);
+        lister_answer_read(l, t->db, a);
         sqlite_checkpoint_leave(l->checkpoint);
         pthread_mutex_lock(&l->lock);
         list_append(&l->answered, &a->link);
@@ -85,13 +85,13 @@ static void *lister_main(void *ctx) {
 
 /* the loop's side */
 
-static void listed_free(struct listed *a) {
+static void lister_free_answer(struct lister_answer *a) {
     buf_done(&a->rows);
     mem_free(a);
 }
 
 int sqlite_lister_read(struct sqlite_lister *l, struct read *r) {
-    struct listed *a = mem_zalloc(sizeof *a);
+    struct lister_answer *a = mem_zalloc(sizeof *a);
     if (!a)
         return ERR_NO_MEMORY;
     buf_init(&a->rows, SIZE_MAX);
@@ -104,7 +104,7 @@ int sqlite_lister_read(struct sqlite_lister *l, struct read *r) {
     return 0;
 }
 
-static void hand_on(struct listed *a) {
+static void lister_deliver_rows(struct lister_answer *a) {
     struct read *r = a->read;
     for (size_t at = 0; a->rc == 0 && at < a->rows.len;) {
         struct row row;
@@ -118,31 +118,31 @@ static void hand_on(struct listed *a) {
     }
 }
 
-static struct listed *next_answer(struct sqlite_lister *l) {
+static struct lister_answer *lister_next_answer(struct sqlite_lister *l) {
     pthread_mutex_lock(&l->lock);
     struct list *n = list_empty(&l->answered) ? NULL : list_pop(&l->answered);
     pthread_mutex_unlock(&l->lock);
-    return n ? container_of(n, struct listed, link) : NULL;
+    return n ? container_of(n, struct lister_answer, link) : NULL;
 }
 
 void sqlite_lister_collect(struct sqlite_lister *l) {
     if (!l->thread_count)
         return;
-    for (struct listed *a; (a = next_answer(l));) {
+    for (struct lister_answer *a; (a = lister_next_answer(l));) {
         struct read *r = a->read;
         int rc = a->rc;
         if (rc < 0)
             log_emit(l->options->log, LOG_store_failed, log_str("what", "read"),
                      log_str("text", a->err.text));
-        hand_on(a);
-        listed_free(a);
+        lister_deliver_rows(a);
+        lister_free_answer(a);
         r->done(r, rc);
     }
 }
 
-static void drop_all(struct list *l) {
+static void lister_drop_answers(struct list *l) {
     for (struct list *n; (n = list_pop(l));)
-        listed_free(container_of(n, struct listed, link));
+        lister_free_answer(container_of(n, struct lister_answer, link));
 }
 
 int sqlite_lister_start(struct sqlite_lister *l, sqlite3 *const *dbs, size_t count,
@@ -182,11 +182,11 @@ void sqlite_lister_stop(struct sqlite_lister *l) {
         sqlite3_interrupt(l->threads[i].db);
     pthread_cond_broadcast(&l->has_work);
     pthread_mutex_unlock(&l->lock);
-    sqlite_checkpoint_let_go(l->checkpoint);
+    sqlite_checkpoint_release(l->checkpoint);
     for (size_t i = 0; i < l->thread_count; i++)
         pthread_join(l->threads[i].thread, NULL);
-    drop_all(&l->waiting);
-    drop_all(&l->answered);
+    lister_drop_answers(&l->waiting);
+    lister_drop_answers(&l->answered);
     pthread_cond_destroy(&l->has_work);
     pthread_mutex_destroy(&l->lock);
 }

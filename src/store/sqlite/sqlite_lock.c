@@ -46,7 +46,7 @@ static int lock_refused(int fd, const char *path, struct err *reterr) {
                    *pid ? " (process " : "", pid, *pid ? ")" : "");
 }
 
-static bool has_name(int fd, const char *name) {
+static bool lock_has_name(int fd, const char *name) {
     struct stat mine, named;
     return fstat(fd, &mine) == 0 && stat(name, &named) == 0 && mine.st_dev == named.st_dev &&
            mine.st_ino == named.st_ino;
@@ -65,7 +65,7 @@ static int lock_try(struct sqlite_file *f, const char *name, struct err *reterr)
                  ? lock_refused(fd, f->path, reterr)
                  : err_set(reterr, ERR_STORE_IO, "Cannot lock %s: %s. Put the file on a local disk.", name,
                            strerror(errno));
-    else if (!has_name(fd, name))
+    else if (!lock_has_name(fd, name))
         rc = 1;
     if (rc == 0)
         f->lock_fd = fd;
@@ -120,7 +120,7 @@ int sqlite_lock_take(struct sqlite_file *f, struct err *reterr) {
 static void lock_remove(const struct sqlite_file *f) {
     char name[PATH_MAX];
     struct err ignored = {0};
-    if (lock_name(f, name, &ignored) == 0 && has_name(f->lock_fd, name))
+    if (lock_name(f, name, &ignored) == 0 && lock_has_name(f->lock_fd, name))
         (void)unlink(name); /* one that stays is not a lock */
 }
 

@@ -25,19 +25,19 @@ static int mark_set_version(sqlite3 *db, const char *path, int64_t version, stru
     return sqlite_exec(db, path, sql, reterr);
 }
 
-static void keep_log_on_close(sqlite3 *db, bool is_kept) {
+static void mark_keep_log_on_close(sqlite3 *db, bool is_kept) {
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_kept, NULL);
 }
 
 /* Reads a state in the log from now on. */
-static int hold_log(struct sqlite_mark *m, sqlite3 *db, const char *path, struct err *reterr) {
-    keep_log_on_close(db, true);
+static int mark_hold_log(struct sqlite_mark *m, sqlite3 *db, const char *path, struct err *reterr) {
+    mark_keep_log_on_close(db, true);
     if (sqlite3_open_v2(path, &m->reader, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL) != SQLITE_OK)
         return m->reader ? sqlite_error(m->reader, path, reterr) : err_std(reterr, ERR_NO_MEMORY);
     return sqlite_exec(m->reader, path, "BEGIN; SELECT count(*) FROM sqlite_schema", reterr);
 }
 
-static int move_log(sqlite3 *db, const char *path, int *ret_pages, struct err *reterr) {
+static int mark_move_log(sqlite3 *db, const char *path, int *ret_pages, struct err *reterr) {
     int rc = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, ret_pages, NULL);
     return rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY ? 0 : sqlite_error(db, path, reterr);
 }
@@ -45,9 +45,9 @@ static int move_log(sqlite3 *db, const char *path, int *ret_pages, struct err *r
 int sqlite_mark_found(struct sqlite_mark *m, sqlite3 *db, const char *path, bool *ret_has_log,
                       struct err *reterr) {
     int pages = 0;
-    int rc = hold_log(m, db, path, reterr);
+    int rc = mark_hold_log(m, db, path, reterr);
     if (rc == 0)
-        rc = move_log(db, path, &pages, reterr);
+        rc = mark_move_log(db, path, &pages, reterr);
     *ret_has_log = pages > 0;
     return rc;
 }
@@ -55,17 +55,17 @@ int sqlite_mark_found(struct sqlite_mark *m, sqlite3 *db, const char *path, bool
 int sqlite_mark_set(struct sqlite_mark *m, sqlite3 *db, const char *path, struct err *reterr) {
     int rc = 0;
     if (!m->reader) { /* else the file has it already */
-        keep_log_on_close(db, true);
+        mark_keep_log_on_close(db, true);
         rc = mark_set_version(db, path, -STORE_SCHEMA_VERSION, reterr);
         if (rc == 0)
-            rc = hold_log(m, db, path, reterr);
+            rc = mark_hold_log(m, db, path, reterr);
         if (rc == 0)
-            rc = move_log(db, path, NULL, reterr);
+            rc = mark_move_log(db, path, NULL, reterr);
     }
     if (rc == 0)
         rc = mark_set_version(db, path, STORE_SCHEMA_VERSION, reterr);
     if (rc == 0)
-        keep_log_on_close(db, false);
+        mark_keep_log_on_close(db, false);
     return rc;
 }
 

@@ -54,7 +54,7 @@ static const char *const reader_sql[READER_STMT_COUNT] = {
 /* columns */
 
 /* False when the column is not an id: then the file is damaged, whatever its pages say. */
-static bool column_uuid(sqlite3_stmt *st, int at, struct uuid *ret) {
+static bool reader_column_uuid(sqlite3_stmt *st, int at, struct uuid *ret) {
     const void *p = sqlite3_column_blob(st, at);
     if (!p || sqlite3_column_bytes(st, at) != (int)sizeof ret->b)
         return false;
@@ -62,16 +62,16 @@ static bool column_uuid(sqlite3_stmt *st, int at, struct uuid *ret) {
     return true;
 }
 
-static struct str column_bytes(sqlite3_stmt *st, int at) {
+static struct str reader_column_bytes(sqlite3_stmt *st, int at) {
     const void *p = sqlite3_column_blob(st, at); /* before the length: it may convert */
     return str_bytes(p, (size_t)sqlite3_column_bytes(st, at));
 }
 
-static int64_t column_time(sqlite3_stmt *st, int at) {
+static int64_t reader_column_time(sqlite3_stmt *st, int at) {
     return sqlite3_column_type(st, at) == SQLITE_NULL ? CLOCK_NEVER : sqlite3_column_int64(st, at);
 }
 
-static struct ledger_columns column_ledger(sqlite3_stmt *st) {
+static struct ledger_columns reader_column_ledger(sqlite3_stmt *st) {
     return (struct ledger_columns){.id = sqlite3_column_int64(st, 0),
                                    .nominal_s = sqlite3_column_int64(st, 1),
                                    .last_nominal_s = sqlite3_column_int64(st, 2),
@@ -79,51 +79,51 @@ static struct ledger_columns column_ledger(sqlite3_stmt *st) {
                                    .fate = sqlite3_column_int(st, 4)};
 }
 
-static bool row_fill(struct row *row, sqlite3_stmt *st, const struct read *r) {
+static bool reader_fill_row(struct row *row, sqlite3_stmt *st, const struct read *r) {
     *row = (struct row){.namespace_id = r->namespace_id, .due_us = CLOCK_NEVER, .close_us = CLOCK_NEVER};
     switch (r->kind) {
     case READ_NAMESPACES:
     case READ_DEPLOYMENTS:
-        row->name = column_bytes(st, 1);
-        row->body = column_bytes(st, 2);
-        return column_uuid(st, 0, &row->namespace_id);
+        row->name = reader_column_bytes(st, 1);
+        row->body = reader_column_bytes(st, 2);
+        return reader_column_uuid(st, 0, &row->namespace_id);
     case READ_CURRENT:
         row->workflow_id = r->workflow_id;
-        return column_uuid(st, 0, &row->run_id);
+        return reader_column_uuid(st, 0, &row->run_id);
     case READ_EXECUTION:
         row->run_id = r->run_id;
-        row->workflow_id = column_bytes(st, 0);
-        row->due_us = column_time(st, 1);
-        row->close_us = column_time(st, 2);
+        row->workflow_id = reader_column_bytes(st, 0);
+        row->due_us = reader_column_time(st, 1);
+        row->close_us = reader_column_time(st, 2);
         row->is_ready = sqlite3_column_int(st, 3);
-        row->body = column_bytes(st, 4);
+        row->body = reader_column_bytes(st, 4);
         return true;
     case READ_HISTORY:
         row->run_id = r->run_id;
         row->first_event_id = sqlite3_column_int64(st, 0);
         row->last_event_id = sqlite3_column_int64(st, 1);
-        row->body = column_bytes(st, 2);
+        row->body = reader_column_bytes(st, 2);
         return true;
     case READ_DUE:
-        row->due_us = column_time(st, 2);
+        row->due_us = reader_column_time(st, 2);
         row->is_ready = sqlite3_column_int(st, 3);
-        row->workflow_id = column_bytes(st, 4);
-        return column_uuid(st, 0, &row->namespace_id) && column_uuid(st, 1, &row->run_id);
+        row->workflow_id = reader_column_bytes(st, 4);
+        return reader_column_uuid(st, 0, &row->namespace_id) && reader_column_uuid(st, 1, &row->run_id);
     case READ_CLOSED:
-        row->close_us = column_time(st, 2);
-        row->workflow_id = column_bytes(st, 3);
-        return column_uuid(st, 0, &row->namespace_id) && column_uuid(st, 1, &row->run_id);
+        row->close_us = reader_column_time(st, 2);
+        row->workflow_id = reader_column_bytes(st, 3);
+        return reader_column_uuid(st, 0, &row->namespace_id) && reader_column_uuid(st, 1, &row->run_id);
     case READ_LEDGER:
         row->run_id = r->run_id;
-        row->ledger = column_ledger(st);
-        row->body = column_bytes(st, 5);
+        row->ledger = reader_column_ledger(st);
+        row->body = reader_column_bytes(st, 5);
         return true;
     case READ_BACKLOG:
         row->backlog = (struct backlog_place){r->backlog.lane, sqlite3_column_int64(st, 0)};
-        row->body = column_bytes(st, 1);
+        row->body = reader_column_bytes(st, 1);
         return true;
     case READ_RUNS:
-        return column_uuid(st, 0, &row->run_id);
+        return reader_column_uuid(st, 0, &row->run_id);
     case READ_VISIBILITY:
     case READ_VISIBILITY_COUNT:
         break;
@@ -134,7 +134,7 @@ static bool row_fill(struct row *row, sqlite3_stmt *st, const struct read *r) {
 
 /* statements */
 
-static enum reader_stmt statement_for(const struct read *r) {
+static enum reader_stmt reader_statement_for(const struct read *r) {
     switch (r->kind) {
     case READ_NAMESPACES:
         return READER_NAMESPACES;
@@ -164,88 +164,88 @@ static enum reader_stmt statement_for(const struct read *r) {
     return READER_STMT_COUNT;
 }
 
-static void bind_uuid(sqlite3_stmt *st, int at, const struct uuid *u) {
+static void reader_bind_uuid(sqlite3_stmt *st, int at, const struct uuid *u) {
     sqlite3_bind_blob(st, at, u->b, sizeof u->b, SQLITE_STATIC);
 }
 
-static void bind_limit(sqlite3_stmt *st, int at, size_t limit) {
+static void reader_bind_limit(sqlite3_stmt *st, int at, size_t limit) {
     sqlite3_bind_int64(st, at, (int64_t)MIN(limit, (size_t)INT64_MAX));
 }
 
-static void bind_ledger(sqlite3_stmt *st, const struct read *r) {
-    bind_uuid(st, 1, &r->namespace_id);
-    bind_uuid(st, 2, &r->run_id);
+static void reader_bind_ledger(sqlite3_stmt *st, const struct read *r) {
+    reader_bind_uuid(st, 1, &r->namespace_id);
+    reader_bind_uuid(st, 2, &r->run_id);
     sqlite3_bind_int64(st, 3, r->ledger.before_id);
     sqlite3_bind_int64(st, 4, r->ledger.from_s);
     sqlite3_bind_int64(st, 5, r->ledger.to_s);
     sqlite3_bind_int64(st, 6, r->ledger.fates);
-    bind_limit(st, 7, r->limit);
+    reader_bind_limit(st, 7, r->limit);
 }
 
-static void bind_due(sqlite3_stmt *st, const struct read *r) {
+static void reader_bind_due(sqlite3_stmt *st, const struct read *r) {
     static const struct due_place beginning;
     const struct due_place *behind = r->behind ? r->behind : &beginning;
-    bind_uuid(st, 1, &behind->namespace_id);
-    bind_uuid(st, 2, &behind->run_id);
-    bind_limit(st, 3, r->limit ? r->limit : SIZE_MAX);
+    reader_bind_uuid(st, 1, &behind->namespace_id);
+    reader_bind_uuid(st, 2, &behind->run_id);
+    reader_bind_limit(st, 3, r->limit ? r->limit : SIZE_MAX);
 }
 
-static void bind_closed(sqlite3_stmt *st, const struct read *r) {
+static void reader_bind_closed(sqlite3_stmt *st, const struct read *r) {
     static const struct visibility_place beginning = {.close_us = INT64_MIN};
     const struct visibility_place *after = r->after ? r->after : &beginning;
     sqlite3_bind_int64(st, 1, r->before_us);
-    bind_limit(st, 2, r->limit);
+    reader_bind_limit(st, 2, r->limit);
     if (uuid_is_zero(r->namespace_id))
         return;
-    bind_uuid(st, 3, &r->namespace_id);
+    reader_bind_uuid(st, 3, &r->namespace_id);
     sqlite3_bind_int64(st, 4, after->close_us);
-    bind_uuid(st, 5, &after->run_id);
+    reader_bind_uuid(st, 5, &after->run_id);
 }
 
-static void bind_backlog(sqlite3_stmt *st, const struct read *r) {
-    bind_uuid(st, 1, &r->namespace_id);
+static void reader_bind_backlog(sqlite3_stmt *st, const struct read *r) {
+    reader_bind_uuid(st, 1, &r->namespace_id);
     sqlite3_bind_int64(st, 2, r->backlog.lane);
     sqlite3_bind_int64(st, 3, r->backlog.number);
-    bind_limit(st, 4, r->limit);
+    reader_bind_limit(st, 4, r->limit);
 }
 
-static void bind_keys(sqlite3_stmt *st, const struct read *r) {
+static void reader_bind_keys(sqlite3_stmt *st, const struct read *r) {
     static const struct uuid nowhere; /* before all runs */
     switch (r->kind) {
     case READ_NAMESPACES:
     case READ_DEPLOYMENTS:
         break;
     case READ_DUE:
-        bind_due(st, r);
+        reader_bind_due(st, r);
         break;
     case READ_CURRENT:
-        bind_uuid(st, 1, &r->namespace_id);
+        reader_bind_uuid(st, 1, &r->namespace_id);
         sqlite3_bind_text64(st, 2, r->workflow_id.n ? r->workflow_id.p : "", r->workflow_id.n, SQLITE_STATIC,
                             SQLITE_UTF8);
         break;
     case READ_EXECUTION:
-        bind_uuid(st, 1, &r->namespace_id);
-        bind_uuid(st, 2, &r->run_id);
+        reader_bind_uuid(st, 1, &r->namespace_id);
+        reader_bind_uuid(st, 2, &r->run_id);
         break;
     case READ_HISTORY:
-        bind_uuid(st, 1, &r->namespace_id);
-        bind_uuid(st, 2, &r->run_id);
+        reader_bind_uuid(st, 1, &r->namespace_id);
+        reader_bind_uuid(st, 2, &r->run_id);
         sqlite3_bind_int64(st, 3, r->first_event_id);
         sqlite3_bind_int64(st, 4, r->last_event_id);
         break;
     case READ_CLOSED:
-        bind_closed(st, r);
+        reader_bind_closed(st, r);
         break;
     case READ_LEDGER:
-        bind_ledger(st, r);
+        reader_bind_ledger(st, r);
         break;
     case READ_BACKLOG:
-        bind_backlog(st, r);
+        reader_bind_backlog(st, r);
         break;
     case READ_RUNS:
-        bind_uuid(st, 1, &r->namespace_id);
-        bind_limit(st, 2, r->limit);
-        bind_uuid(st, 3, r->behind ? &r->behind->run_id : &nowhere);
+        reader_bind_uuid(st, 1, &r->namespace_id);
+        reader_bind_limit(st, 2, r->limit);
+        reader_bind_uuid(st, 3, r->behind ? &r->behind->run_id : &nowhere);
         break;
     case READ_VISIBILITY:
     case READ_VISIBILITY_COUNT:
@@ -255,74 +255,74 @@ static void bind_keys(sqlite3_stmt *st, const struct read *r) {
 
 /* a read */
 
-static int read_failed(struct sqlite_reader *rd, const char *text) {
+static int reader_fail_read(struct sqlite_reader *rd, const char *text) {
     struct err e = {0};
     int rc = sqlite_error(rd->db, rd->path, &e);
     log_emit(rd->log, LOG_store_failed, log_str("what", "read"), log_str("text", text ? text : e.text));
     return text || rc == ERR_STORE_CORRUPT ? ERR_STORE_CORRUPT : ERR_STORE_IO;
 }
 
-static int read_rows(struct sqlite_reader *rd, sqlite3_stmt *st, struct read *r) {
+static int reader_read_rows(struct sqlite_reader *rd, sqlite3_stmt *st, struct read *r) {
     size_t bytes = 0;
     int rc;
     while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
         struct row row;
-        if (!row_fill(&row, st, r))
-            return read_failed(rd, "A row has no valid id. Restore the data file from a backup.");
+        if (!reader_fill_row(&row, st, r))
+            return reader_fail_read(rd, "A row has no valid id. Restore the data file from a backup.");
         bytes += row.body.n;
         r->row(r, &row);
         if ((r->kind == READ_HISTORY || r->kind == READ_LEDGER) && r->bytes_max && bytes >= r->bytes_max)
             return 0;
     }
-    return rc == SQLITE_DONE ? 0 : read_failed(rd, NULL);
+    return rc == SQLITE_DONE ? 0 : reader_fail_read(rd, NULL);
 }
 
-/* In memory nobody writes while the mutex is held. */
-static bool is_shared(const struct sqlite_reader *rd) {
+/* In memory the writer cannot write while the mutex is held, so several statements read one state. */
+static bool reader_is_shared(const struct sqlite_reader *rd) {
     return sqlite3_db_mutex(rd->db) != NULL;
 }
 
-static void pass_row(void *ctx, const struct row *row) {
+static void reader_pass_row(void *ctx, const struct row *row) {
     struct read *r = ctx;
     r->row(r, row);
 }
 
 /* A row's callback may read in turn; when it asks the same question, the kept statement is
  * busy and a second one is made for it. */
-static int read_all(struct sqlite_reader *rd, struct read *r) {
+static int reader_read_all(struct sqlite_reader *rd, struct read *r) {
     if (r->kind == READ_VISIBILITY || r->kind == READ_VISIBILITY_COUNT)
-        return sqlite_read_visibility(rd->db, r, is_shared(rd), pass_row, r) == SQLITE_DONE
+        return sqlite_read_visibility(rd->db, r, reader_is_shared(rd), reader_pass_row, r) == SQLITE_DONE
                    ? 0
-                   : read_failed(rd, NULL);
-    enum reader_stmt i = statement_for(r);
+                   : reader_fail_read(rd, NULL);
+    enum reader_stmt i = reader_statement_for(r);
     sqlite3_stmt *st = rd->stmts[i], *extra = NULL;
     if (sqlite3_stmt_busy(st)) {
         if (sqlite3_prepare_v2(rd->db, reader_sql[i], -1, &extra, NULL) != SQLITE_OK)
-            return read_failed(rd, NULL);
+            return reader_fail_read(rd, NULL);
         st = extra;
     }
-    bind_keys(st, r);
-    int rc = read_rows(rd, st, r);
+    reader_bind_keys(st, r);
+    int rc = reader_read_rows(rd, st, r);
     sqlite3_reset(st);
     sqlite3_clear_bindings(st); /* they point to the caller's bytes */
     sqlite3_finalize(extra);
     return rc;
 }
 
-static bool is_kept(const struct sqlite_reader *rd) {
+static bool reader_has_snapshot(const struct sqlite_reader *rd) {
     return rd->checkpoint && !sqlite3_get_autocommit(rd->db);
 }
 
 /* Whether a state is kept only changes what reads cost: when it cannot be begun, each read has its own. */
-static void keep(struct sqlite_reader *rd) {
-    if (!rd->checkpoint || is_kept(rd) || rd->checkpoint->is_log_long)
+static void reader_begin_snapshot(struct sqlite_reader *rd) {
+    if (!rd->checkpoint || reader_has_snapshot(rd) || rd->checkpoint->is_log_long)
         return;
     (void)sqlite3_step(rd->stmts[READER_KEEP]);
     sqlite3_reset(rd->stmts[READER_KEEP]);
 }
 
-void sqlite_reader_rest(struct sqlite_reader *rd) {
-    if (!is_kept(rd))
+void sqlite_reader_end_snapshot(struct sqlite_reader *rd) {
+    if (!reader_has_snapshot(rd))
         return;
     int rc = sqlite3_step(rd->stmts[READER_REST]);
     sqlite3_reset(rd->stmts[READER_REST]);
@@ -332,10 +332,10 @@ void sqlite_reader_rest(struct sqlite_reader *rd) {
 void sqlite_reader_read(struct sqlite_reader *rd, struct read *r) {
     sqlite3_mutex *turn = sqlite3_db_mutex(rd->db);
     sqlite3_mutex_enter(turn);
-    keep(rd);
-    int rc = read_all(rd, r);
+    reader_begin_snapshot(rd);
+    int rc = reader_read_all(rd, r);
     if (rd->checkpoint && rd->checkpoint->is_log_long)
-        sqlite_reader_rest(rd);
+        sqlite_reader_end_snapshot(rd);
     sqlite3_mutex_leave(turn);
     r->done(r, rc);
 }

@@ -1,7 +1,7 @@
-/* Where the runs that pass a filter can be found: ranges of indexes.
+/* Ranges of indexes that contain the runs which match a filter.
  *
- * A filter is a row of tests that must all hold. Each test for which there are indexes is a seek: whoever
- * passes it is in one of the seek's ranges. Which of them holds the fewest is found out by counting
+ * A filter is a list of tests that must all hold. Each test with indexes is a seek: every run that passes the
+ * test is in one of the ranges of the seek. Which of them holds the fewest is found out by counting
  * (sqlite_visibility.c); this file only says what there is, and puts it as SQL. */
 #pragma once
 
@@ -35,7 +35,7 @@ struct seeks {
     /* The ordered one with the fewest ranges; without any the order of lists itself. No ranges: not even
      * that, what is asked for has no index of its own. */
     struct seek lead;
-    bool is_exact; /* whoever is found by the lead passes */
+    bool is_exact; /* every run of the lead matches the filter */
     /* Tests of CloseTime and StartTime that hold for all that pass. */
     const struct predicate *closed[SEEK_WINDOW_MAX], *started[SEEK_WINDOW_MAX];
     size_t closed_count, started_count;
@@ -48,7 +48,7 @@ void seek_add_where(struct sql_text *q, const struct seeks *s, const struct seek
 /* " AND ...": of them, those that the tests of CloseTime let pass and that come behind a place. In an ordered
  * range that is where to begin and to end. */
 void seek_add_window(struct sql_text *q, const struct seeks *s, const struct visibility_place *after);
-/* " AND ...": those that the tests of StartTime let pass. */
+/* " AND ...": the tests of StartTime. */
 void seek_add_started(struct sql_text *q, const struct seeks *s, const char *column);
 bool seeks_started(const struct seeks *s, int64_t start_ns); /* the same, of one */
 /* " AND ...": v is the row of k in the table of runs. */

@@ -13,7 +13,7 @@
 #include "store/sqlite/sqlite_int.h"
 
 /* Another program may have locked the file for a moment. This is for the start; commits wait longer
- * (sqlite_patience.c). */
+ * (sqlite_busy.c). */
 #define WRITER_PATIENCE_MS 10000
 #define READER_PATIENCE_MS 1000 /* the loop stands still meanwhile */
 
@@ -113,8 +113,8 @@ int sqlite_exec(sqlite3 *db, const char *path, const char *sql, struct err *rete
 }
 
 /* vfs: NULL for the system's own. */
-static int connect_to(const struct sqlite_file *f, const char *vfs, int patience_ms, const char *pragmas,
-                      sqlite3 **ret, struct err *reterr) {
+static int sqlite_store_connect_to(const struct sqlite_file *f, const char *vfs, int patience_ms,
+                                   const char *pragmas, sqlite3 **ret, struct err *reterr) {
     /* In memory the connection is shared by two threads, which need its mutex. */
     int threads = f->is_memory ? SQLITE_OPEN_FULLMUTEX : SQLITE_OPEN_NOMUTEX;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE | threads;
@@ -126,7 +126,7 @@ static int connect_to(const struct sqlite_file *f, const char *vfs, int patience
     return sqlite_exec(*ret, f->path, pragmas, reterr);
 }
 
-static void store_dispose(struct sqlite_store *s) {
+static void sqlite_store_dispose(struct sqlite_store *s) {
     sqlite_watch_stop(&s->watch);
     sqlite_writer_stop(&s->writer);
     sqlite_lister_stop(&s->lister);
@@ -145,29 +145,30 @@ static void store_dispose(struct sqlite_store *s) {
 }
 
 /* Memory has one connection, on which two threads already take turns: there lists are read at once. */
-static int start_lister(struct sqlite_store *s, struct err *reterr) {
+static int sqlite_store_start_lister(struct sqlite_store *s, struct err *reterr) {
     const struct sqlite_file *f = &s->file;
     int rc = 0;
     for (size_t i = 0; i < SQLITE_LISTERS && rc == 0 && !f->is_memory; i++)
-        rc = connect_to(f, NULL, WRITER_PATIENCE_MS, reader_pragmas, &s->lister_dbs[i], reterr);
+        rc = sqlite_store_connect_to(f, NULL, WRITER_PATIENCE_MS, reader_pragmas, &s->lister_dbs[i], reterr);
     return rc < 0 || f->is_memory ? rc
                                   : sqlite_lister_start(&s->lister, s->lister_dbs, SQLITE_LISTERS,
                                                         &s->checkpoint, f->path, &s->options, reterr);
 }
 
-static int start_checkpoints(struct sqlite_store *s, struct err *reterr) {
-    int rc = connect_to(&s->file, NULL, READER_PATIENCE_MS, checkpoint_pragmas, &s->checkpoint_db, reterr);
+static int sqlite_store_start_checkpoints(struct sqlite_store *s, struct err *reterr) {
+    int rc = sqlite_store_connect_to(&s->file, NULL, READER_PATIENCE_MS, checkpoint_pragmas,
+                                     &s->checkpoint_db, reterr);
     if (rc == 0)
         rc = sqlite_checkpoint_start(&s->checkpoint, s->checkpoint_db, s->file.path, &s->options, reterr);
     return rc;
 }
 
-static int store_connect(struct sqlite_store *s, struct err *reterr) {
+static int sqlite_store_connect(struct sqlite_store *s, struct err *reterr) {
     const struct sqlite_file *f = &s->file;
     int rc = sqlite_wal_register(&s->wal);
     if (rc < 0)
         return err_std(reterr, rc);
-    rc = connect_to(f, s->wal.name, WRITER_PATIENCE_MS, writer_pragmas, &s->writer_db, reterr);
+    rc = sqlite_store_connect_to(f, s->wal.name, WRITER_PATIENCE_MS, writer_pragmas, &s->writer_db, reterr);
     if (rc == 0)
         rc = sqlite_schema_prepare(s->writer_db, f, &s->options, reterr);
     if (rc < 0)
@@ -175,14 +176,14 @@ static int store_connect(struct sqlite_store *s, struct err *reterr) {
     if (f->is_memory)
         s->reader_db = s->writer_db;
     else
-        rc = connect_to(f, NULL, READER_PATIENCE_MS, reader_pragmas, &s->reader_db, reterr);
+        rc = sqlite_store_connect_to(f, NULL, READER_PATIENCE_MS, reader_pragmas, &s->reader_db, reterr);
     if (rc == 0)
         rc = sqlite_reader_start(&s->reader, s->reader_db, f->is_memory ? NULL : &s->checkpoint, f->path,
                                  s->options.log, reterr);
     if (rc == 0 && !f->is_memory)
-        rc = start_checkpoints(s, reterr);
+        rc = sqlite_store_start_checkpoints(s, reterr);
     if (rc == 0)
-        rc = start_lister(s, reterr);
+        rc = sqlite_store_start_lister(s, reterr);
     if (rc == 0 && !f->is_memory)
         sqlite_watch_init(&s->watch, f, &s->options);
     if (rc == 0)
@@ -193,46 +194,46 @@ static int store_connect(struct sqlite_store *s, struct err *reterr) {
     return rc;
 }
 
-static void ops_commit(struct store *base, struct batch *b) {
+static void sqlite_store_commit(struct store *base, struct batch *b) {
     sqlite_writer_add(&container_of(base, struct sqlite_store, base)->writer, b);
 }
 
-static bool is_list(const struct read *r) {
+static bool sqlite_store_is_list(const struct read *r) {
     return (r->kind == READ_VISIBILITY || r->kind == READ_VISIBILITY_COUNT) && !r->is_on_loop;
 }
 
-static void ops_read(struct store *base, struct read *r) {
+static void sqlite_store_read(struct store *base, struct read *r) {
     struct sqlite_store *s = container_of(base, struct sqlite_store, base);
-    if (!is_list(r) || !s->lister.thread_count || sqlite_lister_read(&s->lister, r) < 0)
+    if (!sqlite_store_is_list(r) || !s->lister.thread_count || sqlite_lister_read(&s->lister, r) < 0)
         sqlite_reader_read(&s->reader, r);
 }
 
-static void ops_collect(struct store *base) {
+static void sqlite_store_collect(struct store *base) {
     struct sqlite_store *s = container_of(base, struct sqlite_store, base);
-    sqlite_reader_rest(&s->reader); /* what is announced now must be seen by the next read */
+    sqlite_reader_end_snapshot(&s->reader); /* what is announced now must be seen by the next read */
     sqlite_writer_collect(&s->writer);
     sqlite_lister_collect(&s->lister);
 }
 
-static void ops_rest(struct store *base) {
-    sqlite_reader_rest(&container_of(base, struct sqlite_store, base)->reader);
+static void sqlite_store_rest(struct store *base) {
+    sqlite_reader_end_snapshot(&container_of(base, struct sqlite_store, base)->reader);
 }
 
-static void ops_close(struct store *base) {
-    store_dispose(container_of(base, struct sqlite_store, base));
+static void sqlite_store_close(struct store *base) {
+    sqlite_store_dispose(container_of(base, struct sqlite_store, base));
 }
 
-static void ops_measure(struct store *base, struct store_size *ret) {
+static void sqlite_store_measure(struct store *base, struct store_size *ret) {
     const struct sqlite_store *s = container_of(base, struct sqlite_store, base);
     sqlite_file_measure(&s->file, ret);
 }
 
-static const struct store_ops sqlite_ops = {ops_commit, ops_read,  ops_collect,
-                                            ops_rest,   ops_close, ops_measure};
+static const struct store_ops sqlite_ops = {sqlite_store_commit, sqlite_store_read,  sqlite_store_collect,
+                                            sqlite_store_rest,   sqlite_store_close, sqlite_store_measure};
 
 /* SQLite counts the bytes of all its connections under one lock, which the loop and the writer then fight
- * for; nobody reads that count. Refused, harmlessly, when the process has used SQLite before. */
-static void count_no_memory(void) {
+ * for; that count is not used. Refused, harmlessly, when the process has used SQLite before. */
+static void sqlite_store_disable_memory_count(void) {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
@@ -240,15 +241,15 @@ int sqlite_store_open(const struct sqlite_options *o, struct store **ret, struct
     struct sqlite_store *s = mem_zalloc(sizeof *s);
     if (!s)
         return err_std(reterr, ERR_NO_MEMORY);
-    count_no_memory();
+    sqlite_store_disable_memory_count();
     s->base.ops = &sqlite_ops;
     s->options = *o;
     s->options.path = NULL; /* the caller's; file.path is ours */
     int rc = sqlite_file_open(&s->file, o->path, reterr);
     if (rc == 0)
-        rc = store_connect(s, reterr);
+        rc = sqlite_store_connect(s, reterr);
     if (rc < 0) {
-        store_dispose(s);
+        sqlite_store_dispose(s);
         return rc;
     }
     *ret = &s->base;

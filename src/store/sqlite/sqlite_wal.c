@@ -5,7 +5,7 @@
  * the other in the file, and only then a sync. A VFS in front of the system's own
  * holds them back and gives them to the kernel together.
  *
- * What is held back belongs to a commit that nobody can see yet: SQLite tells
+ * Held bytes belong to a commit that is not visible yet: SQLite tells
  * readers about a commit (in the log's index) after its sync, and syncing writes
  * first. So does everything else that looks at the file. A write that fails late
  * is reported by the sync, and a failed sync ends the process.
@@ -33,23 +33,24 @@ struct wal_file {
     sqlite3_int64 size; /* of the file, as far as it is known */
 };
 
-static sqlite3_file *real(sqlite3_file *f) {
+static sqlite3_file *wal_system_file(sqlite3_file *f) {
     return (sqlite3_file *)((struct wal_file *)(void *)f + 1);
 }
 
-static int flush(sqlite3_file *file) {
+static int wal_flush_held(sqlite3_file *file) {
     struct wal_file *f = (struct wal_file *)(void *)file;
     int len = f->held_len;
     f->held_len = 0;
     f->end = MAX(f->end, f->held_at + len);
-    return len ? real(file)->pMethods->xWrite(real(file), f->held, len, f->held_at) : SQLITE_OK;
+    return len ? wal_system_file(file)->pMethods->xWrite(wal_system_file(file), f->held, len, f->held_at)
+               : SQLITE_OK;
 }
 
 static int wal_write(sqlite3_file *file, const void *data, int len, sqlite3_int64 at) {
     struct wal_file *f = (struct wal_file *)(void *)file;
     bool is_next = at == f->held_at + f->held_len && f->held_len + len <= (int)HELD_BYTES_MAX;
     if (f->held_len && !is_next) {
-        int rc = flush(file);
+        int rc = wal_flush_held(file);
         if (rc != SQLITE_OK)
             return rc;
     }
@@ -57,7 +58,7 @@ static int wal_write(sqlite3_file *file, const void *data, int len, sqlite3_int6
         f->held = mem_alloc(HELD_BYTES_MAX);
     if (!f->held || len > (int)HELD_BYTES_MAX) {
         f->end = MAX(f->end, at + len);
-        return real(file)->pMethods->xWrite(real(file), data, len, at);
+        return wal_system_file(file)->pMethods->xWrite(wal_system_file(file), data, len, at);
     }
     if (!f->held_len)
         f->held_at = at;
@@ -67,78 +68,81 @@ static int wal_write(sqlite3_file *file, const void *data, int len, sqlite3_int6
 }
 
 /* Without room on the disk it stays as long as it is. */
-static void grow(sqlite3_file *file) {
+static void wal_grow_file(sqlite3_file *file) {
     static const uint8_t zeros[HELD_BYTES_MAX];
     struct wal_file *f = (struct wal_file *)(void *)file;
-    if (f->end <= f->size || real(file)->pMethods->xFileSize(real(file), &f->size) != SQLITE_OK ||
+    if (f->end <= f->size ||
+        wal_system_file(file)->pMethods->xFileSize(wal_system_file(file), &f->size) != SQLITE_OK ||
         f->end < f->size)
         return;
     sqlite3_int64 until = (f->end / GROWTH_BYTES + 1) * GROWTH_BYTES;
     while (f->size < until) {
         int len = (int)MIN(until - f->size, (sqlite3_int64)sizeof zeros);
-        if (real(file)->pMethods->xWrite(real(file), zeros, len, f->size) != SQLITE_OK)
+        if (wal_system_file(file)->pMethods->xWrite(wal_system_file(file), zeros, len, f->size) != SQLITE_OK)
             return;
         f->size += len;
     }
 }
 
 static int wal_sync(sqlite3_file *file, int flags) {
-    int rc = flush(file);
+    int rc = wal_flush_held(file);
     if (rc == SQLITE_OK)
-        grow(file);
-    return rc == SQLITE_OK ? real(file)->pMethods->xSync(real(file), flags) : rc;
+        wal_grow_file(file);
+    return rc == SQLITE_OK ? wal_system_file(file)->pMethods->xSync(wal_system_file(file), flags) : rc;
 }
 
 static int wal_read(sqlite3_file *file, void *space, int len, sqlite3_int64 at) {
-    int rc = flush(file);
-    return rc == SQLITE_OK ? real(file)->pMethods->xRead(real(file), space, len, at) : rc;
+    int rc = wal_flush_held(file);
+    return rc == SQLITE_OK ? wal_system_file(file)->pMethods->xRead(wal_system_file(file), space, len, at)
+                           : rc;
 }
 
 static int wal_truncate(sqlite3_file *file, sqlite3_int64 size) {
     struct wal_file *f = (struct wal_file *)(void *)file;
-    int rc = flush(file);
+    int rc = wal_flush_held(file);
     f->end = MIN(f->end, size);
     f->size = MIN(f->size, size);
-    return rc == SQLITE_OK ? real(file)->pMethods->xTruncate(real(file), size) : rc;
+    return rc == SQLITE_OK ? wal_system_file(file)->pMethods->xTruncate(wal_system_file(file), size) : rc;
 }
 
-static int wal_size(sqlite3_file *file, sqlite3_int64 *ret) {
-    int rc = flush(file);
-    return rc == SQLITE_OK ? real(file)->pMethods->xFileSize(real(file), ret) : rc;
+static int wal_file_size(sqlite3_file *file, sqlite3_int64 *ret) {
+    int rc = wal_flush_held(file);
+    return rc == SQLITE_OK ? wal_system_file(file)->pMethods->xFileSize(wal_system_file(file), ret) : rc;
 }
 
 static int wal_close(sqlite3_file *file) {
     struct wal_file *f = (struct wal_file *)(void *)file;
-    int rc = flush(file);
+    int rc = wal_flush_held(file);
     mem_free(take(&f->held));
-    int closed = real(file)->pMethods->xClose(real(file));
+    int closed = wal_system_file(file)->pMethods->xClose(wal_system_file(file));
     return rc == SQLITE_OK ? closed : rc;
 }
 
-static int wal_control(sqlite3_file *file, int op, void *arg) {
-    int rc = flush(file);
-    return rc == SQLITE_OK ? real(file)->pMethods->xFileControl(real(file), op, arg) : rc;
+static int wal_file_control(sqlite3_file *file, int op, void *arg) {
+    int rc = wal_flush_held(file);
+    return rc == SQLITE_OK ? wal_system_file(file)->pMethods->xFileControl(wal_system_file(file), op, arg)
+                           : rc;
 }
 
 /* Locks and what the device can do are asked of the file as it is. */
 static int wal_lock(sqlite3_file *file, int kind) {
-    return real(file)->pMethods->xLock(real(file), kind);
+    return wal_system_file(file)->pMethods->xLock(wal_system_file(file), kind);
 }
 
 static int wal_unlock(sqlite3_file *file, int kind) {
-    return real(file)->pMethods->xUnlock(real(file), kind);
+    return wal_system_file(file)->pMethods->xUnlock(wal_system_file(file), kind);
 }
 
-static int wal_reserved(sqlite3_file *file, int *ret) {
-    return real(file)->pMethods->xCheckReservedLock(real(file), ret);
+static int wal_check_reserved(sqlite3_file *file, int *ret) {
+    return wal_system_file(file)->pMethods->xCheckReservedLock(wal_system_file(file), ret);
 }
 
-static int wal_sector(sqlite3_file *file) {
-    return real(file)->pMethods->xSectorSize(real(file));
+static int wal_sector_size(sqlite3_file *file) {
+    return wal_system_file(file)->pMethods->xSectorSize(wal_system_file(file));
 }
 
-static int wal_device(sqlite3_file *file) {
-    return real(file)->pMethods->xDeviceCharacteristics(real(file));
+static int wal_device_characteristics(sqlite3_file *file) {
+    return wal_system_file(file)->pMethods->xDeviceCharacteristics(wal_system_file(file));
 }
 
 static const sqlite3_io_methods wal_methods = {
@@ -148,24 +152,24 @@ static const sqlite3_io_methods wal_methods = {
     .xWrite = wal_write,
     .xTruncate = wal_truncate,
     .xSync = wal_sync,
-    .xFileSize = wal_size,
+    .xFileSize = wal_file_size,
     .xLock = wal_lock,
     .xUnlock = wal_unlock,
-    .xCheckReservedLock = wal_reserved,
-    .xFileControl = wal_control,
-    .xSectorSize = wal_sector,
-    .xDeviceCharacteristics = wal_device,
+    .xCheckReservedLock = wal_check_reserved,
+    .xFileControl = wal_file_control,
+    .xSectorSize = wal_sector_size,
+    .xDeviceCharacteristics = wal_device_characteristics,
 };
 
-static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags) {
+static int wal_vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags) {
     sqlite3_vfs *system = container_of(vfs, struct sqlite_wal, vfs)->system;
     if (!(flags & SQLITE_OPEN_WAL))
         return system->xOpen(system, name, file, flags, ret_flags);
     struct wal_file *f = (struct wal_file *)(void *)file;
     *f = (struct wal_file){0};
-    int rc = system->xOpen(system, name, real(file), flags, ret_flags);
+    int rc = system->xOpen(system, name, wal_system_file(file), flags, ret_flags);
     /* SQLite closes what has methods, even when opening it failed. */
-    if (real(file)->pMethods)
+    if (wal_system_file(file)->pMethods)
         f->base.pMethods = &wal_methods;
     return rc;
 }
@@ -180,7 +184,7 @@ int sqlite_wal_register(struct sqlite_wal *w) {
     w->vfs.zName = w->name;
     w->system = system;
     w->vfs.szOsFile = (int)sizeof(struct wal_file) + system->szOsFile;
-    w->vfs.xOpen = vfs_open;
+    w->vfs.xOpen = wal_vfs_open;
     w->is_registered = sqlite3_vfs_register(&w->vfs, 0) == SQLITE_OK;
     return w->is_registered ? 0 : ERR_NO_MEMORY;
 }

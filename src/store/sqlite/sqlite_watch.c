@@ -24,20 +24,20 @@
 
 static const char *const suffixes[SQLITE_COMPANIONS] = {"-wal", "-shm"};
 
-static bool name_of(const struct sqlite_watch *w, size_t companion, char ret[PATH_MAX]) {
+static bool watch_name_of(const struct sqlite_watch *w, size_t companion, char ret[PATH_MAX]) {
     return snprintf(ret, PATH_MAX, "%s%s", w->file->path, suffixes[companion]) < PATH_MAX;
 }
 
-static bool is_at(const char *name, dev_t device, ino_t inode) {
+static bool watch_is_at(const char *name, dev_t device, ino_t inode) {
     struct stat st;
     if (stat(name, &st) < 0)
         return errno != ENOENT && errno != ENOTDIR; /* it cannot be looked at: that says nothing */
     return st.st_dev == device && st.st_ino == inode;
 }
 
-static bool has_companion(const struct sqlite_watch *w, size_t i) {
+static bool watch_has_companion(const struct sqlite_watch *w, size_t i) {
     char name[PATH_MAX];
-    return !w->inodes[i] || !name_of(w, i, name) || is_at(name, w->devices[i], w->inodes[i]);
+    return !w->inodes[i] || !watch_name_of(w, i, name) || watch_is_at(name, w->devices[i], w->inodes[i]);
 }
 
 static void watch_end_process(const struct sqlite_watch *w, const char *text) {
@@ -55,20 +55,20 @@ static bool watch_save(const struct sqlite_watch *w, sqlite3 *writer_db) {
     return rc == SQLITE_OK && pages == moved;
 }
 
-static void remove_companions(const struct sqlite_watch *w) {
+static void watch_remove_companions(const struct sqlite_watch *w) {
     char name[PATH_MAX];
     for (size_t i = 0; i < SQLITE_COMPANIONS; i++)
-        if (w->inodes[i] && name_of(w, i, name) && has_companion(w, i))
+        if (w->inodes[i] && watch_name_of(w, i, name) && watch_has_companion(w, i))
             (void)unlink(name); /* the process ends; what stays is as it was */
 }
 
-static void end_without_file(const struct sqlite_watch *w, sqlite3 *writer_db) {
+static void watch_end_without_file(const struct sqlite_watch *w, sqlite3 *writer_db) {
     struct stat st;
     struct err e;
     bool is_gone = fstat(w->file->data_fd, &st) == 0 && st.st_nlink == 0;
     bool is_saved = watch_save(w, writer_db);
     if (is_saved || is_gone)
-        remove_companions(w);
+        watch_remove_companions(w);
     (void)err_set(&e, ERR_STORE_IO, "%s was %s while the server used it. %s", w->file->path,
                   is_gone ? "removed" : "renamed or replaced",
                   is_gone    ? "Restore it from a backup, then start again."
@@ -77,7 +77,7 @@ static void end_without_file(const struct sqlite_watch *w, sqlite3 *writer_db) {
     watch_end_process(w, e.text);
 }
 
-static void end_without_companion(const struct sqlite_watch *w, sqlite3 *writer_db, size_t i) {
+static void watch_end_without_companion(const struct sqlite_watch *w, sqlite3 *writer_db, size_t i) {
     struct err e;
     bool is_saved = watch_save(w, writer_db);
     (void)err_set(&e, ERR_STORE_IO, "%s%s was removed or replaced while the server used it. %s",
@@ -87,16 +87,16 @@ static void end_without_companion(const struct sqlite_watch *w, sqlite3 *writer_
     watch_end_process(w, e.text);
 }
 
-void sqlite_watch_glance(const struct sqlite_watch *w, sqlite3 *writer_db) {
-    if (!is_at(w->file->path, w->file->device, w->file->inode))
-        end_without_file(w, writer_db);
+void sqlite_watch_check_file(const struct sqlite_watch *w, sqlite3 *writer_db) {
+    if (!watch_is_at(w->file->path, w->file->device, w->file->inode))
+        watch_end_without_file(w, writer_db);
 }
 
-void sqlite_watch_look(const struct sqlite_watch *w, sqlite3 *writer_db) {
-    sqlite_watch_glance(w, writer_db);
+void sqlite_watch_check_all(const struct sqlite_watch *w, sqlite3 *writer_db) {
+    sqlite_watch_check_file(w, writer_db);
     for (size_t i = 0; i < SQLITE_COMPANIONS; i++)
-        if (!has_companion(w, i))
-            end_without_companion(w, writer_db, i);
+        if (!watch_has_companion(w, i))
+            watch_end_without_companion(w, writer_db, i);
 }
 
 static void *watch_main(void *ctx) {
@@ -107,15 +107,15 @@ static void *watch_main(void *ctx) {
         if (n > 0)
             return NULL;
         if (n == 0)
-            sqlite_writer_look(w->writer);
+            sqlite_writer_ask_check(w->writer);
     }
 }
 
-static void remember_companions(struct sqlite_watch *w) {
+static void watch_remember_companions(struct sqlite_watch *w) {
     char name[PATH_MAX];
     struct stat st;
     for (size_t i = 0; i < SQLITE_COMPANIONS; i++)
-        if (name_of(w, i, name) && stat(name, &st) == 0) {
+        if (watch_name_of(w, i, name) && stat(name, &st) == 0) {
             w->devices[i] = st.st_dev;
             w->inodes[i] = st.st_ino;
         }
@@ -124,7 +124,7 @@ static void remember_companions(struct sqlite_watch *w) {
 void sqlite_watch_init(struct sqlite_watch *w, const struct sqlite_file *f, const struct sqlite_options *o) {
     w->file = f;
     w->options = o;
-    remember_companions(w);
+    watch_remember_companions(w);
 }
 
 int sqlite_watch_start(struct sqlite_watch *w, struct sqlite_writer *writer, struct err *reterr) {

@@ -67,7 +67,7 @@ void sql_add(struct sql_text *q, const char *fragment) {
     buf_add_cstr(&q->text, fragment);
 }
 
-static void add_bound(struct sql_text *q, struct sql_param param) {
+static void sql_add_bound(struct sql_text *q, struct sql_param param) {
     if (q->count == q->cap) {
         size_t cap = q->cap ? q->cap * 2 : PARAMS_FIRST;
         struct sql_param *bigger = mem_resize(q->params, cap * sizeof(*bigger));
@@ -83,11 +83,11 @@ static void add_bound(struct sql_text *q, struct sql_param param) {
 }
 
 void sql_add_param(struct sql_text *q, struct value v) {
-    add_bound(q, (struct sql_param){.value = v});
+    sql_add_bound(q, (struct sql_param){.value = v});
 }
 
 void sql_add_id(struct sql_text *q, struct uuid u) {
-    add_bound(q, (struct sql_param){.id = u, .is_id = true});
+    sql_add_bound(q, (struct sql_param){.id = u, .is_id = true});
 }
 
 void sql_add_place(struct sql_text *q, const struct visibility_place *place) {
@@ -98,7 +98,7 @@ void sql_add_place(struct sql_text *q, const struct visibility_place *place) {
     sql_add_id(q, place->run_id);
 }
 
-static void bind_one(sqlite3_stmt *st, int at, const struct sql_param *param) {
+static void sql_bind_one(sqlite3_stmt *st, int at, const struct sql_param *param) {
     const struct value *v = &param->value;
     if (param->is_id)
         sqlite3_bind_blob(st, at, param->id.b, sizeof param->id.b, SQLITE_STATIC);
@@ -112,12 +112,12 @@ static void bind_one(sqlite3_stmt *st, int at, const struct sql_param *param) {
 
 void sql_bind(const struct sql_text *q, sqlite3_stmt *st) {
     for (size_t i = 0; i < q->count; i++)
-        bind_one(st, (int)i + 1, &q->params[i]);
+        sql_bind_one(st, (int)i + 1, &q->params[i]);
 }
 
 /* tests */
 
-static const struct column *find_column(struct str name) {
+static const struct column *sql_find_column(struct str name) {
     for (size_t i = 0; i < ARRAY_LEN(columns); i++)
         if (str_eq(name, columns[i].name))
             return &columns[i];
@@ -125,11 +125,11 @@ static const struct column *find_column(struct str name) {
 }
 
 const char *sql_column(struct str name) {
-    const struct column *c = find_column(name);
+    const struct column *c = sql_find_column(name);
     return c ? c->sql : NULL;
 }
 
-static const char *operator_of(enum predicate_kind kind) {
+static const char *sql_operator_of(enum predicate_kind kind) {
     switch (kind) {
     case PREDICATE_BELOW:
         return " < ";
@@ -153,7 +153,7 @@ static const char *operator_of(enum predicate_kind kind) {
 
 /* One of no values is a test too. SQLite would see that a constant is false, and then that it needs no index,
  * not even one that it is told to use. */
-static void add_equal(struct sql_text *q, const char *column, const struct predicate *p) {
+static void sql_add_equal(struct sql_text *q, const char *column, const struct predicate *p) {
     sql_add(q, column);
     if (p->count == 0) {
         sql_add(q, " <> ");
@@ -174,7 +174,7 @@ static void add_equal(struct sql_text *q, const char *column, const struct predi
 }
 
 /* Texts that begin with P are those from P up to P and 0xff, a byte that UTF-8 does not have. */
-static void add_prefix(struct sql_text *q, const char *column, struct value prefix) {
+static void sql_add_prefix(struct sql_text *q, const char *column, struct value prefix) {
     sql_add(q, column);
     sql_add(q, " >= ");
     sql_add_param(q, prefix);
@@ -187,7 +187,7 @@ static void add_prefix(struct sql_text *q, const char *column, struct value pref
 
 void sql_add_comparison(struct sql_text *q, const char *column, const struct predicate *p) {
     sql_add(q, column);
-    sql_add(q, operator_of(p->kind));
+    sql_add(q, sql_operator_of(p->kind));
     sql_add_param(q, p->values[0]);
 }
 
@@ -195,9 +195,9 @@ void sql_add_condition(struct sql_text *q, const char *column, const struct pred
     if (p->kind == PREDICATE_PRESENT) {
         sql_add(q, "1");
     } else if (p->kind == PREDICATE_EQUAL) {
-        add_equal(q, column, p);
+        sql_add_equal(q, column, p);
     } else if (p->kind == PREDICATE_PREFIX) {
-        add_prefix(q, column, p->values[0]);
+        sql_add_prefix(q, column, p->values[0]);
     } else {
         sql_add_comparison(q, column, p);
         /* Texts are above all numbers; what was written when the attribute had another type is neither. */
@@ -224,7 +224,7 @@ void sql_add_run_id(struct sql_text *q, const char *column, const struct predica
 }
 
 /* "+" keeps the index for the condition: two bounds on one column would compete for it. */
-static void add_column_test(struct sql_text *q, const struct column *c, const struct predicate *p) {
+static void sql_add_column_test(struct sql_text *q, const struct column *c, const struct predicate *p) {
     if (p->kind == PREDICATE_PRESENT) {
         sql_add(q, c->has_value);
         return;
@@ -236,7 +236,7 @@ static void add_column_test(struct sql_text *q, const struct column *c, const st
     sql_add(q, ")");
 }
 
-static void add_attribute_test(struct sql_text *q, const struct predicate *p) {
+static void sql_add_attribute_test(struct sql_text *q, const struct predicate *p) {
     sql_add(q, "EXISTS (SELECT 1 FROM visibility_attributes a WHERE a.namespace_id = v.namespace_id"
                " AND a.run_id = v.run_id AND a.name = ");
     sql_add_param(q, value_text(p->name));
@@ -245,77 +245,78 @@ static void add_attribute_test(struct sql_text *q, const struct predicate *p) {
     sql_add(q, ")");
 }
 
-static void add_test(struct sql_text *q, const struct predicate *p) {
-    const struct column *c = find_column(p->name);
+static void sql_add_test(struct sql_text *q, const struct predicate *p) {
+    const struct column *c = sql_find_column(p->name);
     if (c && p->kind == PREDICATE_EQUAL && str_is(c->name, "RunId"))
         sql_add_run_id(q, "v.run_id", p);
     else if (c)
-        add_column_test(q, c, p);
+        sql_add_column_test(q, c, p);
     else
-        add_attribute_test(q, p);
+        sql_add_attribute_test(q, p);
 }
 
-static const struct column *column_of_absence(const struct predicate *p) {
-    return p->kind == PREDICATE_NOT && p->left->kind == PREDICATE_PRESENT ? find_column(p->left->name) : NULL;
+static const struct column *sql_column_of_absence(const struct predicate *p) {
+    return p->kind == PREDICATE_NOT && p->left->kind == PREDICATE_PRESENT ? sql_find_column(p->left->name)
+                                                                          : NULL;
 }
 
 /* SQLite's parser has room for a hundred words and expressions of which the end has not come yet. So a row of
  * ANDs or of ORs has one pair of brackets, in whatever way it is nested; two NOTs are none; and what is
  * deepest comes first, while nothing but brackets is open. */
 
-static bool is_joint(const struct predicate *p) {
+static bool sql_is_joint(const struct predicate *p) {
     return p->kind == PREDICATE_AND || p->kind == PREDICATE_OR;
 }
 
-static const struct predicate *without_double_not(const struct predicate *p) {
+static const struct predicate *sql_without_double_not(const struct predicate *p) {
     while (p->kind == PREDICATE_NOT && p->left->kind == PREDICATE_NOT)
         p = p->left->left;
     return p;
 }
 
 /* How many brackets are open in the middle of p, if it stands in a row of this kind. */
-static size_t depth_in(enum predicate_kind row, const struct predicate *p) {
-    p = without_double_not(p);
+static size_t sql_depth_in(enum predicate_kind row, const struct predicate *p) {
+    p = sql_without_double_not(p);
     if (p->kind == PREDICATE_NOT)
-        return 1 + depth_in(p->left->kind, p->left);
-    if (!is_joint(p))
+        return 1 + sql_depth_in(p->left->kind, p->left);
+    if (!sql_is_joint(p))
         return 0;
-    size_t left = depth_in(p->kind, p->left), right = depth_in(p->kind, p->right);
+    size_t left = sql_depth_in(p->kind, p->left), right = sql_depth_in(p->kind, p->right);
     return (p->kind != row) + MAX(left, right);
 }
 
-static void add_row(struct sql_text *q, const struct predicate *p);
+static void sql_add_row(struct sql_text *q, const struct predicate *p);
 
-static void add_side(struct sql_text *q, enum predicate_kind row, const struct predicate *p) {
-    p = without_double_not(p);
+static void sql_add_side(struct sql_text *q, enum predicate_kind row, const struct predicate *p) {
+    p = sql_without_double_not(p);
     if (p->kind == row)
-        add_row(q, p);
+        sql_add_row(q, p);
     else
         sql_add_predicate(q, p);
 }
 
 /* Without the brackets around it. */
-static void add_row(struct sql_text *q, const struct predicate *p) {
-    bool is_turned = depth_in(p->kind, p->right) > depth_in(p->kind, p->left);
-    add_side(q, p->kind, is_turned ? p->right : p->left);
+static void sql_add_row(struct sql_text *q, const struct predicate *p) {
+    bool is_turned = sql_depth_in(p->kind, p->right) > sql_depth_in(p->kind, p->left);
+    sql_add_side(q, p->kind, is_turned ? p->right : p->left);
     sql_add(q, p->kind == PREDICATE_AND ? " AND " : " OR ");
-    add_side(q, p->kind, is_turned ? p->left : p->right);
+    sql_add_side(q, p->kind, is_turned ? p->left : p->right);
 }
 
 void sql_add_predicate(struct sql_text *q, const struct predicate *p) {
-    p = without_double_not(p);
-    const struct column *absent = column_of_absence(p);
+    p = sql_without_double_not(p);
+    const struct column *absent = sql_column_of_absence(p);
     const struct predicate *inner = p->kind == PREDICATE_NOT ? p->left : p;
     if (absent) {
         sql_add(q, absent->has_none); /* as the partial indexes have it */
-    } else if (inner == p && !is_joint(p)) {
-        add_test(q, p);
+    } else if (inner == p && !sql_is_joint(p)) {
+        sql_add_test(q, p);
     } else {
         sql_add(q, inner == p ? "(" : "NOT (");
-        if (is_joint(inner))
-            add_row(q, inner);
+        if (sql_is_joint(inner))
+            sql_add_row(q, inner);
         else
-            add_test(q, inner);
+            sql_add_test(q, inner);
         sql_add(q, ")");
     }
 }

@@ -9,7 +9,7 @@
  *
  * Failure: any error in here means that the promise "durable, or the process
  * ends" can only be kept by ending it. A commit is never tried again: after a
- * failed sync nobody knows what is on the disk; reopening the file does. */
+ * failed sync the content of the disk is unknown; recovery at the next open finds it. */
 #include "store/sqlite/sqlite_int.h"
 
 #include <signal.h>
@@ -100,165 +100,165 @@ static const char *const writer_sql[WRITER_STMT_COUNT] = {
 /* The values stay in the batch until the statement has run, so nothing is copied. Binding
  * fails only for an index out of range or a value beyond a gigabyte; the step then finds
  * a NULL where none is allowed. */
-static void bind_uuid(sqlite3_stmt *st, int at, const struct uuid *u) {
+static void writer_bind_uuid(sqlite3_stmt *st, int at, const struct uuid *u) {
     sqlite3_bind_blob(st, at, u->b, sizeof u->b, SQLITE_STATIC);
 }
 
-static void bind_text(sqlite3_stmt *st, int at, struct str s) {
+static void writer_bind_text(sqlite3_stmt *st, int at, struct str s) {
     sqlite3_bind_text64(st, at, s.n ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-static void bind_blob(sqlite3_stmt *st, int at, struct str s) {
+static void writer_bind_blob(sqlite3_stmt *st, int at, struct str s) {
     sqlite3_bind_blob64(st, at, s.n ? s.p : "", s.n, SQLITE_STATIC);
 }
 
-static void bind_time(sqlite3_stmt *st, int at, int64_t us) {
+static void writer_bind_time(sqlite3_stmt *st, int at, int64_t us) {
     if (us == CLOCK_NEVER)
         sqlite3_bind_null(st, at);
     else
         sqlite3_bind_int64(st, at, us);
 }
 
-static bool run(sqlite3_stmt *st) {
+static bool writer_run_statement(sqlite3_stmt *st) {
     int rc = sqlite3_step(st);
     sqlite3_reset(st); /* repeats the error of the step */
     return rc == SQLITE_DONE;
 }
 
-static bool run_execution(sqlite3_stmt *st, const struct write *x) {
-    bind_uuid(st, 1, &x->namespace_id);
-    bind_uuid(st, 2, &x->run_id);
-    bind_text(st, 3, x->workflow_id);
+static bool writer_run_execution(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_uuid(st, 1, &x->namespace_id);
+    writer_bind_uuid(st, 2, &x->run_id);
+    writer_bind_text(st, 3, x->workflow_id);
     sqlite3_bind_int(st, 4, x->status);
-    bind_time(st, 5, x->due_us);
-    bind_time(st, 6, x->close_us);
+    writer_bind_time(st, 5, x->due_us);
+    writer_bind_time(st, 6, x->close_us);
     sqlite3_bind_int(st, 7, x->is_ready);
-    bind_blob(st, 8, x->body);
-    sqlite_bind_moving(st, x);
-    return run(st);
+    writer_bind_blob(st, 8, x->body);
+    sqlite_entry_bind_moving(st, x);
+    return writer_run_statement(st);
 }
 
-static bool write_execution(struct sqlite_writer *w, const struct write *x) {
+static bool writer_write_execution(struct sqlite_writer *w, const struct write *x) {
     if (x->is_in_place)
-        return run_execution(w->stmts[WRITER_STATE], x) && sqlite3_changes(w->db) == 1;
-    if (!run_execution(w->stmts[WRITER_EXECUTION_MOVE], x))
+        return writer_run_execution(w->stmts[WRITER_STATE], x) && sqlite3_changes(w->db) == 1;
+    if (!writer_run_execution(w->stmts[WRITER_EXECUTION_MOVE], x))
         return false;
-    return sqlite3_changes(w->db) == 1 || run_execution(w->stmts[WRITER_EXECUTION], x);
+    return sqlite3_changes(w->db) == 1 || writer_run_execution(w->stmts[WRITER_EXECUTION], x);
 }
 
-static bool write_history(sqlite3_stmt *st, const struct write *x) {
-    bind_uuid(st, 1, &x->namespace_id);
-    bind_uuid(st, 2, &x->run_id);
+static bool writer_write_history(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_uuid(st, 1, &x->namespace_id);
+    writer_bind_uuid(st, 2, &x->run_id);
     sqlite3_bind_int64(st, 3, x->first_event_id);
     sqlite3_bind_int64(st, 4, x->last_event_id);
-    bind_blob(st, 5, x->body);
-    return run(st);
+    writer_bind_blob(st, 5, x->body);
+    return writer_run_statement(st);
 }
 
-static bool write_ledger(sqlite3_stmt *st, const struct write *x) {
-    bind_uuid(st, 1, &x->namespace_id);
-    bind_uuid(st, 2, &x->run_id);
+static bool writer_write_ledger(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_uuid(st, 1, &x->namespace_id);
+    writer_bind_uuid(st, 2, &x->run_id);
     sqlite3_bind_int64(st, 3, x->ledger.id);
     sqlite3_bind_int64(st, 4, x->ledger.nominal_s);
     sqlite3_bind_int64(st, 5, x->ledger.last_nominal_s);
     sqlite3_bind_int64(st, 6, x->ledger.at_us);
     sqlite3_bind_int(st, 7, x->ledger.fate);
-    bind_blob(st, 8, x->body);
-    return run(st);
+    writer_bind_blob(st, 8, x->body);
+    return writer_run_statement(st);
 }
 
-static bool trim_ledger(sqlite3_stmt *st, const struct write *x, int64_t limit) {
+static bool writer_trim_ledger(sqlite3_stmt *st, const struct write *x, int64_t limit) {
     if (limit == 0)
         return true;
-    bind_uuid(st, 1, &x->namespace_id);
-    bind_uuid(st, 2, &x->run_id);
+    writer_bind_uuid(st, 1, &x->namespace_id);
+    writer_bind_uuid(st, 2, &x->run_id);
     sqlite3_bind_int64(st, 3, limit);
-    return run(st);
+    return writer_run_statement(st);
 }
 
-static void bind_lane(sqlite3_stmt *st, const struct write *x) {
-    bind_uuid(st, 1, &x->namespace_id);
+static void writer_bind_lane(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_uuid(st, 1, &x->namespace_id);
     sqlite3_bind_int64(st, 2, x->backlog.lane);
     sqlite3_bind_int64(st, 3, x->backlog.number);
 }
 
-static bool write_backlog(sqlite3_stmt *st, const struct write *x) {
-    bind_lane(st, x);
-    bind_blob(st, 4, x->body);
-    return run(st);
+static bool writer_write_backlog(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_lane(st, x);
+    writer_bind_blob(st, 4, x->body);
+    return writer_run_statement(st);
 }
 
-static bool trim_backlog(sqlite3_stmt *st, const struct write *x) {
-    bind_lane(st, x);
+static bool writer_trim_backlog(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_lane(st, x);
     sqlite3_bind_int64(st, 4, x->backlog_end);
-    return run(st);
+    return writer_run_statement(st);
 }
 
 /* A namespace or a deployment. */
-static bool write_named(sqlite3_stmt *st, const struct write *x) {
-    bind_uuid(st, 1, &x->namespace_id);
-    bind_text(st, 2, x->name);
-    bind_blob(st, 3, x->body);
-    return run(st);
+static bool writer_write_named(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_uuid(st, 1, &x->namespace_id);
+    writer_bind_text(st, 2, x->name);
+    writer_bind_blob(st, 3, x->body);
+    return writer_run_statement(st);
 }
 
-static bool remove_namespace(sqlite3_stmt *st, const struct write *x) {
-    bind_uuid(st, 1, &x->namespace_id);
-    return run(st);
+static bool writer_remove_namespace(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_uuid(st, 1, &x->namespace_id);
+    return writer_run_statement(st);
 }
 
-static bool write_current(sqlite3_stmt *st, const struct write *x) {
-    bind_uuid(st, 1, &x->namespace_id);
-    bind_text(st, 2, x->workflow_id);
-    bind_uuid(st, 3, &x->run_id);
-    return run(st);
+static bool writer_write_current(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_uuid(st, 1, &x->namespace_id);
+    writer_bind_text(st, 2, x->workflow_id);
+    writer_bind_uuid(st, 3, &x->run_id);
+    return writer_run_statement(st);
 }
 
-static bool remove_current(sqlite3_stmt *st, const struct write *x) {
-    bind_uuid(st, 1, &x->namespace_id);
-    bind_text(st, 2, x->workflow_id);
-    return run(st);
+static bool writer_remove_current(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_uuid(st, 1, &x->namespace_id);
+    writer_bind_text(st, 2, x->workflow_id);
+    return writer_run_statement(st);
 }
 
-static bool remove_deployment(sqlite3_stmt *st, const struct write *x) {
-    bind_uuid(st, 1, &x->namespace_id);
-    bind_text(st, 2, x->name);
-    return run(st);
+static bool writer_remove_deployment(sqlite3_stmt *st, const struct write *x) {
+    writer_bind_uuid(st, 1, &x->namespace_id);
+    writer_bind_text(st, 2, x->name);
+    return writer_run_statement(st);
 }
 
-static bool write_one(struct sqlite_writer *w, const struct write *x) {
+static bool writer_write_one(struct sqlite_writer *w, const struct write *x) {
     switch (x->kind) {
     case WRITE_NAMESPACE:
-        return write_named(w->stmts[WRITER_NAMESPACE], x);
+        return writer_write_named(w->stmts[WRITER_NAMESPACE], x);
     case WRITE_NAMESPACE_GONE:
-        return remove_namespace(w->stmts[WRITER_NAMESPACE_GONE], x);
+        return writer_remove_namespace(w->stmts[WRITER_NAMESPACE_GONE], x);
     case WRITE_EXECUTION:
-        return write_execution(w, x);
+        return writer_write_execution(w, x);
     case WRITE_EXECUTION_GONE:
         return sqlite_removal_run(w, x);
     case WRITE_VISIBILITY:
         return sqlite_entry_write(w, x);
     case WRITE_CURRENT:
-        return write_current(w->stmts[WRITER_CURRENT], x);
+        return writer_write_current(w->stmts[WRITER_CURRENT], x);
     case WRITE_CURRENT_GONE:
-        return remove_current(w->stmts[WRITER_CURRENT_GONE], x);
+        return writer_remove_current(w->stmts[WRITER_CURRENT_GONE], x);
     case WRITE_DEPLOYMENT:
-        return write_named(w->stmts[WRITER_DEPLOYMENT], x);
+        return writer_write_named(w->stmts[WRITER_DEPLOYMENT], x);
     case WRITE_DEPLOYMENT_GONE:
-        return remove_deployment(w->stmts[WRITER_DEPLOYMENT_GONE], x);
+        return writer_remove_deployment(w->stmts[WRITER_DEPLOYMENT_GONE], x);
     case WRITE_HISTORY:
-        return write_history(w->stmts[WRITER_HISTORY], x);
+        return writer_write_history(w->stmts[WRITER_HISTORY], x);
     case WRITE_LEDGER:
-        return write_ledger(w->stmts[WRITER_LEDGER], x);
+        return writer_write_ledger(w->stmts[WRITER_LEDGER], x);
     case WRITE_LEDGER_GONE:
-        return trim_ledger(w->stmts[WRITER_LEDGER_BELOW], x, x->ledger.id) &&
-               trim_ledger(w->stmts[WRITER_LEDGER_BEFORE], x, x->ledger.at_us);
+        return writer_trim_ledger(w->stmts[WRITER_LEDGER_BELOW], x, x->ledger.id) &&
+               writer_trim_ledger(w->stmts[WRITER_LEDGER_BEFORE], x, x->ledger.at_us);
     case WRITE_BACKLOG:
-        return write_backlog(w->stmts[WRITER_BACKLOG], x);
+        return writer_write_backlog(w->stmts[WRITER_BACKLOG], x);
     case WRITE_BACKLOG_GONE:
-        return trim_backlog(w->stmts[WRITER_BACKLOG_GONE], x);
+        return writer_trim_backlog(w->stmts[WRITER_BACKLOG_GONE], x);
     case WRITE_BACKLOG_EMPTY:
-        return run(w->stmts[WRITER_BACKLOG_EMPTY]);
+        return writer_run_statement(w->stmts[WRITER_BACKLOG_EMPTY]);
     }
     ensure(!"a write has a kind");
     return false;
@@ -266,44 +266,45 @@ static bool write_one(struct sqlite_writer *w, const struct write *x) {
 
 /* a group */
 
-static noreturn_fn void fail(struct sqlite_writer *w, const char *what) {
+static noreturn_fn void writer_fail(struct sqlite_writer *w, const char *what) {
     sqlite_fail(w->db, w->path, w->options, what);
 }
 
-static void commit_group(struct sqlite_writer *w, const struct list *group) {
+static void writer_commit_group(struct sqlite_writer *w, const struct list *group) {
     sqlite3_mutex *turn = sqlite3_db_mutex(w->db);
     sqlite3_mutex_enter(turn);
-    if (!run(w->stmts[WRITER_BEGIN]))
-        fail(w, "begin");
-    sqlite_patience_over(&w->patience);
+    if (!writer_run_statement(w->stmts[WRITER_BEGIN]))
+        writer_fail(w, "begin");
+    sqlite_busy_got_turn(&w->busy);
     sqlite_removal_begin(w);
     if (!sqlite_bulk_begin(&w->bulk, group))
-        fail(w, "write");
+        writer_fail(w, "write");
     list_for(group, n) {
         const struct batch *b = container_of(n, struct batch, link);
         for (const struct write *x = b->first; x; x = x->next)
-            if (!sqlite_bulk_takes(&w->bulk, x) && !write_one(w, x))
-                fail(w, "write");
+            if (!sqlite_bulk_takes(&w->bulk, x) && !writer_write_one(w, x))
+                writer_fail(w, "write");
     }
     sqlite_bulk_end(&w->bulk);
-    if (!sqlite_removal_go_on(w))
-        fail(w, "write");
-    if (!run(w->stmts[WRITER_COMMIT]))
-        fail(w, "commit");
+    if (!sqlite_removal_continue(w))
+        writer_fail(w, "write");
+    if (!writer_run_statement(w->stmts[WRITER_COMMIT]))
+        writer_fail(w, "commit");
     sqlite3_mutex_leave(turn);
 }
 
 /* Between commits: what is left of runs that are gone, then the space that they had. */
-static void keep_up(struct sqlite_writer *w) {
+static void writer_do_upkeep(struct sqlite_writer *w) {
     struct list none;
     list_init(&none);
     if (w->removal.has_remains)
-        commit_group(w, &none);
+        writer_commit_group(w, &none);
     else if (!sqlite_removal_shrink(w))
-        fail(w, "shrink");
+        writer_fail(w, "shrink");
 }
 
-static int after_commit(void *ctx, sqlite3 *db unused_arg, const char *name unused_arg, int log_pages) {
+static int writer_after_commit(void *ctx, sqlite3 *db unused_arg, const char *name unused_arg,
+                               int log_pages) {
     struct sqlite_writer *w = ctx;
     w->log_pages = log_pages;
     return SQLITE_OK;
@@ -311,31 +312,31 @@ static int after_commit(void *ctx, sqlite3 *db unused_arg, const char *name unus
 
 /* the thread */
 
-static void move_all(struct list *from, struct list *to) {
+static void writer_move_all(struct list *from, struct list *to) {
     for (struct list *n; (n = list_pop(from));)
         list_append(to, n);
 }
 
 /* With the lock held. */
-static bool take_look(struct sqlite_writer *w) {
+static bool writer_take_look(struct sqlite_writer *w) {
     bool is_due = w->is_look_due;
     w->is_look_due = false;
     if (is_due) {
         pthread_mutex_unlock(&w->lock);
-        sqlite_removal_look(w);
+        sqlite_removal_count_check(w);
         if (w->watch)
-            sqlite_watch_look(w->watch, w->db);
+            sqlite_watch_check_all(w->watch, w->db);
         pthread_mutex_lock(&w->lock);
     }
     return is_due;
 }
 
 /* With the lock held. */
-static bool take_upkeep(struct sqlite_writer *w) {
+static bool writer_take_upkeep(struct sqlite_writer *w) {
     bool is_due = list_empty(&w->waiting) && !w->is_stopping && sqlite_removal_is_due(w);
     if (is_due) {
         pthread_mutex_unlock(&w->lock);
-        keep_up(w);
+        writer_do_upkeep(w);
         if (w->checkpoint)
             sqlite_checkpoint_after(w->checkpoint, w->db, w->log_pages);
         pthread_mutex_lock(&w->lock);
@@ -351,20 +352,20 @@ static void *writer_main(void *ctx) {
     for (;;) {
         while (list_empty(&w->waiting) && !w->is_stopping && !w->is_look_due && !sqlite_removal_is_due(w))
             pthread_cond_wait(&w->has_work, &w->lock);
-        if (take_look(w) || take_upkeep(w))
+        if (writer_take_look(w) || writer_take_upkeep(w))
             continue;
         if (list_empty(&w->waiting))
             break;
-        move_all(&w->waiting, &group);
+        writer_move_all(&w->waiting, &group);
         w->is_writing = true;
         pthread_mutex_unlock(&w->lock);
 
-        commit_group(w, &group);
+        writer_commit_group(w, &group);
         if (w->watch) /* what cannot be found again must not be announced */
-            sqlite_watch_glance(w->watch, w->db);
+            sqlite_watch_check_file(w->watch, w->db);
 
         pthread_mutex_lock(&w->lock);
-        move_all(&group, &w->durable);
+        writer_move_all(&group, &w->durable);
         w->is_writing = false;
         pthread_cond_signal(&w->announced);
         pthread_mutex_unlock(&w->lock);
@@ -379,7 +380,7 @@ static void *writer_main(void *ctx) {
 }
 
 /* Signals are for the loop's thread. */
-static int spawn(struct sqlite_writer *w, struct err *reterr) {
+static int writer_start_thread(struct sqlite_writer *w, struct err *reterr) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -409,12 +410,12 @@ int sqlite_writer_start(struct sqlite_writer *w, sqlite3 *db, struct sqlite_chec
         return rc;
     if (sqlite_removal_start(w) < 0)
         return sqlite_error(db, path, reterr);
-    sqlite_patience_start(&w->patience, db, path, o->log);
-    sqlite3_wal_hook(db, after_commit, w); /* also switches SQLite's own checkpoints off */
+    sqlite_busy_start(&w->busy, db, path, o->log);
+    sqlite3_wal_hook(db, writer_after_commit, w); /* also switches SQLite's own checkpoints off */
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->has_work, NULL);
     pthread_cond_init(&w->announced, NULL);
-    return spawn(w, reterr);
+    return writer_start_thread(w, reterr);
 }
 
 /* the loop's side */
@@ -426,7 +427,7 @@ void sqlite_writer_add(struct sqlite_writer *w, struct batch *b) {
     pthread_mutex_unlock(&w->lock);
 }
 
-void sqlite_writer_look(struct sqlite_writer *w) {
+void sqlite_writer_ask_check(struct sqlite_writer *w) {
     pthread_mutex_lock(&w->lock);
     w->is_look_due = true;
     pthread_cond_signal(&w->has_work);
@@ -437,7 +438,7 @@ void sqlite_writer_collect(struct sqlite_writer *w) {
     struct list durable;
     list_init(&durable);
     pthread_mutex_lock(&w->lock);
-    move_all(&w->durable, &durable);
+    writer_move_all(&w->durable, &durable);
     pthread_mutex_unlock(&w->lock);
     for (struct list *n; (n = list_pop(&durable));) {
         struct batch *b = container_of(n, struct batch, link);
@@ -446,7 +447,7 @@ void sqlite_writer_collect(struct sqlite_writer *w) {
 }
 
 /* True when batches can be collected, false when none is left anywhere. */
-static bool wait_durable(struct sqlite_writer *w) {
+static bool writer_wait_durable(struct sqlite_writer *w) {
     pthread_mutex_lock(&w->lock);
     while (list_empty(&w->durable) && (w->is_writing || !list_empty(&w->waiting)))
         pthread_cond_wait(&w->announced, &w->lock);
@@ -455,9 +456,9 @@ static bool wait_durable(struct sqlite_writer *w) {
     return has_durable;
 }
 
-static void join(struct sqlite_writer *w) {
-    sqlite_patience_end(&w->patience);
-    while (wait_durable(w)) /* what `done` commits is waited for too */
+static void writer_join_thread(struct sqlite_writer *w) {
+    sqlite_busy_close(&w->busy);
+    while (writer_wait_durable(w)) /* what `done` commits is waited for too */
         sqlite_writer_collect(w);
     pthread_mutex_lock(&w->lock);
     w->is_stopping = true;
@@ -471,7 +472,7 @@ static void join(struct sqlite_writer *w) {
 
 void sqlite_writer_stop(struct sqlite_writer *w) {
     if (w->has_thread)
-        join(w);
+        writer_join_thread(w);
     for (int i = 0; i < WRITER_STMT_COUNT; i++)
         sqlite3_finalize(w->stmts[i]);
     sqlite_bulk_stop(&w->bulk);

@@ -1,4 +1,4 @@
-// Every method of proto/methods.def as a raw call: any request goes out as it is, and answers are not decoded.
+// Every method of src/wire/methods.def as a raw call: any request goes out as it is, and answers are not decoded.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -28,7 +28,7 @@ const SERVICES = {
 const ROW = /^RPC\((\w+),\s*(\w+),\s*\w+,\s*(\w+),.*,\s*(\w+)\)/;
 
 // { service, name, kind } of each method that the server answers.
-export const methods = readFileSync(`${PROTO}/methods.def`, 'utf8')
+export const methods = readFileSync(new URL('../../../src/wire/methods.def', import.meta.url), 'utf8')
   .split('\n')
   .flatMap((line) => {
     const row = ROW.exec(line);

@@ -1,12 +1,14 @@
-/* Evaluating predicates. Total: there is nothing to fail. The recursion is as deep as the tree, which
- * whoever parsed it has limited. */
-#include "base/predicate.h"
+/* Evaluates and copies predicates.
+ *
+ * Evaluation cannot fail. The recursion is as deep as the tree; the parser of filters limits the depth. */
+#include "core/search/predicate.h"
 
-static long double as_number(const struct value *v) {
-    return v->kind == VALUE_INT ? (long double)v->number : (long double)v->real; /* holds any int64_t */
+static long double value_as_number(const struct value *v) {
+    return v->kind == VALUE_INT ? (long double)v->number
+                                : (long double)v->real; /* a long double holds every int64_t */
 }
 
-static int compare_text(struct str a, struct str b) {
+static int value_compare_text(struct str a, struct str b) {
     size_t n = MIN(a.n, b.n);
     int c = n ? memcmp(a.p, b.p, n) : 0;
     return c ? c : (a.n > b.n) - (a.n < b.n);
@@ -15,36 +17,36 @@ static int compare_text(struct str a, struct str b) {
 int value_compare(const struct value *a, const struct value *b) {
     bool a_is_text = a->kind == VALUE_TEXT, b_is_text = b->kind == VALUE_TEXT;
     if (a_is_text || b_is_text)
-        return a_is_text && b_is_text ? compare_text(a->text, b->text) : a_is_text - b_is_text;
-    long double x = as_number(a), y = as_number(b);
+        return a_is_text && b_is_text ? value_compare_text(a->text, b->text) : a_is_text - b_is_text;
+    long double x = value_as_number(a), y = value_as_number(b);
     return (x > y) - (x < y);
 }
 
-static bool is_one_of(const struct value *v, const struct predicate *p) {
+static bool predicate_has_value(const struct value *v, const struct predicate *p) {
     for (size_t i = 0; i < p->count; i++)
         if (value_compare(v, &p->values[i]) == 0)
             return true;
     return false;
 }
 
-/* An attribute may have been of another type when the value was written. */
-static bool is_comparable(const struct value *a, const struct value *b) {
+/* A stored value can have another type than the attribute has now. */
+static bool value_is_comparable(const struct value *a, const struct value *b) {
     return (a->kind == VALUE_TEXT) == (b->kind == VALUE_TEXT);
 }
 
-static bool passes(const struct value *v, const struct predicate *p) {
-    bool is_like = p->count && is_comparable(v, p->values);
+static bool predicate_passes_value(const struct value *v, const struct predicate *p) {
+    bool is_comparable = p->count && value_is_comparable(v, p->values);
     switch (p->kind) {
     case PREDICATE_EQUAL:
-        return is_one_of(v, p);
+        return predicate_has_value(v, p);
     case PREDICATE_BELOW:
-        return is_like && value_compare(v, p->values) < 0;
+        return is_comparable && value_compare(v, p->values) < 0;
     case PREDICATE_AT_MOST:
-        return is_like && value_compare(v, p->values) <= 0;
+        return is_comparable && value_compare(v, p->values) <= 0;
     case PREDICATE_ABOVE:
-        return is_like && value_compare(v, p->values) > 0;
+        return is_comparable && value_compare(v, p->values) > 0;
     case PREDICATE_AT_LEAST:
-        return is_like && value_compare(v, p->values) >= 0;
+        return is_comparable && value_compare(v, p->values) >= 0;
     case PREDICATE_PREFIX:
         return v->kind == VALUE_TEXT && str_starts(v->text, p->values->text);
     case PREDICATE_PRESENT:
@@ -58,12 +60,13 @@ static bool passes(const struct value *v, const struct predicate *p) {
     return false;
 }
 
-static bool test_holds(const struct predicate *p, const struct attribute *attributes, size_t count) {
+static bool predicate_test_holds(const struct predicate *p, const struct attribute *attributes,
+                                 size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (!str_eq(attributes[i].name, p->name))
             continue;
         for (size_t k = 0; k < attributes[i].count; k++)
-            if (passes(&attributes[i].values[k], p))
+            if (predicate_passes_value(&attributes[i].values[k], p))
                 return true;
     }
     return false;
@@ -78,20 +81,18 @@ bool predicate_holds(const struct predicate *p, const struct attribute *attribut
         return predicate_holds(p->left, attributes, count) || predicate_holds(p->right, attributes, count);
     if (p->kind == PREDICATE_NOT)
         return !predicate_holds(p->left, attributes, count);
-    return test_holds(p, attributes, count);
+    return predicate_test_holds(p, attributes, count);
 }
 
-/* copying */
-
-static struct str copy_text(struct arena *a, struct str s) {
+static struct str predicate_copy_text(struct arena *a, struct str s) {
     return s.n ? str_bytes(arena_dup(a, s.p, s.n), s.n) : s;
 }
 
-static const struct value *copy_values(struct arena *a, const struct value *values, size_t count) {
+static const struct value *predicate_copy_values(struct arena *a, const struct value *values, size_t count) {
     struct value *copy = arena_array(a, struct value, count);
     for (size_t i = 0; copy && i < count; i++) {
         copy[i] = values[i];
-        copy[i].text = copy_text(a, values[i].text);
+        copy[i].text = predicate_copy_text(a, values[i].text);
     }
     return copy;
 }
@@ -102,7 +103,7 @@ const struct predicate *predicate_copy(struct arena *a, const struct predicate *
         return NULL;
     copy->left = predicate_copy(a, p->left);
     copy->right = predicate_copy(a, p->right);
-    copy->name = copy_text(a, p->name);
-    copy->values = copy_values(a, p->values, p->count);
+    copy->name = predicate_copy_text(a, p->name);
+    copy->values = predicate_copy_values(a, p->values, p->count);
     return arena_failed(a) ? NULL : copy;
 }

@@ -9,18 +9,18 @@
 #define TELL_MS 1000
 #define CLOSING_MS 5000
 
-static int delay_ms(int times) {
+static int busy_delay_ms(int times) {
     static const int delays[] = {1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50};
     return times < (int)ARRAY_LEN(delays) ? delays[times] : 100;
 }
 
-static int wait_turn(void *ctx, int times) {
-    struct sqlite_patience *p = ctx;
+static int busy_wait_turn(void *ctx, int times) {
+    struct sqlite_busy *p = ctx;
     if (times == 0)
         p->waited_ms = 0;
     if (p->is_closing && p->closing_ms >= CLOSING_MS)
         return 0;
-    int ms = delay_ms(times);
+    int ms = busy_delay_ms(times);
     (void)sqlite3_sleep(ms);
     p->waited_ms += ms;
     p->closing_ms += p->is_closing ? ms : 0;
@@ -32,19 +32,19 @@ static int wait_turn(void *ctx, int times) {
     return 1;
 }
 
-void sqlite_patience_start(struct sqlite_patience *p, sqlite3 *db, const char *path, struct log *log) {
+void sqlite_busy_start(struct sqlite_busy *p, sqlite3 *db, const char *path, struct log *log) {
     p->path = path;
     p->log = log;
-    sqlite3_busy_handler(db, wait_turn, p);
+    sqlite3_busy_handler(db, busy_wait_turn, p);
 }
 
-void sqlite_patience_over(struct sqlite_patience *p) {
+void sqlite_busy_got_turn(struct sqlite_busy *p) {
     if (!p->is_told)
         return;
     p->is_told = false;
     log_emit(p->log, LOG_store_resumed, log_str("data", p->path), log_int("waited_ms", p->waited_ms));
 }
 
-void sqlite_patience_end(struct sqlite_patience *p) {
+void sqlite_busy_close(struct sqlite_busy *p) {
     p->is_closing = true;
 }

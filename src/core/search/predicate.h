@@ -1,24 +1,25 @@
-/* Questions about named values: a tree of tests, and whether it holds for one thing.
+/* A list filter as a tree of tests on named values.
  *
- * What the filter language is parsed to, what the SQL store turns into a WHERE clause, and what the
- * store in memory evaluates. Pure data: whoever builds a tree owns its memory, usually an arena.
+ * core/filter.c parses the filter language into this tree. The SQLite store turns it into a WHERE clause; the
+ * store in memory calls predicate_holds(). A tree is plain data: its builder owns the memory, usually an
+ * arena. Any thread may read it.
  *
- * There is no third truth value. A test of a name that has no value is false, and PREDICATE_NOT turns
- * any false into true: `City != 'Rome'` holds for what has no city. */
+ * There are two truth values. A test of a name without a value is false, and PREDICATE_NOT turns every false
+ * into true: `City != 'Rome'` holds for an entry without a city. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/base.h"
 #include "base/str.h"
 
-/* In the order in which they sort: numbers, by value, before text, by bytes. */
+/* In sort order: numbers by value, then texts by bytes. */
 enum value_kind { VALUE_INT, VALUE_REAL, VALUE_TEXT };
 
 struct value {
     enum value_kind kind;
-    int64_t number;
-    double real;
-    struct str text;
+    int64_t number; /* of VALUE_INT */
+    double real; /* of VALUE_REAL */
+    struct str text; /* of VALUE_TEXT; the bytes belong to the builder */
 };
 
 static inline struct value value_int(int64_t v) {
@@ -30,9 +31,10 @@ static inline struct value value_real(double v) {
 static inline struct value value_text(struct str v) {
     return (struct value){.kind = VALUE_TEXT, .text = v};
 }
+/* Below, equal to or above 0, as memcmp. */
 int value_compare(const struct value *a, const struct value *b);
 
-/* One name of a thing, with its values: several for a list. */
+/* One attribute of an entry. A list has several values. */
 struct attribute {
     struct str name;
     const struct value *values;
@@ -43,14 +45,14 @@ enum predicate_kind {
     PREDICATE_AND,
     PREDICATE_OR,
     PREDICATE_NOT, /* only `left` */
-    /* Tests: hold when any value of `name` passes. */
+    /* Tests. A test holds when any value of `name` passes it. */
     PREDICATE_EQUAL, /* one of `values` */
-    PREDICATE_BELOW, /* values[0], like the rest */
+    PREDICATE_BELOW, /* values[0], as in the tests that follow */
     PREDICATE_AT_MOST,
     PREDICATE_ABOVE,
     PREDICATE_AT_LEAST,
     PREDICATE_PREFIX,
-    PREDICATE_PRESENT, /* no value */
+    PREDICATE_PRESENT, /* `name` has a value; `values` is empty */
 };
 
 struct predicate {
@@ -62,8 +64,8 @@ struct predicate {
     size_t count;
 };
 
-/* NULL holds for everything. */
+/* Whether the predicate holds for an entry with these attributes. NULL holds for every entry. */
 bool predicate_holds(const struct predicate *p, const struct attribute *attributes, size_t count);
 
-/* With its own copy of everything, or NULL when the arena is exhausted (sticky there). NULL for NULL. */
+/* A deep copy in the arena. NULL when the arena is exhausted (sticky there), and for NULL. */
 const struct predicate *predicate_copy(struct arena *a, const struct predicate *p);
