@@ -1,9 +1,8 @@
-/* $PAGER as a child whose input is what this program prints.
+/* Runs $PAGER as a child process that reads what this program prints.
  *
- * Like git: less shows a short text and leaves, keeps colours, and does not
- * clear the screen (LESS=FRX, unless the user has set LESS). When the reader
- * leaves early, what is still printed goes nowhere; that is no error, so SIGPIPE
- * is ignored while there is a pager. */
+ * As with git, less exits at once when the text fits the screen, keeps colours, and does not clear the
+ * screen (LESS=FRX, unless the user has set LESS). When the user quits the pager early, the rest of the
+ * output is discarded without an error: SIGPIPE is ignored while a pager runs. */
 #include "cli/pager.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@
 
 #define PAGER_STANDARD "if command -v less >/dev/null; then exec less; else exec cat; fi"
 
-static void run_pager(const char *command, const int pipe_fds[2]) {
+static void pager_run_child(const char *command, const int pipe_fds[2]) {
     signal(SIGPIPE, SIG_DFL);
     dup2(pipe_fds[0], STDIN_FILENO);
     close(pipe_fds[0]);
@@ -38,7 +37,7 @@ void pager_open(struct pager *p, const char *(*env)(const char *name)) {
     fflush(stdout);
     p->pid = fork();
     if (p->pid == 0)
-        run_pager(command, fds);
+        pager_run_child(command, fds);
     if (p->pid > 0) {
         signal(SIGPIPE, SIG_IGN);
         dup2(fds[1], STDOUT_FILENO);

@@ -1,8 +1,8 @@
-/* The scripts that make shells ask this program what could stand next. */
+/* Completion scripts for bash, zsh and fish. Each calls this program with the words of the line. */
 #include "cli/shell.h"
 
-/* bash splits words at = and :, which ids and times have; they are put together again, and of what is offered
- * only the part behind the last of them goes into the line. */
+/* bash splits words at = and :, which occur in ids and times. The script joins them again, and inserts only
+ * the part after the last separator. */
 static const char bash_script[] =
     "# rondo completion for bash: source <(rondo completion bash)\n"
     "_rondo() {\n"

@@ -1,11 +1,10 @@
-/* A call: request packed and framed, response unframed and unpacked, status read from the trailers.
+/* A call: pack and frame the request, unframe and unpack the response, read the status from the trailers.
  *
- * The happy path: HTTP status 200, grpc-status 0, one message. Everything else is
- * a code and a text: what the server says in its trailers, else what its HTTP
- * status means for gRPC, else what happened to the connection.
+ * Happy path: HTTP status 200, grpc-status 0, one message. Every failure becomes a code and a text: from
+ * the trailers of the server, else from the HTTP status, else from the connection.
  *
- * Responses are decoded into an arena of their own, with a budget; a message that
- * would cost more is GRPC_RESOURCE_EXHAUSTED. */
+ * Each response is decoded into an arena of its own with a budget. A message that exceeds it is
+ * GRPC_RESOURCE_EXHAUSTED. */
 #include "client/client.h"
 
 #include "base/arena.h"
@@ -21,7 +20,7 @@
 #include "wire/status.h"
 #include "workflowservice.pb-c.h"
 
-#define RESPONSE_BYTES_MAX (64u << 20) /* a message; a page of history or of a list is 2 MiB */
+#define RESPONSE_BYTES_MAX (64u << 20) /* of one message; pages of histories and lists are 2 MiB */
 #define DECODE_BUDGET (4u * RESPONSE_BYTES_MAX)
 #define HEADERS_OWN 5 /* content-type, te, user-agent, client-name, grpc-timeout */
 #define HEADERS_MAX 24
@@ -86,10 +85,10 @@ void client_free(struct client *c) {
     mem_free(c);
 }
 
-/* the answer */
+/* Responses. */
 
-/* What an HTTP status means when no gRPC server answered. */
-static enum grpc_code code_of_http(int status) {
+/* The gRPC code for the HTTP status of a response that is not gRPC. */
+static enum grpc_code client_code_of_http(int status) {
     switch (status) {
     case 400:
         return GRPC_INTERNAL;
@@ -109,13 +108,13 @@ static enum grpc_code code_of_http(int status) {
     }
 }
 
-static void reply_fail(struct client_reply *r, const struct err *e) {
+static void client_reply_fail(struct client_reply *r, const struct err *e) {
     r->code = status_code(e);
     r->text = e->text;
 }
 
-static void reply_decode(const struct client_call *call, const struct h2_answer *a, struct arena *arena,
-                         struct client_reply *r, struct err *err) {
+static void client_reply_decode(const struct client_call *call, const struct h2_answer *a,
+                                struct arena *arena, struct client_reply *r, struct err *err) {
     struct str packed;
     ProtobufCMessage *message;
     int rc = grpc_unframe(buf_str(a->body), h2_answer_header(a, "grpc-encoding"), RESPONSE_BYTES_MAX, arena,
@@ -124,20 +123,20 @@ static void reply_decode(const struct client_call *call, const struct h2_answer 
         rc = wire_decode(call->row->response, packed, arena, &message, err);
     if (rc == 0)
         r->message = message;
-    else if (rc == ERR_INVALID) { /* here it is the server that sent what is not valid */
+    else if (rc == ERR_INVALID) { /* the server sent an invalid message */
         r->code = GRPC_INTERNAL;
         r->text = err->text;
     } else
-        reply_fail(r, err);
+        client_reply_fail(r, err);
 }
 
-static void reply_status(const struct h2_answer *a, struct arena *arena, struct client_reply *r) {
+static void client_reply_status(const struct h2_answer *a, struct arena *arena, struct client_reply *r) {
     struct str status = h2_answer_header(a, "grpc-status");
     struct str details = h2_answer_header(a, "grpc-status-details-bin");
     int64_t code;
     if (!status.p) {
-        r->code = code_of_http(a->status);
-        r->text = "The answer is not gRPC.";
+        r->code = client_code_of_http(a->status);
+        r->text = "The response is not gRPC.";
         return;
     }
     r->code = str_to_i64(status, &code) == 0 && code >= 0 && code <= GRPC_UNAUTHENTICATED
@@ -145,32 +144,32 @@ static void reply_status(const struct h2_answer *a, struct arena *arena, struct 
                   : GRPC_UNKNOWN;
     const char *text = grpc_message_decode(arena, h2_answer_header(a, "grpc-message"));
     r->text = text ? text : "";
-    /* Details that cannot be read leave the code and the text. */
+    /* Without readable details the code and the text remain. */
     if (details.p && grpc_bin_decode(arena, details, &r->details) < 0)
         r->details = (struct str){NULL, 0};
 }
 
-static void call_on_end(void *ctx, const struct h2_answer *a) {
+static void client_call_on_end(void *ctx, const struct h2_answer *a) {
     struct client_call *call = ctx;
     struct client_reply r = {.text = "", .is_unseen = a->is_unseen};
     struct arena arena cleanup(arena_done);
     struct err err = {0};
     arena_init(&arena, DECODE_BUDGET);
     if (a->err)
-        reply_fail(&r, a->err);
+        client_reply_fail(&r, a->err);
     else
-        reply_status(a, &arena, &r);
+        client_reply_status(a, &arena, &r);
     if (!a->err && r.code == GRPC_OK)
-        reply_decode(call, a, &arena, &r, &err);
+        client_reply_decode(call, a, &arena, &r, &err);
     list_remove(&call->node);
     call->on_reply(call->ctx, &r);
     mem_free(call);
 }
 
-/* the question */
+/* Requests. */
 
-static size_t call_headers(const struct client_ask *ask, struct h2_header headers[static HEADERS_MAX],
-                           char timeout[static GRPC_TIMEOUT_MAX]) {
+static size_t client_call_headers(const struct client_ask *ask, struct h2_header headers[static HEADERS_MAX],
+                                  char timeout[static GRPC_TIMEOUT_MAX]) {
     size_t n = 0;
     headers[n++] = (struct h2_header){STR("content-type"), STR("application/grpc")};
     headers[n++] = (struct h2_header){STR("te"), STR("trailers")};
@@ -184,7 +183,7 @@ static size_t call_headers(const struct client_ask *ask, struct h2_header header
     return n;
 }
 
-static int call_pack(const struct client_ask *ask, struct buf *body) {
+static int client_call_pack(const struct client_ask *ask, struct buf *body) {
     buf_init(body, GRPC_MESSAGE_BYTES_MAX + GRPC_PREFIX_LEN);
     size_t begin = grpc_frame_begin(body);
     wire_encode(body, ask->request);
@@ -203,14 +202,14 @@ int client_call(struct client *c, const struct client_ask *ask, struct client_ca
     *call = (struct client_call){.client = c, .row = row, .on_reply = ask->on_reply, .ctx = ask->ctx};
     struct h2_question q = {.path = row->path,
                             .headers = headers,
-                            .header_count = call_headers(ask, headers, timeout),
+                            .header_count = client_call_headers(ask, headers, timeout),
                             .timeout_us = ask->timeout_us,
-                            .on_end = call_on_end,
+                            .on_end = client_call_on_end,
                             .ctx = call};
-    int rc = call_pack(ask, &q.body);
+    int rc = client_call_pack(ask, &q.body);
     if (rc == 0)
         rc = h2_client_ask(c->h2, &q, &call->exchange);
-    buf_done(&q.body); /* empty when it was taken */
+    buf_done(&q.body); /* empty when h2_client_ask took the body */
     if (rc < 0) {
         mem_free(call);
         return rc;
@@ -232,7 +231,7 @@ struct waiting {
     const struct client_ask *ask;
 };
 
-static void waiting_on_reply(void *ctx, const struct client_reply *r) {
+static void client_waiting_on_reply(void *ctx, const struct client_reply *r) {
     struct waiting *w = ctx;
     w->ask->on_reply(w->ask->ctx, r);
     loop_stop(w->loop);
@@ -241,7 +240,7 @@ static void waiting_on_reply(void *ctx, const struct client_reply *r) {
 int client_call_wait(struct client *c, const struct client_ask *ask) {
     struct waiting w = {c->loop, ask};
     struct client_ask own = *ask;
-    own.on_reply = waiting_on_reply;
+    own.on_reply = client_waiting_on_reply;
     own.ctx = &w;
     int rc = client_call(c, &own, NULL);
     return rc < 0 ? rc : loop_run(c->loop);

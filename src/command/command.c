@@ -1,113 +1,101 @@
-/* One command, from its flags to its exit code.
+/* Runs one command, from its flags to its exit code.
  *
- * Happy path: what files say is read, the request is built, the call is made and
- * its answer shown; a list is asked for page by page until it ends or the limit
- * is reached. What is shown goes out after each page. Commands that are more than
- * that have a function of their own (runs.def). */
+ * Happy path: read the files of flags, build the request, make the call, print the response. A list is
+ * fetched page by page until it ends or --limit is reached; each page is printed before the next one is
+ * fetched. Commands that need more than one call have a function of their own (runs.def).
+ *
+ * Every failure prints one line on stderr and ends the command with a nonzero exit code. */
 #include "command/command.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #include "cli/pager.h"
-#include "command/command_int.h"
+#include "command/connection.h"
+#include "command/output/output.h"
+#include "command/profile/settings.h"
+#include "command/prompt.h"
+#include "command/request/request.h"
 #include "json/shape.h"
 
 #define OUTPUT_BYTES_MAX (256u << 20)
 #define PAGE_ITEMS_MAX 1000
 #define LINE_BYTES_MAX 4096 /* of a line on stderr */
 
-void say(const char *fmt, ...) {
+void command_print_error(const char *fmt, ...) {
     char line[LINE_BYTES_MAX];
     va_list args;
     va_start(args, fmt);
     (void)vsnprintf(line, sizeof(line), fmt, args); /* cut when longer */
     va_end(args);
-    /* A server's words may not move the terminal's cursor. */
-    for (char *at = line; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = ' ';
+    plain_replace_controls(line, strlen(line));
     fprintf(stderr, "rondo: %s\n", line);
 }
 
-const char *flag_text(const struct opt_args *a, enum command_flag flag) {
+const char *command_flag_text(const struct opt_args *a, enum command_flag flag) {
     return opt_text(a, (size_t)(&command_opts[flag] - a->command->opts));
 }
 
-const char *flag_named(const struct opt_args *a, const char *name) {
-    return opt_named(a, name);
-}
-
-bool page_token(ProtobufCMessage *request, const ProtobufCMessage *response, struct arena *a) {
-    const ProtobufCFieldDescriptor *from = shape_field(response->descriptor, STR("next_page_token"));
-    const ProtobufCFieldDescriptor *to = shape_field(request->descriptor, STR("next_page_token"));
-    const ProtobufCBinaryData *token =
-        from && to ? (const void *)((const char *)response + from->offset) : NULL;
-    uint8_t *data = token && token->len ? arena_dup(a, token->data, token->len) : NULL;
-    if (data)
-        *(ProtobufCBinaryData *)(void *)((char *)request + to->offset) =
-            (ProtobufCBinaryData){token->len, data};
-    return data;
-}
-
-/* Whether more of the list follows, which the request then asks for. */
-static int take_token(struct command *c, const ProtobufCMessage *response, bool *ret_has_more) {
+/* Copies the page token from the response to the request. *ret_has_more: there is a further page, and it is
+ * wanted. */
+static int command_take_token(struct command *c, const ProtobufCMessage *response, bool *ret_has_more) {
     bool is_wanted = *c->rule->items && !(c->limit && c->shown >= c->limit);
-    *ret_has_more = is_wanted && page_token(c->request, response, &c->arena);
+    *ret_has_more = is_wanted && request_copy_page_token(c->request, response, &c->arena);
     return arena_failed(&c->arena) ? ERR_NO_MEMORY : 0;
 }
 
-bool flush(struct buf *out) {
+bool command_flush_output(struct buf *out) {
     bool ok = buf_ok(out) && (!out->len || fwrite(out->data, 1, out->len, stdout) == out->len) &&
               fflush(stdout) == 0;
-    if (!ok && errno != EPIPE) /* a reader that has left wants to hear nothing */
-        say("cannot write the result");
+    if (!ok && errno != EPIPE) /* a pipe that the reader closed is no error */
+        command_print_error("cannot write to stdout");
     buf_clear(out);
     return ok;
 }
 
-enum command_exit ask_pages(struct command *c, struct buf *out) {
-    struct talk_ask ask = {.method = c->rule->call, .request = c->request, .is_patient = c->is_patient};
+enum command_exit command_ask_pages(struct command *c, struct buf *out) {
+    struct connection_ask ask = {
+        .method = c->rule->call, .request = c->request, .can_time_out = c->can_time_out};
     ProtobufCMessage *response;
     bool has_more;
     view_begin(c, out);
     do {
-        enum command_exit code = talk_call(c, &ask, &c->page, &response);
+        enum command_exit code = connection_call(c, &ask, &c->page, &response);
         if (code != COMMAND_DONE)
             return code;
         has_more = true;
-        if (response && c->touch)
-            c->touch(c, response);
+        if (response && c->edit_response)
+            c->edit_response(c, response);
         int rc = response ? view_page(c, response, out) : 0;
         if (rc == 0 && response)
-            rc = take_token(c, response, &has_more);
-        if (rc == 0 && !has_more && c->go_on && !(c->limit && c->shown >= c->limit))
-            has_more = c->go_on(c, response);
+            rc = command_take_token(c, response, &has_more);
+        if (rc == 0 && !has_more && c->ask_further && !(c->limit && c->shown >= c->limit))
+            has_more = c->ask_further(c, response);
         if (rc < 0) {
             if (rc == ERR_NO_MEMORY)
-                say("the answer is too large to show");
+                command_print_error("the response is too large to show");
             return COMMAND_REFUSED;
         }
         if (!has_more)
             view_end(c, out);
-        if (!flush(out))
+        if (!command_flush_output(out))
             return COMMAND_REFUSED;
         arena_clear(&c->page);
     } while (has_more);
     return COMMAND_DONE;
 }
 
-/* So that a short list does not cost a long page. */
-static void limit_pages(struct command *c) {
+/* Applies --limit, and asks for pages no larger than the limit. */
+static void command_limit_pages(struct command *c) {
     static const char *const sizes[] = {"page_size", "maximum_page_size"};
-    const char *limit = flag_named(c->args, "limit");
+    const char *limit = opt_named(c->args, "limit");
     int64_t n = 0;
     if (!limit || str_to_i64(str_of(limit), &n) < 0 || n <= 0)
         return;
     c->limit = (size_t)n;
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         const ProtobufCFieldDescriptor *f = shape_field(c->request->descriptor, str_of(sizes[i]));
-        if (f && !flag_named(c->args, "page-size"))
+        if (f && !opt_named(c->args, "page-size"))
             *(int32_t *)(void *)((char *)c->request + f->offset) = (int32_t)MIN(n, PAGE_ITEMS_MAX);
     }
 }
@@ -123,44 +111,45 @@ static const struct run_row runs[] = {
 #undef RUN
 };
 
-static enum command_exit perform(struct command *c, struct buf *out) {
+/* Builds the request and runs the command: its own function if it has one, else one call. */
+static enum command_exit command_perform(struct command *c, struct buf *out) {
     if (c->rule->call != CALL_NONE) {
         if (request_build(c) < 0)
             return COMMAND_MISUSED;
-        limit_pages(c);
+        command_limit_pages(c);
     }
     for (size_t i = 0; i < ARRAY_LEN(runs); i++)
         if (runs[i].id == c->id) {
             enum command_exit code = runs[i].fn(c, out);
-            return flush(out) || code != COMMAND_DONE ? code : COMMAND_REFUSED;
+            return command_flush_output(out) || code != COMMAND_DONE ? code : COMMAND_REFUSED;
         }
-    /* What has --yes does not do it unasked. */
+    /* Commands with --yes ask for confirmation first. */
     if (opt_find(c->args, "yes") && c->id != COMMAND_ATTRIBUTE_REMOVE) {
         const char *question = arena_printf(&c->arena, "%s?", c->args->command->summary);
-        enum command_exit code = question ? prompt_yes(c, question) : COMMAND_REFUSED;
+        enum command_exit code = question ? prompt_confirm(c, question) : COMMAND_REFUSED;
         if (code != COMMAND_DONE)
             return code;
     }
-    return ask_pages(c, out);
+    return command_ask_pages(c, out);
 }
 
-/* A list may be longer than the screen. What waits for something, or asks, talks to the reader directly. */
-static bool is_paged(const struct command *c) {
+/* Only lists go through the pager. A command that follows a workflow writes to the terminal directly. */
+static bool command_is_paged(const struct command *c) {
     return c->style.has_pager && c->format == FORMAT_TABLE && *c->rule->items &&
            !opt_named_flag(c->args, "follow");
 }
 
-static bool open_command(struct command *c) {
+static bool command_open(struct command *c) {
     arena_init(&c->arena, COMMAND_MEMORY_MAX);
     arena_init(&c->page, COMMAND_MEMORY_MAX);
-    c->talk = talk_new();
-    if (!c->talk)
-        say("out of memory");
-    return c->talk;
+    c->connection = connection_new();
+    if (!c->connection)
+        command_print_error("out of memory");
+    return c->connection;
 }
 
-static void close_command(struct command *c) {
-    talk_free(c->talk);
+static void command_close(struct command *c) {
+    connection_free(c->connection);
     arena_done(&c->page);
     arena_done(&c->arena);
 }
@@ -172,25 +161,25 @@ enum command_exit command_run(enum command_id id, struct opt_args *a, const stru
     struct pager pager = {0};
     struct buf out;
     buf_init(&out, OUTPUT_BYTES_MAX);
-    if (!open_command(&c)) {
+    if (!command_open(&c)) {
         code = COMMAND_REFUSED;
     } else if (settings_load(&c) == 0) {
-        if (is_paged(&c))
+        if (command_is_paged(&c))
             pager_open(&pager, a->env);
-        code = perform(&c, &out);
-        if (pager.pid && ferror(stdout)) /* the reader left before the end */
+        code = command_perform(&c, &out);
+        if (pager.pid && ferror(stdout)) /* the user closed the pager before the end */
             code = COMMAND_DONE;
         pager_close(&pager);
     }
     buf_done(&out);
-    close_command(&c);
+    command_close(&c);
     return code;
 }
 
 void command_complete(enum command_id id, struct opt_args *a, const struct command_style *style,
                       const struct opt *o, const char *part, struct buf *out) {
     struct command c = {.id = id, .rule = &command_rules[id], .args = a, .style = *style};
-    if (open_command(&c) && settings_load(&c) == 0)
-        offer_values(&c, o, part, out);
-    close_command(&c);
+    if (command_open(&c) && settings_load(&c) == 0)
+        completion_add_values(&c, o, part, out);
+    command_close(&c);
 }

@@ -1,6 +1,7 @@
-/* Commands that ask a server, from the table commands.def: flags become a request, the response becomes text.
+/* The commands of the table commands.def: flags become a request, the response becomes text.
  *
- * main hands in what was parsed; stdout gets data and nothing else, stderr one line for what went wrong. */
+ * main parses the command line and calls command_run(). stdout gets only data. An error is one line on
+ * stderr. Everything runs on the calling thread. */
 #pragma once
 
 #include "cli/opt.h"
@@ -20,7 +21,7 @@ enum command_id {
     COMMAND_IDS,
 };
 
-/* Rows of command_opts. FLAGS_OF_x is the first one of a command, FLAGS_END_x the first after it. */
+/* Rows of command_opts. FLAGS_OF_x is the first row of command x, FLAGS_END_x the row after its last one. */
 enum command_flag {
 #define GROUP(...)
 #define COMMAND(id, ...) FLAGS_OF_##id, FLAGS_OF_##id##_ = FLAGS_OF_##id - 1,
@@ -39,7 +40,7 @@ enum command_flag {
 extern const struct opt command_opts[FLAG_ROWS];
 extern const struct opt_example command_examples[COMMAND_IDS];
 
-/* The flags that they share: for all of them, and for those that ask a server. */
+/* Flags that commands share: SET_SETTINGS for all commands, SET_CLIENT for commands that call a server. */
 enum { SET_SETTINGS, SET_CLIENT, SET_COUNT };
 extern const struct opt_set command_sets[SET_COUNT];
 
@@ -48,22 +49,24 @@ enum command_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_JSONL, FORMAT_NONE };
 struct command_style {
     enum command_format format;
     bool has_color;
-    bool has_pager; /* long tables may go through one */
+    bool has_pager; /* long tables may go through a pager */
     char *const *environment; /* "NAME=value", the last is NULL */
-    const char *identity; /* who asks, unless --identity says it: user@host */
+    const char *identity; /* the identity of the caller unless --identity is given: user@host */
 };
 
 enum command_exit {
     COMMAND_DONE = 0,
-    COMMAND_REFUSED = 1, /* the server said no, something failed on the way, or what was waited for failed */
+    COMMAND_REFUSED = 1, /* the server refused, something failed on the way, or the awaited workflow failed */
     COMMAND_MISUSED = 2, /* the command line is wrong */
     COMMAND_UNREACHED = 3, /* no server answered */
-    COMMAND_SKIPPED = 4, /* the server did nothing, since its rules say so: a trigger that was skipped */
+    COMMAND_SKIPPED = 4, /* the server did nothing because of its rules: a skipped trigger */
 };
 
+/* Runs one command from its parsed line to its exit code. `a` and `style` are only read during the call,
+ * except that flags from files are attached to `a`. */
 enum command_exit command_run(enum command_id id, struct opt_args *a, const struct command_style *style);
-/* What could stand as the value of an option, for shells: lines of "word<TAB>what it is" that begin with
- * `part`. Asks the server of the line when it must, for a second at most; nothing when that fails. Says
- * nothing of what went wrong, unless on stderr. */
+/* Adds the values of an option that begin with `part`, for shells: lines of "word<TAB>description". Calls
+ * the server of the line where needed, for one second at most. Adds nothing when that fails; errors go to
+ * stderr only. */
 void command_complete(enum command_id id, struct opt_args *a, const struct command_style *style,
                       const struct opt *o, const char *part, struct buf *out);

@@ -1,11 +1,9 @@
-/* Talking with whoever sits at the terminal: a question before something that cannot be undone, and how far
- * it is.
- *
- * Both use stderr, so that stdout stays data. */
+/* Questions before operations that cannot be undone, and progress lines. Both use stderr, so that stdout
+ * has only data. */
+#include "command/prompt.h"
+
 #include <stdio.h>
 #include <unistd.h>
-
-#include "command/command_int.h"
 
 #define LINE_MAX_BYTES 256
 
@@ -13,12 +11,12 @@ bool prompt_is_terminal(void) {
     return isatty(STDERR_FILENO);
 }
 
-enum command_exit prompt_yes(const struct command *c, const char *question) {
+enum command_exit prompt_confirm(const struct command *c, const char *question) {
     char answer[LINE_MAX_BYTES] = "";
     if (opt_named_flag(c->args, "yes"))
         return COMMAND_DONE;
     if (!isatty(STDIN_FILENO) || !prompt_is_terminal()) {
-        say("%s Nobody is there to ask; add --yes", question);
+        command_print_error("%s There is no terminal to ask on; add --yes", question);
         return COMMAND_MISUSED;
     }
     fprintf(stderr, "%s y/N ", question);
@@ -26,11 +24,11 @@ enum command_exit prompt_yes(const struct command *c, const char *question) {
     const char *line = fgets(answer, sizeof(answer), stdin);
     if (line && ((answer[0] | 0x20) == 'y') && (answer[1] == '\n' || strncmp(answer + 1, "es", 2) == 0))
         return COMMAND_DONE;
-    say("nothing was done");
+    command_print_error("canceled; nothing was done");
     return COMMAND_REFUSED;
 }
 
-void progress_line(const char *fmt, ...) {
+void prompt_show_progress(const char *fmt, ...) {
     char line[LINE_MAX_BYTES];
     va_list args;
     if (!prompt_is_terminal())
@@ -42,7 +40,7 @@ void progress_line(const char *fmt, ...) {
     fflush(stderr);
 }
 
-void progress_end(void) {
+void prompt_clear_progress(void) {
     if (prompt_is_terminal())
         fprintf(stderr, "\r\x1b[K");
 }

@@ -1,4 +1,4 @@
-/* The table as arrays: what the parser reads, and what each flag and command means. */
+/* The tables commands.def and shared.def as arrays: options for the parser, rules for requests and output. */
 #include "command/command_int.h"
 #include "health.pb-c.h"
 #include "operatorservice.pb-c.h"
@@ -69,7 +69,7 @@ const ProtobufCMessageDescriptor *request_type(enum client_method call) {
     return requests[call];
 }
 
-/* What they share. */
+/* Shared flags. */
 
 #define ROW(name_, letter_, type_, arg_, standard_, env_, choices_, help_)                                   \
     {.name = name_,                                                                                          \

@@ -1,15 +1,14 @@
-/* `rondo server start-dev`: the flags of Temporal's CLI dev server on our server.
+/* `rondo server start-dev`: a server for development, with the flags of Temporal's CLI dev server.
  *
- * What has a meaning here is used, what has none is accepted with a warning,
- * and what is malformed is a usage error. Data lives in memory unless a file
- * is named. */
+ * Flags with a meaning here are used. Flags without one are accepted and logged as a warning. A malformed
+ * value is a usage error. Data is kept in memory unless a file is named. */
 #include <stdio.h>
 
-#include "main/run.h"
+#include "main/startup.h"
 
-#define LONG_POLL_COUNT_MAX 1000000 /* of whatever unit: far from overflow */
+#define LONG_POLL_COUNT_MAX 1000000 /* in any unit; prevents an overflow */
 #define DEV_ATTRIBUTES_MAX 100 /* --search-attribute */
-#define HTTP_PORT_OFFSET 1000 /* HTTP is this far above gRPC */
+#define HTTP_PORT_OFFSET 1000 /* default port of HTTP minus port of gRPC */
 #define PORT_MAX 65535
 #define DEV_RETENTION_US (72 * USEC_PER_HOUR)
 #define DEV_RESIDENT_RUNS 10000
@@ -22,56 +21,55 @@ static const enum effect dev_effects[DEV_COUNT] = {
 #undef DEV_FLAG
 };
 
-/* What SDK test environments always pass and what holds here anyway. */
-static const char *const moot_settings[] = {
+/* Settings that SDK test environments always pass, and that always hold here. They cause no warning. */
+static const char *const implied_settings[] = {
     "frontend.enableServerVersionCheck",
     "frontend.enableUpdateWorkflowExecution",
     "frontend.enableUpdateWorkflowExecutionAsyncAccepted",
 };
 
-static bool is_moot(struct str key) {
-    for (size_t i = 0; i < ARRAY_LEN(moot_settings); i++)
-        if (str_is(key, moot_settings[i]))
+static bool dev_is_implied(struct str key) {
+    for (size_t i = 0; i < ARRAY_LEN(implied_settings); i++)
+        if (str_is(key, implied_settings[i]))
             return true;
     return false;
 }
 
 /* Splits KEY=VALUE; false if either is missing. */
-static bool split_pair(const char *text, struct str *ret_key, const char **ret_value) {
+static bool dev_split_pair(const char *text, struct str *ret_key, const char **ret_value) {
     size_t n = strcspn(text, "=");
     *ret_key = str_bytes(text, n);
     *ret_value = text + n + 1;
     return n > 0 && text[n] == '=' && text[n + 1];
 }
 
-static void warn_ignored(struct log *log, const char *flag, const char *value) {
+static void dev_warn_ignored(struct log *log, const char *flag, const char *value) {
     log_emit(log, LOG_setting_ignored, log_str("flag", flag), log_str("value", value));
 }
 
-static int read_search_attributes(const struct opt_args *a, const char *ret[DEV_ATTRIBUTES_MAX + 1]) {
+static int dev_read_search_attributes(const struct opt_args *a, const char *ret[DEV_ATTRIBUTES_MAX + 1]) {
     static const char *const types[] = {"Text", "Keyword",  "Int",        "Double",
                                         "Bool", "Datetime", "KeywordList"};
     const char *pair, *type;
     struct str name;
     for (size_t i = 0; (pair = opt_list(a, DEV_SEARCH_ATTRIBUTE, i)); i++) {
         bool is_known = false;
-        if (!split_pair(pair, &name, &type)) {
-            print_error("--search-attribute: \"%s\" is not NAME=TYPE", pair);
+        if (!dev_split_pair(pair, &name, &type)) {
+            startup_print_error("--search-attribute: \"%s\" is not NAME=TYPE", pair);
             return ERR_INVALID;
         }
-        if (check_name("search-attribute", name) < 0)
+        if (startup_check_name("search-attribute", name) < 0)
             return ERR_INVALID;
         for (size_t t = 0; t < ARRAY_LEN(types); t++)
             is_known |= streq(type, types[t]);
         if (!is_known) {
-            print_error("--search-attribute: \"%s\" is not a type; take Text, Keyword, Int, Double, Bool, "
-                        "Datetime or "
-                        "KeywordList",
-                        type);
+            startup_print_error("--search-attribute: \"%s\" is not a type; use Text, Keyword, Int, Double, "
+                                "Bool, Datetime or KeywordList",
+                                type);
             return ERR_INVALID;
         }
         if (i == DEV_ATTRIBUTES_MAX) {
-            print_error("--search-attribute: at most %d can be given", DEV_ATTRIBUTES_MAX);
+            startup_print_error("--search-attribute: at most %d attributes can be given", DEV_ATTRIBUTES_MAX);
             return ERR_INVALID;
         }
         ret[i] = pair;
@@ -80,15 +78,16 @@ static int read_search_attributes(const struct opt_args *a, const char *ret[DEV_
     return 0;
 }
 
-/* Settings of Temporal's server that mean something here. Each takes a JSON value; false if it cannot. */
+/* Settings of Temporal's server that have a meaning here. Each function takes a JSON value; false for a
+ * value that does not fit. */
 
-static bool set_eager_activities(struct server_config *cfg, const char *json) {
+static bool dev_set_eager_activities(struct server_config *cfg, const char *json) {
     cfg->limits.is_eager_activity_off = streq(json, "false");
     return streq(json, "true") || streq(json, "false");
 }
 
 /* "20s", "5000ms" or "1m", with the quotes. */
-static bool set_long_poll(struct server_config *cfg, const char *json) {
+static bool dev_set_long_poll(struct server_config *cfg, const char *json) {
     static const struct {
         struct str suffix;
         int64_t us;
@@ -112,64 +111,65 @@ static const struct dynamic_setting {
     bool (*set)(struct server_config *cfg, const char *json);
     const char *takes;
 } dynamic_settings[] = {
-    {"system.enableActivityEagerExecution", set_eager_activities, "true or false"},
-    {"history.longPollExpirationInterval", set_long_poll, "a duration such as \"20s\" in quotes"},
+    {"system.enableActivityEagerExecution", dev_set_eager_activities, "true or false"},
+    {"history.longPollExpirationInterval", dev_set_long_poll, "a duration such as \"20s\" in quotes"},
 };
 
-static const struct dynamic_setting *dynamic_setting(struct str key) {
+static const struct dynamic_setting *dev_find_setting(struct str key) {
     for (size_t i = 0; i < ARRAY_LEN(dynamic_settings); i++)
         if (str_is(key, dynamic_settings[i].key))
             return &dynamic_settings[i];
     return NULL;
 }
 
-/* A limit of core's table. */
-static int set_limit(struct server_config *cfg, enum settable which, struct str key, const char *json) {
+/* Sets one of the limits that core lets a setting change. */
+static int dev_set_limit(struct server_config *cfg, enum settable which, struct str key, const char *json) {
     int64_t value;
     if (str_to_i64(str_of(json), &value) < 0 || value <= 0) {
-        print_error("--dynamic-config-value: %.*s takes a positive number, not \"%s\"", (int)key.n, key.p,
-                    json);
+        startup_print_error("--dynamic-config-value: %.*s takes a positive number, not \"%s\"", (int)key.n,
+                            key.p, json);
         return ERR_INVALID;
     }
     cfg->limits.values[which] = value;
     return 0;
 }
 
-static int apply_dynamic_config(const struct opt_args *a, struct server_config *cfg) {
+static int dev_apply_dynamic_config(const struct opt_args *a, struct server_config *cfg) {
     const char *pair, *value;
     struct str key;
     for (size_t i = 0; (pair = opt_list(a, DEV_DYNAMIC_CONFIG, i)); i++) {
-        if (!split_pair(pair, &key, &value)) {
-            print_error("--dynamic-config-value: \"%s\" is not KEY=VALUE", pair);
+        if (!dev_split_pair(pair, &key, &value)) {
+            startup_print_error("--dynamic-config-value: \"%s\" is not KEY=VALUE", pair);
             return ERR_INVALID;
         }
         enum settable limit = limit_by_key(key);
         if (limit != SETTABLE_COUNT) {
-            if (set_limit(cfg, limit, key, value) < 0)
+            if (dev_set_limit(cfg, limit, key, value) < 0)
                 return ERR_INVALID;
             continue;
         }
-        const struct dynamic_setting *known = dynamic_setting(key);
+        const struct dynamic_setting *known = dev_find_setting(key);
         if (known && !known->set(cfg, value)) {
-            print_error("--dynamic-config-value: %s takes %s, not \"%s\"", known->key, known->takes, value);
+            startup_print_error("--dynamic-config-value: %s takes %s, not \"%s\"", known->key, known->takes,
+                                value);
             return ERR_INVALID;
         }
-        if (!known && !is_moot(key))
-            warn_ignored(cfg->log, "dynamic-config-value", pair);
+        if (!known && !dev_is_implied(key))
+            dev_warn_ignored(cfg->log, "dynamic-config-value", pair);
     }
     return 0;
 }
 
-static void warn_without_effect(const struct opt_args *a, struct log *log) {
+static void dev_warn_without_effect(const struct opt_args *a, struct log *log) {
     const char *word;
     for (size_t row = 0; row < DEV_COUNT; row++)
         if (dev_effects[row] == EFFECT_IGNORED && row != DEV_UI_OTHER && opt_is_given(a, row))
-            warn_ignored(log, a->command->opts[row].name, opt_text(a, row));
+            dev_warn_ignored(log, a->command->opts[row].name, opt_text(a, row));
     for (size_t i = 0; (word = opt_list(a, DEV_UI_OTHER, i)); i++)
-        warn_ignored(log, word, "");
+        dev_warn_ignored(log, word, "");
 }
 
-static int make_address(const char *ip, int64_t port, struct address *ret, struct err *reterr) {
+static int dev_make_address(const char *ip, int64_t port, struct address *ret, struct err *reterr) {
     char text[2 * ADDRESS_TEXT_MAX];
     bool is_bare_v6 = strchr(ip, ':') && ip[0] != '[';
     int n = snprintf(text, sizeof(text), is_bare_v6 ? "[%s]:%lld" : "%s:%lld", ip, (long long)port);
@@ -187,19 +187,19 @@ static int64_t dev_http_port(const struct opt_args *a) {
     return port ? MIN(port + HTTP_PORT_OFFSET, PORT_MAX) : 0;
 }
 
-static int dev_addresses(const struct opt_args *a, struct server_config *cfg) {
+static int dev_read_addresses(const struct opt_args *a, struct server_config *cfg) {
     struct err e;
     const char *ip = opt_text(a, DEV_IP);
     const char *ui_ip = opt_is_given(a, DEV_UI_IP) ? opt_text(a, DEV_UI_IP) : ip;
-    if (make_address(ip, opt_int(a, DEV_PORT), &cfg->grpc, &e) < 0)
-        return usage_error("ip", &e);
-    if (make_address(ui_ip, dev_http_port(a), &cfg->http, &e) < 0)
-        return usage_error("ui-ip", &e);
+    if (dev_make_address(ip, opt_int(a, DEV_PORT), &cfg->grpc, &e) < 0)
+        return startup_usage_error("ip", &e);
+    if (dev_make_address(ui_ip, dev_http_port(a), &cfg->http, &e) < 0)
+        return startup_usage_error("ui-ip", &e);
     cfg->has_http = !opt_flag(a, DEV_HEADLESS) || opt_is_given(a, DEV_HTTP_PORT);
     return 0;
 }
 
-int command_start_dev(const struct opt_args *a) {
+int dev_cmd_run(const struct opt_args *a) {
     const char *namespaces[NAMESPACES_MAX + 2];
     const char *attributes[DEV_ATTRIBUTES_MAX + 1] = {NULL};
     struct log log;
@@ -212,15 +212,16 @@ int command_start_dev(const struct opt_args *a) {
         .log = &log,
     };
     cfg.limits.allows_callbacks = true;
-    store_choose(&cfg, opt_is_given(a, DEV_DB_FILENAME) ? opt_text(a, DEV_DB_FILENAME) : ":memory:");
-    log_open(&log, opt_text(a, DEV_LOG_LEVEL), opt_text(a, DEV_LOG_FORMAT));
-    int code = dev_addresses(a, &cfg);
+    startup_choose_store(&cfg, opt_is_given(a, DEV_DB_FILENAME) ? opt_text(a, DEV_DB_FILENAME) : ":memory:");
+    startup_open_log(&log, opt_text(a, DEV_LOG_LEVEL), opt_text(a, DEV_LOG_FORMAT));
+    int code = dev_read_addresses(a, &cfg);
     if (code != 0)
         return code;
-    if (read_search_attributes(a, attributes) < 0 || apply_dynamic_config(a, &cfg) < 0)
+    if (dev_read_search_attributes(a, attributes) < 0 || dev_apply_dynamic_config(a, &cfg) < 0)
         return EXIT_USAGE;
-    if (namespaces_of(a, DEV_NAMESPACE, namespaces) < 0)
+    if (startup_read_namespaces(a, DEV_NAMESPACE, namespaces) < 0)
         return EXIT_USAGE;
-    warn_without_effect(a, &log);
-    return serve_until_stopped(&cfg, &(struct server_flags){"db-filename", "port", "ui-port"}, output_of(a));
+    dev_warn_without_effect(a, &log);
+    return startup_serve(&cfg, &(struct server_flags){"db-filename", "port", "ui-port"},
+                         program_output_of(a));
 }

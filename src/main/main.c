@@ -1,4 +1,4 @@
-/* The door: everything else is in program.c, where tests can reach it. */
+/* The entry point. Everything else is in program.c, which tests can link. */
 #include "main/program.h"
 
 int main(int argc, char **argv) {

@@ -1,7 +1,7 @@
-/* The program's commands, and the way from argv to one of them.
+/* The commands of the program, and the way from argv to one of them.
  *
- * Happy path: parse by table, then help, version or a server. A wrong command
- * line is one line on stderr and exit code 2; results go to stdout. */
+ * Happy path: parse by the tables, then print help or the version, run a server, or run a command of
+ * commands.def. A wrong command line is one line on stderr and exit code 2. Results go to stdout. */
 #include "main/program.h"
 
 #include <pwd.h>
@@ -13,7 +13,7 @@
 #include "cli/pager.h"
 #include "cli/shell.h"
 #include "command/command.h"
-#include "main/run.h"
+#include "main/startup.h"
 
 #define HELP_BYTES_MAX (256u << 10)
 #define MAN_BYTES_MAX (4u << 20)
@@ -30,18 +30,17 @@ static const struct opt globals[] = {
                        .arg = "FORMAT",
                        .standard = "text",
                        .choices = "text|table|json|jsonl|none",
-                       .help = "How to print what goes to stdout."},
+                       .help = "The format of the output."},
     [GLOBAL_COLOR] = {.name = "color",
                       .type = OPT_CHOICE,
                       .arg = "WHEN",
                       .standard = "auto",
                       .choices = "auto|always|never",
-                      .help =
-                          "Whether tables have colours. Never when NO_COLOR is set, unless it says always."},
+                      .help = "When tables have colours. auto: on a terminal, unless NO_COLOR is set."},
     [GLOBAL_NO_PAGER] = {.name = "no-pager",
                          .type = OPT_FLAG,
                          .env = "RONDO_NO_PAGER",
-                         .help = "On a terminal, do not show long lists and help through $PAGER."},
+                         .help = "Do not show long lists and help through $PAGER on a terminal."},
 };
 
 static const struct opt root_flags[] = {
@@ -72,7 +71,7 @@ static const struct opt_example server_examples[] = {
     {"rondo server --data /var/lib/rondo/rondo.db --log-format json",
      "As a service, with logs for a collector"},
     {"rondo server --grpc 0.0.0.0:7233 --allow-plaintext-remote", "Reachable from a private network"},
-    {"RONDO_DATA=:memory: rondo server --http off", "Nothing kept, gRPC only; set by the environment"},
+    {"RONDO_DATA=:memory: rondo server --http off", "Nothing kept, gRPC only; set by the program_read_env"},
 };
 static const struct opt_example dev_examples[] = {
     {"rondo server start-dev", "Data in memory, gRPC on 7233, HTTP on 8233"},
@@ -99,22 +98,20 @@ enum {
     COMMAND_ZSH,
     COMMAND_FISH,
     COMMAND_MAN,
-    COMMAND_ASKING,
+    COMMAND_TABLE,
 };
 
 #define ROWS(a) (a), ARRAY_LEN(a)
 static const struct opt_command commands[] = {
     [COMMAND_ROOT] = {"", "", "Rondo: durable workflows in one small server, for Temporal's SDKs.",
                       ROWS(root_flags), ROWS(root_examples)},
-    [COMMAND_SERVER] =
-        {"server", "Run the server",
-         "Runs the server until it gets SIGTERM or SIGINT. It then ends waiting calls, finishes the others "
-         "that are under "
-         "way, for 10 seconds at most, and exits with 0; a second signal ends it without waiting. What was "
-         "acknowledged is on disk. SIGHUP rereads the file of --settings, SIGUSR1 logs what the server is "
-         "doing. Exit codes: 0 stopped as asked, 1 it could not start or the store failed, 2 a setting is "
-         "wrong.",
-         ROWS(server_settings), ROWS(server_examples)},
+    [COMMAND_SERVER] = {"server", "Run the server",
+                        "Runs the server until it gets SIGTERM or SIGINT. It then ends waiting calls, "
+                        "finishes the other calls, for 10 seconds at most, and exits with 0; a second signal "
+                        "ends it at once. Everything that was acknowledged is on disk. SIGHUP rereads the "
+                        "file of --settings, SIGUSR1 logs what the server is doing. Exit codes: 0 stopped by "
+                        "a signal, 1 it could not start or the store failed, 2 a setting is wrong.",
+                        ROWS(server_settings), ROWS(server_examples)},
     [COMMAND_START_DEV] =
         {"server start-dev", "Run a server for development",
          "Runs a server for development and tests, with the flags of Temporal's CLI dev server.",
@@ -134,27 +131,27 @@ static const struct opt_command commands[] = {
     [COMMAND_MAN] = {"man", "Print the manual page", "Prints the manual page of all commands, for man(1).",
                      NULL, 0, ROWS(man_examples)},
 #define GROUP(id, path_, summary_)                                                                           \
-    [COMMAND_ASKING + COMMAND_##id] = {.path = path_, .summary = summary_, .text = summary_ "."},
+    [COMMAND_TABLE + COMMAND_##id] = {.path = path_, .summary = summary_, .text = summary_ "."},
 #define COMMAND(id, path_, call, items, columns, summary_, text_, example, what)                             \
-    [COMMAND_ASKING + COMMAND_##id] = {path_,                                                                \
-                                       summary_,                                                             \
-                                       text_,                                                                \
-                                       &command_opts[FLAGS_OF_##id],                                         \
-                                       FLAGS_END_##id - FLAGS_OF_##id,                                       \
-                                       &command_examples[COMMAND_##id],                                      \
-                                       1,                                                                    \
-                                       command_sets,                                                         \
-                                       SET_COUNT},
+    [COMMAND_TABLE + COMMAND_##id] = {path_,                                                                 \
+                                      summary_,                                                              \
+                                      text_,                                                                 \
+                                      &command_opts[FLAGS_OF_##id],                                          \
+                                      FLAGS_END_##id - FLAGS_OF_##id,                                        \
+                                      &command_examples[COMMAND_##id],                                       \
+                                      1,                                                                     \
+                                      command_sets,                                                          \
+                                      SET_COUNT},
 #define LOCAL(id, path_, items, columns, summary_, text_, example, what)                                     \
-    [COMMAND_ASKING + COMMAND_##id] = {path_,                                                                \
-                                       summary_,                                                             \
-                                       text_,                                                                \
-                                       &command_opts[FLAGS_OF_##id],                                         \
-                                       FLAGS_END_##id - FLAGS_OF_##id,                                       \
-                                       &command_examples[COMMAND_##id],                                      \
-                                       1,                                                                    \
-                                       command_sets,                                                         \
-                                       SET_CLIENT},
+    [COMMAND_TABLE + COMMAND_##id] = {path_,                                                                 \
+                                      summary_,                                                              \
+                                      text_,                                                                 \
+                                      &command_opts[FLAGS_OF_##id],                                          \
+                                      FLAGS_END_##id - FLAGS_OF_##id,                                        \
+                                      &command_examples[COMMAND_##id],                                       \
+                                      1,                                                                     \
+                                      command_sets,                                                          \
+                                      SET_CLIENT},
 #define FLAG(...)
 #define END(...)
 #include "command/commands.def"
@@ -166,59 +163,59 @@ static const struct opt_command commands[] = {
 };
 
 static const char exit_codes[] =
-    "0: done.\n1: the server said no, did not answer in time, or what was waited for failed.\n"
-    "2: the command line, or a file of flags, is wrong; nothing was sent.\n"
-    "3: no server could be reached; nothing was done.\n"
-    "4: nothing was started, since the schedule's overlap policy, or its state, says so (schedule trigger).";
+    "0: done.\n1: the server refused, did not respond in time, or the awaited workflow failed.\n2: the "
+    "command line, or a file of flags, is wrong; nothing was sent.\n3: no server could be reached; nothing "
+    "was done.\n4: nothing was started, because of the overlap policy or the state of the schedule (schedule "
+    "trigger).";
 static const char files[] = "~/.config/temporalio/temporal.toml: profiles (rondo config).\n"
                             "~/.config/temporalio/temporal.yaml: environments (rondo env).";
 
 static const struct opt_program program = {"rondo", ROWS(commands), ROWS(globals), exit_codes, files};
 
-enum output output_of(const struct opt_args *a) {
+enum output program_output_of(const struct opt_args *a) {
     const char *text = opt_global_text(a, GLOBAL_OUTPUT);
     if (streq(text, "none"))
         return OUTPUT_NONE;
     return streq(text, "text") || streq(text, "table") ? OUTPUT_TEXT : OUTPUT_JSON;
 }
 
-static int print_buf(struct buf *out) {
+static int program_print_buf(struct buf *out) {
     bool ok = buf_ok(out) && (!out->len || fwrite(out->data, 1, out->len, stdout) == out->len) &&
               fflush(stdout) == 0;
     buf_done(out);
     return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
-static int print_help(const struct opt_args *a) {
+static int program_print_help(const struct opt_args *a) {
     struct pager pager = {0};
     struct buf out;
     buf_init(&out, HELP_BYTES_MAX);
-    if (output_of(a) == OUTPUT_JSON)
+    if (program_output_of(a) == OUTPUT_JSON)
         opt_help_json(a, &out);
     else
         opt_help(a, &out);
-    if (output_of(a) == OUTPUT_TEXT && !opt_global_flag(a, GLOBAL_NO_PAGER))
+    if (program_output_of(a) == OUTPUT_TEXT && !opt_global_flag(a, GLOBAL_NO_PAGER))
         pager_open(&pager, a->env);
-    int code = print_buf(&out);
+    int code = program_print_buf(&out);
     bool is_paged = pager.pid != 0;
     pager_close(&pager);
-    return is_paged ? EXIT_DONE : code; /* the reader may have left before the end */
+    return is_paged ? EXIT_DONE : code; /* the user may have closed the pager before the end */
 }
 
-static int print_man(void) {
+static int program_print_man(void) {
     struct buf out;
     buf_init(&out, MAN_BYTES_MAX);
     opt_man(&program, &out);
-    return print_buf(&out);
+    return program_print_buf(&out);
 }
 
-static int print_script(const char *shell) {
+static int program_print_script(const char *shell) {
     return fputs(shell_script(shell), stdout) >= 0 && fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-static int print_version(const struct opt_args *a) {
+static int program_print_version(const struct opt_args *a) {
     int n = 1;
-    switch (output_of(a)) {
+    switch (program_output_of(a)) {
     case OUTPUT_TEXT:
         n = printf("rondo %s\n", RONDO_VERSION);
         break;
@@ -231,31 +228,31 @@ static int print_version(const struct opt_args *a) {
     return n > 0 && fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-static enum command_format format_of(const struct opt_args *a) {
-    if (output_of(a) == OUTPUT_NONE)
+static enum command_format program_format_of(const struct opt_args *a) {
+    if (program_output_of(a) == OUTPUT_NONE)
         return FORMAT_NONE;
-    if (output_of(a) == OUTPUT_TEXT)
+    if (program_output_of(a) == OUTPUT_TEXT)
         return FORMAT_TABLE;
     return streq(opt_global_text(a, GLOBAL_OUTPUT), "jsonl") ? FORMAT_JSONL : FORMAT_JSON;
 }
 
-/* Escape sequences are for terminals that understand them, and for readers who do not mind. */
-static bool has_color(const struct opt_args *a) {
+/* --color always and never decide; auto means a terminal that shows colours, and NO_COLOR is not set. */
+static bool program_has_color(const struct opt_args *a) {
     const char *when = opt_global_text(a, GLOBAL_COLOR);
     if (!streq(when, "auto"))
         return streq(when, "always");
     return isatty(STDOUT_FILENO) && strempty(a->env("NO_COLOR")) && !streq(a->env("TERM"), "dumb");
 }
 
-static struct command_style style_of(const struct opt_args *a) {
-    return (struct command_style){.format = format_of(a),
-                                  .has_color = has_color(a),
+static struct command_style program_style_of(const struct opt_args *a) {
+    return (struct command_style){.format = program_format_of(a),
+                                  .has_color = program_has_color(a),
                                   .has_pager = !opt_global_flag(a, GLOBAL_NO_PAGER),
                                   .environment = environ};
 }
 
-/* user@host, as histories show who did something. */
-static void write_identity(const struct opt_args *a, char text[IDENTITY_BYTES_MAX]) {
+/* Writes user@host, the identity that histories show. */
+static void program_write_identity(const struct opt_args *a, char text[IDENTITY_BYTES_MAX]) {
     char host[HOST_BYTES_MAX] = "";
     const struct passwd *entry = getpwuid(geteuid());
     const char *user = entry ? entry->pw_name : a->env("USER");
@@ -265,71 +262,71 @@ static void write_identity(const struct opt_args *a, char text[IDENTITY_BYTES_MA
                    *host ? host : "unknown"); /* cut when longer */
 }
 
-static int run_asking(struct opt_args *a) {
-    struct command_style style = style_of(a);
+static int program_run_command(struct opt_args *a) {
+    struct command_style style = program_style_of(a);
     char identity[IDENTITY_BYTES_MAX];
-    write_identity(a, identity);
+    program_write_identity(a, identity);
     style.identity = identity;
-    return (int)command_run((enum command_id)(a->command - &commands[COMMAND_ASKING]), a, &style);
+    return (int)command_run((enum command_id)(a->command - &commands[COMMAND_TABLE]), a, &style);
 }
 
-static int run(struct opt_args *a) {
+static int program_run_args(struct opt_args *a) {
     if (opt_global_flag(a, GLOBAL_HELP))
-        return print_help(a);
-    /* A group shares no flags, and asks for nothing. */
-    if (a->command >= &commands[COMMAND_ASKING] && a->command->set_count)
-        return run_asking(a);
+        return program_print_help(a);
+    /* A group has no flags and runs nothing; it prints its help below. */
+    if (a->command >= &commands[COMMAND_TABLE] && a->command->set_count)
+        return program_run_command(a);
     switch (a->command - commands) {
     case COMMAND_SERVER:
-        return command_server(a);
+        return server_cmd_run(a);
     case COMMAND_START_DEV:
-        return command_start_dev(a);
+        return dev_cmd_run(a);
     case COMMAND_VERSION:
-        return print_version(a);
+        return program_print_version(a);
     case COMMAND_BASH:
-        return print_script("bash");
+        return program_print_script("bash");
     case COMMAND_ZSH:
-        return print_script("zsh");
+        return program_print_script("zsh");
     case COMMAND_FISH:
-        return print_script("fish");
+        return program_print_script("fish");
     case COMMAND_MAN:
-        return print_man();
+        return program_print_man();
     default:
-        return a->command == &commands[COMMAND_ROOT] && opt_flag(a, ROOT_VERSION) ? print_version(a)
-                                                                                  : print_help(a);
+        return a->command == &commands[COMMAND_ROOT] && opt_flag(a, ROOT_VERSION) ? program_print_version(a)
+                                                                                  : program_print_help(a);
     }
 }
 
-static const char *environment(const char *name) {
+static const char *program_read_env(const char *name) {
     return getenv(name);
 }
 
-/* Values that only the command, or its server, knows. */
-static void complete_values(unused_arg void *ctx, const struct opt_args *a, const struct opt *o,
-                            const char *part, struct buf *out) {
+/* Completes values that only the command, or its server, knows. */
+static void program_complete_values(unused_arg void *ctx, const struct opt_args *a, const struct opt *o,
+                                    const char *part, struct buf *out) {
     struct command_style style = {.format = FORMAT_NONE, .environment = environ, .identity = "completion"};
     struct opt_args *line = mem_alloc(sizeof(*line));
-    if (line && a->command >= &commands[COMMAND_ASKING] && a->command->set_count) {
+    if (line && a->command >= &commands[COMMAND_TABLE] && a->command->set_count) {
         *line = *a;
-        command_complete((enum command_id)(a->command - &commands[COMMAND_ASKING]), line, &style, o, part,
+        command_complete((enum command_id)(a->command - &commands[COMMAND_TABLE]), line, &style, o, part,
                          out);
     }
     mem_free(line);
 }
 
-/* What a shell asks through its script. Whatever goes wrong, it gets words or none. */
-static int print_words(int argc, char *const *argv) {
-    static const struct opt_source source = {complete_values, NULL};
+/* Answers a completion script. Errors are not shown: the shell gets words, or none. */
+static int program_print_completions(int argc, char *const *argv) {
+    static const struct opt_source source = {program_complete_values, NULL};
     struct buf out;
     if (!freopen("/dev/null", "w", stderr))
         return EXIT_FAILED;
     buf_init(&out, WORDS_BYTES_MAX);
-    opt_complete(&program, argc, argv, environment, &source, &out);
-    return print_buf(&out);
+    opt_complete(&program, argc, argv, program_read_env, &source, &out);
+    return program_print_buf(&out);
 }
 
 /* "rondo help server" is "rondo server --help". */
-static int help_words(int argc, char *const *argv, char *help, char *words[HELP_WORDS_MAX]) {
+static int program_help_words(int argc, char *const *argv, char *help, char *words[HELP_WORDS_MAX]) {
     int n = 0;
     words[n++] = argv[0];
     for (int i = 2; i < argc && n < HELP_WORDS_MAX - 1; i++)
@@ -341,24 +338,24 @@ static int help_words(int argc, char *const *argv, char *help, char *words[HELP_
 int program_main(int argc, char *const *argv) {
     char help[] = "--help";
     if (argc > 1 && streq(argv[1], SHELL_COMPLETE))
-        return print_words(argc - 2, argv + 2);
+        return program_print_completions(argc - 2, argv + 2);
     char *words[HELP_WORDS_MAX];
     if (argc > 1 && streq(argv[1], "help")) {
-        argc = help_words(argc, argv, help, words);
+        argc = program_help_words(argc, argv, help, words);
         argv = words;
     }
     struct opt_args *a = mem_alloc(sizeof(*a));
     if (!a) {
-        print_error("out of memory");
+        startup_print_error("out of memory");
         return EXIT_FAILED;
     }
     struct buf problem;
     buf_init(&problem, HELP_BYTES_MAX);
     int code = EXIT_USAGE;
-    if (opt_parse(&program, argc, argv, environment, a, &problem) == 0)
-        code = run(a);
+    if (opt_parse(&program, argc, argv, program_read_env, a, &problem) == 0)
+        code = program_run_args(a);
     else
-        print_error("%.*s", (int)problem.len, (const char *)problem.data);
+        startup_print_error("%.*s", (int)problem.len, (const char *)problem.data);
     buf_done(&problem);
     mem_free(a);
     return code;

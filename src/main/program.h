@@ -1,7 +1,7 @@
 /* The command line of the `rondo` program: its tables, and a function for each command.
  *
- * Exit codes: 0 done, 1 it could not start or go on or the server said no, 2 the command line is wrong,
- * 3 no server answered. */
+ * Exit codes: 0 done, 1 the program could not start or continue or the server refused, 2 the command line
+ * is wrong, 3 no server responded, 4 a trigger was skipped. */
 #pragma once
 
 #include "cli/opt.h"
@@ -26,13 +26,13 @@ enum {
     DEV_COUNT,
 };
 
-/* Everything behind main(): parses and runs. */
+/* Parses argv and runs the command. Returns the exit code of the process. */
 int program_main(int argc, char *const *argv);
 
-/* `rondo server` and `rondo server start-dev`. */
-int command_server(const struct opt_args *a);
-int command_start_dev(const struct opt_args *a);
+/* Run `rondo server` and `rondo server start-dev` until they stop. Return the exit code. */
+int server_cmd_run(const struct opt_args *a);
+int dev_cmd_run(const struct opt_args *a);
 
-/* How results are to be printed: -o. */
+/* The format of results: -o. */
 enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_NONE };
-enum output output_of(const struct opt_args *a);
+enum output program_output_of(const struct opt_args *a);

@@ -1,37 +1,38 @@
 /* `rondo server`: from settings to a running server.
  *
- * Settings that do not fit are usage errors: addresses that are none, a store
- * that is not supported, a listener beyond this machine without being told. */
-#include "main/run.h"
+ * Settings that do not fit are usage errors: an invalid address, an unsupported store, an address beyond
+ * this machine without --allow-plaintext-remote. */
+#include "main/startup.h"
 #include "main/settings_file.h"
 #include "serve/origin.h"
 
 #define ORIGINS_MAX 32
 
-static int check_data(const char *data) {
+static int server_cmd_check_data(const char *data) {
     if (strncmp(data, "postgresql://", 13) != 0 && strncmp(data, "postgres://", 11) != 0)
         return 0;
-    print_error("--data: PostgreSQL is not supported yet in this version; give a file name or :memory:");
+    startup_print_error(
+        "--data: PostgreSQL is not supported yet in this version; give a file name or :memory:");
     return ERR_INVALID;
 }
 
-static int check_remote(const struct opt_args *a, const struct server_config *cfg) {
+static int server_cmd_check_remote(const struct opt_args *a, const struct server_config *cfg) {
     bool is_remote = !address_is_loopback(&cfg->grpc) || (cfg->has_http && !address_is_loopback(&cfg->http));
     if (!is_remote || opt_flag(a, SETTING_ALLOW_PLAINTEXT_REMOTE))
         return 0;
-    print_error("this address can be reached from other machines, and nothing is encrypted or authenticated; "
-                "listen on 127.0.0.1, or add --allow-plaintext-remote");
+    startup_print_error("this address can be reached from other machines, and connections are neither "
+                        "encrypted nor authenticated; listen on 127.0.0.1, or add --allow-plaintext-remote");
     return ERR_INVALID;
 }
 
-static int origins_of(const struct opt_args *a, const char *ret[ORIGINS_MAX + 1]) {
+static int server_cmd_read_origins(const struct opt_args *a, const char *ret[ORIGINS_MAX + 1]) {
     struct err e;
     size_t n = 0;
     for (const char *origin; (origin = opt_list(a, SETTING_CORS_ORIGIN, n)); n++) {
         int rc = n < ORIGINS_MAX ? origin_validate(origin, &e)
                                  : err_set(&e, ERR_FULL, "more than %d origins", ORIGINS_MAX);
         if (rc < 0) {
-            (void)usage_error("cors-origin", &e);
+            (void)startup_usage_error("cors-origin", &e);
             return rc;
         }
         ret[n] = origin;
@@ -40,7 +41,7 @@ static int origins_of(const struct opt_args *a, const char *ret[ORIGINS_MAX + 1]
     return 0;
 }
 
-int command_server(const struct opt_args *given) {
+int server_cmd_run(const struct opt_args *given) {
     struct settings_file settings;
     struct opt_args all = *given, *a = &all;
     const char *namespaces[NAMESPACES_MAX + 2];
@@ -60,20 +61,21 @@ int command_server(const struct opt_args *given) {
     };
     settings_file_init(&settings, given, &log);
     if (settings_file_read(&settings, &e) < 0)
-        return usage_error("settings", &e);
+        return startup_usage_error("settings", &e);
     all.file = settings_file_text;
     all.file_ctx = &settings;
     cfg.limits.allows_callbacks = opt_flag(a, SETTING_ALLOW_CALLBACKS);
-    store_choose(&cfg, opt_text(a, SETTING_DATA));
-    log_open(&log, opt_text(a, SETTING_LOG_LEVEL), opt_text(a, SETTING_LOG_FORMAT));
+    startup_choose_store(&cfg, opt_text(a, SETTING_DATA));
+    startup_open_log(&log, opt_text(a, SETTING_LOG_LEVEL), opt_text(a, SETTING_LOG_FORMAT));
     log.routine = streq(opt_text(a, SETTING_LOG_SCHEDULES), "info") ? LOG_INFO : LOG_DEBUG;
     if (address_parse(opt_text(a, SETTING_GRPC), &cfg.grpc, &e) < 0)
-        return usage_error("grpc", &e);
+        return startup_usage_error("grpc", &e);
     if (cfg.has_http && address_parse(opt_text(a, SETTING_HTTP), &cfg.http, &e) < 0)
-        return usage_error("http", &e);
-    if (check_data(cfg.data) < 0 || check_remote(a, &cfg) < 0)
+        return startup_usage_error("http", &e);
+    if (server_cmd_check_data(cfg.data) < 0 || server_cmd_check_remote(a, &cfg) < 0)
         return EXIT_USAGE;
-    if (namespaces_of(a, SETTING_NAMESPACE, namespaces) < 0 || origins_of(a, origins) < 0)
+    if (startup_read_namespaces(a, SETTING_NAMESPACE, namespaces) < 0 ||
+        server_cmd_read_origins(a, origins) < 0)
         return EXIT_USAGE;
-    return serve_until_stopped(&cfg, &(struct server_flags){"data", "grpc", "http"}, output_of(a));
+    return startup_serve(&cfg, &(struct server_flags){"data", "grpc", "http"}, program_output_of(a));
 }

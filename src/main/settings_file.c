@@ -1,10 +1,10 @@
 /* Reads the file of --settings at the start and at SIGHUP.
  *
- * Happy path: the file is read whole, each line is checked by the rules of its flag, and only then do the new
- * values replace the old ones; a setting that is no longer there goes back to its default.
+ * Happy path: read the whole file, check each line by the rules of its flag, then replace all old values. A
+ * setting that the file no longer has goes back to its default.
  *
- * A file that cannot be read or has a wrong line changes nothing: at the start it is a usage error, later a
- * warning in the log. */
+ * A file that cannot be read, or has a wrong line, changes nothing. At the start that is a usage error,
+ * later a warning in the log. */
 #include "main/settings_file.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ struct line {
     struct str name, value;
 };
 
-static struct str settings_trim(struct str s) {
+static struct str settings_file_trim(struct str s) {
     while (s.n && strchr(" \t\r", s.p[0]))
         s = str_bytes(s.p + 1, s.n - 1);
     while (s.n && strchr(" \t\r", s.p[s.n - 1]))
@@ -41,7 +41,7 @@ static struct str settings_trim(struct str s) {
     return s;
 }
 
-static int settings_find_row(const struct settings_file *f, struct str name, size_t *ret) {
+static int settings_file_find_row(const struct settings_file *f, struct str name, size_t *ret) {
     for (size_t row = 0; row < SETTING_COUNT; row++) {
         if (!str_is(name, f->given->command->opts[row].name))
             continue;
@@ -51,7 +51,8 @@ static int settings_find_row(const struct settings_file *f, struct str name, siz
     return ERR_NOT_FOUND;
 }
 
-static int check_value(const struct line *l, const struct opt *o, const char *text, struct err *reterr) {
+static int settings_file_check_value(const struct line *l, const struct opt *o, const char *text,
+                                     struct err *reterr) {
     struct buf problem;
     buf_init(&problem, PROBLEM_BYTES_MAX);
     int rc = 0;
@@ -62,10 +63,10 @@ static int check_value(const struct line *l, const struct opt *o, const char *te
     return rc;
 }
 
-static int take_line(const struct line *l, struct err *reterr) {
+static int settings_file_take_line(const struct line *l, struct err *reterr) {
     struct settings_file *f = l->file;
     size_t row;
-    if (settings_find_row(f, l->name, &row) < 0)
+    if (settings_file_find_row(f, l->name, &row) < 0)
         return err_set(reterr, ERR_INVALID, "%s, line %zu: there is no setting \"%.*s\"", f->path, l->number,
                        (int)MIN(l->name.n, SETTINGS_VALUE_MAX), l->name.p);
     const struct opt *o = &f->given->command->opts[row];
@@ -78,15 +79,15 @@ static int take_line(const struct line *l, struct err *reterr) {
                        l->number, o->name, SETTINGS_VALUE_MAX - 1);
     memcpy(f->values[row], l->value.p, l->value.n);
     f->values[row][l->value.n] = 0;
-    return check_value(l, o, f->values[row], reterr);
+    return settings_file_check_value(l, o, f->values[row], reterr);
 }
 
-static int take_text(struct settings_file *f, struct str text, struct err *reterr) {
+static int settings_file_take_text(struct settings_file *f, struct str text, struct err *reterr) {
     int rc = 0;
     for (struct line l = {.file = f, .number = 1}; rc == 0 && text.n; l.number++) {
         const char *newline = memchr(text.p, '\n', text.n);
         size_t n = newline ? (size_t)(newline - text.p) : text.n;
-        struct str whole = settings_trim(str_bytes(text.p, n));
+        struct str whole = settings_file_trim(str_bytes(text.p, n));
         text = str_bytes(text.p + n, text.n - n);
         if (text.n)
             text = str_bytes(text.p + 1, text.n - 1);
@@ -94,14 +95,14 @@ static int take_text(struct settings_file *f, struct str text, struct err *reter
             continue;
         const char *equals = memchr(whole.p, '=', whole.n);
         size_t name_n = equals ? (size_t)(equals - whole.p) : whole.n;
-        l.name = settings_trim(str_bytes(whole.p, name_n));
-        l.value = equals ? settings_trim(str_bytes(equals + 1, whole.n - name_n - 1)) : STR("");
-        rc = take_line(&l, reterr);
+        l.name = settings_file_trim(str_bytes(whole.p, name_n));
+        l.value = equals ? settings_file_trim(str_bytes(equals + 1, whole.n - name_n - 1)) : STR("");
+        rc = settings_file_take_line(&l, reterr);
     }
     return rc;
 }
 
-static int read_bytes(const char *path, struct buf *out, struct err *reterr) {
+static int settings_file_read_bytes(const char *path, struct buf *out, struct err *reterr) {
     char piece[4096];
     ssize_t n = -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -129,9 +130,9 @@ int settings_file_read(struct settings_file *f, struct err *reterr) {
         return 0;
     settings_file_init(&fresh, f->given, f->log);
     buf_init(&bytes, FILE_BYTES_MAX);
-    int rc = read_bytes(f->path, &bytes, reterr);
+    int rc = settings_file_read_bytes(f->path, &bytes, reterr);
     if (rc == 0)
-        rc = take_text(&fresh, buf_str(&bytes), reterr);
+        rc = settings_file_take_text(&fresh, buf_str(&bytes), reterr);
     buf_done(&bytes);
     if (rc == 0)
         *f = fresh;
@@ -142,13 +143,13 @@ const char *settings_file_text(void *ctx, const struct opt *o) {
     const struct settings_file *f = ctx;
     const struct opt *first = f->given->command->opts;
     if (o < first || o >= first + SETTING_COUNT)
-        return NULL; /* of the options that every command has */
+        return NULL; /* an option that every command has */
     const char *text = f->values[o - first];
     return *text ? text : NULL;
 }
 
-/* What is in the file and does not count. */
-static void warn_overruled(const struct settings_file *f) {
+/* Warns of lines in the file that the command line or the environment overrides. */
+static void settings_file_warn_overruled(const struct settings_file *f) {
     for (size_t row = 0; row < SETTING_COUNT; row++)
         if (f->values[row][0] && opt_is_given(f->given, row))
             log_emit(f->log, LOG_setting_ignored, log_str("flag", f->given->command->opts[row].name),
@@ -179,5 +180,5 @@ void settings_file_reread(void *ctx) {
     f->log->routine = (int)routine;
     log_emit(f->log, LOG_settings_read, log_str("file", f->path), log_str("log_level", text),
              log_str("log_schedules", schedules));
-    warn_overruled(f);
+    settings_file_warn_overruled(f);
 }

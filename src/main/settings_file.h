@@ -1,7 +1,7 @@
-/* The file of --settings: what can change while the server runs.
+/* The file of --settings: settings that can change while the server runs.
  *
- * Lines are "name = value", with the names of the flags; empty ones and those that begin with # do not count.
- * What is given on the command line or in the environment wins over the file. */
+ * Lines are "name = value", with the names of flags; empty lines and lines that begin with # are skipped.
+ * The command line and the environment override the file. All functions run on the loop thread. */
 #pragma once
 
 #include "base/err.h"
@@ -18,9 +18,10 @@ struct settings_file {
 };
 
 void settings_file_init(struct settings_file *f, const struct opt_args *given, struct log *log);
-/* ERR_INVALID with the line that is wrong, or why the file cannot be read; then nothing has changed. */
+/* Reads the file. ERR_INVALID with the wrong line, or with the reason why the file cannot be read; the
+ * values are unchanged then. */
 int settings_file_read(struct settings_file *f, struct err *reterr) must_check;
-/* For opt_args.file: its value, or NULL. ctx is the settings_file. */
+/* For opt_args.file: the value of an option, or NULL. ctx is the settings_file. */
 const char *settings_file_text(void *ctx, const struct opt *o);
-/* For server_config.reread: reads the file again, changes what it says, and logs that. */
+/* For server_config.reread: reads the file again, applies its values, and logs them. */
 void settings_file_reread(void *ctx);

@@ -49,7 +49,7 @@ test('schedules are paused, resumed and deleted by a filter', async () => {
     const all = await Promise.all([0, 1, 2, 3].map((i) => rondo('schedule', 'describe', '-s', `s${i}`)));
     return all.map(({ schedule: { state } }) => [state.paused ?? false, state.notes]);
   };
-  await refused(2, /over about 3 schedules\? Nobody is there to ask; add --yes/, 'schedule', 'toggle', '--pause', ...running);
+  await refused(2, /batch job for about 3 schedules\? There is no terminal to ask on; add --yes/, 'schedule', 'toggle', '--pause', ...running);
   await refused(2, /either --schedule-id or --query/, 'schedule', 'delete', ...running, '-s', 's0', '--yes');
   await refused(2, /--schedule-id or --query is needed/, 'schedule', 'delete');
   const paused = await rondo('schedule', 'toggle', '--pause', '--reason', 'audit', ...running, '--yes', '--wait');
@@ -64,7 +64,7 @@ test('schedules are paused, resumed and deleted by a filter', async () => {
 
 test('a batch is not started unasked', async () => {
   const all = await herd('unasked', 3);
-  await refused(2, /over about 3 workflows\? Nobody is there to ask; add --yes/, 'workflow', 'terminate', ...all);
+  await refused(2, /batch job for about 3 workflows\? There is no terminal to ask on; add --yes/, 'workflow', 'terminate', ...all);
   assert.ok(!(await eventsOf('unasked-0')).includes('TERMINATED'));
   await refused(2, /either --workflow-id or --query/, 'workflow', 'terminate', ...all, '-w', 'unasked-0', '--yes');
   await refused(2, /--workflow-id or --query is needed/, 'workflow', 'terminate');
@@ -120,7 +120,7 @@ test('all of them begin again', async () => {
   const early = ['workflow', 'reset', ...all, '--type', 'LastWorkflowTask', '--reason', 'x', '--yes', '--wait', '-o', 'json'];
   const failed = await run(early, { env });
   assert.equal(failed.code, 1);
-  assert.match(failed.stderr, /did not do it to all of them: 2 failed/);
+  assert.match(failed.stderr, /did not succeed for all: 2 failed/);
   assert.equal(JSON.parse(failed.stdout).failures, 2);
   await rondo('workflow', 'terminate', ...all, '--yes', '--wait');
   const done = await rondo('workflow', 'reset', ...all, '--type', 'FirstWorkflowTask', '--reason', 'x', '--yes', '--wait');

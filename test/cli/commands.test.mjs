@@ -176,7 +176,7 @@ test('namespaces, search attributes, health and task queues', async () => {
   await text('operator', 'search-attribute', 'remove', '--name', 'Size');
   assert.deepEqual((await lines('operator', 'search-attribute', 'list')).map((a) => a.key), ['Customer']);
   await refused(2, /--name is needed/, 'operator', 'search-attribute', 'remove');
-  await refused(2, /as many --type as --name/, 'operator', 'search-attribute', 'create', '--name', 'A');
+  await refused(2, /one --type for each --name/, 'operator', 'search-attribute', 'create', '--name', 'A');
   await refused(2, /Colour/, 'operator', 'search-attribute', 'create', '--name', 'A', '--type', 'Colour');
   assert.deepEqual(await json('operator', 'cluster', 'health'), { status: 'SERVING' });
   assert.equal((await json('task-queue', 'describe', '--task-queue', 'cli')).pollers, undefined);
@@ -287,7 +287,7 @@ test('profiles and environments are kept in files, and lead to servers', async (
     assert.match(result.stderr, pattern);
     assert.equal(result.stdout, '');
   };
-  await fails(2, /not encrypted/, ['workflow', 'count', '--profile', 'far']);
+  await fails(2, /encrypted connections are not supported/, ['workflow', 'count', '--profile', 'far']);
   await fails(2, /no profile "nowhere"/, ['workflow', 'count', '--profile', 'nowhere']);
   await fails(2, /no property "adress", did you mean address/, ['config', 'set', '-p', 'adress', '-v', 'x']);
   await fails(2, /true or false/, ['config', 'set', '-p', 'tls', '-v', 'perhaps']);
@@ -325,8 +325,8 @@ test('profiles and environments are kept in files, and lead to servers', async (
 });
 
 test('headers, keys and TLS: what cannot be sent safely is refused', async () => {
-  await refused(2, /not encrypted/, 'workflow', 'count', '--tls');
-  await refused(2, /not encrypted/, 'workflow', 'count', '--tls-cert-path', 'x');
+  await refused(2, /encrypted connections are not supported/, 'workflow', 'count', '--tls');
+  await refused(2, /encrypted connections are not supported/, 'workflow', 'count', '--tls-cert-path', 'x');
   await refused(2, /unencrypted.*--tls=false/, 'workflow', 'count', '--api-key', 'k');
   await refused(2, /KEY=VALUE/, 'workflow', 'count', '--grpc-meta', 'x');
   await text('workflow', 'count', '--api-key', 'k', '--tls=false', '--grpc-meta', 'X-Who=me');
@@ -338,8 +338,8 @@ test('headers, keys and TLS: what cannot be sent safely is refused', async () =>
 });
 
 test('payloads through a codec are refused, wherever the codec is named', async () => {
-  await refused(2, /no codec/, 'workflow', 'count', '--codec-endpoint', 'http://127.0.0.1:1');
-  await refused(2, /no codec/, 'workflow', 'count', '--codec-header', 'a=b');
+  await refused(2, /payload codecs are not supported/, 'workflow', 'count', '--codec-endpoint', 'http://127.0.0.1:1');
+  await refused(2, /payload codecs are not supported/, 'workflow', 'count', '--codec-header', 'a=b');
   const named = await ask(['workflow', 'count'], { env: { ...env, TEMPORAL_CODEC_ENDPOINT: 'http://127.0.0.1:1' } });
   assert.equal(named.code, 2);
   assert.match(named.stderr, /--disable-config-env/);
@@ -382,7 +382,7 @@ test('a server that does not answer is given up in time', async (t) => {
   await new Promise((resolve) => silent.listen(0, '127.0.0.1', resolve));
   t.after(() => silent.close());
   const address = `127.0.0.1:${silent.address().port}`;
-  await refused(3, /no answer within --client-connect-timeout/, 'workflow', 'count', '--address', address, '--client-connect-timeout', '200ms');
+  await refused(3, /no response within --client-connect-timeout/, 'workflow', 'count', '--address', address, '--client-connect-timeout', '200ms');
   await refused(2, /--client-connect-timeout.*not a duration/, 'workflow', 'count', '--client-connect-timeout', 'soon');
   await text('workflow', 'count', '--client-connect-timeout', '1m');
 });
@@ -421,9 +421,9 @@ test('the limits of a task queue are set, shown and taken away', async () => {
   assert.deepEqual(less.fairnessWeightOverrides, { b: 0.5, c: 3 });
   assert.equal((await set('--fairness-key-weight-clear-all')).config.fairnessWeightOverrides, undefined);
   const setRefused = (pattern, ...args) => refused(2, pattern, 'task-queue', 'config', 'set', ...queue, ...args);
-  await setRefused(/neither a number nor default/, '--queue-rps-limit', 'slow');
+  await setRefused(/neither a number nor "default"/, '--queue-rps-limit', 'slow');
   await setRefused(/not KEY=WEIGHT/, '--fairness-key-weight', 'a');
-  await setRefused(/do not go together/, '--fairness-key-weight-clear-all', '--fairness-key-weight', 'a=1');
+  await setRefused(/give either --fairness-key-weight-clear-all/, '--fairness-key-weight-clear-all', '--fairness-key-weight', 'a=1');
 });
 
 test('shells are told what could stand next', async () => {

@@ -110,7 +110,7 @@ test('an update changes what it names, and nothing else', async () => {
   assert.deepEqual([schedule.state.limitedActions, schedule.extras.keepAfterEnd], [undefined, undefined]);
   assert.equal(schedule.spec.timezoneName, 'America/New_York');
   assert.equal(schedule.spec.startTime, '2026-01-01T00:00:00Z');
-  await refused(2, /nothing is named/, 'schedule', 'update', '-s', 'full');
+  await refused(2, /no flag names a change/, 'schedule', 'update', '-s', 'full');
   await refused(2, /--clear: "cron"/, 'schedule', 'update', '-s', 'full', '--clear', 'cron');
   await refused(1, /not found/i, 'schedule', 'update', '-s', 'no-such', '--notes', 'x');
   await refused(2, /--cron: "99 \* \* \* \*": Minute is not in range/, 'schedule', 'update', '-s', 'full', '--cron', '99 * * * *');
@@ -250,7 +250,7 @@ test('next needs no server, in any dialect, and knows the hour that is missing',
   await refused(2, /--also-in/, 'schedule', 'next', '--cron', '0 9 * * *', '--also-in', 'Nowhere/Land');
   await refused(2, /--exclude-date/, 'schedule', 'next', '--cron', '0 9 * * *', '--exclude-date', 'christmas');
   await refused(2, /need --time-zone/, 'schedule', 'next', '--cron', '0 9 * * *', '--dst-missing', 'shift');
-  assert.match((await nowhere('schedule', 'next', '--at', '2020-01-01')).stderr, /no time follows/);
+  assert.match((await nowhere('schedule', 'next', '--at', '2020-01-01')).stderr, /no times follow/);
 });
 
 test('the times in the guide are those that are printed', async () => {
@@ -303,8 +303,8 @@ test('H is the same wherever it is asked for', async () => {
     await text('schedule', 'delete', '-s', 'spread-out', ...there);
   }
   for (const command of ['next', 'explain', 'simulate'])
-    await refused(2, /H depends on the schedule's id: add --new-id/, 'schedule', command, '--cron', 'H H * * *');
-  await refused(2, /exclude each other/, 'schedule', 'next', '-s', 'x', '--new-id', 'y');
+    await refused(2, /H depends on the id of the schedule: add --new-id/, 'schedule', command, '--cron', 'H H * * *');
+  await refused(2, /give either --schedule-id or --new-id/, 'schedule', 'next', '-s', 'x', '--new-id', 'y');
 });
 
 const HOUR = '2026-03-01T0';
@@ -410,7 +410,7 @@ test('on another server, what it lacks is said or done in its way', async (t) =>
   assert.equal((await describe('strange')).schedule.state.notes, 'seen');
   const triggered = await there('schedule', 'trigger', '-s', 'strange', '-o', 'json');
   assert.deepEqual([triggered.code, triggered.stdout], [0, '{}\n']);
-  assert.match(triggered.stderr, /does not say what it started/);
+  assert.match(triggered.stderr, /does not report what it started/);
   await eventually(async () => (await describe('strange')).info.actionCount === '1');
   const filled = await there('schedule', 'backfill', '-s', 'strange', '--start-time', '2026-01-01T00:30:00Z', '--end-time', '2026-01-01T01:30:00Z', '--overlap-policy', 'AllowAll');
   assert.deepEqual([filled.code, filled.stdout], [0, '']);

@@ -110,7 +110,7 @@ test('lists and help go through $PAGER, which may leave early', async () => {
   screen.type("export PAGER='sed s/^/paged:/'");
   assert.match(await paged('rondo workflow list'), /^paged:Status +WorkflowId/m);
   assert.match(await paged('rondo workflow list --no-pager'), /^Status +WorkflowId/m);
-  assert.match(await paged("PAGER='head -1' rondo schedule --help"), /^Make, see and steer schedules/m);
+  assert.match(await paged("PAGER='head -1' rondo schedule --help"), /^Create, inspect and control schedules/m);
   for (let i = 0; i < 5; i++) await rondo('workflow', 'start', '--type', 'x', '-t', 'q', '-w', `paged-${i}`);
   assert.ok(!(await paged('PAGER=true rondo workflow list --page-size 1')).includes('rondo:'));
   assert.ok(!(await paged('rondo workflow describe -w coloured')).includes('paged:'));
@@ -168,7 +168,7 @@ test('a batch says how many there are, and shows how far it is', async () => {
   const screen = new Screen('batch');
   const answer = async (word) => {
     screen.begin("rondo workflow terminate -q \"WorkflowType = 'many'\" --rps 1");
-    await screen.shows(/start a batch over about 8 workflows\? y\/N/);
+    await screen.shows(/start a batch job for about 8 workflows\? y\/N/);
     screen.type(word);
   };
   await answer('n');

@@ -13,7 +13,7 @@
 
 #include "base/fault.h"
 #include "host/loop.h"
-#include "main/run.h"
+#include "main/startup.h"
 
 #define LONG_POLL_US (2 * USEC_PER_SEC) /* nobody here waits for nothing for longer */
 #define RESIDENT_RUNS 100
@@ -40,7 +40,7 @@ static noreturn_fn void serve(struct chart *chart, const char *file, unsigned lo
                                 .minds_signals = true,
                                 .log = &log};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* only in case that the test ends early */
-    store_choose(&cfg, file);
+    startup_choose_store(&cfg, file);
     if (server_new(&cfg, &server, &e) < 0) {
         fprintf(stderr, "no server: %s\n", e.text);
         exit(1);

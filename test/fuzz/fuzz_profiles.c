@@ -2,7 +2,7 @@
  * reads the same. */
 #include "fuzz.h"
 
-#include "command/profiles.h"
+#include "command/profile/profiles.h"
 
 static void check_same(const struct profiles *a, const struct profiles *b) {
     for (size_t i = 0; i < a->count; i++) {

@@ -244,7 +244,7 @@ test('a workflow is reset to a place by its name', async () => {
   assert.equal(failed.workflowTaskFailedEventAttributes.baseRunId, chain.firstExecutionRunId);
   await world.client.workflow.getHandle(chain.workflowId).terminate(); // the run itself may have gone on with the signal
   const never = await refused('workflow', 'reset', '-w', chain.workflowId, '--reason', 'x', '--type', 'BuildId', '--build-id', 'never');
-  assert.match(never.stderr, /no step of the workflow was made by build never/);
+  assert.match(never.stderr, /no workflow task of the workflow was completed by build never/);
   const withOptions = ['--type', 'FirstWorkflowTask', '--reapply-exclude', 'All', '--versioning-override-behavior', 'auto_upgrade'];
   const freed = await rondo('workflow', 'reset', 'with-workflow-update-options', ...of, ...withOptions);
   const { versioningInfo } = (await rondo('workflow', 'describe', '-w', handle.workflowId, '-r', freed.runId)).workflowExecutionInfo;

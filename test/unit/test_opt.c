@@ -264,7 +264,7 @@ TEST(opt_mistakes_name_the_word_and_the_way_out) {
     PARSE(&p, NULL, "alpha", "--log-level", "inf");
     check_problem(&p, "--log-level takes debug|info|warn, not \"inf\"; see prog alpha --help");
     PARSE(&p, NULL, "alpha", "--quiet=maybe");
-    check_problem(&p, "--quiet is on or off: \"maybe\" is neither true nor false; see prog alpha --help");
+    check_problem(&p, "--quiet must be true or false, not \"maybe\"; see prog alpha --help");
     PARSE(&p, NULL, "alpha", "--name=");
     check_problem(&p, "--name needs a value that is not empty; see prog alpha --help");
     PARSE(&p, NULL, "alpha", "--", "x");
@@ -281,7 +281,7 @@ TEST(opt_too_many_options_are_refused) {
         argv[i] = quiet;
     buf_init(&p.problem, 4096);
     p.rc = opt_parse(&program, (int)ARRAY_LEN(argv), argv, NULL, &p.args, &p.problem);
-    check_problem(&p, "more than 512 options; see prog alpha --help");
+    check_problem(&p, "more than 512 options on the command line; see prog alpha --help");
 }
 
 static void check_help_text(const char *text) {

@@ -1,6 +1,6 @@
 /* Env and config files: what is understood of TOML and YAML, what is refused, and that what is written reads
  * the same. */
-#include "command/profiles.h"
+#include "command/profile/profiles.h"
 #include "harness.h"
 
 struct row {
@@ -52,7 +52,7 @@ TEST(profiles_toml) {
         {__LINE__, "[profile.a]\ntls = false\naddress = \"\\u00e4\\U0001F600\\ud800\"",
          "a/address=\xc3\xa4\xf0\x9f\x98\x80;"},
         {__LINE__, "[profile.a]\naddress = yes\n", "line 2 is not TOML"},
-        {__LINE__, "[profile.a]\naddress = '\xff'\n", "it is not UTF-8"},
+        {__LINE__, "[profile.a]\naddress = '\xff'\n", "the file is not UTF-8"},
         {__LINE__, "profile.a.address = 'x'\nprofile.a.address = 'y'", "a/address=y;"},
         {__LINE__, "other = [1, \"]\", [2]]\n[profile.a]\nnamespace='n'\n", "a/namespace=n;"},
         {__LINE__, "[profile.a]\naddress\n", "line 2 is not TOML"},
@@ -77,17 +77,17 @@ TEST(profiles_yaml) {
          "a b/k=it's;a b/u=http://h:1/x#y;"},
         {__LINE__, "version: 1\nenv:\n  a:\n    k: v\n", "a/k=v;"},
         {__LINE__, "env:\n  a: 1\n",
-         "line 2 is not understood: expected env:, below it names, below them KEY: VALUE"},
+         "line 2 cannot be read: expected env:, below it names, below them KEY: VALUE"},
         {__LINE__, "env:\n  a:\n    k: [1]\n",
-         "line 3 is not understood: expected env:, below it names, below them KEY: VALUE"},
+         "line 3 cannot be read: expected env:, below it names, below them KEY: VALUE"},
         {__LINE__, "env:\n  a:\n    k: \"open\n",
-         "line 3 is not understood: expected env:, below it names, below them KEY: VALUE"},
+         "line 3 cannot be read: expected env:, below it names, below them KEY: VALUE"},
         {__LINE__, "env:\n  a:\n    k: 'x' y\n",
-         "line 3 is not understood: expected env:, below it names, below them KEY: VALUE"},
+         "line 3 cannot be read: expected env:, below it names, below them KEY: VALUE"},
         {__LINE__, "env:\n  'a:\n",
-         "line 2 is not understood: expected env:, below it names, below them KEY: VALUE"},
+         "line 2 cannot be read: expected env:, below it names, below them KEY: VALUE"},
         {__LINE__, "env:\n  - a\n",
-         "line 2 is not understood: expected env:, below it names, below them KEY: VALUE"},
+         "line 2 cannot be read: expected env:, below it names, below them KEY: VALUE"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         check_row(&rows[i], yaml_read);
