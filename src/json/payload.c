@@ -19,7 +19,7 @@
 #define PROTOBUF "json/protobuf"
 #define NULL_ENCODING "binary/null"
 
-static struct str payload_metadata(const Common__Payload *m, const char *key) {
+static struct str payload_metadata_value(const Common__Payload *m, const char *key) {
     for (size_t i = 0; i < m->n_metadata; i++)
         if (streq(m->metadata[i]->key, key))
             return str_bytes(m->metadata[i]->value.data, m->metadata[i]->value.len);
@@ -58,8 +58,8 @@ static bool payload_can_be_shorthand(struct str data, enum payload_need need) {
 enum payload_form { FORM_FULL, FORM_PLAIN, FORM_PROTOBUF };
 
 static enum payload_form payload_form_of(const Common__Payload *m) {
-    struct str encoding = payload_metadata(m, "encoding"), data = str_bytes(m->data.data, m->data.len);
-    struct str type = payload_metadata(m, "messageType");
+    struct str encoding = payload_metadata_value(m, "encoding"), data = str_bytes(m->data.data, m->data.len);
+    struct str type = payload_metadata_value(m, "messageType");
     if (m->n_external_payloads)
         return FORM_FULL;
     if (m->n_metadata == 1 && str_is(encoding, PLAIN) && payload_can_be_shorthand(data, PAYLOAD_ANY_VALUE))
@@ -72,7 +72,7 @@ static enum payload_form payload_form_of(const Common__Payload *m) {
 
 static bool payload_is_null(const Common__Payload *m) {
     return m->n_metadata == 1 && m->data.len == 0 && !m->n_external_payloads &&
-           str_is(payload_metadata(m, "encoding"), NULL_ENCODING);
+           str_is(payload_metadata_value(m, "encoding"), NULL_ENCODING);
 }
 
 static int payload_print_marked(struct printer *p, const Common__Payload *m, struct json_reader *r) {
@@ -80,7 +80,7 @@ static int payload_print_marked(struct printer *p, const Common__Payload *m, str
     bool has_more;
     writer_open(&p->w, '{');
     writer_key(&p->w, STR("_protoMessageType"));
-    writer_string(&p->w, payload_metadata(m, "messageType"));
+    writer_string(&p->w, payload_metadata_value(m, "messageType"));
     int rc = reader_enter(r, &items);
     while (rc == 0 && (rc = reader_next(r, &items, &has_more)) == 0 && has_more)
         rc = writer_copy_member(&p->w, r);

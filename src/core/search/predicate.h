@@ -1,8 +1,8 @@
 /* A list filter as a tree of tests on named values.
  *
- * core/filter.c parses the filter language into this tree. The SQLite store turns it into a WHERE clause; the
- * store in memory calls predicate_holds(). A tree is plain data: its builder owns the memory, usually an
- * arena. Any thread may read it.
+ * core/search/filter.c parses the filter language into this tree. The SQLite store turns it into a WHERE
+ * clause; the store in memory calls predicate_holds(). A tree is plain data: its builder owns the memory,
+ * usually an arena. Any thread may read it.
  *
  * There are two truth values. A test of a name without a value is false, and PREDICATE_NOT turns every false
  * into true: `City != 'Rome'` holds for an entry without a city. */
