@@ -165,11 +165,11 @@ static int run_tests(const struct options *o) {
 
 static bool parse_options(int argc, char **argv, struct options *ret) {
     for (int i = 1; i < argc; i++) {
-        if (streq(argv[i], "--list"))
+        if (cstr_eq(argv[i], "--list"))
             ret->list = true;
-        else if (streq(argv[i], "--torture"))
+        else if (cstr_eq(argv[i], "--torture"))
             ret->torture = true;
-        else if (streq(argv[i], "--filter") && i + 1 < argc)
+        else if (cstr_eq(argv[i], "--filter") && i + 1 < argc)
             ret->filter = argv[++i];
         else
             return false;

@@ -264,7 +264,7 @@ int log_level_parse(const char *name, enum log_level *ret) {
         {"error", LOG_ERROR}, {"never", LOG_SILENT},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (streq(name, rows[i].name)) {
+        if (cstr_eq(name, rows[i].name)) {
             *ret = rows[i].level;
             return 0;
         }
@@ -273,8 +273,8 @@ int log_level_parse(const char *name, enum log_level *ret) {
 }
 
 int log_format_parse(const char *name, enum log_format *ret) {
-    if (!streq(name, "text") && !streq(name, "json"))
+    if (!cstr_eq(name, "text") && !cstr_eq(name, "json"))
         return ERR_INVALID;
-    *ret = streq(name, "json") ? LOG_JSON : LOG_TEXT;
+    *ret = cstr_eq(name, "json") ? LOG_JSON : LOG_TEXT;
     return 0;
 }

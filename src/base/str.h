@@ -28,11 +28,11 @@ static inline bool str_starts(struct str a, struct str prefix) {
     return a.n >= prefix.n && (prefix.n == 0 || memcmp(a.p, prefix.p, prefix.n) == 0);
 }
 
-/* C strings, as protobuf-c has them. streq(NULL, x) is true only when x is NULL, too. */
-static inline bool streq(const char *a, const char *b) {
+/* C strings, as protobuf-c has them. cstr_eq(NULL, x) is true only when x is NULL, too. */
+static inline bool cstr_eq(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
-static inline bool strempty(const char *s) {
+static inline bool cstr_is_empty(const char *s) {
     return !s || !*s;
 }
 

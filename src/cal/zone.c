@@ -160,7 +160,7 @@ static void zone_add_span(struct zone *z, const struct zone_span *span) {
     uint16_t kind = 0;
     while (kind < z->kind_count &&
            !(z->kinds[kind].offset_s == span->offset_s && z->kinds[kind].is_dst == span->is_dst &&
-             streq(z->kinds[kind].abbrev, span->abbrev)))
+             cstr_eq(z->kinds[kind].abbrev, span->abbrev)))
         kind++;
     if (kind == z->kind_count) {
         struct zone_kind *k = &z->kinds[z->kind_count++];

@@ -36,9 +36,9 @@ static bool opt_is_among(struct str word, const char *words) {
 }
 
 static bool opt_parse_flag(const char *text, bool *ret) {
-    if (streq(text, "true") || streq(text, "1"))
+    if (cstr_eq(text, "true") || cstr_eq(text, "1"))
         *ret = true;
-    else if (streq(text, "false") || streq(text, "0"))
+    else if (cstr_eq(text, "false") || cstr_eq(text, "0"))
         *ret = false;
     else
         return false;
@@ -103,12 +103,12 @@ const struct opt *opt_find_by(const struct opt_args *a, struct str name, char le
 /* An empty variable counts as not set: scripts leave such variables. */
 const char *opt_env_text(const struct opt_args *a, const struct opt *o) {
     const char *names = a->env && !(a->is_env_ignored && a->is_env_ignored(o)) ? o->env : NULL;
-    while (!strempty(names)) {
+    while (!cstr_is_empty(names)) {
         char name[OPT_WORD_MAX] = "";
         size_t n = strcspn(names, "|");
         strncat(name, names, MIN(n, sizeof(name) - 1));
         const char *text = a->env(name);
-        if (!strempty(text))
+        if (!cstr_is_empty(text))
             return text;
         names += n + (names[n] == '|');
     }

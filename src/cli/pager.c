@@ -32,7 +32,7 @@ void pager_open(struct pager *p, const char *(*env)(const char *name)) {
     const char *command = env ? env("PAGER") : NULL;
     if (!command)
         command = PAGER_STANDARD;
-    if (!isatty(STDOUT_FILENO) || !*command || streq(command, "cat") || pipe(fds) < 0)
+    if (!isatty(STDOUT_FILENO) || !*command || cstr_eq(command, "cat") || pipe(fds) < 0)
         return;
     fflush(stdout);
     p->pid = fork();

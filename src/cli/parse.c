@@ -205,8 +205,8 @@ const struct opt_command *opt_command_of(const struct opt_program *p, int argc, 
 }
 
 static bool parse_asks_for_help(int argc, char *const *argv) {
-    for (int i = 1; i < argc && !streq(argv[i], "--"); i++)
-        if (streq(argv[i], "--help") || streq(argv[i], "-h"))
+    for (int i = 1; i < argc && !cstr_eq(argv[i], "--"); i++)
+        if (cstr_eq(argv[i], "--help") || cstr_eq(argv[i], "-h"))
             return true;
     return false;
 }
@@ -242,8 +242,8 @@ static int parse_for_help(struct parser *p) {
     for (int at = 1; at < p->argc; at++) {
         const char *word = p->argv[at];
         const char *next = at + 1 < p->argc ? p->argv[at + 1] : "";
-        if (((streq(word, "-o") || streq(word, "--output")) && streq(next, "json")) ||
-            streq(word, "--output=json") || streq(word, "-ojson") || streq(word, "-o=json")) {
+        if (((cstr_eq(word, "-o") || cstr_eq(word, "--output")) && cstr_eq(next, "json")) ||
+            cstr_eq(word, "--output=json") || cstr_eq(word, "-ojson") || cstr_eq(word, "-o=json")) {
             const struct opt *output = opt_find_by(p->args, STR("output"), 0);
             if (output)
                 p->args->given[p->args->given_count++] = (struct opt_given){output, "json"};
@@ -272,7 +272,7 @@ static int parse_bare_word(struct parser *p, const char *word) {
 
 static int parse_next_word(struct parser *p) {
     const char *word = p->argv[p->at++];
-    if (streq(word, "--"))
+    if (cstr_eq(word, "--"))
         return p->at < p->argc ? parse_bare_word(p, p->argv[p->at++]) : 0;
     if (word[0] == '-' && word[1] == '-')
         return parse_long_flag(p, word + 2);

@@ -57,9 +57,9 @@ static const char fish_script[] = "# rondo completion for fish: rondo completion
                                   "complete -c rondo -f -k -a '(__rondo_complete)'\n";
 
 const char *shell_script(const char *shell) {
-    if (streq(shell, "bash"))
+    if (cstr_eq(shell, "bash"))
         return bash_script;
-    if (streq(shell, "zsh"))
+    if (cstr_eq(shell, "zsh"))
         return zsh_script;
-    return streq(shell, "fish") ? fish_script : NULL;
+    return cstr_eq(shell, "fish") ? fish_script : NULL;
 }

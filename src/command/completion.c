@@ -91,7 +91,7 @@ static bool completion_has_word(const struct completion *f, const char *word) {
 }
 
 static void completion_add_word(struct completion *f, const char *word, const char *what) {
-    if (strempty(word) || f->count == WORDS_MAX || strncmp(word, f->part, strlen(f->part)) != 0 ||
+    if (cstr_is_empty(word) || f->count == WORDS_MAX || strncmp(word, f->part, strlen(f->part)) != 0 ||
         strpbrk(word, "\t\n") || completion_has_word(f, word))
         return;
     f->count++;
@@ -116,9 +116,9 @@ static int completion_filter_workflows(struct completion *f, const struct comple
                                        ProtobufCMessage *q, struct err *e) {
     struct command *c = f->command;
     const char *id = opt_named(c->args, "workflow-id"), *query = NULL;
-    if (streq(o->flag, "run-id") && id && !strpbrk(id, "'\\"))
+    if (cstr_eq(o->flag, "run-id") && id && !strpbrk(id, "'\\"))
         query = arena_printf(&c->arena, "WorkflowId = '%s'", id);
-    else if (streq(o->flag, "workflow-id") && *f->part && !strpbrk(f->part, "'\\"))
+    else if (cstr_eq(o->flag, "workflow-id") && *f->part && !strpbrk(f->part, "'\\"))
         query = arena_printf(&c->arena, "WorkflowId STARTS_WITH '%s'", f->part);
     return query ? request_set(q, "query", FORM_PLAIN, query, &c->arena, e) : 0;
 }
@@ -201,7 +201,7 @@ static void completion_add_profiles(struct completion *f, enum settings_kind kin
 
 static bool completion_ends_with(const char *text, const char *end) {
     size_t n = strlen(text), m = strlen(end);
-    return n >= m && streq(text + n - m, end);
+    return n >= m && cstr_eq(text + n - m, end);
 }
 
 /* The field that the flag fills; "" for shared flags and flags that code reads. */
@@ -220,14 +220,14 @@ void completion_add_values(struct command *c, const struct opt *o, const char *p
     else if (leaf && request_is_timestamp(leaf))
         completion_add_words(&f, "now|today|yesterday|tomorrow|-1h|+1h", "a time");
     for (size_t i = 0; i < ARRAY_LEN(plain_words); i++)
-        if (streq(plain_words[i].flag, o->name))
+        if (cstr_eq(plain_words[i].flag, o->name))
             completion_add_words(&f, plain_words[i].words, o->arg);
-    if (streq(o->name, "time-zone") || streq(o->name, "also-in"))
+    if (cstr_eq(o->name, "time-zone") || cstr_eq(o->name, "also-in"))
         completion_add_zones(&f);
-    if (streq(o->name, "profile") || streq(o->name, "env"))
-        completion_add_profiles(&f, streq(o->name, "env") ? SETTINGS_ENV : SETTINGS_CONFIG);
+    if (cstr_eq(o->name, "profile") || cstr_eq(o->name, "env"))
+        completion_add_profiles(&f, cstr_eq(o->name, "env") ? SETTINGS_ENV : SETTINGS_CONFIG);
     for (size_t i = 0; c->rule->call != CALL_NONE && i < ARRAY_LEN(sources); i++)
-        if (streq(sources[i].flag, o->name) && completion_ends_with(field, sources[i].field)) {
+        if (cstr_eq(sources[i].flag, o->name) && completion_ends_with(field, sources[i].field)) {
             completion_ask_list(&f, &sources[i]);
             return;
         }

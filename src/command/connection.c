@@ -139,8 +139,8 @@ static int connection_read_flags(struct command *c) {
                             timeout);
         return ERR_INVALID;
     }
-    s->is_logged = streq(opt_named(c->args, "log-level"), "debug");
-    s->is_json_log = streq(opt_named(c->args, "log-format"), "json");
+    s->is_logged = cstr_eq(opt_named(c->args, "log-level"), "debug");
+    s->is_json_log = cstr_eq(opt_named(c->args, "log-format"), "json");
     int rc = connection_refuse_tls(c);
     if (rc == 0)
         rc = connection_refuse_codec(c);

@@ -42,7 +42,7 @@ void any_print(struct printer *p, const ProtobufCMessage *m) {
     arena_init(&a, UNPACKED_BYTES_MAX);
     const ProtobufCMessageDescriptor *d = any_type_of_url(str_of(any->type_url));
     writer_open(&p->w, '{');
-    if (!strempty(any->type_url)) {
+    if (!cstr_is_empty(any->type_url)) {
         writer_key(&p->w, STR(TYPE_KEY));
         writer_string(&p->w, str_of(any->type_url));
     }

@@ -372,7 +372,7 @@ static int parse_add_item(struct parser *p, ProtobufCMessage *m, const ProtobufC
 static bool parse_is_set(const void *slot, ProtobufCType type) {
     static const ProtobufCBinaryData zero;
     if (type == PROTOBUF_C_TYPE_STRING)
-        return !strempty(*(char *const *)slot);
+        return !cstr_is_empty(*(char *const *)slot);
     return memcmp(slot, &zero, wire_value_size(type)) != 0;
 }
 

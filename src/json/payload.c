@@ -21,7 +21,7 @@
 
 static struct str payload_metadata_value(const Common__Payload *m, const char *key) {
     for (size_t i = 0; i < m->n_metadata; i++)
-        if (streq(m->metadata[i]->key, key))
+        if (cstr_eq(m->metadata[i]->key, key))
             return str_bytes(m->metadata[i]->value.data, m->metadata[i]->value.len);
     return STR("");
 }

@@ -127,7 +127,7 @@ static bool print_is_default(const ProtobufCFieldDescriptor *f, const void *slot
     static const uint64_t zero;
     switch (f->type) {
     case PROTOBUF_C_TYPE_STRING:
-        return strempty(*(char *const *)slot);
+        return cstr_is_empty(*(char *const *)slot);
     case PROTOBUF_C_TYPE_BYTES:
         return ((const ProtobufCBinaryData *)slot)->len == 0;
     case PROTOBUF_C_TYPE_FLOAT:

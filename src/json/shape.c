@@ -56,8 +56,8 @@ bool shape_is_map(const ProtobufCMessageDescriptor *owner, const ProtobufCFieldD
     if (entry->n_fields != MAP_ENTRY_FIELDS || name.n != outer.n + 1 + field.n + strlen("Entry"))
         return false;
     return str_starts(name, outer) && str_eq(str_bytes(name.p + outer.n + 1, field.n), field) &&
-           streq(name.p + outer.n + 1 + field.n, "Entry") && streq(entry->fields[0].name, "key") &&
-           streq(entry->fields[1].name, "value");
+           cstr_eq(name.p + outer.n + 1 + field.n, "Entry") && cstr_eq(entry->fields[0].name, "key") &&
+           cstr_eq(entry->fields[1].name, "value");
 }
 
 /* Names. */

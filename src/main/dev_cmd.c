@@ -61,7 +61,7 @@ static int dev_read_search_attributes(const struct opt_args *a, const char *ret[
         if (startup_check_name("search-attribute", name) < 0)
             return ERR_INVALID;
         for (size_t t = 0; t < ARRAY_LEN(types); t++)
-            is_known |= streq(type, types[t]);
+            is_known |= cstr_eq(type, types[t]);
         if (!is_known) {
             startup_print_error("--search-attribute: \"%s\" is not a type; use Text, Keyword, Int, Double, "
                                 "Bool, Datetime or KeywordList",
@@ -82,8 +82,8 @@ static int dev_read_search_attributes(const struct opt_args *a, const char *ret[
  * value that does not fit. */
 
 static bool dev_set_eager_activities(struct server_config *cfg, const char *json) {
-    cfg->limits.is_eager_activity_off = streq(json, "false");
-    return streq(json, "true") || streq(json, "false");
+    cfg->limits.is_eager_activity_off = cstr_eq(json, "false");
+    return cstr_eq(json, "true") || cstr_eq(json, "false");
 }
 
 /* "20s", "5000ms" or "1m", with the quotes. */

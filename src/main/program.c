@@ -174,9 +174,9 @@ static const struct opt_program program = {"rondo", ROWS(commands), ROWS(globals
 
 enum output program_output_of(const struct opt_args *a) {
     const char *text = opt_global_text(a, GLOBAL_OUTPUT);
-    if (streq(text, "none"))
+    if (cstr_eq(text, "none"))
         return OUTPUT_NONE;
-    return streq(text, "text") || streq(text, "table") ? OUTPUT_TEXT : OUTPUT_JSON;
+    return cstr_eq(text, "text") || cstr_eq(text, "table") ? OUTPUT_TEXT : OUTPUT_JSON;
 }
 
 static int program_print_buf(struct buf *out) {
@@ -233,15 +233,15 @@ static enum command_format program_format_of(const struct opt_args *a) {
         return FORMAT_NONE;
     if (program_output_of(a) == OUTPUT_TEXT)
         return FORMAT_TABLE;
-    return streq(opt_global_text(a, GLOBAL_OUTPUT), "jsonl") ? FORMAT_JSONL : FORMAT_JSON;
+    return cstr_eq(opt_global_text(a, GLOBAL_OUTPUT), "jsonl") ? FORMAT_JSONL : FORMAT_JSON;
 }
 
 /* --color always and never decide; auto means a terminal that shows colours, and NO_COLOR is not set. */
 static bool program_has_color(const struct opt_args *a) {
     const char *when = opt_global_text(a, GLOBAL_COLOR);
-    if (!streq(when, "auto"))
-        return streq(when, "always");
-    return isatty(STDOUT_FILENO) && strempty(a->env("NO_COLOR")) && !streq(a->env("TERM"), "dumb");
+    if (!cstr_eq(when, "auto"))
+        return cstr_eq(when, "always");
+    return isatty(STDOUT_FILENO) && cstr_is_empty(a->env("NO_COLOR")) && !cstr_eq(a->env("TERM"), "dumb");
 }
 
 static struct command_style program_style_of(const struct opt_args *a) {
@@ -258,7 +258,7 @@ static void program_write_identity(const struct opt_args *a, char text[IDENTITY_
     const char *user = entry ? entry->pw_name : a->env("USER");
     if (gethostname(host, sizeof(host) - 1) < 0)
         host[0] = '\0';
-    (void)snprintf(text, IDENTITY_BYTES_MAX, "%s@%s", strempty(user) ? "unknown" : user,
+    (void)snprintf(text, IDENTITY_BYTES_MAX, "%s@%s", cstr_is_empty(user) ? "unknown" : user,
                    *host ? host : "unknown"); /* cut when longer */
 }
 
@@ -337,10 +337,10 @@ static int program_help_words(int argc, char *const *argv, char *help, char *wor
 
 int program_main(int argc, char *const *argv) {
     char help[] = "--help";
-    if (argc > 1 && streq(argv[1], SHELL_COMPLETE))
+    if (argc > 1 && cstr_eq(argv[1], SHELL_COMPLETE))
         return program_print_completions(argc - 2, argv + 2);
     char *words[HELP_WORDS_MAX];
-    if (argc > 1 && streq(argv[1], "help")) {
+    if (argc > 1 && cstr_eq(argv[1], "help")) {
         argc = program_help_words(argc, argv, help, words);
         argv = words;
     }

@@ -49,7 +49,7 @@ int server_cmd_run(const struct opt_args *given) {
     struct log log;
     struct err e;
     struct server_config cfg = {
-        .has_http = !streq(opt_text(a, SETTING_HTTP), "off"),
+        .has_http = !cstr_eq(opt_text(a, SETTING_HTTP), "off"),
         .namespaces = namespaces,
         .cors_origins = origins,
         .retention_us = opt_int(a, SETTING_RETENTION) * USEC_PER_HOUR,
@@ -67,7 +67,7 @@ int server_cmd_run(const struct opt_args *given) {
     cfg.limits.allows_callbacks = opt_flag(a, SETTING_ALLOW_CALLBACKS);
     startup_choose_store(&cfg, opt_text(a, SETTING_DATA));
     startup_open_log(&log, opt_text(a, SETTING_LOG_LEVEL), opt_text(a, SETTING_LOG_FORMAT));
-    log.routine = streq(opt_text(a, SETTING_LOG_SCHEDULES), "info") ? LOG_INFO : LOG_DEBUG;
+    log.routine = cstr_eq(opt_text(a, SETTING_LOG_SCHEDULES), "info") ? LOG_INFO : LOG_DEBUG;
     if (address_parse(opt_text(a, SETTING_GRPC), &cfg.grpc, &e) < 0)
         return startup_usage_error("grpc", &e);
     if (cfg.has_http && address_parse(opt_text(a, SETTING_HTTP), &cfg.http, &e) < 0)

@@ -44,7 +44,7 @@ int startup_read_namespaces(const struct opt_args *a, size_t row, const char *re
         if (startup_check_name("namespace", str_of(name)) < 0)
             return ERR_INVALID;
         for (size_t j = 0; j < n; j++)
-            is_known |= streq(ret[j], name);
+            is_known |= cstr_eq(ret[j], name);
         if (is_known)
             continue;
         if (n > NAMESPACES_MAX) {
@@ -71,7 +71,7 @@ static void startup_banner_text(struct buf *out, const char *grpc, const char *h
     buf_printf(out, "Server:  %s\n", grpc);
     if (http)
         buf_printf(out, "HTTP:    http://%s\n", http);
-    buf_printf(out, "Data:    %s\n", streq(data, ":memory:") ? "in memory, gone at the end" : data);
+    buf_printf(out, "Data:    %s\n", cstr_eq(data, ":memory:") ? "in memory, gone at the end" : data);
 }
 
 static void startup_banner_json(struct buf *out, const char *grpc, const char *http, const char *data) {
@@ -110,9 +110,9 @@ static void startup_print_banner(const struct server *s, const struct server_con
 }
 
 static void startup_print_start_error(const struct err *e, const struct server_flags *flags) {
-    const char *flag = streq(e->subject, "grpc")   ? flags->grpc
-                       : streq(e->subject, "http") ? flags->http
-                       : streq(e->subject, "data") ? flags->data
+    const char *flag = cstr_eq(e->subject, "grpc")   ? flags->grpc
+                       : cstr_eq(e->subject, "http") ? flags->http
+                       : cstr_eq(e->subject, "data") ? flags->data
                                                    : NULL;
     if (flag)
         startup_print_error("%s (see --%s)", e->text, flag);
@@ -142,7 +142,7 @@ static int startup_open_sqlite(const struct server_config *cfg, const struct ser
 
 void startup_choose_store(struct server_config *cfg, const char *data) {
     cfg->data = data;
-    cfg->store_name = streq(data, ":memory:") ? "memory" : "sqlite";
+    cfg->store_name = cstr_eq(data, ":memory:") ? "memory" : "sqlite";
     cfg->open_store = startup_open_sqlite;
 }
 

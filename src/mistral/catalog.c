@@ -93,7 +93,7 @@ struct catalog_item *catalog_list_workflows(struct dialog *x, const Rondo__ListT
     size_t n, kept = 0;
     struct catalog_item *items = catalog_list_registrations(x, r, &n);
     for (size_t i = 0; i < n; i++) {
-        if (kept && streq(items[kept - 1].name, items[i].name))
+        if (kept && cstr_eq(items[kept - 1].name, items[i].name))
             items[kept - 1].is_active |= items[i].is_active;
         else
             items[kept++] = items[i];

@@ -122,7 +122,7 @@ static const Rondo__TaskQueueUse *deployments_find(struct dialog *x) {
 
 static void workers_write(struct json_writer *w, const Rondo__TaskQueueVisitor *v) {
     writer_open(w, '{');
-    member_write_text(w, "name", strempty(v->identity) ? "unnamed" : v->identity);
+    member_write_text(w, "name", cstr_is_empty(v->identity) ? "unnamed" : v->identity);
     member_write_time(w, "created_at", v->first_access_time);
     member_write_time(w, "last_heartbeat", v->last_access_time);
     member_write_time(w, "updated_at", v->last_access_time);
@@ -158,7 +158,7 @@ void mistral_begin_get_deployment(struct dialog *x) {
 
 static const Rondo__TaskQueueVisitor *workers_find(const Rondo__TaskQueueUse *q, const char *identity) {
     size_t i = 0;
-    while (!streq(q->pollers[i]->identity, identity))
+    while (!cstr_eq(q->pollers[i]->identity, identity))
         i++;
     return q->pollers[i];
 }

@@ -42,7 +42,7 @@ static struct event_activity *event_get_free_activity(struct dialog *x, struct e
 /* Many activities share few names, so each name is stored once; free entries keep their names for this. */
 static char *event_share_name(struct dialog *x, const struct event_context *c, const char *name) {
     for (size_t i = 0; i < c->activity_count; i++)
-        if (c->activities[i].name && streq(c->activities[i].name, name))
+        if (c->activities[i].name && cstr_eq(c->activities[i].name, name))
             return c->activities[i].name;
     return arena_strdup(&x->kept, name);
 }
@@ -55,7 +55,7 @@ static struct event_activity *event_find_activity(const struct event_context *c,
 }
 
 static char *event_keep_text(struct dialog *x, const char *text) {
-    return strempty(text) ? NULL : arena_strdup(&x->kept, text);
+    return cstr_is_empty(text) ? NULL : arena_strdup(&x->kept, text);
 }
 
 /* The value of a search attribute that is text; NULL when there is none. */
@@ -65,7 +65,7 @@ static char *event_find_attribute(struct dialog *x, const Common__SearchAttribut
         struct json_reader r;
         struct str text;
         reader_init(&r, data);
-        if (streq(all->indexed_fields[i]->key, name) && reader_kind(&r) == JSON_STRING &&
+        if (cstr_eq(all->indexed_fields[i]->key, name) && reader_kind(&r) == JSON_STRING &&
             reader_string(&r, &x->kept, &text) == 0)
             return arena_strndup(&x->kept, text.p, text.n);
     }
@@ -79,7 +79,7 @@ static void event_learn_start(struct dialog *x, struct event_context *c,
     c->workflow_name = event_keep_text(x, a->workflow_type ? a->workflow_type->name : "");
     c->parent_id = event_keep_text(x, parent ? parent->workflow_id : NULL);
     c->root_id =
-        event_keep_text(x, root && !strempty(root->workflow_id) ? root->workflow_id : c->workflow_id);
+        event_keep_text(x, root && !cstr_is_empty(root->workflow_id) ? root->workflow_id : c->workflow_id);
     c->continued_run_id = event_keep_text(x, a->continued_execution_run_id);
     c->first_run_id = event_keep_text(x, a->first_execution_run_id);
     c->schedule_id = event_find_attribute(x, a->search_attributes, "TemporalScheduledById");

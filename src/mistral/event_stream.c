@@ -43,7 +43,7 @@ static void event_stream_on_error(struct dialog *x) {
     writer_init(&x->w, &x->out, false);
     writer_open(&x->w, '{');
     member_write_text(&x->w, "error", err_name(x->err.code));
-    member_write_text(&x->w, "reason", strempty(x->err.text) ? "unknown" : x->err.text);
+    member_write_text(&x->w, "reason", cstr_is_empty(x->err.text) ? "unknown" : x->err.text);
     writer_close(&x->w, '}');
     buf_add_cstr(&x->out, "\n\n");
     dialog_send_piece(x, event_stream_close);
@@ -70,7 +70,7 @@ static void event_stream_on_sent(struct dialog *x) {
         event_stream_read_page(x, r->next_page_token);
         return;
     }
-    if (strempty(next)) {
+    if (cstr_is_empty(next)) {
         dialog_end_stream(x);
         return;
     }

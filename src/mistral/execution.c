@@ -67,7 +67,7 @@ void execution_write(struct dialog *x, const Workflow__WorkflowExecutionInfo *in
     member_write_text(w, "execution_id", id);
     member_write_text(w, "parent_execution_id",
                       info->parent_execution ? info->parent_execution->workflow_id : NULL);
-    member_write_text(w, "root_execution_id", strempty(root) ? id : root);
+    member_write_text(w, "root_execution_id", cstr_is_empty(root) ? id : root);
     member_write_text(w, "run_id", info->execution->run_id);
     member_write_null(w, "user_id");
     member_write_text(w, "status", execution_status(info->status));
@@ -87,15 +87,15 @@ void execution_write_result(struct dialog *x, const Common__Payloads *result) {
 }
 
 const char *execution_failure_text(struct arena *a, const Failure__Failure *f) {
-    const char *text = f && !strempty(f->message) ? f->message : "";
+    const char *text = f && !cstr_is_empty(f->message) ? f->message : "";
     for (int i = 0; f && f->cause && i < CAUSES_MAX; i++) {
         f = f->cause;
-        const char *longer = strempty(f->message)
+        const char *longer = cstr_is_empty(f->message)
                                  ? text
-                                 : arena_printf(a, "%s%s%s", text, strempty(text) ? "" : ": ", f->message);
+                                 : arena_printf(a, "%s%s%s", text, cstr_is_empty(text) ? "" : ": ", f->message);
         text = longer ? longer : text;
     }
-    return strempty(text) ? "no reason was given" : text;
+    return cstr_is_empty(text) ? "no reason was given" : text;
 }
 
 const char *execution_next_run(const History__HistoryEvent *e) {

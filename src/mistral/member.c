@@ -23,7 +23,7 @@ void member_write_null(struct json_writer *w, const char *key) {
 }
 
 void member_write_text(struct json_writer *w, const char *key, const char *text) {
-    if (strempty(text)) {
+    if (cstr_is_empty(text)) {
         member_write_null(w, key);
         return;
     }

@@ -38,7 +38,7 @@ static void outcome_on_close(struct dialog *x) {
     struct outcome *o = x->outcome;
     size_t n = r->history ? r->history->n_events : 0;
     const History__HistoryEvent *last = n ? r->history->events[n - 1] : NULL;
-    if (last && outcome_is_close_event(last) && o->waits && !strempty(execution_next_run(last))) {
+    if (last && outcome_is_close_event(last) && o->waits && !cstr_is_empty(execution_next_run(last))) {
         o->run_id = dialog_text(x, str_of(execution_next_run(last)));
         outcome_ask_close(x, (ProtobufCBinaryData){0, NULL});
         return;

@@ -37,7 +37,7 @@ static void routing_ask_polled_queues(struct dialog *x, dialog_step *next) {
 
 static bool routing_has_name(char *const *names, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++)
-        if (streq(names[i], name))
+        if (cstr_eq(names[i], name))
             return true;
     return false;
 }
@@ -51,7 +51,7 @@ struct routing_search {
 
 static bool routing_is_polled(const struct routing_search *s, const char *name) {
     for (size_t i = 0; i < s->polled->n_task_queues; i++)
-        if (streq(s->polled->task_queues[i]->name, name))
+        if (cstr_eq(s->polled->task_queues[i]->name, name))
             return true;
     return false;
 }

@@ -22,7 +22,7 @@ static struct str origin_without_scheme(struct str origin) {
 int origin_validate(const char *origin, struct err *reterr) {
     struct str host = origin_without_scheme(str_of(origin));
     bool is_host = host.n && !memchr(host.p, '/', host.n) && !strpbrk(host.p, " \t\r\n,*");
-    if (streq(origin, "*") || is_host)
+    if (cstr_eq(origin, "*") || is_host)
         return 0;
     return err_set(
         reterr, ERR_INVALID,
@@ -33,7 +33,7 @@ int origin_validate(const char *origin, struct err *reterr) {
 
 static bool origin_is_invited(const char *const *invited, struct str origin) {
     for (; invited && *invited; invited++)
-        if (streq(*invited, "*") || str_is(origin, *invited))
+        if (cstr_eq(*invited, "*") || str_is(origin, *invited))
             return true;
     return false;
 }

@@ -71,7 +71,7 @@ void reply_end(struct h2_request *r) {
 }
 
 static void reply_add_header(struct h2_header *headers, size_t *count, const char *name, const char *value) {
-    if (!strempty(value))
+    if (!cstr_is_empty(value))
         headers[(*count)++] = (struct h2_header){str_of(name), str_of(value)};
 }
 

@@ -97,7 +97,7 @@ void method_list_nexus_endpoints(struct method_context *d unused_arg, struct cal
 
 static bool system_is_known_service(const ProtobufCMessage *req) {
     const char *service = ((const Health__HealthCheckRequest *)req)->service;
-    return strempty(service) || streq(service, WORKFLOW_SERVICE) || streq(service, OPERATOR_SERVICE);
+    return cstr_is_empty(service) || cstr_eq(service, WORKFLOW_SERVICE) || cstr_eq(service, OPERATOR_SERVICE);
 }
 
 static Health__HealthCheckResponse system_health(const struct method_context *d, const ProtobufCMessage *req) {

@@ -490,11 +490,11 @@ int main(int argc, char **argv) {
     size_t scale = 1;
     struct rlimit files;
     for (int i = 1; i + 1 < argc; i += 2) {
-        if (streq(argv[i], "--server"))
+        if (cstr_eq(argv[i], "--server"))
             server = argv[i + 1];
-        else if (streq(argv[i], "--filter"))
+        else if (cstr_eq(argv[i], "--filter"))
             filter = argv[i + 1];
-        else if (streq(argv[i], "--scale"))
+        else if (cstr_eq(argv[i], "--scale"))
             scale = MAX(strtoul(argv[i + 1], NULL, 10), 1);
     }
     if (!server) {

@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
     struct bench *x = mem_zalloc(sizeof *x);
     const char *where = argc > 1 ? argv[1] : ".";
     double seconds = argc > 2 ? strtod(argv[2], NULL) : 2.0;
-    bool is_memory = streq(where, ":memory:");
+    bool is_memory = cstr_eq(where, ":memory:");
     char directory[4096], path[4200] = ":memory:";
     if (!is_memory) {
         (void)snprintf(directory, sizeof directory, "%s/bench_store.XXXXXX", where);

@@ -313,7 +313,7 @@ static int open_directory(const char *path, int *ret_fd) {
 
 void disk_begin(struct disk *d, const char *directory) {
     *d = (struct disk){.real = sqlite3_vfs_find(NULL), .unsafe = INT64_MAX};
-    ensure(d->real && streq(d->real->zName, "unix"));
+    ensure(d->real && cstr_eq(d->real->zName, "unix"));
     (void)snprintf(d->directory, sizeof d->directory, "%s", directory);
     pthread_mutex_init(&d->lock, NULL);
     trace_init(&d->trace, directory);

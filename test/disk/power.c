@@ -66,7 +66,7 @@ static void node_sync(struct power_node *n, const struct trace *t) {
 
 static struct power_entry *entry_find(struct power *p, const char *name) {
     for (size_t i = 0; i < p->entry_count; i++)
-        if (streq(p->entries[i].name, name))
+        if (cstr_eq(p->entries[i].name, name))
             return &p->entries[i];
     p->entries = mem_resize(p->entries, (p->entry_count + 1) * sizeof *p->entries);
     ensure(p->entries);

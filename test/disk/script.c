@@ -345,7 +345,7 @@ static bool is_promised(const struct script *told, const struct fact *f, int64_t
     for (size_t i = 0; i < told->fact_count; i++) {
         const struct fact *other = &told->facts[i];
         bool removes = other->kind == FACT_GONE || other->kind == FACT_EXPIRED;
-        if (removes && other != f && other->step <= steps + 1 && streq(other->workflow_id, f->workflow_id))
+        if (removes && other != f && other->step <= steps + 1 && cstr_eq(other->workflow_id, f->workflow_id))
             return false;
     }
     return f->step <= steps && f->kind != FACT_EXPIRED;
@@ -359,7 +359,7 @@ static int64_t count_signals(struct rig *r, const struct fact *f) {
     for (size_t i = 0; h && i < h->history->n_events; i++) {
         const History__HistoryEvent *ev = h->history->events[i];
         if (ev->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED &&
-            streq(ev->workflow_execution_signaled_event_attributes->signal_name, f->signal))
+            cstr_eq(ev->workflow_execution_signaled_event_attributes->signal_name, f->signal))
             n++;
     }
     return n;

@@ -12,7 +12,7 @@
 
 static bool ends_with(const char *text, const char *end) {
     size_t n = strlen(text), m = strlen(end);
-    return n >= m && streq(text + n - m, end);
+    return n >= m && cstr_eq(text + n - m, end);
 }
 
 static bool is_kept(const char *name) {
@@ -78,11 +78,11 @@ void trace_add(struct trace *t, const struct trace_op *op) {
 int trace_find(const struct trace *t, const char *name) {
     for (size_t i = t->count; i-- > 0;) {
         const struct trace_op *op = &t->ops[i];
-        if ((op->kind == TRACE_CREATE || op->kind == TRACE_DELETE) && streq(op->name, name))
+        if ((op->kind == TRACE_CREATE || op->kind == TRACE_DELETE) && cstr_eq(op->name, name))
             return op->kind == TRACE_CREATE ? op->node : -1;
     }
     for (int i = 0; i < t->file_count; i++)
-        if (streq(t->files[i].name, name))
+        if (cstr_eq(t->files[i].name, name))
             return i;
     return -1;
 }

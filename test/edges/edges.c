@@ -261,7 +261,7 @@ int main(int argc, char **argv) {
     p->every = p->from = 1;
     p->chart = chart_new();
     for (; i + 1 < argc && argv[i][0] == '-'; i += 2)
-        *(streq(argv[i], "--every") ? &p->every : &p->from) = MAX(strtoul(argv[i + 1], NULL, 10), 1);
+        *(cstr_eq(argv[i], "--every") ? &p->every : &p->from) = MAX(strtoul(argv[i + 1], NULL, 10), 1);
     if (i + 1 >= argc) {
         fprintf(stderr, "usage: %s [--every N] [--from N] DIRECTORY SCRIPT...\n", argv[0]);
         return 2;

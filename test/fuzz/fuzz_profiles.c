@@ -8,7 +8,7 @@ static void check_same(const struct profiles *a, const struct profiles *b) {
     for (size_t i = 0; i < a->count; i++) {
         const struct profile_entry *e = &a->entries[i];
         ensure(profiles_has(b, e->profile));
-        ensure(!e->key || streq(profiles_get(b, e->profile, e->key), e->value));
+        ensure(!e->key || cstr_eq(profiles_get(b, e->profile, e->key), e->value));
     }
 }
 

@@ -117,7 +117,7 @@ static void check_word(const char *word) {
     if (rc == 0) {
         address_format(&a, text);
         ensure(address_parse(text, &again, &e) == 0);
-        ensure(again.port == a.port && streq(again.host, a.host));
+        ensure(again.port == a.port && cstr_eq(again.host, a.host));
         ensure(address_takes_host(&a, str_of(text)) || !address_is_loopback(&a) || a.port == 0);
         (void)address_takes_host(&a, str_of(word));
     }

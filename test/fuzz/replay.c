@@ -83,7 +83,7 @@ static bool replay_path(const char *path, bool enter, struct count *count) {
 }
 
 int main(int argc, char **argv) {
-    struct count count = {.is_torture = argc > 1 && streq(argv[1], "--torture")};
+    struct count count = {.is_torture = argc > 1 && cstr_eq(argv[1], "--torture")};
 
     for (int i = count.is_torture ? 2 : 1; i < argc; i++)
         if (!replay_path(argv[i], true, &count))

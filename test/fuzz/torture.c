@@ -98,7 +98,7 @@ static void look(struct world *w, struct report *rep) {
     struct ask *a = read_history(w, w->run_id, &history);
     if (a->is_done && a->code == 0 && buf_ok(&history)) {
         struct str before = str_bytes(rep->history, rep->shown);
-        rep->is_taken_back |= streq(rep->run_id, w->run_id) && !str_starts(buf_str(&history), before);
+        rep->is_taken_back |= cstr_eq(rep->run_id, w->run_id) && !str_starts(buf_str(&history), before);
         memcpy(rep->run_id, w->run_id, sizeof(rep->run_id));
         memcpy(rep->history, history.data, history.len);
         rep->shown = history.len;
@@ -275,7 +275,7 @@ int main(int argc, char **argv) {
     struct plan p = {.file = file, .every = 1, .from = 1};
     int i = 1;
     for (; i + 1 < argc && argv[i][0] == '-'; i += 2)
-        *(streq(argv[i], "--every") ? &p.every : &p.from) = MAX(strtoul(argv[i + 1], NULL, 10), 1);
+        *(cstr_eq(argv[i], "--every") ? &p.every : &p.from) = MAX(strtoul(argv[i + 1], NULL, 10), 1);
     if (i + 1 >= argc) {
         fprintf(stderr, "usage: %s [--every N] [--from N] DIRECTORY FILE|DIRECTORY...\n", argv[0]);
         return 2;

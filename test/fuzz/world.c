@@ -233,7 +233,7 @@ static void on_fail(struct call *c, const struct err *e) {
 const struct method *world_method(const char *name) {
     static const struct method *known_methods[METHODS_KNOWN]; /* by the address of a name that asked for it */
     const struct method **m = &known_methods[(uintptr_t)name % METHODS_KNOWN];
-    for (size_t i = 0; !*m || !streq((*m)->name, name); i++) {
+    for (size_t i = 0; !*m || !cstr_eq((*m)->name, name); i++) {
         *m = method_at(i);
         ensure(*m);
     }
@@ -250,7 +250,7 @@ static void fill_in(struct ask *a, ProtobufCMessage *m) {
         token->data = arena_dup(&a->arena, w->token.data, w->token.len);
         token->len = w->token.len;
     }
-    if (run_id && streq(*run_id, "@"))
+    if (run_id && cstr_eq(*run_id, "@"))
         *run_id = arena_strdup(&a->arena, w->run_id);
     for (size_t i = 0; i < ARRAY_LEN(places->executions); i++) {
         ProtobufCMessage *const *inner = at_place(m, places->executions[i]);

@@ -98,7 +98,7 @@ static void on_history(void *ctx, const struct client_reply *r) {
         if (h->events[i]->event_id != (int64_t)i + 1)
             mourn(l, "its events have a gap", i);
     const char *run_id = h->events[0]->workflow_execution_started_event_attributes->original_execution_run_id;
-    if (o->run_id[0] && !streq(run_id, o->run_id))
+    if (o->run_id[0] && !cstr_eq(run_id, o->run_id))
         mourn(l, "another run has its id", 0);
     judge_counts(l, h);
     if (!o->is_closed && count_events(h, EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED)) {
@@ -240,13 +240,13 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i += 2) {
         const char *flag = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         bool is_fine = value != NULL;
-        if (is_fine && streq(flag, "--server"))
+        if (is_fine && cstr_eq(flag, "--server"))
             binary = value;
-        else if (is_fine && streq(flag, "--dir"))
+        else if (is_fine && cstr_eq(flag, "--dir"))
             directory = value;
-        else if (is_fine && streq(flag, "--rounds"))
+        else if (is_fine && cstr_eq(flag, "--rounds"))
             is_fine = str_to_i64(str_of(value), &rounds) == 0;
-        else if (is_fine && streq(flag, "--seed"))
+        else if (is_fine && cstr_eq(flag, "--seed"))
             is_fine = str_to_i64(str_of(value), &seed) == 0;
         else
             is_fine = false;

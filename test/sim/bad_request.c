@@ -7,7 +7,7 @@
 #include "worker.h"
 
 static const char *other_namespace(const char *namespace_name) {
-    return streq(namespace_name, "default") ? "other" : "default";
+    return cstr_eq(namespace_name, "default") ? "other" : "default";
 }
 
 /* Bytes that have the shape of a token, for a task that never was. */

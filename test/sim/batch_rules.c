@@ -13,7 +13,7 @@
 static struct job *find_job(const struct world *w, const char *id) {
     for (unsigned i = 0; i < BATCHER_COUNT; i++)
         for (struct job *job = w->batchers[i].jobs; job; job = job->next)
-            if (streq(job->id, id))
+            if (cstr_eq(job->id, id))
                 return job;
     return NULL;
 }
@@ -117,7 +117,7 @@ const struct request_model *batchers_reset_that_ended(struct world *w, const cha
         const struct request_model *request = job->resets[i];
         if (request->base == run)
             return request;
-        if (streq(request->workflow_id, run->workflow_id) && (!found || request != run->reset_request))
+        if (cstr_eq(request->workflow_id, run->workflow_id) && (!found || request != run->reset_request))
             found = request;
     }
     if (!found && job && job->kind == JOB_RESET && job->by_query)
@@ -181,7 +181,7 @@ static void check_job(struct world *w, const struct batcher *b, const struct job
     for (size_t i = 0; i < job->target_count; i++)
         check_target(w, job, job->targets[i]);
     for (size_t i = 0; job->by_query && i < w->model.run_count; i++)
-        if (job->workflow_id[0] ? streq(w->model.in_order[i]->workflow_id, job->workflow_id)
+        if (job->workflow_id[0] ? cstr_eq(w->model.in_order[i]->workflow_id, job->workflow_id)
                                 : batcher_knows(b, w->model.in_order[i]))
             check_target(w, job, w->model.in_order[i]);
 }

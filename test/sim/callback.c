@@ -43,7 +43,7 @@ static void answer(struct world *w, struct happening *h) {
 
 static void note_state(struct world *w, struct request_model *request, const struct callback_request *r) {
     for (size_t i = 0; i < r->header_count; i++)
-        if (streq(r->headers[i].name, "nexus-operation-state"))
+        if (cstr_eq(r->headers[i].name, "nexus-operation-state"))
             snprintf(request->callback_state, sizeof(request->callback_state), "%s", r->headers[i].value);
     if (!request->callback_state[0])
         world_fail(w, "callback_truth", "the callback of %s does not say how it ended", request->id);
@@ -115,7 +115,7 @@ void callbacks_check_all(struct world *w) {
         if (!request->callback_ok_epoch)
             world_fail(w, "callback_sent", "run=%s has ended, but nobody told so to the callback of %s",
                        last->run_id, request->id);
-        else if (!streq(request->callback_state, state_of(last->close_type)))
+        else if (!cstr_eq(request->callback_state, state_of(last->close_type)))
             world_fail(w, "callback_truth", "the callback of %s heard '%s', run=%s closed with %" PRId32,
                        request->id, request->callback_state, last->run_id, last->close_type);
     }

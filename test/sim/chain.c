@@ -31,7 +31,7 @@ static void check_successor_follows(struct world *w, const struct run_model *run
     const struct run_model *before = run->before;
     if (!before || before->event_count == 0 || !run->first_run_id[0])
         return;
-    if (!streq(run->first_run_id, before->first_run_id))
+    if (!cstr_eq(run->first_run_id, before->first_run_id))
         world_fail(w, "successor_follows", "run=%s has head %s, the run before has %s", run->run_id,
                    run->first_run_id, before->first_run_id);
     int32_t expected = run->initiator == CONTINUE_AS_NEW_INITIATOR_RETRY ? before->attempt + 1 : 1;
@@ -61,7 +61,7 @@ static void check_cron_time(struct world *w, const struct run_model *run) {
     int64_t due_us = run->start_wall_us + run->backoff_us;
     if (before && before->start_wall_us + before->backoff_us > run->start_wall_us)
         return; /* it ended before its own time had come, which is then the next one's */
-    bool is_every_minute = streq(run->cron, "* * * * *");
+    bool is_every_minute = cstr_eq(run->cron, "* * * * *");
     if (is_every_minute && (due_us % CRON_MINUTE_US >= USEC_PER_SEC || run->backoff_us > CRON_MINUTE_US))
         world_fail(w, "cron_time", "run=%s waits %" PRId64 " us until %" PRId64, run->run_id, run->backoff_us,
                    due_us);
@@ -81,12 +81,12 @@ void chain_note_start(struct world *w, struct run_model *run, const History__His
     run->attempt = a->attempt;
     run->start_wall_us = event_wall_us(e);
     run->backoff_us = duration_us(a->first_workflow_task_backoff);
-    run->is_copy = !streq(a->original_execution_run_id, run->run_id);
+    run->is_copy = !cstr_eq(a->original_execution_run_id, run->run_id);
     if (run->is_copy)
         return;
     if (a->continued_execution_run_id[0])
         chain_link(w, chain_meet(w, run, a->continued_execution_run_id), run);
-    else if (!streq(run->first_run_id, run->run_id))
+    else if (!cstr_eq(run->first_run_id, run->run_id))
         world_fail(w, "successor_follows", "run=%s begins a chain whose head is %s", run->run_id,
                    run->first_run_id);
     check_successor_follows(w, run);

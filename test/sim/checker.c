@@ -61,7 +61,7 @@ static void start_acknowledged(struct rpc *r, const char *run_id, bool is_starte
         return;
     }
     struct run_model *run = model_meet(&w->model, run_id, r->subject.workflow_id);
-    if (!streq(run->workflow_id, r->subject.workflow_id)) {
+    if (!cstr_eq(run->workflow_id, r->subject.workflow_id)) {
         world_fail(w, "start_names_run", "run=%s belongs to another workflow id", run_id);
         return;
     }
@@ -77,7 +77,7 @@ static void start_acknowledged(struct rpc *r, const char *run_id, bool is_starte
     check_id_policy(w, request, run);
     /* The answer may come late: then runs that were met before may have followed this one. */
     for (struct run_model *older = run->older; older; older = older->older)
-        older->superseded |= older->first_run_id[0] && !streq(older->first_run_id, run->run_id);
+        older->superseded |= older->first_run_id[0] && !cstr_eq(older->first_run_id, run->run_id);
 }
 
 static void on_start(struct rpc *r) {
@@ -161,7 +161,7 @@ static void check_describe(struct rpc *r) {
     struct run_model *run = r->subject.run;
     const Ws__DescribeWorkflowExecutionResponse *m = (const void *)r->response;
     const Workflow__WorkflowExecutionInfo *info = m->workflow_execution_info;
-    if (!info || !info->execution || !streq(info->execution->run_id, run->run_id)) {
+    if (!info || !info->execution || !cstr_eq(info->execution->run_id, run->run_id)) {
         world_fail(r->w, "describe", "run=%s is answered with another run", run->run_id);
         return;
     }
@@ -187,7 +187,7 @@ static void check_query(struct rpc *r) {
     char text[96], run_id[UUID_TEXT_LEN + 1];
     uint32_t signals;
     payload_text(m->query_result, text, sizeof(text));
-    if (sscanf(text, "run=%36s signals=%" SCNu32, run_id, &signals) != 2 || !streq(run_id, run->run_id))
+    if (sscanf(text, "run=%36s signals=%" SCNu32, run_id, &signals) != 2 || !cstr_eq(run_id, run->run_id))
         world_fail(r->w, "query", "run=%s is answered '%s'", run->run_id, text);
     else if (signals < r->subject.known_signals)
         run->stale_query_us = r->w->now.mono.us;
@@ -372,7 +372,7 @@ static void check_acknowledged_start_kept(struct rpc *r) {
 /* G2: a start is not refused because of the run that it made itself. */
 static void check_refused_by_other(struct rpc *r) {
     const struct request_model *request = r->subject.request;
-    if (request->run && streq(request->run->run_id, r->err.run_id.s))
+    if (request->run && cstr_eq(request->run->run_id, r->err.run_id.s))
         world_fail(r->w, "refused_by_other", "request=%s is refused because of run=%s, which it made",
                    request->id, r->err.run_id.s);
     bool ends_running = request->reuse_policy == WORKFLOW_ID_REUSE_POLICY_TERMINATE_IF_RUNNING ||
@@ -420,7 +420,7 @@ static void check_activities_kept(struct world *w, const struct run_model *run, 
     for (uint32_t i = 0; i < MODEL_ACTIVITIES_MAX; i++) {
         const struct activity_model *a = &run->activities[i];
         bool is_kept = !a->completion_acked || (a->close_type == EVENT_TYPE_ACTIVITY_TASK_COMPLETED &&
-                                                streq(a->acked_result, a->recorded_result));
+                                                cstr_eq(a->acked_result, a->recorded_result));
         bool is_cancel_kept = !a->cancel_acked || a->close_type == EVENT_TYPE_ACTIVITY_TASK_CANCELED;
         if (a->acked_us < began_us && (!is_kept || !is_cancel_kept))
             world_fail(w, "activities_kept",

@@ -73,7 +73,7 @@ static void note_parent(struct world *w, struct run_model *run, const History__H
 
 static void note_end(struct run_model *run, const History__HistoryEvent *e) {
     if (e->event_type == EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED &&
-        streq(e->workflow_execution_terminated_event_attributes->reason, "by parent close policy"))
+        cstr_eq(e->workflow_execution_terminated_event_attributes->reason, "by parent close policy"))
         run->ended_by_parent = true;
 }
 
@@ -263,7 +263,7 @@ static const struct run_model *child_of_base(const struct model *m, const struct
         const struct run_model *child = m->in_order[i];
         if (child->parent == run->reset_from && !child->before && !child->is_copy &&
             child->parent_initiated_event_id == c->initiated_event_id &&
-            streq(child->workflow_id, c->workflow_id))
+            cstr_eq(child->workflow_id, c->workflow_id))
             return child;
     }
     return NULL;

@@ -100,10 +100,10 @@ static void check_one_run_per_request(struct world *w, struct run_model *run,
         world_fail(w, "started_event_kept", "run=%s input='%s' is not what was sent", run->run_id, text);
         return;
     }
-    if (streq(input.request_id, PROGRAM_CHILD) || streq(input.request_id, PROGRAM_SCHEDULED))
+    if (cstr_eq(input.request_id, PROGRAM_CHILD) || cstr_eq(input.request_id, PROGRAM_SCHEDULED))
         return; /* family.c, or the ledger, knows where it comes from */
     struct request_model *request = model_find_request(&w->model, str_of(input.request_id));
-    if (!request || !streq(request->workflow_id, run->workflow_id))
+    if (!request || !cstr_eq(request->workflow_id, run->workflow_id))
         world_fail(w, "started_event_kept", "run=%s has the input of %s", run->run_id, input.request_id);
     else if (run->before || run->is_copy)
         run->request = request;
@@ -269,7 +269,7 @@ static void check_signal_once(struct world *w, struct run_model *run, const Hist
     if (batchers_note_signal(w, run, id, e))
         return;
     struct request_model *signal = model_find_request(&w->model, str_of(id));
-    if (!signal || !streq(signal->workflow_id, run->workflow_id)) {
+    if (!signal || !cstr_eq(signal->workflow_id, run->workflow_id)) {
         world_fail(w, "signal_kept", "run=%s event=%" PRId64 " holds signal '%s'", run->run_id, e->event_id,
                    id);
         return;

@@ -19,7 +19,7 @@
 
 static void saw_list(struct keeper *k, const Ws__ListSchedulesResponse *m) {
     for (size_t i = 0; i < m->n_schedules; i++)
-        if (streq(m->schedules[i]->schedule_id, ledger_bare_id(k->l)))
+        if (cstr_eq(m->schedules[i]->schedule_id, ledger_bare_id(k->l)))
             return;
     world_fail(k->w, "schedule_kept", "%s is not in the list of %zu", k->l->schedule_id, m->n_schedules);
 }
@@ -42,7 +42,7 @@ static void saw_trigger(struct keeper *k, const Rondo__TriggerScheduleResponse *
     /* An answer without a row says that nothing was decided before the caller's time was up. */
     bool is_again = k->task == KEEP_TRIGGER_AGAIN && k->trigger_row;
     if (!e || (is_again && e->id != k->trigger_row) ||
-        (is_again && k->trigger_run[0] && !streq(e->run_id, k->trigger_run))) {
+        (is_again && k->trigger_run[0] && !cstr_eq(e->run_id, k->trigger_run))) {
         world_fail(k->w, "trigger_once",
                    "%s trigger=%s gave row %" PRId64 " run=%s, before %" PRId64 " run=%s", k->l->schedule_id,
                    k->trigger_id, e ? e->id : 0, e ? e->run_id : "", k->trigger_row, k->trigger_run);

@@ -103,7 +103,7 @@ static void check_fate_kept(struct world *w, const struct ledger_model *l, int64
                    ((old->last_s == new->last_s && old->count == new->count) || has_grown);
     bool may_change = old->fate == LEDGER_FATE_WAITING;
     if (!is_same || (!may_change && old->fate != new->fate) ||
-        (old->run_id[0] && !streq(old->run_id, new->run_id)))
+        (old->run_id[0] && !cstr_eq(old->run_id, new->run_id)))
         world_fail(w, "fate_kept", "%s row %" PRId64 " was %d of %" PRId64 ", now %d of %" PRId64,
                    l->schedule_id, id, old->fate, old->nominal_s, new->fate, new->nominal_s);
 }
@@ -460,7 +460,7 @@ void ledger_check_final(struct world *w, const struct ledger_model *l, const Sch
 
 static bool has_run(const struct ledger_model *l, const char *run_id) {
     for (size_t i = 0; i < l->row_count; i++)
-        if (streq(l->rows[i].run_id, run_id))
+        if (cstr_eq(l->rows[i].run_id, run_id))
             return true;
     return false;
 }

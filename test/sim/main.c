@@ -58,20 +58,20 @@ static void parse_profile(struct fleet *f, const char *arg) {
 
 /* Options that take a value; false when this is none of them. */
 static bool parse_valued(struct fleet *f, const char *name, const char *value, bool *many) {
-    if (streq(name, "--seed")) {
+    if (cstr_eq(name, "--seed")) {
         f->first_seed = f->last_seed = parse_number(str_of(value), value);
-    } else if (streq(name, "--seeds")) {
+    } else if (cstr_eq(name, "--seeds")) {
         parse_seeds(f, value);
         *many = true;
-    } else if (streq(name, "--steps")) {
+    } else if (cstr_eq(name, "--steps")) {
         f->cfg.steps = parse_number(str_of(value), value);
-    } else if (streq(name, "--days")) {
+    } else if (cstr_eq(name, "--days")) {
         f->cfg.sim_us = (int64_t)parse_number(str_of(value), value) * 86400 * USEC_PER_SEC;
-    } else if (streq(name, "--jobs")) {
+    } else if (cstr_eq(name, "--jobs")) {
         f->jobs = (unsigned)parse_number(str_of(value), value);
         if (f->jobs < 1 || f->jobs > FLEET_JOBS_MAX)
             refuse("jobs are 1 to 64, not", value);
-    } else if (streq(name, "--profile")) {
+    } else if (cstr_eq(name, "--profile")) {
         parse_profile(f, value);
     } else {
         return false;
@@ -84,13 +84,13 @@ int main(int argc, char **argv) {
         .cfg = {.steps = STEPS_DEFAULT, .profile = "swarm"}, .first_seed = 1, .last_seed = 1, .jobs = 1};
     bool many = false;
     for (int i = 1; i < argc; i++) {
-        if (streq(argv[i], "--help")) {
+        if (cstr_eq(argv[i], "--help")) {
             fputs(help_text, stdout);
             return 0;
         }
-        if (streq(argv[i], "--trace"))
+        if (cstr_eq(argv[i], "--trace"))
             f.cfg.trace = true;
-        else if (streq(argv[i], "--first"))
+        else if (cstr_eq(argv[i], "--first"))
             f.stops_at_failure = true;
         else if (i + 1 < argc && parse_valued(&f, argv[i], argv[i + 1], &many))
             i++;

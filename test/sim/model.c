@@ -83,9 +83,9 @@ struct request_model *model_request(struct world *w, const char *workflow_id, co
     snprintf(request->id, sizeof(request->id), "%s-%" PRIu64, kind, w->next_id++);
     memcpy(request->workflow_id, workflow_id, strlen(workflow_id));
     request->runs_met = w->model.run_count;
-    request->is_signal = streq(kind, "signal");
-    request->is_update = streq(kind, "update");
-    request->makes_run = streq(kind, "start") || streq(kind, "reset");
+    request->is_signal = cstr_eq(kind, "signal");
+    request->is_update = cstr_eq(kind, "update");
+    request->makes_run = cstr_eq(kind, "start") || cstr_eq(kind, "reset");
     ensure(map_put(&w->model.requests, str_of(request->id), request) == 0);
     return request;
 }
@@ -139,7 +139,7 @@ void model_expect_deletion(struct run_model *run, int64_t wall_us) {
 bool model_was_reset(const struct model *m, const char *workflow_id) {
     const struct request_model *request;
     for (size_t i = 0; (request = map_next(&m->requests, &i));)
-        if (request->reset_event_id && streq(request->workflow_id, workflow_id))
+        if (request->reset_event_id && cstr_eq(request->workflow_id, workflow_id))
             return true;
     return false;
 }
@@ -147,7 +147,7 @@ bool model_was_reset(const struct model *m, const char *workflow_id) {
 bool model_may_have_unmet(const struct model *m, const struct request_model *than) {
     const struct request_model *request;
     for (size_t i = 0; (request = map_next(&m->requests, &i));)
-        if (request != than && request->makes_run && streq(request->workflow_id, than->workflow_id) &&
+        if (request != than && request->makes_run && cstr_eq(request->workflow_id, than->workflow_id) &&
             (request->has_any_base || (request->unheard_calls && !request->run)))
             return true;
     return false;
@@ -165,7 +165,7 @@ bool model_may_be_displaced(const struct model *m, const struct run_model *run) 
 bool model_may_be_forgotten(const struct model *m, const struct run_model *run) {
     const struct run_model *other = map_get(&m->latest, str_of(run->workflow_id));
     for (; other; other = other->older) {
-        bool is_kin = other == run || !other->first_run_id[0] || streq(other->first_run_id, run->run_id);
+        bool is_kin = other == run || !other->first_run_id[0] || cstr_eq(other->first_run_id, run->run_id);
         if (other->is_deleted && is_kin)
             return true;
     }

@@ -122,7 +122,7 @@ void override_note_start(struct run_model *run, const Workflow__VersioningOverri
 static void check_override_recorded(struct world *w, const struct run_model *run,
                                     const struct override_choice *asked, const struct override_choice *said,
                                     const char *id) {
-    if (asked->kind != said->kind || !streq(asked->build_id, said->build_id))
+    if (asked->kind != said->kind || !cstr_eq(asked->build_id, said->build_id))
         world_fail(w, "override_kept", "run=%s %s asked for %d '%s', its event says %d '%s'", run->run_id, id,
                    (int)asked->kind, asked->build_id, (int)said->kind, said->build_id);
 }
@@ -143,13 +143,13 @@ void override_apply(struct world *w, struct run_model *run, const History__Histo
     }
     check_override_recorded(w, run, &asked, &said, a->identity);
     /* One for a single task may be over when its event comes: the task was out when it was asked for. */
-    run->is_override_doubtful = said.kind == OVERRIDE_ONCE && streq(run->completed_build, said.build_id);
+    run->is_override_doubtful = said.kind == OVERRIDE_ONCE && cstr_eq(run->completed_build, said.build_id);
     put(run, &said);
 }
 
 void override_note_completion(struct run_model *run, const char *build_id) {
     snprintf(run->completed_build, sizeof(run->completed_build), "%s", build_id);
-    if (run->override_kind == OVERRIDE_ONCE && streq(run->override_build, build_id)) {
+    if (run->override_kind == OVERRIDE_ONCE && cstr_eq(run->override_build, build_id)) {
         run->override_kind = OVERRIDE_NONE;
         run->is_override_doubtful = false;
     }

@@ -74,17 +74,17 @@ static void profile_draw_swarm(struct profile *p, struct rng *r) {
 int profile_draw(struct profile *p, const char *name, struct rng *r) {
     *p = (struct profile){.pace = 1};
     profile_draw_size(p, r);
-    if (streq(name, "years")) {
+    if (cstr_eq(name, "years")) {
         p->pace = YEARS_PACE;
         profile_draw_swarm(p, r);
         return 0;
     }
-    if (streq(name, "swarm")) {
+    if (cstr_eq(name, "swarm")) {
         profile_draw_swarm(p, r);
         return 0;
     }
     for (size_t i = 0; i < ARRAY_LEN(profile_table); i++) {
-        if (!streq(name, profile_table[i].name))
+        if (!cstr_eq(name, profile_table[i].name))
             continue;
         for (int f = 0; f < FAULT_COUNT; f++)
             if (profile_table[i].classes & (UINT32_C(1) << fault_table[f].class))

@@ -424,7 +424,7 @@ static const char *program_replay_task(struct program *p, const History__History
 }
 
 static const char *program_signalled(struct program *p, const History__HistoryEvent *e) {
-    if (streq(e->workflow_execution_signaled_event_attributes->signal_name, PROGRAM_END_SIGNAL))
+    if (cstr_eq(e->workflow_execution_signaled_event_attributes->signal_name, PROGRAM_END_SIGNAL))
         p->end_signal = true;
     p->signals++;
     return NULL;

@@ -30,11 +30,11 @@ void reset_on_ok(struct rpc *r) {
 /* The last copied event is followed by the failure that says so. */
 static void note_reset(struct world *w, struct run_model *run, const History__HistoryEvent *e) {
     const History__WorkflowTaskFailedEventAttributes *a = e->workflow_task_failed_event_attributes;
-    if (a->cause != WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW || !streq(a->new_run_id, run->run_id))
+    if (a->cause != WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW || !cstr_eq(a->new_run_id, run->run_id))
         return;
     /* A job that goes by a query may have found one that nobody has met. */
     struct run_model *base = model_meet(&w->model, a->base_run_id, run->workflow_id);
-    if (!streq(base->workflow_id, run->workflow_id)) {
+    if (!cstr_eq(base->workflow_id, run->workflow_id)) {
         world_fail(w, "reset_names_base", "run=%s base=%s", run->run_id, a->base_run_id);
         return;
     }

@@ -37,7 +37,7 @@ struct rollout {
 };
 
 bool rollout_covers(const struct world *w, const char *namespace_name) {
-    return w->profile.has_versions && streq(namespace_name, ROLLOUT_SPACE);
+    return w->profile.has_versions && cstr_eq(namespace_name, ROLLOUT_SPACE);
 }
 
 bool rollout_has(const struct world *w, const char *workflow_id) {
@@ -84,7 +84,7 @@ static void change_answered(struct rpc *r) {
 
 /* Which build is not this one. */
 static void other_build(const char *build, char *ret) {
-    snprintf(ret, ROLLOUT_BUILD_MAX, "%s", streq(build, "b0") ? "b1" : "b0");
+    snprintf(ret, ROLLOUT_BUILD_MAX, "%s", cstr_eq(build, "b0") ? "b1" : "b0");
 }
 
 static void choose_change(struct rollout *o) {
@@ -94,7 +94,7 @@ static void choose_change(struct rollout *o) {
     o->percentage = 0;
     if (!o->is_ramp) {
         snprintf(o->wanted.current, sizeof(o->wanted.current), "b%u", (unsigned)rng_below(r, ROLLOUT_BUILDS));
-        if (streq(o->wanted.current, o->wanted.ramping))
+        if (cstr_eq(o->wanted.current, o->wanted.ramping))
             o->wanted.ramping[0] = '\0'; /* it has arrived */
     } else if (o->route.ramping[0] && rng_chance(r, 2)) {
         o->wanted.ramping[0] = '\0';
@@ -134,7 +134,7 @@ static void send_change(struct rollout *o) {
 }
 
 static bool route_eq(const struct route *a, const struct route *b) {
-    return streq(a->current, b->current) && streq(a->ramping, b->ramping);
+    return cstr_eq(a->current, b->current) && cstr_eq(a->ramping, b->ramping);
 }
 
 static struct route route_shown(const Ws__DescribeWorkerDeploymentResponse *m) {
@@ -237,7 +237,7 @@ static const char *pin_of(const struct run_model *run) {
  * says otherwise. */
 static void check_pinned_stays(struct world *w, const struct run_model *run, const char *build_id,
                                int64_t event_id) {
-    if (pin_of(run)[0] && !streq(pin_of(run), build_id))
+    if (pin_of(run)[0] && !cstr_eq(pin_of(run), build_id))
         world_fail(w, override_build(run) ? "override_obeyed" : "pinned_stays",
                    "run=%s is pinned to %s, task %" PRId64 " goes to %s", run->run_id, pin_of(run), event_id,
                    build_id);
@@ -264,7 +264,7 @@ static void check_route_taken(struct world *w, const struct run_model *run, cons
                     (int64_t)run->event_count >= m->started_event_id - 1;
     if (!is_known || pin_of(run)[0] || run->is_override_doubtful || run->inherits_route)
         return;
-    if (!streq(build_id, o->route.current) && !streq(build_id, o->route.ramping))
+    if (!cstr_eq(build_id, o->route.current) && !cstr_eq(build_id, o->route.ramping))
         world_fail(w, "route_taken", "run=%s task %" PRId64 " goes to %s, current is %s, ramping %s",
                    run->run_id, m->started_event_id, build_id, o->route.current, o->route.ramping);
 }

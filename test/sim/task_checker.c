@@ -122,7 +122,7 @@ static void check_heartbeat_kept(struct world *w, const struct run_model *run,
 }
 
 static size_t space_of(const char *namespace_name) {
-    return streq(namespace_name, "other");
+    return cstr_eq(namespace_name, "other");
 }
 
 static void note_idle_poll(struct world *w, const struct rpc *r, const char *namespace_name) {

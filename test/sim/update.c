@@ -28,15 +28,15 @@ static void check_outcome(struct world *w, struct request_model *update, const c
     if (outcome->value_case == UPDATE__OUTCOME__VALUE_SUCCESS) {
         payload_text(outcome->success, text, sizeof(text));
         expected_result(update, wanted, sizeof(wanted));
-        if (is_rejected || !streq(text, wanted))
+        if (is_rejected || !cstr_eq(text, wanted))
             world_fail(w, "update_outcome", "%s has the result '%s'", update->id, text);
         update->is_completed = true;
         return;
     }
     const char *message = outcome->failure ? outcome->failure->message : "";
-    if (update->is_completed && streq(update->run->run_id, run_id))
+    if (update->is_completed && cstr_eq(update->run->run_id, run_id))
         world_fail(w, "update_outcome", "%s had a result, and now fails: %s", update->id, message);
-    if (streq(message, "rejected") && !is_rejected)
+    if (cstr_eq(message, "rejected") && !is_rejected)
         world_fail(w, "update_outcome", "%s is rejected, but the worker accepts it", update->id);
 }
 
@@ -83,7 +83,7 @@ static void check_completed_once(struct world *w, struct run_model *run,
     }
     payload_text(a->outcome ? a->outcome->success : NULL, text, sizeof(text));
     expected_result(update, wanted, sizeof(wanted));
-    if (!streq(text, wanted))
+    if (!cstr_eq(text, wanted))
         world_fail(w, "update_outcome", "run=%s %s completes with '%s'", run->run_id, update->id, text);
     if (!update->completed_in || update->run == run)
         update->completed_in = run;

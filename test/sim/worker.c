@@ -14,7 +14,7 @@
 
 struct program *worker_recall(struct worker *worker, const char *run_id) {
     for (size_t i = 0; i < WORKER_CACHE_MAX; i++)
-        if (streq(worker->cache[i].run_id, run_id))
+        if (cstr_eq(worker->cache[i].run_id, run_id))
             return &worker->cache[i];
     return NULL;
 }
@@ -45,7 +45,7 @@ void workers_give_first_task(struct world *w, const char *namespace_name,
     for (unsigned i = 0; i < w->profile.worker_count; i++) {
         struct worker *worker = &w->workers[i];
         struct workflow_slot *s = &worker->workflow_slots[worker->workflow_slot_count - 1];
-        if (!worker->is_alive || !streq(worker->namespace_name, namespace_name) || !workflow_slot_is_free(s))
+        if (!worker->is_alive || !cstr_eq(worker->namespace_name, namespace_name) || !workflow_slot_is_free(s))
             continue;
         workflow_slot_give(s, task);
         return;

@@ -229,7 +229,7 @@ static void slot_take(struct workflow_slot *s, const Ws__PollWorkflowTaskQueueRe
 /* NULL: the program does not know this query. */
 static Common__Payloads *slot_query_answer(const struct workflow_slot *s, const Query__WorkflowQuery *query,
                                            struct arena *a) {
-    if (streq(query->query_type, PROGRAM_UNKNOWN_QUERY))
+    if (cstr_eq(query->query_type, PROGRAM_UNKNOWN_QUERY))
         return NULL;
     return make_payloads(a, make_text(a, "run=%s signals=%" PRIu32, s->run->run_id, s->program.signals));
 }

@@ -190,7 +190,7 @@ static bool deliver_one(struct sched *f) {
     struct sched_run *run = run_of(f, l->event_id);
     struct action_order order;
     if (l->kind == LETTER_CANCEL_ACTION || l->kind == LETTER_TERMINATE_ACTION) {
-        CHECK(run && streq(run->workflow_id, l->workflow_id) && run->is_open);
+        CHECK(run && cstr_eq(run->workflow_id, l->workflow_id) && run->is_open);
         if (run && l->kind == LETTER_CANCEL_ACTION)
             run->is_cancelled = true;
         else if (run)

@@ -153,7 +153,7 @@ static void make_model(struct oracle *o, struct model *m) {
             add_range(o, m, f, &n);
             n += (size_t)snprintf(m->text + n, sizeof(m->text) - n, "%s", i > 0 ? "," : "");
         }
-        m->any_year |= f == CAL_YEAR && streq(m->text + field_at, "*");
+        m->any_year |= f == CAL_YEAR && cstr_eq(m->text + field_at, "*");
         if ((f == CAL_DAY_OF_MONTH || f == CAL_DAY_OF_WEEK) && pick(o, 0, 2) == 0)
             add_mark(o, m, f, &n);
     }

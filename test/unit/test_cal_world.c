@@ -28,7 +28,7 @@ TEST(the_copy_is_like_the_files) {
             continue;
         for (int64_t at_s = INT64_C(-3000000000); at_s < INT64_C(5000000000);) {
             struct zone_span x = zone_span_at(a, at_s), y = zone_span_at(b, at_s);
-            bool same = x.offset_s == y.offset_s && x.is_dst == y.is_dst && streq(x.abbrev, y.abbrev);
+            bool same = x.offset_s == y.offset_s && x.is_dst == y.is_dst && cstr_eq(x.abbrev, y.abbrev);
             if (!test_check(same && (x.end_s == y.end_s || at_s < 0), __FILE__, __LINE__, name.p))
                 break;
             at_s = MIN(MIN(x.end_s, y.end_s), INT64_C(5000000000));

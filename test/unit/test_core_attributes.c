@@ -246,7 +246,7 @@ TEST(attribute_types_are_added) {
         const Common__SearchAttributes__IndexedFieldsEntry *e = f.st->search_attributes->indexed_fields[i];
         size_t types = 0;
         for (size_t k = 0; e->value && k < e->value->n_metadata; k++)
-            types += streq(e->value->metadata[k]->key, "type");
+            types += cstr_eq(e->value->metadata[k]->key, "type");
         CHECK_INT(types, e->value ? 1 : 0);
     }
 }

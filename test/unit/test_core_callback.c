@@ -195,7 +195,7 @@ TEST(callback_limit_that_is_lowered_does_not_end_a_chain) {
 
 static const char *header(const struct callback_request *q, const char *name) {
     for (size_t i = 0; i < q->header_count; i++)
-        if (streq(q->headers[i].name, name))
+        if (cstr_eq(q->headers[i].name, name))
             return q->headers[i].value;
     return "";
 }
@@ -397,7 +397,7 @@ TEST(callback_keeps_the_headers_of_its_caller) {
     REQUIRE(callback_compose(&f.arena, f.st, "ns", 0, &close, &q) == 0);
     size_t agents = 0;
     for (size_t i = 0; i < q.header_count; i++)
-        agents += streq(q.headers[i].name, "user-agent");
+        agents += cstr_eq(q.headers[i].name, "user-agent");
     CHECK_INT(agents, 1);
     CHECK_STR(header(&q, "user-agent"), "mine");
 }

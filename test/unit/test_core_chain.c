@@ -127,7 +127,7 @@ TEST(chain_goes_on_after_a_failure) {
             core_attributes(&f, 5, EVENT_TYPE_WORKFLOW_EXECUTION_FAILED);
         REQUIRE(a);
         CHECK_INT(a->retry_state, cases[i].state);
-        CHECK_INT(!strempty(a->new_execution_run_id), cases[i].goes_on);
+        CHECK_INT(!cstr_is_empty(a->new_execution_run_id), cases[i].goes_on);
         CHECK_INT(f.s.next != NULL, cases[i].goes_on);
     }
 }
@@ -161,7 +161,7 @@ TEST(chain_ends_with_its_schedule) {
     REQUIRE(!failed);
     core_add_complete(&f);
     CHECK_INT(core_complete(&f), 0);
-    CHECK(!f.s.next && f.st && strempty(f.st->new_run_id));
+    CHECK(!f.s.next && f.st && cstr_is_empty(f.st->new_run_id));
 }
 
 /* Nor does it hold up a start: it begins at once. */
@@ -195,7 +195,7 @@ TEST(chain_numbers_its_events_upwards) {
         CHECK(first->task_id > last->task_id);
         CHECK_INT(first->event_id, 1);
         CHECK_STR(f.s.next->st->root_run_id, f.s.next->st->run_id);
-        CHECK(!streq(f.s.next->st->root_run_id, f.st->run_id));
+        CHECK(!cstr_eq(f.s.next->st->root_run_id, f.st->run_id));
     }
 }
 

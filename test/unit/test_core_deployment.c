@@ -50,7 +50,7 @@ static int set_current(struct rig *r, const char *build_id) {
 static int set_ramp(struct rig *r, const char *build_id, float percentage) {
     struct deployment_change c = change(r, build_id);
     c.percentage = percentage;
-    c.is_unset = strempty(build_id) && percentage == 0;
+    c.is_unset = cstr_is_empty(build_id) && percentage == 0;
     return deployment_set_ramping(&r->d, &c);
 }
 
@@ -242,7 +242,7 @@ TEST(deployment_versions_in_use_stay) {
 }
 
 static bool nobody_polls(void *ctx unused_arg, const State__DeploymentVersion *v) {
-    return streq(v->build_id, "1"); /* but the second */
+    return cstr_eq(v->build_id, "1"); /* but the second */
 }
 
 static bool everybody_polls(void *ctx unused_arg, const State__DeploymentVersion *v unused_arg) {

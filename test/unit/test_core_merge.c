@@ -45,7 +45,7 @@ static int set_memo(struct core *f, const char *key, const char *json) {
 static struct str memo_value(const struct core *f, const char *key) {
     const Common__Memo *m = f->st ? f->st->memo : NULL;
     for (size_t i = 0; m && i < m->n_fields; i++)
-        if (streq(m->fields[i]->key, key))
+        if (cstr_eq(m->fields[i]->key, key))
             return pb_bytes(&m->fields[i]->value->data);
     return STR("absent");
 }

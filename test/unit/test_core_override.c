@@ -269,5 +269,5 @@ TEST(options_change_a_part_of_the_priority) {
     CHECK_INT(update_priority(&f, "{'priority':{'fairnessWeight':'NaN'}}", "priority"), ERR_INVALID);
     CHECK_STR(f.err.text, "fairness weight must be greater than zero");
     CHECK_INT(update_priority(&f, "{}", "priority"), 0);
-    CHECK(f.st && (!f.st->priority || strempty(f.st->priority->fairness_key)));
+    CHECK(f.st && (!f.st->priority || cstr_is_empty(f.st->priority->fairness_key)));
 }

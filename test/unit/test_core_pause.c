@@ -22,7 +22,7 @@ static int core_unpause(struct core *f) {
 static const char *shown(struct core *f) {
     const Common__SearchAttributes *a = f->st ? f->st->search_attributes : NULL;
     for (size_t i = 0; a && i < a->n_indexed_fields; i++) {
-        if (streq(a->indexed_fields[i]->key, "TemporalPauseInfo")) {
+        if (cstr_eq(a->indexed_fields[i]->key, "TemporalPauseInfo")) {
             struct str json = pb_bytes(&a->indexed_fields[i]->value->data);
             char *text = arena_alloc(&f->arena, json.n + 1);
             if (!text)

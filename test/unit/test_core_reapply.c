@@ -195,7 +195,7 @@ TEST(reapply_letters_without_a_base) {
     CHECK_INT(
         STEP_VOID(&f, (pb_clear_messages(&f.st->n_outbox, &f.st->outbox), reapply_letters(&f.s, &base))), 0);
     REQUIRE(f.st && f.st->n_outbox == 3);
-    CHECK(!strempty(f.st->outbox[0]->request_id));
+    CHECK(!cstr_is_empty(f.st->outbox[0]->request_id));
     CHECK_INT(STEP_VOID(&f, letter_remove(&f.s, 12345)), 0); /* gone already */
     CHECK(f.st && f.st->n_outbox == 3);
 }

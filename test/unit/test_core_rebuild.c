@@ -77,7 +77,7 @@ TEST(rebuild_offers_what_is_pending) {
     CHECK_INT(STEP_VOID(&f, rebuild_finish(&f.s, &(struct rebuild_name){"copy", "request", "origin", 20})),
               0);
     CHECK_STR(core_effects(&f), "ACTIVITY@3");
-    CHECK(f.st && streq(f.st->run_id, "copy") && streq(f.st->origin_request_id, "origin"));
+    CHECK(f.st && cstr_eq(f.st->run_id, "copy") && cstr_eq(f.st->origin_request_id, "origin"));
 }
 
 TEST(rebuild_of_everything_that_ends) {

@@ -17,10 +17,10 @@ static const char *points_text(struct core *f, const State__Execution *st) {
     for (size_t i = 0; points && i < points->n_points; i++) {
         const Workflow__ResetPointInfo *p = points->points[i];
         buf_printf(b, "%s%s%s", i ? " " : "", p->resettable ? "" : "!", p->build_id);
-        if (!strempty(p->binary_checksum))
+        if (!cstr_is_empty(p->binary_checksum))
             buf_printf(b, "/%s", p->binary_checksum);
         buf_printf(b, "@%lld", (long long)p->first_workflow_task_completed_id);
-        if (!streq(p->run_id, st->run_id))
+        if (!cstr_eq(p->run_id, st->run_id))
             buf_printf(b, ":%s", p->run_id);
     }
     buf_add_u8(b, 0);

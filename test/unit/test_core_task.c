@@ -168,7 +168,7 @@ TEST(task_transient_attempts_leave_no_events) {
 static const char *reported_problems(struct core *f) {
     const Common__SearchAttributes *a = f->st ? f->st->search_attributes : NULL;
     for (size_t i = 0; a && i < a->n_indexed_fields; i++)
-        if (streq(a->indexed_fields[i]->key, "TemporalReportedProblems"))
+        if (cstr_eq(a->indexed_fields[i]->key, "TemporalReportedProblems"))
             return arena_strndup(&f->arena, (const char *)a->indexed_fields[i]->value->data.data,
                                                    a->indexed_fields[i]->value->data.len);
     return "";

@@ -184,7 +184,7 @@ TEST(update_messages_stand_where_their_commands_are) {
     CHECK_INT(complete(&f, &m), 0);
     CHECK_STR(core_new(&f),
               "TASK_STARTED@3 TASK_COMPLETED@4 RUN_UPDATE_ACCEPTED@5 TIMER_STARTED@6 RUN_UPDATE_ACCEPTED@7");
-    CHECK(f.st && f.st->n_updates == 2 && streq(f.st->updates[0]->update_id, "u"));
+    CHECK(f.st && f.st->n_updates == 2 && cstr_eq(f.st->updates[0]->update_id, "u"));
 }
 
 TEST(update_that_is_forgotten_is_accepted_by_what_the_worker_has) {
@@ -593,8 +593,8 @@ TEST(update_of_a_reset_can_be_rejected) {
 
 static int answer(struct core *f, const char *type, const char *body, const char *id) {
     struct mail m = {0};
-    const ProtobufCMessageDescriptor *d = streq(type, "Acceptance") ? &update__acceptance__descriptor
-                                          : streq(type, "Response") ? &update__response__descriptor
+    const ProtobufCMessageDescriptor *d = cstr_eq(type, "Acceptance") ? &update__acceptance__descriptor
+                                          : cstr_eq(type, "Response") ? &update__response__descriptor
                                                                     : &update__rejection__descriptor;
     char *url = arena_printf(&f->arena, PREFIX "%s", type);
     const ProtobufCMessage *message = message_of(&f->arena, d, body);

@@ -85,7 +85,7 @@ static int32_t status(struct rig *r, const char *build_id) {
     cleanup(ask_done) struct ask a = {0};
     const Deployment__WorkerDeploymentInfo *i = describe(r, &a);
     for (size_t k = 0; i && k < i->n_version_summaries; k++)
-        if (streq(i->version_summaries[k]->deployment_version->build_id, build_id))
+        if (cstr_eq(i->version_summaries[k]->deployment_version->build_id, build_id))
             return (int32_t)i->version_summaries[k]->status;
     return -1;
 }

@@ -471,7 +471,7 @@ static void check_pending_child(struct rig *r, bool has_run) {
     const Ws__DescribeWorkflowExecutionResponse *resp = a.response;
     REQUIRE(resp->n_pending_children == 1);
     CHECK_STR(resp->pending_children[0]->workflow_id, "child");
-    CHECK(!strempty(resp->pending_children[0]->run_id) == has_run);
+    CHECK(!cstr_is_empty(resp->pending_children[0]->run_id) == has_run);
 }
 
 static void orphan_child(struct rig *r, struct uuid_text *ret_base) {

@@ -145,7 +145,7 @@ TEST(run_start_can_terminate_the_existing_one) {
         start_with(&r, &a, "one", 0, 0);
         start_with(&r, &b, "two", policies[i][0], policies[i][1]);
         CHECK_OK(&b);
-        CHECK(!streq(run_id_of(&b), run_id_of(&a)));
+        CHECK(!cstr_eq(run_id_of(&b), run_id_of(&a)));
         history_of_run(&r, &h, "wf", run_id_of(&a));
         CHECK_STR(ask_events(&h), "RUN_STARTED@1 TASK_SCHEDULED@2 RUN_TERMINATED@3");
         const Ws__GetWorkflowExecutionHistoryResponse *resp = h.response;
@@ -173,7 +173,7 @@ TEST(run_id_can_be_used_again_after_the_close) {
     CHECK_INT(b.err.code, ERR_ALREADY_STARTED);
     start_with(&r, &b, "four", 0, 0);
     CHECK_OK(&b);
-    CHECK(!streq(run_id_of(&b), run_id_of(&a)));
+    CHECK(!cstr_eq(run_id_of(&b), run_id_of(&a)));
 }
 
 TEST(run_ids_of_two_namespaces_do_not_meet) {
@@ -185,7 +185,7 @@ TEST(run_ids_of_two_namespaces_do_not_meet) {
     req->namespace_ = make_text(ask_arena(&b), "other");
     RIG_SEND(&r, &b, start_workflow, req);
     CHECK_OK(&b);
-    CHECK(!streq(run_id_of(&b), run_id_of(&a)));
+    CHECK(!cstr_eq(run_id_of(&b), run_id_of(&a)));
     Ws__GetWorkflowExecutionHistoryRequest *h = ask_history(&r, &b, "wf");
     h->execution->run_id = make_text(ask_arena(&b), run_id_of(&a));
     h->namespace_ = make_text(ask_arena(&b), "other");

@@ -25,7 +25,7 @@ static int64_t open_runs(const struct rig *r) {
     engine_counters(r->engine, &c);
     CHECK_INT(c.space_count, 2); /* default, and the one that is called other */
     for (size_t i = 0; i < c.space_count; i++)
-        if (streq(c.spaces[i].name, "default"))
+        if (cstr_eq(c.spaces[i].name, "default"))
             return c.spaces[i].tallies[TALLY_RUN];
     return -1;
 }
@@ -33,7 +33,7 @@ static int64_t open_runs(const struct rig *r) {
 static uint64_t terminated(const struct engine_counters *c, const char *type) {
     const struct type_counter *t;
     for (size_t i = 0; (t = map_next(c->types, &i));)
-        if (streq(t->namespace_name, "default") && streq(t->workflow_type, type))
+        if (cstr_eq(t->namespace_name, "default") && cstr_eq(t->workflow_type, type))
             return t->closed[WORKFLOW_EXECUTION_STATUS_TERMINATED];
     return 0;
 }
@@ -150,7 +150,7 @@ TEST(tally_shows_the_queues_that_wait_longest) {
 
 static bool polled_is(const struct ask *p, const char *workflow_id) {
     const Ws__PollWorkflowTaskQueueResponse *task = p->response;
-    return task && task->workflow_execution && streq(task->workflow_execution->workflow_id, workflow_id);
+    return task && task->workflow_execution && cstr_eq(task->workflow_execution->workflow_id, workflow_id);
 }
 
 TEST(tasks_wait_on_after_a_restart) {

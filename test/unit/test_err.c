@@ -15,9 +15,9 @@ TEST(err_codes_are_negative_and_distinct) {
 
 TEST(err_every_code_has_a_name_and_a_text) {
     for (int code = -1; code > -ERR_COUNT; code--) {
-        CHECK(!strempty(err_name(code)));
-        CHECK(!strempty(err_text(code)));
-        CHECK(!streq(err_name(code), err_name(code + 1)));
+        CHECK(!cstr_is_empty(err_name(code)));
+        CHECK(!cstr_is_empty(err_text(code)));
+        CHECK(!cstr_eq(err_name(code), err_name(code + 1)));
     }
 }
 

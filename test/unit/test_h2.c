@@ -360,7 +360,7 @@ TEST(five_hundred_parked_streams_are_answered) {
         rig_run(&rig, outcomes_known);
         size_t good = 0;
         for (size_t i = 0; i < rig.call_count; i++)
-            good += str_eq(buf_str(&rig.calls[i].got), STR("12345")) && streq(rig.calls[i].grpc_status, "0");
+            good += str_eq(buf_str(&rig.calls[i].got), STR("12345")) && cstr_eq(rig.calls[i].grpc_status, "0");
         CHECK_INT(good, 500);
         CHECK_INT(rig.sent_count, 500);
     }

@@ -517,7 +517,7 @@ TEST(slow_reader_holds_back_its_own_requests) {
         rig_run(&rig, calls_done);
         size_t whole = 0;
         for (size_t i = 0; i < rig.call_count; i++)
-            whole += rig.calls[i].got.len == rig.large_bytes && streq(rig.calls[i].grpc_status, "0");
+            whole += rig.calls[i].got.len == rig.large_bytes && cstr_eq(rig.calls[i].grpc_status, "0");
         CHECK_INT(whole, 20);
     }
     rig_stop(&rig);

@@ -111,7 +111,7 @@ static void make_field(struct maker *k, ProtobufCMessage *m, const ProtobufCFiel
                        unsigned depth) {
     bool is_leaf = f->type != PROTOBUF_C_TYPE_MESSAGE;
     CHECK(f->label == PROTOBUF_C_LABEL_NONE || f->label == PROTOBUF_C_LABEL_REPEATED);
-    bool is_value = m->descriptor->n_fields == 2 && streq(f->name, "value"); /* of a map: always there */
+    bool is_value = m->descriptor->n_fields == 2 && cstr_eq(f->name, "value"); /* of a map: always there */
     if (!is_value && ((!is_leaf && depth >= DEPTH_MAX) || rng_chance(&k->rng, 3)))
         return;
     if (f->label == PROTOBUF_C_LABEL_REPEATED) {
@@ -169,8 +169,8 @@ static void make_payload(struct maker *k, Common__Payload *m) {
     entries[0].value = (ProtobufCBinaryData){strlen(encoding), (uint8_t *)arena_strdup(&k->a, encoding)};
     entries[1].key = arena_strdup(&k->a, "messageType");
     entries[1].value = (ProtobufCBinaryData){3, (uint8_t *)arena_strdup(&k->a, "a.B")};
-    m->n_metadata = 1 + (streq(encoding, "json/protobuf") || rng_chance(&k->rng, 8));
-    m->data = streq(encoding, "binary/null")
+    m->n_metadata = 1 + (cstr_eq(encoding, "json/protobuf") || rng_chance(&k->rng, 8));
+    m->data = cstr_eq(encoding, "binary/null")
                   ? (ProtobufCBinaryData){0, NULL}
                   : (ProtobufCBinaryData){strlen(data), (uint8_t *)arena_strdup(&k->a, data)};
 }

@@ -231,7 +231,7 @@ static void check_overlong(enum log_format format, const char *end) {
     size_t len = strlen(text);
     CHECK(len <= 4096);
     CHECK(strchr(text, '\n') == text + len - 1);
-    CHECK(len > strlen(end) && streq(text + len - strlen(end), end));
+    CHECK(len > strlen(end) && cstr_eq(text + len - strlen(end), end));
 }
 
 TEST(log_json_line_that_is_too_long_stays_json) {

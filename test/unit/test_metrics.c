@@ -8,7 +8,7 @@
 static const struct method *method_named(const char *name) {
     const struct method *m;
     for (size_t i = 0; (m = method_at(i)); i++)
-        if (streq(m->name, name))
+        if (cstr_eq(m->name, name))
             return m;
     return NULL;
 }

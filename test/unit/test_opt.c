@@ -91,10 +91,10 @@ static const struct opt_program gamma_program = {"prog",  gamma_commands,     AR
                                                  "a file"};
 
 static const char *env_good(const char *name) {
-    return streq(name, "T_PORT") ? "81" : "";
+    return cstr_eq(name, "T_PORT") ? "81" : "";
 }
 static const char *env_bad(const char *name) {
-    return streq(name, "T_COUNT") ? "many" : NULL;
+    return cstr_eq(name, "T_COUNT") ? "many" : NULL;
 }
 
 struct parsed {
@@ -172,10 +172,10 @@ TEST(opt_last_value_wins_and_lists_keep_order) {
 }
 
 static const char *env_two(const char *name) {
-    return streq(name, "T_NAME") ? "first" : streq(name, "T_TITLE") ? "second" : NULL;
+    return cstr_eq(name, "T_NAME") ? "first" : cstr_eq(name, "T_TITLE") ? "second" : NULL;
 }
 static const char *env_second(const char *name) {
-    return streq(name, "T_NAME") ? "" : streq(name, "T_TITLE") ? "second" : NULL;
+    return cstr_eq(name, "T_NAME") ? "" : cstr_eq(name, "T_TITLE") ? "second" : NULL;
 }
 
 TEST(opt_the_first_variable_that_is_set_counts) {
@@ -355,7 +355,7 @@ static int parse_gamma(struct opt_args *a, struct buf *problem, const char **wor
 }
 
 static const char *file_speed(void *ctx, const struct opt *o) {
-    return streq(o->name, "speed") ? ctx : NULL;
+    return cstr_eq(o->name, "speed") ? ctx : NULL;
 }
 
 TEST(opt_words_sets_and_files) {
@@ -393,7 +393,7 @@ TEST(opt_words_sets_and_files) {
 static void test_values(unused_arg void *ctx, unused_arg const struct opt_args *a, const struct opt *o,
                         const char *part, struct buf *out) {
     static const char *const words[] = {"red", "blue"};
-    for (size_t i = 0; streq(o->name, "key") && i < ARRAY_LEN(words); i++)
+    for (size_t i = 0; cstr_eq(o->name, "key") && i < ARRAY_LEN(words); i++)
         if (strncmp(words[i], part, strlen(part)) == 0)
             buf_printf(out, "%s\tA key\n", words[i]);
 }

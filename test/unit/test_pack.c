@@ -255,7 +255,7 @@ TEST(copies_have_no_missing_texts) {
     half.workflow_id = NULL;
     Common__WorkflowExecution *copy =
         (Common__WorkflowExecution *)wire_clone(&half.base, &wire_heap_allocator);
-    CHECK(!copy || streq(copy->workflow_id, ""));
+    CHECK(!copy || cstr_eq(copy->workflow_id, ""));
     if (copy)
         protobuf_c_message_free_unpacked(&copy->base, &wire_heap_allocator);
 }

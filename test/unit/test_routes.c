@@ -105,7 +105,7 @@ TEST(routes_tell_which_verbs_a_path_takes) {
     CHECK_INT(verbs, ROUTE_GET | ROUTE_POST | ROUTE_DELETE);
     const struct route *get = route_find(STR("GET"), schedule, &verbs);
     CHECK(get && get == route_find(STR("HEAD"), schedule, &verbs));
-    CHECK(get && streq(method_at(get->method)->name, "DescribeSchedule"));
+    CHECK(get && cstr_eq(method_at(get->method)->name, "DescribeSchedule"));
 }
 
 TEST(routes_variables_come_in_order) {

@@ -15,7 +15,7 @@ static bool order_first(struct sched *f, struct action_order *ret) {
 
 static struct str attribute_value(const Common__SearchAttributes *a, const char *name) {
     for (size_t i = 0; a && i < a->n_indexed_fields; i++)
-        if (streq(a->indexed_fields[i]->key, name))
+        if (cstr_eq(a->indexed_fields[i]->key, name))
             return pb_bytes(&a->indexed_fields[i]->value->data);
     return STR("none");
 }
@@ -275,7 +275,7 @@ TEST(failures_are_passed_on_until_a_success) {
     sched_close(&f, "00:10", STATUS(FAILED));
     sched_go(&f, "00:15");
     run = sched_run_at(&f, "00:15");
-    CHECK(result_is(run, "one") && run->last_failure && streq(run->last_failure->message, "it failed"));
+    CHECK(result_is(run, "one") && run->last_failure && cstr_eq(run->last_failure->message, "it failed"));
     sched_close(&f, "00:15", STATUS(CANCELED));
     sched_go(&f, "00:20");
     run = sched_run_at(&f, "00:20");
@@ -293,7 +293,7 @@ TEST(failures_are_passed_on_until_a_success) {
     sched_go(&f, "00:35");
     run = sched_run_at(&f, "00:35");
     CHECK(result_is(run, "two") && run->last_failure &&
-          streq(run->last_failure->message, "workflow timeout") && run->last_failure->timeout_failure_info &&
+          cstr_eq(run->last_failure->message, "workflow timeout") && run->last_failure->timeout_failure_info &&
           run->last_failure->timeout_failure_info->timeout_type == TIMEOUT_TYPE_START_TO_CLOSE);
 }
 
@@ -394,7 +394,7 @@ TEST(recent_actions_are_all_that_run_and_the_last_ten) {
     const Schedule__ScheduleListEntry *e = schedule_list_entry(f.c.st, 1, &f.c.arena);
     CHECK(e && e->info->n_recent_actions == 5 && e->info->n_future_action_times == 5);
     CHECK(e &&
-          streq(e->info->recent_actions[4]->start_workflow_result->workflow_id, "wf-2022-06-01T01:30:00Z"));
+          cstr_eq(e->info->recent_actions[4]->start_workflow_result->workflow_id, "wf-2022-06-01T01:30:00Z"));
     CHECK_STR(e ? e->schedule_id : "", "myschedule");
     CHECK_STR(e ? e->info->workflow_type->name : "", "Type");
 }

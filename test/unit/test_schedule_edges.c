@@ -25,7 +25,7 @@ TEST(excluded_times_say_by_what) {
     for (size_t i = 0; i < f.ledger_count; i++) {
         if (!f.ledger[i] || f.ledger[i]->fate != LEDGER_FATE_EXCLUDED)
             continue;
-        if (streq(f.ledger[i]->reason, "the spec excludes it"))
+        if (cstr_eq(f.ledger[i]->reason, "the spec excludes it"))
             spec = f.ledger[i];
         else
             holiday = f.ledger[i];
@@ -92,7 +92,7 @@ TEST(an_update_mends_what_cannot_be_read) {
     Ws__UpdateScheduleRequest req = WS__UPDATE_SCHEDULE_REQUEST__INIT;
     req.schedule = gone; /* not prepared, so nobody has noticed */
     CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
-    CHECK(!f.c.st || !strempty(sched_state(&f)->invalid_error));
+    CHECK(!f.c.st || !cstr_is_empty(sched_state(&f)->invalid_error));
     CHECK_INT(sched_backfill(&f, "-1d 00:00", "-1d 00:10", POLICY(ALLOW_ALL)), 0);
     REQUIRE(f.c.st && sched_state(&f)->n_backfills == 1); /* waits until it can be read again */
     const Schedule__ScheduleInfo *info = schedule_info(f.c.st, &f.c.arena);
@@ -248,12 +248,12 @@ TEST(a_backfill_of_what_cannot_be_read_waits) {
     sched_jump(&f, "00:30");
     CHECK_INT(sched_backfill(&f, "-3d 00:00", "-2d 00:00", POLICY(ALLOW_ALL)), 0);
     REQUIRE(f.c.st);
-    CHECK(!strempty(sched_state(&f)->invalid_error));
+    CHECK(!cstr_is_empty(sched_state(&f)->invalid_error));
     CHECK(run_due_us(f.c.st) == sched_us("01:30"));
     pb_set_string(&f.c.st->schedule->schedule->spec->timezone_name, "", &failed);
     sched_go(&f, "02:00");
     CHECK_STR(sched_begun(&f), "-3d 00:00@01:30 -2d 00:00@01:30");
-    CHECK(strempty(sched_state(&f)->invalid_error));
+    CHECK(cstr_is_empty(sched_state(&f)->invalid_error));
     CHECK(!f.c.st || strncmp(sched_future(&f), "1d 00:00 ", 9) == 0);
 }
 

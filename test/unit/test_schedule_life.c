@@ -681,11 +681,11 @@ TEST(an_update_keeps_replaces_or_clears_the_memo) {
     if (!req.schedule)
         return;
     CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
-    CHECK(!f.c.st || (f.c.st->memo->n_fields == 1 && streq(f.c.st->memo->fields[0]->key, "old")));
+    CHECK(!f.c.st || (f.c.st->memo->n_fields == 1 && cstr_eq(f.c.st->memo->fields[0]->key, "old")));
     req.memo = memo_of(&f, "new");
     CHECK_INT(req.memo ? SCHED(&f, schedule_update(&f.c.s, &req)) : 0, 0);
     CHECK(!f.c.st || !req.memo ||
-          (f.c.st->memo->n_fields == 1 && streq(f.c.st->memo->fields[0]->key, "new")));
+          (f.c.st->memo->n_fields == 1 && cstr_eq(f.c.st->memo->fields[0]->key, "new")));
     req.memo = &empty;
     CHECK_INT(SCHED(&f, schedule_update(&f.c.s, &req)), 0);
     CHECK(!f.c.st || !f.c.st->memo || f.c.st->memo->n_fields == 0);

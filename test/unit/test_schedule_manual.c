@@ -284,5 +284,5 @@ TEST(an_unpause_wins_over_a_pause) {
     patch.unpause = core_text(&f.c, "go");
     CHECK_INT(arena_failed(&f.c.arena) ? 0 : sched_patch(&f, &patch, ""), 0);
     const State__Schedule *sch = sched_state(&f);
-    CHECK(!sch->schedule || (!sch->schedule->state->paused && streq(sch->schedule->state->notes, "go")));
+    CHECK(!sch->schedule || (!sch->schedule->state->paused && cstr_eq(sch->schedule->state->notes, "go")));
 }

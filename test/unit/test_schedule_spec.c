@@ -493,7 +493,7 @@ TEST(a_spec_that_cannot_be_read_any_more_is_tried_again) {
     bool failed = false;
     pb_set_string(&f.c.st->schedule->schedule->spec->timezone_name, "Gone/Zone", &failed);
     sched_go(&f, "00:11");
-    CHECK(f.c.is_out_of_memory || !strempty(sched_state(&f)->invalid_error));
+    CHECK(f.c.is_out_of_memory || !cstr_is_empty(sched_state(&f)->invalid_error));
     const Schedule__ScheduleInfo *info = f.c.st ? schedule_info(f.c.st, &f.c.arena) : NULL;
     CHECK(info && strstr(info->invalid_schedule_error, "Gone/Zone"));
     if (!f.c.st)
@@ -501,5 +501,5 @@ TEST(a_spec_that_cannot_be_read_any_more_is_tried_again) {
     pb_set_string(&f.c.st->schedule->schedule->spec->timezone_name, "", &failed);
     sched_go(&f, "01:11");
     CHECK_STR(sched_begun(&f), "00:05 00:10@01:10");
-    CHECK(strempty(sched_state(&f)->invalid_error));
+    CHECK(cstr_is_empty(sched_state(&f)->invalid_error));
 }

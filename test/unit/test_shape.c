@@ -82,7 +82,7 @@ static void check_list(int line, const struct complaints *c, const char *want) {
     list_text(c, &got);
     if (!buf_ok(&got) || !got.data)
         return;
-    test_check(streq((const char *)got.data, want), __FILE__, line, (const char *)got.data);
+    test_check(cstr_eq((const char *)got.data, want), __FILE__, line, (const char *)got.data);
 }
 
 TEST(shape_every_mistake_has_its_place) {

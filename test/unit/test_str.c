@@ -25,14 +25,14 @@ TEST(str_prefixes) {
 }
 
 TEST(str_c_strings) {
-    CHECK(streq("a", "a"));
-    CHECK(!streq("a", "b"));
-    CHECK(streq(NULL, NULL));
-    CHECK(!streq(NULL, ""));
-    CHECK(!streq("", NULL));
-    CHECK(strempty(NULL));
-    CHECK(strempty(""));
-    CHECK(!strempty(" "));
+    CHECK(cstr_eq("a", "a"));
+    CHECK(!cstr_eq("a", "b"));
+    CHECK(cstr_eq(NULL, NULL));
+    CHECK(!cstr_eq(NULL, ""));
+    CHECK(!cstr_eq("", NULL));
+    CHECK(cstr_is_empty(NULL));
+    CHECK(cstr_is_empty(""));
+    CHECK(!cstr_is_empty(" "));
 }
 
 TEST(str_to_i64) {

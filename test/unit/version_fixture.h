@@ -16,7 +16,7 @@ static const struct version one = {"web", "1"}, two = {"web", "2"};
 /* Every version serves every queue but "far". */
 static inline bool serves(const struct version_book *b unused_arg, const char *deployment unused_arg,
                           const char *build_id unused_arg, const char *queue) {
-    return !streq(queue, "far");
+    return !cstr_eq(queue, "far");
 }
 static const struct version_book book = {serves};
 
@@ -63,7 +63,7 @@ static inline int worker_turn(struct core *f, struct version worker, E__Versioni
 static inline const char *shown_attribute(struct core *f, const char *name) {
     const Common__SearchAttributes *a = f->st ? f->st->search_attributes : NULL;
     for (size_t i = 0; a && i < a->n_indexed_fields; i++)
-        if (streq(a->indexed_fields[i]->key, name)) {
+        if (cstr_eq(a->indexed_fields[i]->key, name)) {
             struct str data = pb_bytes(&a->indexed_fields[i]->value->data);
             buf_clear(&f->scratch);
             buf_add_str(&f->scratch, data);

@@ -44,7 +44,7 @@ void cell_add_bytes(struct buf *out, int64_t n) {
 /* history_size_bytes and data_size_bytes are sizes. */
 static bool cell_is_size(const ProtobufCFieldDescriptor *f) {
     size_t n = strlen(f->name);
-    return n > strlen("_bytes") && streq(f->name + n - strlen("_bytes"), "_bytes");
+    return n > strlen("_bytes") && cstr_eq(f->name + n - strlen("_bytes"), "_bytes");
 }
 
 /* Field masks, wrappers and Any are one value in JSON. */
@@ -65,7 +65,7 @@ static void cell_add_json(struct buf *out, const ProtobufCMessage *m) {
 static void cell_add_payload(struct buf *out, const Common__Payload *p) {
     struct str encoding = STR("");
     for (size_t i = 0; i < p->n_metadata; i++)
-        if (streq(p->metadata[i]->key, "encoding"))
+        if (cstr_eq(p->metadata[i]->key, "encoding"))
             encoding = pb_bytes(&p->metadata[i]->value);
     if (str_starts(encoding, STR("json/")) && utf8_valid(pb_bytes(&p->data))) {
         buf_add_str(out, pb_bytes(&p->data));
@@ -92,8 +92,8 @@ static void cell_add_payloads(struct buf *out, const Common__Payloads *p) {
 
 static bool cell_is_map_entry(const ProtobufCMessageDescriptor *d) {
     size_t n = strlen(d->name);
-    return d->n_fields == 2 && n > strlen("Entry") && streq(d->name + n - strlen("Entry"), "Entry") &&
-           streq(d->fields[0].name, "key") && streq(d->fields[1].name, "value");
+    return d->n_fields == 2 && n > strlen("Entry") && cstr_eq(d->name + n - strlen("Entry"), "Entry") &&
+           cstr_eq(d->fields[0].name, "key") && cstr_eq(d->fields[1].name, "value");
 }
 
 static bool cell_is_map(const ProtobufCFieldDescriptor *f) {
@@ -120,7 +120,7 @@ static bool cell_is_set(const ProtobufCMessage *m, const ProtobufCFieldDescripto
     if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
         return cell_is_chosen(m, f);
     if (f->type == PROTOBUF_C_TYPE_STRING)
-        return !strempty(*(char *const *)(const void *)slot);
+        return !cstr_is_empty(*(char *const *)(const void *)slot);
     if (f->type == PROTOBUF_C_TYPE_BYTES)
         return ((const ProtobufCBinaryData *)(const void *)slot)->len > 0;
     return memcmp(slot, zeros, wire_value_size(f->type)) != 0;
@@ -142,7 +142,7 @@ static const ProtobufCFieldDescriptor *cell_only_field(const ProtobufCMessage *m
             return NULL;
         only = f;
     }
-    return only && (m->descriptor->n_fields == 1 || streq(only->name, "name")) ? only : NULL;
+    return only && (m->descriptor->n_fields == 1 || cstr_eq(only->name, "name")) ? only : NULL;
 }
 
 static void cell_add_member(struct buf *out, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
@@ -253,7 +253,7 @@ static size_t cell_enum_prefix(const ProtobufCEnumDescriptor *d) {
 void cell_add_enum(struct buf *out, const ProtobufCEnumDescriptor *d, int value) {
     const char *name = shape_enum_name(d, value);
     size_t skip = cell_enum_prefix(d);
-    if (!name || streq(name + skip, "UNSPECIFIED"))
+    if (!name || cstr_eq(name + skip, "UNSPECIFIED"))
         return;
     if (!skip) {
         buf_add_cstr(out, name);

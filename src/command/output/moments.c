@@ -39,9 +39,9 @@ void moments_add_time(const struct command *c, int64_t seconds, int32_t nanos, e
     const char *format = opt_named(c->args, "time-format");
     if (moment_format(seconds, nanos, iso) < 0)
         return;
-    if (form == MOMENT_ISO || !format || streq(format, "iso"))
+    if (form == MOMENT_ISO || !format || cstr_eq(format, "iso"))
         buf_add_cstr(out, iso);
-    else if (streq(format, "raw"))
+    else if (cstr_eq(format, "raw"))
         moments_add_raw(iso, out);
     else
         moments_add_relative(seconds, out);

@@ -46,7 +46,7 @@ static const char *rows_cell_color(const struct rows *r, size_t i) {
     if (i < r->titles || (r->is_card && i % r->columns == 0))
         return title_color;
     for (size_t k = 0; k < ARRAY_LEN(colors); k++)
-        if (streq(colors[k].word, r->cells[i]))
+        if (cstr_eq(colors[k].word, r->cells[i]))
             return colors[k].color;
     return NULL;
 }

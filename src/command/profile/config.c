@@ -36,7 +36,7 @@ static enum property_kind config_property_kind(const char *prop) {
     if (strncmp(prop, "grpc_meta.", 10) == 0 && prop[10])
         return PROPERTY_TEXT;
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
-        if (streq(known[i].name, prop))
+        if (cstr_eq(known[i].name, prop))
             return known[i].is_bool ? PROPERTY_BOOL : PROPERTY_TEXT;
         names[i] = known[i].name;
     }
@@ -59,7 +59,7 @@ static enum command_exit config_show_properties(struct command *c, const struct 
     sheet_init(&sheet, c, property_titles, ARRAY_LEN(property_titles));
     for (size_t i = 0; rc == 0 && i < p->count; i++) {
         const struct profile_entry *e = &p->entries[i];
-        if (!streq(e->profile, profile) || !e->key || (key && !streq(e->key, key)))
+        if (!cstr_eq(e->profile, profile) || !e->key || (key && !cstr_eq(e->key, key)))
             continue;
         rc = sheet_add(&sheet, e->key);
         if (rc == 0)
@@ -76,7 +76,7 @@ static enum command_exit config_show_names(struct command *c, const struct profi
     for (size_t i = 0; rc == 0 && i < p->count; i++) {
         bool is_new = true;
         for (size_t k = 0; k < i; k++)
-            is_new = is_new && !streq(p->entries[k].profile, p->entries[i].profile);
+            is_new = is_new && !cstr_eq(p->entries[k].profile, p->entries[i].profile);
         if (is_new)
             rc = sheet_add(&sheet, p->entries[i].profile);
     }
@@ -126,7 +126,7 @@ enum command_exit config_set_run(struct command *c, unused_arg struct buf *out) 
     enum property_kind kind = value ? config_property_kind(prop) : PROPERTY_UNKNOWN;
     if (kind == PROPERTY_UNKNOWN)
         return COMMAND_MISUSED;
-    if (kind == PROPERTY_BOOL && !streq(value, "true") && !streq(value, "false")) {
+    if (kind == PROPERTY_BOOL && !cstr_eq(value, "true") && !cstr_eq(value, "false")) {
         command_print_error("%s must be true or false, not \"%s\"", prop, value);
         return COMMAND_MISUSED;
     }
@@ -134,7 +134,7 @@ enum command_exit config_set_run(struct command *c, unused_arg struct buf *out) 
         return COMMAND_REFUSED;
     struct profile_entry e = {settings_profile(c), prop, value, kind == PROPERTY_BOOL};
     /* tls = false is stored by removing the property. */
-    if (streq(prop, "tls") && streq(value, "false"))
+    if (cstr_eq(prop, "tls") && cstr_eq(value, "false"))
         profiles_remove(&p, e.profile, prop);
     else if (profiles_set(&p, &e) < 0)
         return COMMAND_REFUSED;

@@ -10,7 +10,7 @@ void profiles_init(struct profiles *p, struct arena *a) {
 static struct profile_entry *profiles_find_entry(const struct profiles *p, const char *profile,
                                                  const char *key) {
     for (size_t i = 0; i < p->count; i++)
-        if (streq(p->entries[i].profile, profile) && streq(p->entries[i].key, key))
+        if (cstr_eq(p->entries[i].profile, profile) && cstr_eq(p->entries[i].key, key))
             return &p->entries[i];
     return NULL;
 }
@@ -22,7 +22,7 @@ const char *profiles_get(const struct profiles *p, const char *profile, const ch
 
 bool profiles_has(const struct profiles *p, const char *profile) {
     for (size_t i = 0; i < p->count; i++)
-        if (streq(p->entries[i].profile, profile))
+        if (cstr_eq(p->entries[i].profile, profile))
             return true;
     return false;
 }
@@ -56,7 +56,7 @@ int profiles_set(struct profiles *p, const struct profile_entry *e) {
 bool profiles_remove(struct profiles *p, const char *profile, const char *key) {
     size_t kept = 0, before = p->count;
     for (size_t i = 0; i < p->count; i++)
-        if (!streq(p->entries[i].profile, profile) || (key && !streq(p->entries[i].key, key)))
+        if (!cstr_eq(p->entries[i].profile, profile) || (key && !cstr_eq(p->entries[i].key, key)))
             p->entries[kept++] = p->entries[i];
     p->count = kept;
     return kept < before;

@@ -34,9 +34,9 @@ const char *settings_path(struct command *c, enum settings_kind kind) {
     const char *base = c->args->env ? c->args->env("XDG_CONFIG_HOME") : NULL;
     if (path)
         return path;
-    if (strempty(home) && (is_env || strempty(base)))
+    if (cstr_is_empty(home) && (is_env || cstr_is_empty(base)))
         return NULL;
-    if (is_env || strempty(base))
+    if (is_env || cstr_is_empty(base))
         return arena_printf(&c->arena, "%s/.config/temporalio/temporal.%s", home, is_env ? "yaml" : "toml");
     return arena_printf(&c->arena, "%s/temporalio/temporal.toml", base);
 }
@@ -123,10 +123,10 @@ const char *settings_profile(const struct command *c) {
 /* A profile with any tls property uses TLS, unless tls.disabled is true. */
 static const char *settings_tls(const struct settings *s) {
     const char *disabled = profiles_get(&s->config, s->profile, "tls.disabled");
-    if (streq(disabled, "true"))
+    if (cstr_eq(disabled, "true"))
         return "false";
     for (size_t i = 0; i < s->config.count; i++)
-        if (streq(s->config.entries[i].profile, s->profile) && s->config.entries[i].key &&
+        if (cstr_eq(s->config.entries[i].profile, s->profile) && s->config.entries[i].key &&
             strncmp(s->config.entries[i].key, "tls", 3) == 0)
             return "true";
     return NULL;
@@ -137,10 +137,10 @@ static const char *settings_flag_value(void *ctx, const struct opt *o) {
     const char *text = profiles_get(&s->env, s->env_name, o->name);
     if (text)
         return text;
-    if (streq(o->name, "tls"))
+    if (cstr_eq(o->name, "tls"))
         return settings_tls(s);
     for (size_t i = 0; i < ARRAY_LEN(properties); i++)
-        if (properties[i].property && streq(properties[i].flag, o->name))
+        if (properties[i].property && cstr_eq(properties[i].flag, o->name))
             return profiles_get(&s->config, s->profile, properties[i].property);
     return NULL;
 }
@@ -171,7 +171,7 @@ bool settings_meta(struct command *c, size_t n, const char **ret_key, const char
             return true;
     for (size_t i = 0; i < s->config.count; i++) {
         const struct profile_entry *e = &s->config.entries[i];
-        if (!streq(e->profile, s->profile) || !e->key || strncmp(e->key, prefix, sizeof(prefix) - 1) != 0 ||
+        if (!cstr_eq(e->profile, s->profile) || !e->key || strncmp(e->key, prefix, sizeof(prefix) - 1) != 0 ||
             n--)
             continue;
         *ret_key = e->key + sizeof(prefix) - 1;
@@ -182,7 +182,7 @@ bool settings_meta(struct command *c, size_t n, const char **ret_key, const char
 }
 
 static int settings_check_names(const struct command *c, const struct settings *s) {
-    if (!streq(s->env_name, STANDARD_NAME) && !profiles_has(&s->env, s->env_name)) {
+    if (!cstr_eq(s->env_name, STANDARD_NAME) && !profiles_has(&s->env, s->env_name)) {
         command_print_error(
             "there is no environment \"%s\"; create it with: rondo env set --env %s -k KEY -v VALUE",
             s->env_name, s->env_name);
@@ -216,7 +216,7 @@ static int settings_check_values(struct command *c, struct settings *s) {
 /* Whether a profile can hold the value of this flag. */
 static bool settings_is_profile_flag(const struct opt *o) {
     for (size_t i = 0; i < ARRAY_LEN(properties); i++)
-        if (properties[i].property && streq(properties[i].flag, o->name))
+        if (properties[i].property && cstr_eq(properties[i].flag, o->name))
             return true;
     return false;
 }

@@ -140,16 +140,16 @@ static int toml_read_key(struct reader *r, struct path *path) {
 
 /* Stores one value under its path, or a table without a value. Paths that are no profile set has_more. */
 static int toml_store_entry(struct reader *r, const struct path *path, const char *value, bool is_bare) {
-    if (path->count < 2 || !streq(path->parts[0], "profile") || (value && path->count < 3)) {
+    if (path->count < 2 || !cstr_eq(path->parts[0], "profile") || (value && path->count < 3)) {
         r->profiles->has_more = true;
         return 0;
     }
     const char *key = path->count > 2 ? path->parts[2] : NULL;
     bool is_known = false;
     for (size_t i = 1; i < ARRAY_LEN(tables); i++) /* "" is the profile itself, never a key */
-        is_known = is_known || streq(key, tables[i]);
+        is_known = is_known || cstr_eq(key, tables[i]);
     bool is_place = key && !strchr(key, '.') && is_known == !(value && path->count == 3);
-    bool is_switch = path->count == 3 && streq(key, "tls") && (streq(value, "true") || streq(value, "false"));
+    bool is_switch = path->count == 3 && cstr_eq(key, "tls") && (cstr_eq(value, "true") || cstr_eq(value, "false"));
     if (key && ((!is_place && !is_switch) || path->count > 4)) {
         r->profiles->has_more = true;
         return 0;
@@ -157,10 +157,10 @@ static int toml_store_entry(struct reader *r, const struct path *path, const cha
     for (size_t i = 3; key && i < path->count; i++)
         key = arena_printf(r->arena, "%s.%s", key, path->parts[i]);
     struct profile_entry e = {path->parts[1], value ? key : NULL, value, is_bare};
-    if (is_switch && streq(value, "false"))
+    if (is_switch && cstr_eq(value, "false"))
         e.key = NULL; /* tls = false is the same as no property */
     /* An empty table [profile.x.tls] switches TLS on, too. */
-    if (!value && streq(key, "tls"))
+    if (!value && cstr_eq(key, "tls"))
         e = (struct profile_entry){path->parts[1], "tls", "true", true};
     return arena_failed(r->arena) ? ERR_NO_MEMORY : profiles_set(r->profiles, &e);
 }
@@ -209,7 +209,7 @@ static int toml_skip_array(struct reader *r) {
 
 /* Values without quotes: true, false, a number, a date. */
 static bool toml_is_bare(const char *text) {
-    return streq(text, "true") || streq(text, "false") ||
+    return cstr_eq(text, "true") || cstr_eq(text, "false") ||
            (strchr("+-0123456789", *text) &&
             strspn(text, "+-0123456789abcdefinoxABCDEFTZ_.:") == strlen(text));
 }
@@ -305,9 +305,9 @@ static void toml_write_table(const struct profiles *p, const char *profile, cons
     bool is_open = false;
     for (size_t i = 0; i < p->count; i++) {
         const struct profile_entry *e = &p->entries[i];
-        if (!streq(e->profile, profile))
+        if (!cstr_eq(e->profile, profile))
             continue;
-        bool is_switch = *table && streq(e->key, table); /* tls = true */
+        bool is_switch = *table && cstr_eq(e->key, table); /* tls = true */
         if (!is_switch && *table &&
             (!e->key || strncmp(e->key, table, skip - 1) != 0 || e->key[skip - 1] != '.'))
             continue;
@@ -317,7 +317,7 @@ static void toml_write_table(const struct profiles *p, const char *profile, cons
             buf_printf(out, "%s%s]\n", *table ? "." : "", table);
             is_open = true;
         }
-        if (!e->key || is_switch || (!*table && (strchr(e->key, '.') || streq(e->key, "tls"))))
+        if (!e->key || is_switch || (!*table && (strchr(e->key, '.') || cstr_eq(e->key, "tls"))))
             continue;
         toml_add_key(out, e->key + skip);
         buf_add_cstr(out, " = ");
@@ -333,7 +333,7 @@ void toml_write(const struct profiles *p, struct buf *out) {
     for (size_t i = 0; i < p->count; i++) {
         bool is_first = true;
         for (size_t k = 0; k < i; k++)
-            is_first = is_first && !streq(p->entries[k].profile, p->entries[i].profile);
+            is_first = is_first && !cstr_eq(p->entries[k].profile, p->entries[i].profile);
         for (size_t k = 0; is_first && k < ARRAY_LEN(tables); k++)
             toml_write_table(p, p->entries[i].profile, tables[k], out);
     }

@@ -149,7 +149,7 @@ static void yaml_add_scalar(struct buf *out, const char *s) {
         s[0] != '-' && s[0] != ':' && s[strlen(s) - 1] != ':' && !strstr(s, ": ");
     static const char *const words[] = {"true", "false", "null", "yes", "no", "on", "off"};
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        is_plain = is_plain && !streq(s, words[i]);
+        is_plain = is_plain && !cstr_eq(s, words[i]);
     if (is_plain && strspn(s, "0123456789.:-+eE") != strlen(s)) {
         buf_add_cstr(out, s);
         return;
@@ -172,16 +172,16 @@ void yaml_write(const struct profiles *p, struct buf *out) {
         const char *name = p->entries[i].profile;
         bool is_first = true, has_keys = false;
         for (size_t k = 0; k < i; k++)
-            is_first = is_first && !streq(p->entries[k].profile, name);
+            is_first = is_first && !cstr_eq(p->entries[k].profile, name);
         if (!is_first)
             continue;
         for (size_t k = i; k < p->count; k++)
-            has_keys = has_keys || (p->entries[k].key && streq(p->entries[k].profile, name));
+            has_keys = has_keys || (p->entries[k].key && cstr_eq(p->entries[k].profile, name));
         buf_add_cstr(out, "    ");
         yaml_add_scalar(out, name);
         buf_add_cstr(out, has_keys ? ":\n" : ": {}\n");
         for (size_t k = i; k < p->count; k++) {
-            if (!p->entries[k].key || !streq(p->entries[k].profile, name))
+            if (!p->entries[k].key || !cstr_eq(p->entries[k].profile, name))
                 continue;
             buf_add_cstr(out, "        ");
             yaml_add_scalar(out, p->entries[k].key);

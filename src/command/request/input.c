@@ -32,7 +32,7 @@ int input_read_file(const char *path, size_t bytes_max, struct arena *a, struct 
     struct buf text;
     char block[4096];
     size_t n;
-    FILE *f = streq(path, "-") ? stdin : fopen(path, "rb");
+    FILE *f = cstr_eq(path, "-") ? stdin : fopen(path, "rb");
     if (!f)
         return ERR_INVALID;
     buf_init(&text, bytes_max);
@@ -96,7 +96,7 @@ static int input_set_meta(const struct input *in, Common__Payload *p, size_t n) 
         char *key = arena_strndup(in->arena, text, length);
         bool is_there = false;
         for (size_t k = 0; key && k < p->n_metadata; k++)
-            is_there = is_there || streq(p->metadata[k]->key, key);
+            is_there = is_there || cstr_eq(p->metadata[k]->key, key);
         if (!is_there)
             rc = key ? input_add_meta(in, p, key, input_meta_for(in, str_of(key), n))
                      : err_std(in->err, ERR_NO_MEMORY);

@@ -309,12 +309,12 @@ static int request_read_words(struct command *c, const struct flag_rule *rule, c
                               const char **text, struct err *e) {
     if (rule->form != FORM_PLAIN)
         return 0;
-    if (streq(o->name, "time-zone"))
+    if (cstr_eq(o->name, "time-zone"))
         return when_zone(c, *text, text, e);
     const ProtobufCFieldDescriptor *f = request_leaf(c->request->descriptor, rule->field);
     if (request_is_timestamp(f))
         *text = when_text(c, *text, e);
-    else if (streq(o->name, "date"))
+    else if (cstr_eq(o->name, "date"))
         *text = when_date(c, *text, e);
     return *text ? 0 : ERR_INVALID;
 }

@@ -85,16 +85,16 @@ static int special_set_override(struct command *c, struct err *e) {
     int rc = special_set_option(c, "update_mask", "versioningOverride", e);
     if (rc < 0)
         return rc;
-    if (streq(behavior, "pinned")) {
+    if (cstr_eq(behavior, "pinned")) {
         rc = special_set_option(c, OVERRIDE ".pinned.behavior", "PINNED", e);
         return rc < 0 ? rc : special_set_version(c, OVERRIDE ".pinned.version", e);
     }
-    if (streq(behavior, "one_time"))
+    if (cstr_eq(behavior, "one_time"))
         return special_set_version(c, OVERRIDE ".one_time.target_deployment_version", e);
     if (opt_named(c->args, "versioning-override-build-id"))
         return err_set(e, ERR_INVALID,
                        "--versioning-override-build-id is for pinned and one_time, not for %s", behavior);
-    if (streq(behavior, "auto_upgrade"))
+    if (cstr_eq(behavior, "auto_upgrade"))
         return special_set_option(c, OVERRIDE ".auto_upgrade", "true", e);
     const char *none = c->id == COMMAND_WORKFLOW_RESET_OPTIONS ? AFTER_RESET "workflow_execution_options"
                                                                : "workflow_execution_options";
@@ -136,7 +136,7 @@ static int special_set_weights(struct command *c, struct err *e) {
         if (!key)
             return err_std(e, ERR_NO_MEMORY);
         int rc =
-            streq(equals + 1, "default")
+            cstr_eq(equals + 1, "default")
                 ? request_set(c->request, "unset_fairness_weight_overrides", FORM_PLAIN, key, &c->arena, e)
                 : request_set(c->request, "set_fairness_weight_overrides", FORM_PAIR, text, &c->arena, e);
         if (rc < 0)
@@ -150,7 +150,7 @@ static int special_set_rate(struct command *c, const char *flag, const char *upd
     const char *text = opt_named(c->args, flag);
     if (!text)
         return 0;
-    if (streq(text, "default"))
+    if (cstr_eq(text, "default"))
         return request_message(c->request, update, &c->arena) ? 0 : err_std(e, ERR_NO_MEMORY);
     const char *path = arena_printf(&c->arena, "%s.rate_limit.requests_per_second", update);
     if (!path)

@@ -62,7 +62,7 @@ static int when_zone_open(struct command *c, struct line_zone *ret, struct err *
 static bool when_read_day(const struct line_zone *z, const char *text, int64_t *ret_day) {
     int64_t today = civil_day_of(zone_local(z->zone, host_wall().us / USEC_PER_SEC));
     for (size_t i = 0; i < ARRAY_LEN(day_names); i++)
-        if (streq(text, day_names[i].name)) {
+        if (cstr_eq(text, day_names[i].name)) {
             *ret_day = today + day_names[i].days;
             return true;
         }
@@ -91,7 +91,7 @@ static bool when_read_moment(const struct line_zone *z, const char *text, int64_
     if (moment_read(str_of(text), ret_s, ret_nanos) == 0)
         return true;
     *ret_nanos = 0;
-    if (streq(text, "now") || (is_ago && duration_parse_units(str_of(text), &us) == 0)) {
+    if (cstr_eq(text, "now") || (is_ago && duration_parse_units(str_of(text), &us) == 0)) {
         if (__builtin_add_overflow(us, host_wall().us, &us))
             return false;
         *ret_s = civil_div(us, USEC_PER_SEC);

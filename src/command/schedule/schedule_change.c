@@ -48,7 +48,7 @@ enum command_exit schedule_create_run(struct command *c, struct buf *out) {
 
 static bool change_has_flags(const struct command *c) {
     for (size_t i = 0; i < c->args->command->opt_count; i++)
-        if (!streq(c->args->command->opts[i].name, "schedule-id") && opt_is_given(c->args, i))
+        if (!cstr_eq(c->args->command->opts[i].name, "schedule-id") && opt_is_given(c->args, i))
             return true;
     return false;
 }

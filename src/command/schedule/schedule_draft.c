@@ -73,7 +73,7 @@ static int draft_check_string(struct command *c, const char *flag, const char *t
 }
 
 static int draft_check_strings(struct command *c, const char *flag, struct err *e) {
-    bool is_dbos = streq(flag, "cron") && streq(opt_named(c->args, "dialect"), "dbos");
+    bool is_dbos = cstr_eq(flag, "cron") && cstr_eq(opt_named(c->args, "dialect"), "dbos");
     const char *text;
     int rc = 0;
     for (size_t i = 0; rc == 0 && (text = opt_named_list(c->args, flag, i)); i++)
@@ -101,7 +101,7 @@ static int draft_add_at(struct command *c, const char *text, struct err *e) {
 }
 
 static int draft_add_crons(struct command *c, struct err *e) {
-    bool is_dbos = streq(opt_named(c->args, "dialect"), "dbos");
+    bool is_dbos = cstr_eq(opt_named(c->args, "dialect"), "dbos");
     const char *text;
     int rc = draft_check_strings(c, "cron", e);
     if (rc == 0)
@@ -178,8 +178,8 @@ static int draft_set_zone(struct command *c, const char *before, struct err *e) 
         missing = zone_missing_name(says_itself ? now.missing : old.missing);
     if (!repeated)
         repeated = zone_repeated_name(says_itself ? now.repeated : old.repeated);
-    bool is_usual = streq(missing, zone_missing_name(ZONE_MISSING_SKIP)) &&
-                    streq(repeated, zone_repeated_name(ZONE_REPEATED_BOTH));
+    bool is_usual = cstr_eq(missing, zone_missing_name(ZONE_MISSING_SKIP)) &&
+                    cstr_eq(repeated, zone_repeated_name(ZONE_REPEATED_BOTH));
     if (is_usual && !says_itself)
         return 0;
     if (!now.name.n)
@@ -203,7 +203,7 @@ static int draft_finish_state(struct command *c, struct err *e) {
     if (c->id != COMMAND_SCHEDULE_CREATE)
         return 0;
     const char *id = s->action && s->action->start_workflow ? s->action->start_workflow->workflow_id : "";
-    if (strempty(id))
+    if (cstr_is_empty(id))
         rc = draft_set_field(c, "schedule.action.start_workflow.workflow_id", FORM_PLAIN,
                              opt_named(c->args, "schedule-id"), e);
     if (rc == 0 && opt_named_flag(c->args, "trigger-immediately"))
@@ -219,7 +219,7 @@ static bool draft_is_null(const Common__Payload *p) {
 
 static bool draft_is_repeated(Common__Memo__FieldsEntry *const *fields, size_t n, size_t i) {
     for (size_t k = i + 1; k < n; k++)
-        if (streq(fields[k]->key, fields[i]->key))
+        if (cstr_eq(fields[k]->key, fields[i]->key))
             return true;
     return false;
 }
@@ -336,7 +336,7 @@ static void draft_clear_field(ProtobufCMessage *m, const char *path) {
 
 static bool draft_is_among(const char *name, const char *const *names, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (streq(name, names[i]))
+        if (cstr_eq(name, names[i]))
             return true;
     return false;
 }
@@ -347,7 +347,7 @@ static int draft_clear_flag(struct command *c, const char *name) {
         const struct opt *o = &c->args->command->opts[i];
         const char *field = flag_rules[o - command_opts].field;
         bool is_exclusion = draft_is_among(name, exclude_flags, ARRAY_LEN(exclude_flags));
-        if (!streq(o->name, name))
+        if (!cstr_eq(o->name, name))
             continue;
         if (draft_is_among(name, time_flags, ARRAY_LEN(time_flags)))
             break;
@@ -357,7 +357,7 @@ static int draft_clear_flag(struct command *c, const char *name) {
             break;
         else
             draft_clear_field(c->request, field);
-        if (streq(name, "remaining-actions"))
+        if (cstr_eq(name, "remaining-actions"))
             s->state->limited_actions = false;
         return 0;
     }

@@ -103,8 +103,8 @@ static int next_read_zone(struct command *c, const struct subject *s, const char
     int rc = when_zone(c, name, &name, e);
     if (rc < 0)
         return rc;
-    *ret = streq(name, "UTC") ? NULL : zoneinfo_find(s->zoneinfo, str_of(name));
-    return *ret || streq(name, "UTC") ? 0 : cal_zone_unknown(&s->zones, "", str_of(name), e);
+    *ret = cstr_eq(name, "UTC") ? NULL : zoneinfo_find(s->zoneinfo, str_of(name));
+    return *ret || cstr_eq(name, "UTC") ? 0 : cal_zone_unknown(&s->zones, "", str_of(name), e);
 }
 
 static int next_read_zones(struct command *c, const struct subject *s, struct times_view *v) {

@@ -121,7 +121,7 @@ static int simulate_prepare_schedule(struct command *c, struct subject *s, const
     Schedule__Schedule *schedule = s->schedule;
     Workflow__NewWorkflowExecutionInfo *action = schedule->action ? schedule->action->start_workflow : NULL;
     int rc = 0;
-    if (!action || strempty(action->workflow_id))
+    if (!action || cstr_is_empty(action->workflow_id))
         rc = request_set(c->request, "schedule.action.start_workflow.workflow_id", FORM_PLAIN, "simulated",
                          &c->arena, e);
     if (rc == 0 && (!action || !action->workflow_type))

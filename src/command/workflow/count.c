@@ -8,7 +8,7 @@
 static void count_drop_type(Common__Payload *p) {
     size_t n = 0;
     for (size_t i = 0; i < p->n_metadata; i++)
-        if (!streq(p->metadata[i]->key, "type"))
+        if (!cstr_eq(p->metadata[i]->key, "type"))
             p->metadata[n++] = p->metadata[i];
     p->n_metadata = n;
 }

@@ -97,7 +97,7 @@ static void describe_check_activities(struct command *c, const Ws__DescribeWorkf
         bool is_seen = a->state != PENDING_ACTIVITY_STATE_SCHEDULED;
         for (size_t k = 0; k < i && !is_seen; k++) {
             const Activity__ActivityOptions *o = r->pending_activities[k]->activity_options;
-            is_seen = o && o->task_queue && streq(o->task_queue->name, name);
+            is_seen = o && o->task_queue && cstr_eq(o->task_queue->name, name);
         }
         if (!is_seen)
             describe_check_queue(c, name, TASK_QUEUE_TYPE_ACTIVITY, t);
@@ -228,7 +228,7 @@ static enum command_exit describe_show_card(struct command *c, const Ws__Describ
     card_add(&d, "WorkflowTask", task);
     describe_add_pending(c, &d, r);
     for (size_t i = 0; i < t->n; i++)
-        if (!streq(t->v[i].kind, "failing_workflow_task")) /* the line WorkflowTask shows it */
+        if (!cstr_eq(t->v[i].kind, "failing_workflow_task")) /* the line WorkflowTask shows it */
             card_add(&d, "Warning", t->v[i].text);
     return card_print(&d, out) < 0 ? COMMAND_REFUSED : COMMAND_DONE;
 }

@@ -107,7 +107,7 @@ static enum command_exit outcome_wait_close(struct command *c, Ws__GetWorkflowEx
     for (;;) {
         code = outcome_wait_run(c, q, &ret->event);
         const char *next = code == COMMAND_DONE ? outcome_following_run(ret->event) : NULL;
-        if (strempty(next))
+        if (cstr_is_empty(next))
             break;
         q->execution->run_id = arena_strdup(&c->arena, next);
         if (!q->execution->run_id)
@@ -218,7 +218,7 @@ static bool outcome_follow_chain(struct command *c, const ProtobufCMessage *resp
     Ws__GetWorkflowExecutionHistoryRequest *q = (void *)c->request;
     const History__History *h = ((const Ws__GetWorkflowExecutionHistoryResponse *)response)->history;
     const char *next = h && h->n_events ? outcome_following_run(h->events[h->n_events - 1]) : NULL;
-    if (strempty(next) || !(q->execution->run_id = arena_strdup(&c->arena, next)))
+    if (cstr_is_empty(next) || !(q->execution->run_id = arena_strdup(&c->arena, next)))
         return false;
     q->next_page_token = (ProtobufCBinaryData){0};
     return true;

@@ -34,7 +34,7 @@ bool queue_is_polled(struct command *c, const char *name, int type) {
     Ws__DescribeTaskQueueRequest *q = (void *)request_new(c, CALL_DescribeTaskQueue);
     ProtobufCMessage *m = NULL;
     struct err e;
-    if (!q || strempty(name) || request_set(&q->base, "task_queue.name", FORM_PLAIN, name, &c->arena, &e) < 0)
+    if (!q || cstr_is_empty(name) || request_set(&q->base, "task_queue.name", FORM_PLAIN, name, &c->arena, &e) < 0)
         return true;
     q->task_queue_type = type;
     struct connection_ask ask = {.method = CALL_DescribeTaskQueue, .request = &q->base, .is_quiet = true};

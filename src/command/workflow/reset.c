@@ -23,12 +23,12 @@ int reset_exclude(struct command *c, ProtobufCMessage *m, const char *path, stru
     const char *text;
     const char *to = arena_printf(&c->arena, "%sreset_reapply_exclude_types", path);
     int rc = to ? 0 : err_std(reterr, ERR_NO_MEMORY);
-    bool is_all = streq(kept, "None"), is_signal_only = streq(kept, "Signal");
-    if (kept && !is_all && !is_signal_only && !streq(kept, "All"))
+    bool is_all = cstr_eq(kept, "None"), is_signal_only = cstr_eq(kept, "Signal");
+    if (kept && !is_all && !is_signal_only && !cstr_eq(kept, "All"))
         return err_set(reterr, ERR_INVALID, "--reapply-type takes All, Signal or None, not \"%s\"", kept);
     for (size_t i = 0; (text = opt_named_list(c->args, "reapply-exclude", i)); i++) {
-        is_all = is_all || streq(text, "All");
-        if (rc == 0 && !streq(text, "All"))
+        is_all = is_all || cstr_eq(text, "All");
+        if (rc == 0 && !cstr_eq(text, "All"))
             rc = request_set(m, to, FORM_PLAIN, text, &c->arena, reterr);
     }
     if (rc == 0 && is_signal_only)
@@ -41,12 +41,12 @@ int reset_exclude(struct command *c, ProtobufCMessage *m, const char *path, stru
 int reset_target(struct command *c, ProtobufCMessage *m, struct err *reterr) {
     const char *type = opt_named(c->args, "type");
     const char *build = opt_named(c->args, "build-id");
-    if (streq(type, "FirstWorkflowTask") || streq(type, "LastWorkflowTask")) {
-        const char *path = streq(type, "FirstWorkflowTask") ? "reset_operation.options.first_workflow_task"
+    if (cstr_eq(type, "FirstWorkflowTask") || cstr_eq(type, "LastWorkflowTask")) {
+        const char *path = cstr_eq(type, "FirstWorkflowTask") ? "reset_operation.options.first_workflow_task"
                                                             : "reset_operation.options.last_workflow_task";
         return request_message(m, path, &c->arena) ? 0 : err_std(reterr, ERR_NO_MEMORY);
     }
-    if (streq(type, "BuildId") && build)
+    if (cstr_eq(type, "BuildId") && build)
         return request_set(m, "reset_operation.options.build_id", FORM_PLAIN, build, &c->arena, reterr);
     return err_set(
         reterr, ERR_INVALID,
@@ -64,7 +64,7 @@ static enum command_exit reset_find_step(struct command *c, const char *run_id, 
     const char *id = opt_named(c->args, "workflow-id");
     ProtobufCMessage *m = request_new(c, CALL_GetWorkflowExecutionHistory);
     if (!m || request_set(m, "execution.workflow_id", FORM_PLAIN, id, &c->arena, &e) < 0 ||
-        (!strempty(run_id) && request_set(m, "execution.run_id", FORM_PLAIN, run_id, &c->arena, &e) < 0))
+        (!cstr_is_empty(run_id) && request_set(m, "execution.run_id", FORM_PLAIN, run_id, &c->arena, &e) < 0))
         return COMMAND_REFUSED;
     Ws__GetWorkflowExecutionHistoryRequest *q = (void *)m;
     struct connection_ask ask = {.method = CALL_GetWorkflowExecutionHistory, .request = m};
@@ -154,7 +154,7 @@ static enum command_exit reset_find_build(struct command *c, struct place *ret) 
     const Workflow__ResetPoints *points =
         d->workflow_execution_info ? d->workflow_execution_info->auto_reset_points : NULL;
     for (size_t i = 0; points && i < points->n_points; i++)
-        if (streq(points->points[i]->build_id, build)) {
+        if (cstr_eq(points->points[i]->build_id, build)) {
             *ret = (struct place){points->points[i]->run_id,
                                   points->points[i]->first_workflow_task_completed_id};
             return COMMAND_DONE;
@@ -165,11 +165,11 @@ static enum command_exit reset_find_build(struct command *c, struct place *ret) 
 
 static enum command_exit reset_find_place(struct command *c, const char *type, struct place *ret) {
     const char *run_id = opt_named(c->args, "run-id");
-    if (streq(type, "FirstWorkflowTask"))
+    if (cstr_eq(type, "FirstWorkflowTask"))
         return reset_find_step(c, run_id, SEEK_FIRST, ret);
-    if (streq(type, "LastWorkflowTask"))
+    if (cstr_eq(type, "LastWorkflowTask"))
         return reset_find_step(c, run_id, SEEK_LAST, ret);
-    return streq(type, "BuildId") ? reset_find_build(c, ret) : reset_find_previous_run(c, ret);
+    return cstr_eq(type, "BuildId") ? reset_find_build(c, ret) : reset_find_previous_run(c, ret);
 }
 
 enum command_exit workflow_reset_run(struct command *c, struct buf *out) {

@@ -21,12 +21,12 @@ static const char *start_existing_run(struct command *c, struct str details) {
         const Google__Protobuf__Any *any = s->details[i];
         const char *slash = strrchr(any->type_url, '/');
         if (!slash ||
-            !streq(slash + 1, "temporal.api.errordetails.v1.WorkflowExecutionAlreadyStartedFailure") ||
+            !cstr_eq(slash + 1, "temporal.api.errordetails.v1.WorkflowExecutionAlreadyStartedFailure") ||
             wire_decode(&detail__workflow_execution_already_started_failure__descriptor,
                         str_bytes(any->value.data, any->value.len), &c->arena, &failure, &e) < 0)
             continue;
         const char *run_id = ((const Detail__WorkflowExecutionAlreadyStartedFailure *)failure)->run_id;
-        return strempty(run_id) ? NULL : run_id;
+        return cstr_is_empty(run_id) ? NULL : run_id;
     }
     return NULL;
 }

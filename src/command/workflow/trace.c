@@ -137,7 +137,7 @@ static void trace_take_pending(struct command *c, const Ws__DescribeWorkflowExec
     for (size_t i = 0; i < r->n_pending_activities; i++)
         for (size_t k = 0; k < n; k++) {
             const Workflow__PendingActivityInfo *a = r->pending_activities[i];
-            if (steps[k].end_us || !*steps[k].activity_id || !streq(steps[k].activity_id, a->activity_id))
+            if (steps[k].end_us || !*steps[k].activity_id || !cstr_eq(steps[k].activity_id, a->activity_id))
                 continue;
             steps[k].attempt = a->attempt;
             steps[k].status = view_text(c, &a->base, "state");
@@ -226,7 +226,7 @@ static bool trace_is_folded(const struct command *c, const char *status) {
     if (opt_named_flag(c->args, "no-fold"))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(standard) && !opt_named_list(c->args, "fold", 0); i++)
-        if (streq(status, standard[i]))
+        if (cstr_eq(status, standard[i]))
             return true;
     for (size_t i = 0; (text = opt_named_list(c->args, "fold", i)); i++)
         if (trace_status_named(text) == trace_status_named(status))

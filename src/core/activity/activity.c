@@ -27,7 +27,7 @@ State__Activity *activity_find(const State__Execution *st, int64_t scheduled_eve
 
 State__Activity *activity_find_id(const State__Execution *st, const char *activity_id) {
     for (size_t i = 0; i < st->n_activities; i++)
-        if (streq(st->activities[i]->activity_id, activity_id))
+        if (cstr_eq(st->activities[i]->activity_id, activity_id))
             return st->activities[i];
     return NULL;
 }
@@ -74,9 +74,9 @@ bool activity_normalise(struct activity_timeouts *t, int64_t run_timeout) {
 
 static int activity_check_command(struct step *s, const Command__ScheduleActivityTaskCommandAttributes *in) {
     const E__WorkflowTaskFailedCause bad = WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES;
-    if (strempty(in->activity_id))
+    if (cstr_is_empty(in->activity_id))
         return activity_refuse_command(s, bad, "ActivityId is not set on ScheduleActivityTaskCommand.");
-    if (!in->activity_type || strempty(in->activity_type->name))
+    if (!in->activity_type || cstr_is_empty(in->activity_type->name))
         return activity_refuse_command(s, bad, "ActivityType is not set on ScheduleActivityTaskCommand.");
     if (strlen(in->activity_id) > LIMIT_ID_BYTES)
         return activity_refuse_command(s, bad,
@@ -158,7 +158,7 @@ int activity_schedule(struct step *s, int64_t completed_event_id, const Command_
             s, WORKFLOW_TASK_FAILED_CAUSE_BAD_SCHEDULE_ACTIVITY_ATTRIBUTES,
             "A valid StartToClose or ScheduleToCloseTimeout is not set on ScheduleActivityTaskCommand.");
     Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
-    queue.name = in->task_queue && !strempty(in->task_queue->name) ? in->task_queue->name : s->st->task_queue;
+    queue.name = in->task_queue && !cstr_is_empty(in->task_queue->name) ? in->task_queue->name : s->st->task_queue;
     queue.kind = TASK_QUEUE_KIND_NORMAL;
     Google__Protobuf__Duration d[4] = {pb_duration(t.schedule_to_close), pb_duration(t.schedule_to_start),
                                        pb_duration(t.start_to_close), pb_duration(t.heartbeat)};

@@ -14,7 +14,7 @@
 static bool activity_is_chosen(const struct activity_choice *c, const State__Activity *a) {
     if (c->is_all)
         return true;
-    return c->id ? streq(c->id, a->activity_id) : streq(c->type, a->activity_type);
+    return c->id ? cstr_eq(c->id, a->activity_id) : cstr_eq(c->type, a->activity_type);
 }
 
 State__Activity *activity_next(const State__Execution *st, const struct activity_choice *c, size_t *index) {
@@ -56,7 +56,7 @@ int activity_change_chosen(struct step *s, const struct activity_choice *c, acti
 
 static int pause_one(struct step *s, State__Activity *a, const void *how) {
     const struct activity_pause *p = how;
-    if (a->is_paused && streq(a->pause_request_id, p->request_id))
+    if (a->is_paused && cstr_eq(a->pause_request_id, p->request_id))
         return 0;
     if (a->is_paused)
         return err_set(s->err, ERR_PRECONDITION, "activity is already paused");

@@ -167,7 +167,7 @@ static int merge_queue(struct step *s, struct merged *m, const Taskqueue__TaskQu
         return 0;
     if (!in)
         return err_set(s->err, ERR_INVALID, "TaskQueue is not provided");
-    if (strempty(in->name)) { /* as in the command: where the workflow is */
+    if (cstr_is_empty(in->name)) { /* as in the command: where the workflow is */
         m->queue = s->st->task_queue;
         return 0;
     }

@@ -38,7 +38,7 @@ int activity_report_heartbeat(struct step *s, State__Activity *a, Common__Payloa
     ret->is_cancel_requested = a->cancel_requested_event_id != 0;
     ret->is_paused = a->is_paused;
     ret->is_reset = a->is_reset;
-    if (strempty(a->identity) && !strempty(identity))
+    if (cstr_is_empty(a->identity) && !cstr_is_empty(identity))
         pb_set_string(&a->heartbeat_identity, identity, &s->failed);
     return activity_heartbeat(s, a, details);
 }

@@ -63,7 +63,7 @@ static int batch_refuse_request(struct err *err, const char *text) {
 static int check_choice(bool has_choice, const char *type, bool has_all, struct err *err) {
     if (!has_choice)
         return batch_refuse_request(err, "activity filter must be set");
-    if (type ? strempty(type) : !has_all)
+    if (type ? cstr_is_empty(type) : !has_all)
         return batch_refuse_request(err,
                                     "Either activity type must be set, or match all should be set to true");
     return type ? validate_id(type, "ActivityType", err) : 0;
@@ -113,7 +113,7 @@ static int check_workflow_options(const Batch__BatchOperationUpdateWorkflowExecu
 }
 
 static int check_signal(const Batch__BatchOperationSignal *op, struct err *err) {
-    return strempty(op->signal) ? batch_refuse_request(err, "must provide signal name")
+    return cstr_is_empty(op->signal) ? batch_refuse_request(err, "must provide signal name")
                                 : validate_id(op->signal, "SignalName", err);
 }
 
@@ -167,8 +167,8 @@ static int check_targets(const Ws__StartBatchOperationRequest *req, const struct
 int batch_validate(const Ws__StartBatchOperationRequest *req, const struct core_limits *limits,
                    struct err *err) {
     int selectors =
-        !strempty(req->visibility_query) + (req->n_executions > 0) + (req->n_target_executions > 0);
-    if (!req->operation_case || strempty(req->reason) || strempty(req->namespace_) || !selectors)
+        !cstr_is_empty(req->visibility_query) + (req->n_executions > 0) + (req->n_target_executions > 0);
+    if (!req->operation_case || cstr_is_empty(req->reason) || cstr_is_empty(req->namespace_) || !selectors)
         return batch_refuse_request(
             err, "must provide required parameters: BatchType,Reason,Namespace, AND one of (Query OR "
                  "Executions OR TargetExecutions)");

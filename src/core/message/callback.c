@@ -143,7 +143,7 @@ static void callback_schedule(struct step *s, size_t index) {
 
 void callback_trigger(struct step *s) {
     const State__Execution *st = s->st;
-    if (!strempty(st->new_run_id) || !strempty(st->reset_run_id))
+    if (!cstr_is_empty(st->new_run_id) || !cstr_is_empty(st->reset_run_id))
         return; /* the run that follows will tell */
     for (size_t i = 0; i < st->n_callbacks; i++)
         if (st->callbacks[i]->state == CALLBACK_STATE_STANDBY)

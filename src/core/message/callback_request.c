@@ -22,7 +22,7 @@ struct outcome {
 
 static struct str payload_metadata(const Common__Payload *p, const char *key) {
     for (size_t i = 0; i < p->n_metadata; i++)
-        if (streq(p->metadata[i]->key, key))
+        if (cstr_eq(p->metadata[i]->key, key))
             return pb_bytes(&p->metadata[i]->value);
     return STR("");
 }
@@ -145,7 +145,7 @@ static const char *escape_path_part(struct arena *a, const char *text) {
 
 static bool has_header(const Common__Callback__Nexus *n, const char *name) {
     for (size_t i = 0; i < n->n_header; i++)
-        if (streq(n->header[i]->key, name))
+        if (cstr_eq(n->header[i]->key, name))
             return true;
     return false;
 }

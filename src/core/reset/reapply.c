@@ -37,7 +37,7 @@ static int reapply_signal(struct step *s, const History__HistoryEvent *ev) {
 static int reapply_attached(struct step *s, const History__HistoryEvent *ev) {
     History__WorkflowExecutionOptionsUpdatedEventAttributes *a =
         ev->workflow_execution_options_updated_event_attributes;
-    if (strempty(a->attached_request_id) || attach_find(s->st, a->attached_request_id))
+    if (cstr_is_empty(a->attached_request_id) || attach_find(s->st, a->attached_request_id))
         return 0;
     struct event_extra extra = {.links = ev->links, .link_count = ev->n_links};
     int rc = attach_apply(s, a, 0);
@@ -137,7 +137,7 @@ static void reapply_letter(struct step *s, const State__Execution *base, const S
     State__Execution *st = s->st;
     const char *request_id = reapply_request_id_in(base, what);
     letter_send(s, (enum letter_kind)what->kind, what->workflow_id, what->run_id, what->event_id);
-    if (!s->failed && !strempty(request_id))
+    if (!s->failed && !cstr_is_empty(request_id))
         pb_set_string(&st->outbox[st->n_outbox - 1]->request_id, request_id, &s->failed);
 }
 

@@ -17,8 +17,8 @@ static const char *reset_points_build_of(const History__WorkflowTaskCompletedEve
 static bool reset_points_has_build(const Workflow__ResetPoints *points, const char *checksum,
                                    const char *build_id) {
     for (size_t i = 0; points && i < points->n_points; i++)
-        if (streq(points->points[i]->binary_checksum, checksum) &&
-            streq(points->points[i]->build_id, build_id))
+        if (cstr_eq(points->points[i]->binary_checksum, checksum) &&
+            cstr_eq(points->points[i]->build_id, build_id))
             return true;
     return false;
 }
@@ -59,7 +59,7 @@ void reset_points_add(struct step *s, const History__WorkflowTaskCompletedEventA
     reset_points_set_time(&p->create_time, s->now.us, &s->failed);
     p->resettable = !st->n_children && !st->n_externals;
     reset_points_append(s, p);
-    if (!strempty(a->binary_checksum))
+    if (!cstr_is_empty(a->binary_checksum))
         versioning_show_checksums(s);
 }
 
@@ -71,7 +71,7 @@ void reset_points_inherit(struct step *s, const Workflow__ResetPoints *before, c
         if (old->expire_time && pb_timestamp_us(old->expire_time) < start_us)
             continue;
         Workflow__ResetPointInfo *p = pb_clone(&old->base, &s->failed);
-        if (p && streq(p->run_id, before_run_id))
+        if (p && cstr_eq(p->run_id, before_run_id))
             reset_points_set_time(&p->expire_time, usec_add(start_us, retention_us), &s->failed);
         reset_points_append(s, p);
     }
@@ -80,6 +80,6 @@ void reset_points_inherit(struct step *s, const Workflow__ResetPoints *before, c
 void reset_points_rename(struct step *s, const char *run_id) {
     const Workflow__ResetPoints *points = s->st->reset_points;
     for (size_t i = 0; points && i < points->n_points; i++)
-        if (streq(points->points[i]->run_id, s->st->run_id))
+        if (cstr_eq(points->points[i]->run_id, s->st->run_id))
             pb_set_string(&points->points[i]->run_id, run_id, &s->failed);
 }

@@ -14,7 +14,7 @@ int attach_validate(const Ws__StartWorkflowExecutionRequest *req, struct err *er
 
 State__AttachedRequest *attach_find(const State__Execution *st, const char *request_id) {
     for (size_t i = 0; i < st->n_attached_requests; i++)
-        if (streq(st->attached_requests[i]->request_id, request_id))
+        if (cstr_eq(st->attached_requests[i]->request_id, request_id))
             return st->attached_requests[i];
     return NULL;
 }
@@ -38,7 +38,7 @@ static void note_request(struct step *s, const char *request_id, int64_t event_i
 
 int attach_apply(struct step *s, const History__WorkflowExecutionOptionsUpdatedEventAttributes *a,
                  int64_t event_id) {
-    if (strempty(a->attached_request_id) || attach_find(s->st, a->attached_request_id))
+    if (cstr_is_empty(a->attached_request_id) || attach_find(s->st, a->attached_request_id))
         return 0;
     note_request(s, a->attached_request_id, event_id);
     return callback_attach(s, a->attached_completion_callbacks, a->n_attached_completion_callbacks,

@@ -43,7 +43,7 @@ static bool chain_retry_after(struct step *s, const Failure__Failure *f, struct 
 
 static bool chain_cron_after(struct step *s, struct chain_sequel *q) {
     const State__Execution *st = s->st;
-    if (strempty(st->cron_schedule))
+    if (cstr_is_empty(st->cron_schedule))
         return false;
     int64_t from_us = st->cron_us ? st->cron_us : st->execution_us;
     int64_t backoff_us = cron_backoff_us(st->cron_schedule, s->ctx.zones, from_us, s->now.us);
@@ -195,8 +195,8 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     if (rc < 0)
         return rc;
     struct uuid_text run_id = uuid_format(uuid_timed(s->rng, s->now));
-    bool has_type = in->workflow_type && !strempty(in->workflow_type->name);
-    bool has_queue = in->task_queue && !strempty(in->task_queue->name);
+    bool has_type = in->workflow_type && !cstr_is_empty(in->workflow_type->name);
+    bool has_queue = in->task_queue && !cstr_is_empty(in->task_queue->name);
     Common__WorkflowType type = COMMON__WORKFLOW_TYPE__INIT;
     Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
     type.name = has_type ? in->workflow_type->name : st->workflow_type;
@@ -243,7 +243,7 @@ int chain_continue_as_new(struct step *s, int64_t completed_event_id, const Comm
     req.workflow_run_timeout = &run;
     req.workflow_task_timeout = &task;
     req.retry_policy = in->retry_policy ? in->retry_policy : st->retry_policy;
-    req.cron_schedule = strempty(in->cron_schedule) ? st->cron_schedule : in->cron_schedule;
+    req.cron_schedule = cstr_is_empty(in->cron_schedule) ? st->cron_schedule : in->cron_schedule;
     req.memo = in->memo;
     req.search_attributes = in->search_attributes;
     req.user_metadata = st->user_metadata;

@@ -38,9 +38,9 @@ static int child_refuse(struct step *s, const char *text) {
 }
 
 static int child_validate(struct step *s, const Command__StartChildWorkflowExecutionCommandAttributes *in) {
-    if (strempty(in->workflow_id))
+    if (cstr_is_empty(in->workflow_id))
         return child_refuse(s, "Required field WorkflowId is not set on StartChildWorkflowExecutionCommand.");
-    if (!in->workflow_type || strempty(in->workflow_type->name))
+    if (!in->workflow_type || cstr_is_empty(in->workflow_type->name))
         return child_refuse(s,
                             "Required field WorkflowType is not set on StartChildWorkflowExecutionCommand.");
     if (strlen(in->workflow_id) > LIMIT_ID_BYTES)
@@ -49,7 +49,7 @@ static int child_validate(struct step *s, const Command__StartChildWorkflowExecu
         return child_refuse(s, "WorkflowType on StartChildWorkflowExecutionCommand exceeds length limit.");
     if (in->task_queue && strlen(in->task_queue->name) > LIMIT_ID_BYTES)
         return child_refuse(s, "TaskQueue on StartChildWorkflowExecutionCommand exceeds length limit.");
-    if (!strempty(in->namespace_) && !streq(in->namespace_, s->ctx.namespace_name))
+    if (!cstr_is_empty(in->namespace_) && !cstr_eq(in->namespace_, s->ctx.namespace_name))
         return child_refuse(s, "cross namespace commands are not allowed");
     if (!pb_duration_valid(in->workflow_execution_timeout) || !pb_duration_valid(in->workflow_run_timeout) ||
         !pb_duration_valid(in->workflow_task_timeout))
@@ -82,7 +82,7 @@ static int64_t write_initiated(struct step *s, int64_t completed_event_id, const
     const Command__StartChildWorkflowExecutionCommandAttributes *in =
         cmd->start_child_workflow_execution_command_attributes;
     Taskqueue__TaskQueue queue = TASKQUEUE__TASK_QUEUE__INIT;
-    queue.name = in->task_queue && !strempty(in->task_queue->name) ? in->task_queue->name : s->st->task_queue;
+    queue.name = in->task_queue && !cstr_is_empty(in->task_queue->name) ? in->task_queue->name : s->st->task_queue;
     queue.kind = TASK_QUEUE_KIND_NORMAL;
     struct run_timeouts t =
         run_timeouts(in->workflow_execution_timeout, in->workflow_run_timeout, in->workflow_task_timeout);
@@ -396,7 +396,7 @@ void child_say_goodbye(struct step *s) {
             letter_send(s, LETTER_CANCEL_CHILD, c->workflow_id, c->run_id, 0);
         leave_child(s, c);
     }
-    bool goes_on = !strempty(st->new_run_id) || !strempty(st->reset_run_id);
+    bool goes_on = !cstr_is_empty(st->new_run_id) || !cstr_is_empty(st->reset_run_id);
     if (st->parent && !goes_on)
         letter_send(s, LETTER_CHILD_CLOSED, st->parent->workflow_id, st->parent->run_id,
                     st->parent->initiated_event_id);

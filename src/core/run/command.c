@@ -134,7 +134,7 @@ static int apply_cancel_timer(struct command_call *c) {
 
 static int apply_marker(struct command_call *c) {
     const Command__RecordMarkerCommandAttributes *in = c->cmd->record_marker_command_attributes;
-    if (strempty(in->marker_name))
+    if (cstr_is_empty(in->marker_name))
         return command_refuse(c, WORKFLOW_TASK_FAILED_CAUSE_BAD_RECORD_MARKER_ATTRIBUTES,
                               "MarkerName is not set on RecordMarkerCommand.");
     if (strlen(in->marker_name) > LIMIT_ID_BYTES)

@@ -85,7 +85,7 @@ static int64_t completion_end_task(struct step *s, const Ws__RespondWorkflowTask
 
 static void completion_update_sticky(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req) {
     const Taskqueue__StickyExecutionAttributes *sticky = req->sticky_attributes;
-    bool wanted = sticky && sticky->worker_task_queue && !strempty(sticky->worker_task_queue->name) &&
+    bool wanted = sticky && sticky->worker_task_queue && !cstr_is_empty(sticky->worker_task_queue->name) &&
                   versioning_stays(s->st, version_of_options(req->deployment_options));
     pb_set_string(&s->st->sticky_queue, wanted ? sticky->worker_task_queue->name : NULL, &s->failed);
     s->st->sticky_timeout_us = wanted ? pb_duration_us(sticky->schedule_to_start_timeout) : 0;

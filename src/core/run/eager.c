@@ -14,8 +14,8 @@ static bool is_eager(const struct step *s, const Command__Command *cmd) {
     if (cmd->attributes_case != COMMAND__COMMAND__ATTRIBUTES_SCHEDULE_ACTIVITY_TASK_COMMAND_ATTRIBUTES)
         return false;
     const Command__ScheduleActivityTaskCommandAttributes *in = cmd->schedule_activity_task_command_attributes;
-    return in->request_eager_execution && (!in->task_queue || strempty(in->task_queue->name) ||
-                                           streq(in->task_queue->name, s->st->task_queue));
+    return in->request_eager_execution && (!in->task_queue || cstr_is_empty(in->task_queue->name) ||
+                                           cstr_eq(in->task_queue->name, s->st->task_queue));
 }
 
 int eager_start(struct step *s, const Ws__RespondWorkflowTaskCompletedRequest *req,

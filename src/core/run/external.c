@@ -17,13 +17,13 @@ struct target {
 static int external_validate_target(struct step *s, const struct target *t, E__WorkflowTaskFailedCause bad) {
     struct uuid run_id;
     const char *text = NULL;
-    if (!strempty(t->namespace_name) && !streq(t->namespace_name, s->ctx.namespace_name))
+    if (!cstr_is_empty(t->namespace_name) && !cstr_eq(t->namespace_name, s->ctx.namespace_name))
         text = "cross namespace commands are not allowed";
-    else if (strempty(t->workflow_id))
+    else if (cstr_is_empty(t->workflow_id))
         text = "Required field WorkflowId is not set on the command.";
     else if (strlen(t->workflow_id) > LIMIT_ID_BYTES)
         text = "WorkflowId on the command exceeds length limit.";
-    else if (!strempty(t->run_id) && uuid_parse(str_of(t->run_id), &run_id) < 0)
+    else if (!cstr_is_empty(t->run_id) && uuid_parse(str_of(t->run_id), &run_id) < 0)
         text = "Invalid RunId set on the command.";
     if (!text)
         return 0;
@@ -59,7 +59,7 @@ int external_signal(struct step *s, int64_t completed_event_id, const Command__C
     struct target t = {in->namespace_, in->execution ? in->execution->workflow_id : "",
                        in->execution ? in->execution->run_id : "", in->control};
     int rc = external_validate_target(s, &t, bad);
-    if (rc == 0 && strempty(in->signal_name)) {
+    if (rc == 0 && cstr_is_empty(in->signal_name)) {
         s->task_failed_cause = bad;
         rc = err_set(s->err, ERR_INVALID, "Required field SignalName is not set on the command.");
     }
@@ -90,7 +90,7 @@ int external_signal(struct step *s, int64_t completed_event_id, const Command__C
 static int external_refuse_new_child(struct step *s, int64_t completed_event_id, const struct target *t) {
     for (size_t i = 0; i < s->st->n_children; i++) {
         const State__Child *c = s->st->children[i];
-        if (c->initiated_event_id <= completed_event_id || !streq(c->workflow_id, t->workflow_id))
+        if (c->initiated_event_id <= completed_event_id || !cstr_eq(c->workflow_id, t->workflow_id))
             continue;
         s->task_failed_cause =
             WORKFLOW_TASK_FAILED_CAUSE_BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES;

@@ -30,7 +30,7 @@ static const struct {
 
 /* The mask */
 
-static int options_read_mask(const Google__Protobuf__FieldMask *mask, unsigned *ret, struct err *err) {
+static int options_read_update_mask(const Google__Protobuf__FieldMask *mask, unsigned *ret, struct err *err) {
     *ret = 0;
     for (size_t i = 0; i < mask->n_paths; i++) {
         unsigned options = 0;
@@ -136,7 +136,7 @@ int options_update(struct step *s, const Workflow__WorkflowExecutionOptions *in,
         .override = had, .has_priority = st->priority, .priority = st->priority ? *st->priority : none};
     unsigned changes = 0;
     *ret_changed = false;
-    int rc = run_is_open(st) ? options_read_mask(mask, &changes, s->err) : err_std(s->err, ERR_CLOSED);
+    int rc = run_is_open(st) ? options_read_update_mask(mask, &changes, s->err) : err_std(s->err, ERR_CLOSED);
     if (rc == 0 && changes & (OPTION_OVERRIDE | OPTION_OLD_BEHAVIOR))
         rc = options_merge_override(s, &m, in->versioning_override);
     if (rc == 0 && changes & OPTION_PRIORITY)

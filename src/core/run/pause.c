@@ -47,7 +47,7 @@ static void pause_list_paused(struct step *s, struct buf *b) {
     buf_add_cstr(b, "[");
     if (st->pause)
         pause_add_quoted(b, "Workflow:", st->workflow_id);
-    if (st->pause && !strempty(st->pause->reason))
+    if (st->pause && !cstr_is_empty(st->pause->reason))
         pause_add_quoted(b, "Reason:", st->pause->reason);
     if (st->n_activities)
         pause_list_types(s, b);
@@ -104,7 +104,7 @@ int run_pause(struct step *s, const Ws__PauseWorkflowExecutionRequest *req) {
     if (!run_is_open(st))
         return err_std(s->err, ERR_CLOSED);
     if (run_is_paused(st)) {
-        if (!strempty(req->request_id) && streq(st->pause->request_id, req->request_id))
+        if (!cstr_is_empty(req->request_id) && cstr_eq(st->pause->request_id, req->request_id))
             return 0;
         return err_set(s->err, ERR_PRECONDITION, "workflow is already paused.");
     }

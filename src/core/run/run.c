@@ -20,7 +20,7 @@ bool run_is_open(const State__Execution *st) {
 /* The end of a chain that a schedule began is what the schedule waits for. A reset goes on as another run. */
 static void run_tell_schedule(struct step *s) {
     const State__ScheduledBy *by = s->st->scheduled_by;
-    if (by && strempty(s->st->new_run_id) && strempty(s->st->reset_run_id))
+    if (by && cstr_is_empty(s->st->new_run_id) && cstr_is_empty(s->st->reset_run_id))
         letter_send(s, LETTER_ACTION_CLOSED, by->workflow_id, by->run_id, by->start_id);
 }
 
@@ -135,7 +135,7 @@ int run_signal(struct step *s, const Ws__SignalWorkflowExecutionRequest *req,
                const struct run_caller *caller) {
     State__Execution *st = s->st;
     /* Before "closed": it may have been this very signal that ended the run. */
-    if (!strempty(req->request_id) && signal_id_seen(st, req->request_id))
+    if (!cstr_is_empty(req->request_id) && signal_id_seen(st, req->request_id))
         return 0;
     if (!run_is_open(st))
         return err_std(s->err, ERR_CLOSED);
@@ -207,5 +207,5 @@ int run_end_by_reset(struct step *s, const struct reset_end *end) {
     }
     if (end->is_base)
         child_hand_over(s);
-    return run_terminate(s, strempty(end->reason) ? "reset" : end->reason, NULL, "history-resetter", NULL, 0);
+    return run_terminate(s, cstr_is_empty(end->reason) ? "reset" : end->reason, NULL, "history-resetter", NULL, 0);
 }

@@ -4,7 +4,7 @@
 
 /* Only as we would write it: another spelling of the same UUID is another id. */
 static bool read_uuid(const char *request_id, struct uuid *ret) {
-    return uuid_parse(str_of(request_id), ret) == 0 && streq(uuid_format(*ret).s, request_id);
+    return uuid_parse(str_of(request_id), ret) == 0 && cstr_eq(uuid_format(*ret).s, request_id);
 }
 
 static bool has_uuid(const ProtobufCBinaryData *all, const struct uuid *u) {
@@ -19,7 +19,7 @@ bool signal_id_seen(const State__Execution *st, const char *request_id) {
     if (read_uuid(request_id, &u) && has_uuid(&st->signal_uuids, &u))
         return true;
     for (size_t i = 0; i < st->n_signal_request_ids; i++)
-        if (streq(st->signal_request_ids[i], request_id))
+        if (cstr_eq(st->signal_request_ids[i], request_id))
             return true;
     return false;
 }
@@ -37,7 +37,7 @@ static void add_uuid(ProtobufCBinaryData *all, const struct uuid *u, bool *faile
 void signal_id_add(struct step *s, const char *request_id, int64_t event_id) {
     State__Execution *st = s->st;
     struct uuid u;
-    if (strempty(request_id))
+    if (cstr_is_empty(request_id))
         return;
     if (read_uuid(request_id, &u)) {
         add_uuid(&st->signal_uuids, &u, &s->failed);
@@ -66,7 +66,7 @@ static struct uuid uuid_from_end(const State__Execution *st, size_t back) {
 
 void signal_id_written(State__Execution *st, const char *request_id, int64_t event_id) {
     struct uuid u;
-    if (strempty(request_id))
+    if (cstr_is_empty(request_id))
         return;
     bool is_uuid = read_uuid(request_id, &u);
     for (size_t back = 1; is_uuid && back <= known_uuids(st); back++) {
@@ -76,7 +76,7 @@ void signal_id_written(State__Execution *st, const char *request_id, int64_t eve
         return;
     }
     for (size_t back = 1; back <= known_texts(st); back++) {
-        if (!streq(st->signal_request_ids[st->n_signal_request_ids - back], request_id))
+        if (!cstr_eq(st->signal_request_ids[st->n_signal_request_ids - back], request_id))
             continue;
         st->signal_event_ids[st->n_signal_event_ids - back] = event_id;
         return;

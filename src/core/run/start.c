@@ -44,7 +44,7 @@ static int start_validate_policies(const Ws__StartWorkflowExecutionRequest *r, s
 }
 
 int run_validate_cron(const char *schedule, const struct cal_zones *zones, struct err *err) {
-    if (strempty(schedule))
+    if (cstr_is_empty(schedule))
         return 0;
     return cron_validate(schedule, zones, err);
 }
@@ -68,7 +68,7 @@ int run_validate_start(const Ws__StartWorkflowExecutionRequest *r, const State__
         rc = validate_priority(r->priority, err);
     if (rc == 0)
         rc = start_validate_policies(r, err);
-    if (rc == 0 && r->workflow_start_delay && !strempty(r->cron_schedule))
+    if (rc == 0 && r->workflow_start_delay && !cstr_is_empty(r->cron_schedule))
         rc = err_set(err, ERR_INVALID, "CronSchedule and WorkflowStartDelay may not be used together.");
     if (rc == 0)
         rc = run_validate_cron(r->cron_schedule, zones, err);
@@ -192,7 +192,7 @@ static void start_write_event(struct step *s, const struct run_birth *b,
         b->last_completion_result ? b->last_completion_result : r->last_completion_result;
     a.continued_execution_run_id = (char *)(uintptr_t)(b->continued_run_id ? b->continued_run_id : "");
     a.initiator = b->initiator;
-    if (!a.initiator && !strempty(st->cron_schedule)) /* it is the schedule that begins the first run, too */
+    if (!a.initiator && !cstr_is_empty(st->cron_schedule)) /* it is the schedule that begins the first run, too */
         a.initiator = CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE;
     a.retry_policy = st->retry_policy;
     a.cron_schedule = st->cron_schedule;
@@ -237,7 +237,7 @@ void run_set_origin(struct step *s, const struct run_birth *birth,
 
 int run_start(struct step *s, const struct run_birth *birth, const Ws__StartWorkflowExecutionRequest *req) {
     int64_t delay_us = birth->backoff_us ? birth->backoff_us : pb_wait_us(req->workflow_start_delay);
-    if (!delay_us && !strempty(req->cron_schedule) && !birth->continued_run_id)
+    if (!delay_us && !cstr_is_empty(req->cron_schedule) && !birth->continued_run_id)
         delay_us = MAX(cron_backoff_us(req->cron_schedule, s->ctx.zones, s->now.us, s->now.us), 0);
     run_set_origin(s, birth, req, delay_us);
     if (birth->continued_run_id)
@@ -317,7 +317,7 @@ static enum start_verdict judge_closed(const Ws__StartWorkflowExecutionRequest *
 enum start_verdict run_judge_start(const Ws__StartWorkflowExecutionRequest *req, const char *request_id,
                                    const State__Execution *current, struct err *err) {
     /* What a start began may have continued as another run before its caller heard of it. */
-    if (streq(current->start_request_id, request_id) || streq(current->origin_request_id, request_id))
+    if (cstr_eq(current->start_request_id, request_id) || cstr_eq(current->origin_request_id, request_id))
         return START_SAME;
     if (attach_find(current, request_id))
         return START_EXISTING;

@@ -93,7 +93,7 @@ static void task_add_pending(struct step *s, bool is_speculative) {
     t->attempt = st->task_attempt;
     t->scheduled_us = t->original_scheduled_us = s->now.us;
     t->timeout_us = task_timeout_us(st, t->attempt);
-    t->is_sticky = !strempty(st->sticky_queue);
+    t->is_sticky = !cstr_is_empty(st->sticky_queue);
     t->is_speculative = is_speculative;
     if (is_speculative || task_is_transient(t))
         t->scheduled_event_id = st->next_event_id;
@@ -209,7 +209,7 @@ void task_offer_again(struct step *s) {
     State__WorkflowTask *t = s->st->task;
     if (!t || t->started_event_id)
         return;
-    t->is_sticky = t->is_sticky && !strempty(s->st->sticky_queue);
+    t->is_sticky = t->is_sticky && !cstr_is_empty(s->st->sticky_queue);
     step_effect(s, EFFECT_WORKFLOW_TASK, t->scheduled_event_id);
 }
 
@@ -245,7 +245,7 @@ int task_check_token(struct step *s, const State__TaskToken *token) {
  * only failures on the normal queue count as attempts. */
 static void end_failed(struct step *s, bool counts) {
     State__Execution *st = s->st;
-    if (!strempty(st->sticky_queue)) {
+    if (!cstr_is_empty(st->sticky_queue)) {
         counts = false;
         pb_set_string(&st->sticky_queue, NULL, &s->failed);
     }

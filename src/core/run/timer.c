@@ -53,7 +53,7 @@ static State__Timer *timer_find(struct step *s, const char *timer_id) {
     if (s->timer_looks == TIMER_LOOKS_MAX)
         return map_get(&s->timers, str_of(timer_id));
     for (size_t i = 0; i < st->n_timers; i++)
-        if (streq(st->timers[i]->timer_id, timer_id))
+        if (cstr_eq(st->timers[i]->timer_id, timer_id))
             return st->timers[i];
     return NULL;
 }
@@ -70,7 +70,7 @@ static bool is_wait(const Google__Protobuf__Duration *d) {
 
 int timer_start(struct step *s, int64_t completed_event_id, const Command__StartTimerCommandAttributes *in) {
     State__Execution *st = s->st;
-    if (strempty(in->timer_id))
+    if (cstr_is_empty(in->timer_id))
         return timer_refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_START_TIMER_ATTRIBUTES,
                             "TimerId is not set on StartTimerCommand.");
     if (strlen(in->timer_id) > LIMIT_ID_BYTES)
@@ -107,7 +107,7 @@ int timer_cancel(struct step *s, int64_t completed_event_id,
                  const Command__CancelTimerCommandAttributes *in) {
     State__Execution *st = s->st;
     int64_t started_event_id = 0;
-    if (strempty(in->timer_id))
+    if (cstr_is_empty(in->timer_id))
         return timer_refuse(s, WORKFLOW_TASK_FAILED_CAUSE_BAD_CANCEL_TIMER_ATTRIBUTES,
                             "TimerId is not set on CancelTimerCommand.");
     const State__Timer *t = timer_find(s, in->timer_id);

@@ -14,7 +14,7 @@
 
 State__Update *update_find(const State__Execution *st, const char *id) {
     for (size_t i = 0; i < st->n_updates; i++)
-        if (streq(st->updates[i]->update_id, id))
+        if (cstr_eq(st->updates[i]->update_id, id))
             return st->updates[i];
     return NULL;
 }
@@ -29,7 +29,7 @@ size_t update_open_count(const State__Execution *st) {
 
 static struct update_offer *update_find_offer(const struct step *s, const char *id) {
     for (size_t i = 0; i < s->ctx.update_count; i++)
-        if (streq(s->ctx.updates[i].id, id))
+        if (cstr_eq(s->ctx.updates[i].id, id))
             return &s->ctx.updates[i];
     return NULL;
 }
@@ -57,7 +57,7 @@ static const char *update_body_type(const Protocol__Message *m) {
 }
 
 bool update_is_rejection(const Protocol__Message *m) {
-    return streq(update_body_type(m), REJECTION);
+    return cstr_eq(update_body_type(m), REJECTION);
 }
 
 static int update_read_body(struct step *s, const Protocol__Message *m,
@@ -108,7 +108,7 @@ static int update_accept(struct step *s, const Protocol__Message *m) {
     State__Update *u = update_find(s->st, m->protocol_instance_id);
     /* The server may have forgotten it meanwhile; what the worker has seen is enough to go on. */
     Update__Request *request = offer ? offer->request : in->accepted_request;
-    if (strempty(in->accepted_request_message_id))
+    if (cstr_is_empty(in->accepted_request_message_id))
         return update_refuse(s, m, "accepted_request_message_id is not set on Acceptance.");
     if (update_is_admitted_only(u))
         request = NULL; /* it stands in the event that admitted it */
@@ -167,7 +167,7 @@ static int update_reject(struct step *s, const Protocol__Message *m) {
     if (rc < 0)
         return rc;
     struct update_offer *offer = update_find_offer(s, m->protocol_instance_id);
-    if (strempty(in->rejected_request_message_id))
+    if (cstr_is_empty(in->rejected_request_message_id))
         return update_refuse(s, m, "rejected_request_message_id is not set on Rejection.");
     if (!in->failure)
         return update_refuse(s, m, "failure is not set on Rejection.");
@@ -189,7 +189,7 @@ static int update_reject(struct step *s, const Protocol__Message *m) {
 
 static int update_apply(struct step *s, const Protocol__Message *m) {
     const char *type = update_body_type(m);
-    if (strempty(m->protocol_instance_id))
+    if (cstr_is_empty(m->protocol_instance_id))
         return update_refuse(s, m, "protocol_instance_id is not set on a message.");
     if (strlen(m->protocol_instance_id) > LIMIT_ID_BYTES)
         return update_refuse(s, m, "protocol_instance_id exceeds length limit.");
@@ -197,11 +197,11 @@ static int update_apply(struct step *s, const Protocol__Message *m) {
         s->is_task_failure_final = true;
         return update_refuse(s, m, "A message exceeds size limit.");
     }
-    if (streq(type, ACCEPTANCE))
+    if (cstr_eq(type, ACCEPTANCE))
         return update_accept(s, m);
-    if (streq(type, RESPONSE))
+    if (cstr_eq(type, RESPONSE))
         return update_respond(s, m);
-    if (streq(type, REJECTION))
+    if (cstr_eq(type, REJECTION))
         return update_reject(s, m);
     return update_refuse(s, m, "A message of this type is not known.");
 }
@@ -217,7 +217,7 @@ int update_inbox_init(struct step *s, struct update_inbox *in, Protocol__Message
 
 int update_apply_named(struct step *s, struct update_inbox *in, const char *message_id) {
     for (size_t i = 0; i < in->count; i++) {
-        if (in->is_applied[i] || !streq(in->messages[i]->id, message_id))
+        if (in->is_applied[i] || !cstr_eq(in->messages[i]->id, message_id))
             continue;
         in->is_applied[i] = true;
         return update_apply(s, in->messages[i]);

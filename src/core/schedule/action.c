@@ -51,8 +51,8 @@ static Common__SearchAttributes *attributes_of(const Common__SearchAttributes *o
     if (!all->indexed_fields)
         return NULL;
     for (size_t i = 0; i < own_count; i++)
-        if (!streq(own->indexed_fields[i]->key, added[0]->key) &&
-            !streq(own->indexed_fields[i]->key, added[1]->key))
+        if (!cstr_eq(own->indexed_fields[i]->key, added[0]->key) &&
+            !cstr_eq(own->indexed_fields[i]->key, added[1]->key))
             all->indexed_fields[all->n_indexed_fields++] = own->indexed_fields[i];
     all->indexed_fields[all->n_indexed_fields++] = added[0];
     all->indexed_fields[all->n_indexed_fields++] = added[1];
@@ -167,8 +167,8 @@ void schedule_action_started(struct step *s, int64_t start_id, const struct acti
     State__Start *start = start_find(sch, start_id);
     if (!start || start->phase != PHASE_STARTING)
         return;
-    const char *error = strempty(o->error) ? "the workflow could not be started" : o->error;
-    if (!strempty(o->run_id)) {
+    const char *error = cstr_is_empty(o->error) ? "the workflow could not be started" : o->error;
+    if (!cstr_is_empty(o->run_id)) {
         mark_started(s, start, o->run_id);
         ledger_start(s, start, LEDGER_FATE_STARTED, NULL);
     } else if (o->is_taken) {

@@ -92,7 +92,7 @@ char *action_id(const State__Schedule *sch, int64_t nominal_s, struct arena *are
         return arena_strdup(arena, id);
     struct buf b cleanup(buf_done);
     buf_init(&b, ACTION_ID_BYTES_MAX);
-    add_formatted(&b, strempty(format) ? FORMAT_DEFAULT : format, &naming);
+    add_formatted(&b, cstr_is_empty(format) ? FORMAT_DEFAULT : format, &naming);
     return buf_ok(&b) ? arena_strndup(arena, (const char *)b.data, b.len) : NULL;
 }
 
@@ -100,7 +100,7 @@ int action_id_validate(const char *format, const char *id, const char *schedule_
     struct naming naming = {id, schedule_id, 0};
     struct buf b cleanup(buf_done);
     buf_init(&b, ACTION_ID_BYTES_MAX);
-    if (!add_formatted(&b, strempty(format) ? FORMAT_DEFAULT : format, &naming))
+    if (!add_formatted(&b, cstr_is_empty(format) ? FORMAT_DEFAULT : format, &naming))
         return err_set(
             err, ERR_INVALID,
             "workflow_id_format may contain {id}, {time}, {schedule}, %%Y, %%m, %%d, %%H, %%M, %%S, %%s "

@@ -102,7 +102,7 @@ int backfill_run(struct step *s) {
 }
 
 bool backfill_can_go_on(const State__Schedule *sch) {
-    return backfill_count_unfinished(sch) && strempty(sch->invalid_error) &&
+    return backfill_count_unfinished(sch) && cstr_is_empty(sch->invalid_error) &&
            start_count(sch).waiting_manual < LIMIT_SCHEDULE_BUFFER / 2;
 }
 

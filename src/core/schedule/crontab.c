@@ -15,7 +15,7 @@
 #define CATCHUP_US (INT64_C(100) * 366 * 86400 * USEC_PER_SEC) /* longer than any outage */
 
 const char *crontab_name(const Rondo__CrontabBinding *binding) {
-    return strempty(binding->name) ? binding->workflow_type : binding->name;
+    return cstr_is_empty(binding->name) ? binding->workflow_type : binding->name;
 }
 
 static int crontab_check_binding(const Rondo__CrontabBinding *b, struct err *err) {
@@ -97,7 +97,7 @@ int crontab_schedule(const Rondo__CrontabBinding *binding, struct arena *arena, 
 
 bool crontab_is_bound(const Schedule__Schedule *schedule) {
     const Rondo__ScheduleExtras *x = schedule->extras;
-    return x && x->passes_times && streq(x->workflow_id_format, ID_FORMAT);
+    return x && x->passes_times && cstr_eq(x->workflow_id_format, ID_FORMAT);
 }
 
 Rondo__BoundCrontab *crontab_shown(const State__Execution *st, struct arena *arena) {

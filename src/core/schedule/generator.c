@@ -275,7 +275,7 @@ int generator_refresh(struct step *s) {
     /* It wanted to look later, so what came since it looked was excluded then, and stays so. */
     struct walk w = {.steps = LIMIT_SCHEDULE_DRAIN,
                      .is_all_excluded = sch->generate_us > s->now.us && !sch->is_exhaustion_noted &&
-                                        strempty(sch->invalid_error)};
+                                        cstr_is_empty(sch->invalid_error)};
     bool has_more;
     if (!sch->generate_us)
         return 0;

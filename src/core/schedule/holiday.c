@@ -122,7 +122,7 @@ int holidays_validate(const Rondo__HolidayCalendar *calendar, struct arena *aren
 
 const Rondo__HolidayCalendar *holidays_find(const State__Namespace *space, const char *name) {
     for (size_t i = 0; space && i < space->n_holiday_calendars; i++)
-        if (streq(space->holiday_calendars[i]->name, name))
+        if (cstr_eq(space->holiday_calendars[i]->name, name))
             return space->holiday_calendars[i];
     return NULL;
 }

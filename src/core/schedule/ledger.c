@@ -147,7 +147,7 @@ static Rondo__LedgerEntry *find_tail(struct step *s, const struct ledger_idle *i
         return NULL;
     }
     Rondo__LedgerEntry *e = (Rondo__LedgerEntry *)m;
-    bool is_same = e->fate == idle->fate && streq(e->reason, idle->reason) &&
+    bool is_same = e->fate == idle->fate && cstr_eq(e->reason, idle->reason) &&
                    e->overlap_policy == schedule_policy(sch) && e->id >= sch->first_ledger_id;
     return is_same ? e : NULL;
 }
@@ -198,7 +198,7 @@ void ledger_idle_flush(struct step *s, struct ledger_idle *idle) {
 
 void ledger_idle_add(struct step *s, struct ledger_idle *idle, Rondo__LedgerFate fate, const char *reason,
                      struct cal_time at) {
-    if (idle->count && (idle->fate != fate || !streq(idle->reason, reason)))
+    if (idle->count && (idle->fate != fate || !cstr_eq(idle->reason, reason)))
         ledger_idle_flush(s, idle);
     idle->fate = fate;
     idle->reason = reason;

@@ -44,8 +44,8 @@ void schedule_touch(State__Schedule *sch) {
 
 const State__ScheduleRequest *schedule_request_find(const State__Execution *st, const char *request_id) {
     const State__Schedule *sch = st->schedule;
-    for (size_t i = 0; !strempty(request_id) && i < sch->n_requests; i++)
-        if (streq(sch->requests[i]->request_id, request_id))
+    for (size_t i = 0; !cstr_is_empty(request_id) && i < sch->n_requests; i++)
+        if (cstr_eq(sch->requests[i]->request_id, request_id))
             return sch->requests[i];
     return NULL;
 }
@@ -67,7 +67,7 @@ static void forget_request(const State__Execution *st) {
 
 static void remember_request(struct step *s, const char *request_id, const State__Start *trigger) {
     State__Schedule *sch = s->st->schedule;
-    if (strempty(request_id))
+    if (cstr_is_empty(request_id))
         return;
     State__ScheduleRequest *r = pb_new(&state__schedule_request__descriptor, &s->failed);
     if (!r)
@@ -145,14 +145,14 @@ static int apply_patch(struct step *s, const Schedule__SchedulePatch *patch,
                        const State__Start **ret_trigger) {
     Schedule__ScheduleState *state = s->st->schedule->schedule->state;
     const Schedule__TriggerImmediatelyRequest *trigger = patch->trigger_immediately;
-    const char *note = !strempty(patch->unpause) ? patch->unpause : patch->pause;
+    const char *note = !cstr_is_empty(patch->unpause) ? patch->unpause : patch->pause;
     int rc = 0;
     if (trigger)
         rc = add_trigger(s, trigger->overlap_policy, trigger->scheduled_time, ret_trigger);
     for (size_t i = 0; i < patch->n_backfill_request && rc == 0; i++)
         rc = backfill_add(s, patch->backfill_request[i]);
-    if (rc == 0 && !strempty(note)) {
-        state->paused = strempty(patch->unpause);
+    if (rc == 0 && !cstr_is_empty(note)) {
+        state->paused = cstr_is_empty(patch->unpause);
         pb_set_string(&state->notes, note, &s->failed);
         s->st->schedule->is_paused_by_failure = false;
         forget_pause_end(s);
@@ -309,7 +309,7 @@ int schedule_patch(struct step *s, const Ws__PatchScheduleRequest *req) {
     if (schedule_request_find(s->st, req->request_id))
         return 0;
     /* What was due while it was paused must not begin because the pause ends now. */
-    int rc = catch_up(s, !strempty(req->patch->unpause));
+    int rc = catch_up(s, !cstr_is_empty(req->patch->unpause));
     if (rc == 0)
         rc = apply_patch(s, req->patch, &trigger);
     if (rc < 0)
@@ -356,7 +356,7 @@ static int64_t idle_close_us(const State__Schedule *sch) {
     struct start_count count = start_count(sch);
     bool can_act = sch->n_future_us && !schedule_is_exhausted(sch);
     if (can_act || sch->schedule->state->paused || sch->n_backfills || count.waiting || count.live ||
-        !strempty(sch->invalid_error))
+        !cstr_is_empty(sch->invalid_error))
         return 0;
     return usec_add(sch->active_us, keep_us(sch));
 }

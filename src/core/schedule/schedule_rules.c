@@ -30,7 +30,7 @@ static int check_action(const Workflow__NewWorkflowExecutionInfo *a, const State
     r.workflow_task_timeout = a->workflow_task_timeout;
     r.retry_policy = a->retry_policy;
     r.search_attributes = a->search_attributes;
-    if (!strempty(a->cron_schedule))
+    if (!cstr_is_empty(a->cron_schedule))
         return err_set(err, ERR_INVALID, "Scheduled workflow must not contain CronSchedule");
     if (a->workflow_id_reuse_policy != WORKFLOW_ID_REUSE_POLICY_UNSPECIFIED &&
         a->workflow_id_reuse_policy != WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE)
@@ -73,7 +73,7 @@ static int check_workflow_id(const char *schedule_id, const Schedule__Schedule *
     const char *format = schedule->extras ? schedule->extras->workflow_id_format : "";
     if (!schedule->policies || !schedule->policies->keep_original_workflow_id)
         return action_id_validate(format, id, schedule_id, err);
-    if (!strempty(format))
+    if (!cstr_is_empty(format))
         return err_set(err, ERR_INVALID,
                        "keep_original_workflow_id and workflow_id_format exclude each other");
     if (rules_overlap_policy(schedule) == SCHEDULE_OVERLAP_POLICY_ALLOW_ALL ||
@@ -129,7 +129,7 @@ const Schedule__Schedule *schedule_keep_zone(const State__Execution *st, const S
                                              struct arena *arena) {
     const Schedule__ScheduleSpec *old = st->schedule->schedule->spec, *new = given ? given->spec : NULL;
     if (!new || new->timezone_data.len || !old->timezone_data.len ||
-        !streq(new->timezone_name, old->timezone_name) || names_zone(new))
+        !cstr_eq(new->timezone_name, old->timezone_name) || names_zone(new))
         return given;
     Schedule__Schedule *schedule = arena_dup(arena, given, sizeof(*given));
     Schedule__ScheduleSpec *spec = arena_dup(arena, new, sizeof(*new));

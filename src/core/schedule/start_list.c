@@ -95,7 +95,7 @@ static void part_from_others(struct step *s, State__Start *start) {
     for (size_t i = 0; i < sch->n_starts; i++) {
         const State__Start *other = sch->starts[i];
         bool has_its_name = start_is_live(other) || start_is_retrying(other);
-        if (has_its_name && streq(other->workflow_id, start->workflow_id)) {
+        if (has_its_name && cstr_eq(other->workflow_id, start->workflow_id)) {
             char *id = arena_printf(s->arena, "%s-%lld", start->workflow_id, (long long)start->id);
             if (id)
                 pb_set_string(&start->workflow_id, id, &s->failed);

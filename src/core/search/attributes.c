@@ -30,7 +30,7 @@ const struct attribute_built_in *attribute_built_in_at(size_t i) {
 
 static const struct attribute_built_in *find_built_in(const char *name) {
     for (size_t i = 0; i < ARRAY_LEN(built_ins); i++)
-        if (*built_ins[i].name == *name && streq(built_ins[i].name, name))
+        if (*built_ins[i].name == *name && cstr_eq(built_ins[i].name, name))
             return &built_ins[i];
     return NULL;
 }
@@ -44,14 +44,14 @@ E__IndexedValueType attribute_type(const State__Namespace *ns, const char *name)
     if (b)
         return b->type;
     for (size_t i = 0; ns && i < ns->n_search_attributes; i++)
-        if (streq(ns->search_attributes[i]->name, name))
+        if (cstr_eq(ns->search_attributes[i]->name, name))
             return (E__IndexedValueType)ns->search_attributes[i]->type;
     return INDEXED_VALUE_TYPE_UNSPECIFIED;
 }
 
 E__IndexedValueType schedule_attribute_type(const char *name) {
     for (size_t i = 0; i < ARRAY_LEN(of_schedules); i++)
-        if (streq(of_schedules[i].name, name))
+        if (cstr_eq(of_schedules[i].name, name))
             return of_schedules[i].type;
     return INDEXED_VALUE_TYPE_UNSPECIFIED;
 }
@@ -242,7 +242,7 @@ int attributes_check_total(const struct core_limits *limits, const Common__Searc
 
 static bool has_type(const Common__Payload *p) {
     for (size_t i = 0; i < p->n_metadata; i++)
-        if (streq(p->metadata[i]->key, "type"))
+        if (cstr_eq(p->metadata[i]->key, "type"))
             return true;
     return false;
 }

@@ -174,7 +174,7 @@ static void parse_name(struct parser *p, struct name *ret) {
                        "invalid query: invalid expression: column name '%.100s' is not a valid search "
                        "attribute, at column %zu",
                        text, t.column));
-    else if (streq(ret->text, DIVISION))
+    else if (cstr_eq(ret->text, DIVISION))
         p->names_division = true;
     ret->column = t.column;
     filter_read_token(p);
@@ -443,7 +443,7 @@ static void parse_group(struct parser *p) {
     if (!accept_word(p, "by"))
         filter_report_expected(p, "BY");
     parse_name(p, &n);
-    if (p->rc == 0 && (p->subject == FILTER_SCHEDULES || !streq(n.text, "ExecutionStatus")))
+    if (p->rc == 0 && (p->subject == FILTER_SCHEDULES || !cstr_eq(n.text, "ExecutionStatus")))
         filter_report_unsupported(p, n.column, "'GROUP BY' clause is only supported for ExecutionStatus");
 }
 

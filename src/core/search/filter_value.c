@@ -80,7 +80,7 @@ static bool to_value(const char *name, E__IndexedValueType type, const struct fi
         *ret = value_int(is_status(t->text, "true"));
         return t->kind != FILTER_NUMBER && (ret->number || is_status(t->text, "false"));
     case INDEXED_VALUE_TYPE_INT:
-        return t->kind != FILTER_NAME && to_int(t->text, streq(name, "ExecutionDuration"), ret);
+        return t->kind != FILTER_NAME && to_int(t->text, cstr_eq(name, "ExecutionDuration"), ret);
     case INDEXED_VALUE_TYPE_DOUBLE:
         *ret = value_real(0);
         return t->kind != FILTER_NAME && to_real(t->text, &ret->real);
@@ -96,7 +96,7 @@ static bool to_value(const char *name, E__IndexedValueType type, const struct fi
 
 int filter_value(const char *name, E__IndexedValueType type, const struct filter_token *t, struct value *ret,
                  struct err *err) {
-    if (streq(name, "ExecutionStatus"))
+    if (cstr_eq(name, "ExecutionStatus"))
         return status_value(t, ret, err);
     if (to_value(name, type, t, ret))
         return 0;

@@ -12,7 +12,7 @@ bool merge_is_null(const Common__Payload *p) {
     if (!p)
         return true;
     for (size_t i = 0; i < p->n_metadata; i++)
-        if (streq(p->metadata[i]->key, "encoding"))
+        if (cstr_eq(p->metadata[i]->key, "encoding"))
             return str_is(pb_bytes(&p->metadata[i]->value), "binary/null") ||
                    (str_is(pb_bytes(&p->metadata[i]->value), "json/plain") &&
                     (str_is(pb_bytes(&p->data), "null") || str_is(pb_bytes(&p->data), "[]")));
@@ -50,7 +50,7 @@ static bool *merge_mark_last(struct step *s, struct entry *const *have, size_t n
         items[i] = (struct item){i < n ? have[i]->key : in[i - n]->key, i};
     qsort(items, total, sizeof(*items), merge_compare_keys);
     for (size_t i = 0; i < total; i++)
-        holds[items[i].place] = i + 1 == total || !streq(items[i].key, items[i + 1].key);
+        holds[items[i].place] = i + 1 == total || !cstr_eq(items[i].key, items[i + 1].key);
     return holds;
 }
 
@@ -151,7 +151,7 @@ const Common__Priority *merge_priority(Common__Priority *room, const Common__Pri
     *room = *own;
     if (!own->priority_key)
         room->priority_key = from->priority_key;
-    if (strempty(own->fairness_key))
+    if (cstr_is_empty(own->fairness_key))
         room->fairness_key = from->fairness_key;
     if (own->fairness_weight <= 0)
         room->fairness_weight = from->fairness_weight;

@@ -15,7 +15,7 @@ static char *empty_string(void) {
 
 void pb_set_string(char **field, const char *value, bool *failed) {
     char *copy = empty_string();
-    if (!strempty(value)) {
+    if (!cstr_is_empty(value)) {
         copy = mem_strdup(value);
         if (!copy) {
             *failed = true;

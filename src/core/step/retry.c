@@ -78,7 +78,7 @@ int64_t retry_delay_us(const struct retry_plan *p, int32_t attempt, const Failur
 
 static bool type_is_listed(const Common__RetryPolicy *p, const char *type) {
     for (size_t i = 0; p && i < p->n_non_retryable_error_types; i++)
-        if (streq(p->non_retryable_error_types[i], type))
+        if (cstr_eq(p->non_retryable_error_types[i], type))
             return true;
     return false;
 }

@@ -111,7 +111,7 @@ bool step_fits(struct step *s, const void *message, const char *what, enum setta
 static void note_attached(State__Execution *st, const History__HistoryEvent *ev) {
     const char *id = ev->workflow_execution_options_updated_event_attributes->attached_request_id;
     for (size_t i = 0; i < st->n_attached_requests; i++)
-        if (streq(st->attached_requests[i]->request_id, id))
+        if (cstr_eq(st->attached_requests[i]->request_id, id))
             st->attached_requests[i]->event_id = ev->event_id;
 }
 
@@ -119,7 +119,7 @@ static void note_attached(State__Execution *st, const History__HistoryEvent *ev)
 static void note_admitted(State__Execution *st, const History__HistoryEvent *ev) {
     const Update__Request *r = ev->workflow_execution_update_admitted_event_attributes->request;
     for (size_t i = 0; i < st->n_updates; i++)
-        if (streq(st->updates[i]->update_id, r->meta->update_id))
+        if (cstr_eq(st->updates[i]->update_id, r->meta->update_id))
             st->updates[i]->admitted_event_id = ev->event_id;
 }
 
@@ -304,7 +304,7 @@ bool step_drop_buffered_timer(struct step *s, const char *timer_id, int64_t *ret
         if (!ev)
             return false;
         if (ev->event_type != EVENT_TYPE_TIMER_FIRED ||
-            !streq(ev->timer_fired_event_attributes->timer_id, timer_id))
+            !cstr_eq(ev->timer_fired_event_attributes->timer_id, timer_id))
             continue;
         *ret_started_event_id = ev->timer_fired_event_attributes->started_event_id;
         s->st->buffered_bytes -= (int64_t)s->st->buffered[i].len;

@@ -15,7 +15,7 @@ int validate_id(const char *value, const char *name, struct err *err) {
 }
 
 int validate_required(const char *value, const char *name, struct err *err) {
-    if (strempty(value))
+    if (cstr_is_empty(value))
         return err_set(err, ERR_INVALID, "%s is not set on request.", name);
     return validate_id(value, name, err);
 }
@@ -27,7 +27,7 @@ int validate_execution(const Common__WorkflowExecution *e, struct err *err) {
     int rc = validate_required(e->workflow_id, "WorkflowId", err);
     if (rc < 0)
         return rc;
-    if (!strempty(e->run_id) && uuid_parse(str_of(e->run_id), &run_id) < 0)
+    if (!cstr_is_empty(e->run_id) && uuid_parse(str_of(e->run_id), &run_id) < 0)
         return err_set(err, ERR_INVALID, "Invalid RunId.");
     return 0;
 }

@@ -10,14 +10,14 @@
 
 State__DeploymentVersion *deployment_version(const State__Deployment *st, const char *build_id) {
     for (size_t i = 0; i < st->n_versions; i++)
-        if (streq(st->versions[i]->build_id, build_id))
+        if (cstr_eq(st->versions[i]->build_id, build_id))
             return st->versions[i];
     return NULL;
 }
 
 bool deployment_has_queue(const State__DeploymentVersion *v, const char *queue, E__TaskQueueType type) {
     for (size_t i = 0; v && i < v->n_queues; i++)
-        if (v->queues[i]->type == (int32_t)type && streq(v->queues[i]->name, queue))
+        if (v->queues[i]->type == (int32_t)type && cstr_eq(v->queues[i]->name, queue))
             return true;
     return false;
 }
@@ -42,7 +42,7 @@ static int check_token(struct deployment_step *d, struct str given) {
 
 static int deployment_check_manager(struct deployment_step *d, const char *identity) {
     const char *manager = d->st->manager_identity;
-    if (strempty(manager) || streq(manager, identity))
+    if (cstr_is_empty(manager) || cstr_eq(manager, identity))
         return 0;
     return err_set(
         d->err, ERR_PRECONDITION,
@@ -72,8 +72,8 @@ bool deployment_is_full(const State__Deployment *st) {
 }
 
 static bool is_routed(const State__Deployment *st, const State__DeploymentVersion *v) {
-    return streq(st->current_build_id, v->build_id) ||
-           (st->is_ramping && streq(st->ramping_build_id, v->build_id));
+    return cstr_eq(st->current_build_id, v->build_id) ||
+           (st->is_ramping && cstr_eq(st->ramping_build_id, v->build_id));
 }
 
 size_t deployment_spare_version(const State__Deployment *st,
@@ -147,7 +147,7 @@ int deployment_create_version(struct deployment_step *d, const char *build_id, c
                               const char *request_id, bool *ret_changed) {
     State__DeploymentVersion *v = deployment_version(d->st, build_id);
     *ret_changed = !v;
-    if (v && streq(v->create_request_id, request_id))
+    if (v && cstr_eq(v->create_request_id, request_id))
         return 0;
     if (v)
         return err_set(d->err, ERR_EXISTS, "Worker Deployment Version '%.200s:%.200s' already exists",
@@ -180,7 +180,7 @@ static void deployment_drain_version(struct deployment_step *d, State__Deploymen
 static void deployment_settle_version(struct deployment_step *d, State__DeploymentVersion *v) {
     const State__Deployment *st = d->st;
     bool was_active = v->current_since_us || v->ramping_since_us;
-    if (streq(st->current_build_id, v->build_id)) {
+    if (cstr_eq(st->current_build_id, v->build_id)) {
         if (v->current_since_us)
             return;
         v->status = WORKER_DEPLOYMENT_VERSION_STATUS_CURRENT;
@@ -209,7 +209,7 @@ static void deployment_settle_versions(struct deployment_step *d, const char *id
 }
 
 static bool is_unknown(const State__Deployment *st, const struct deployment_change *c) {
-    return !c->is_unset && !strempty(c->build_id) && !deployment_version(st, c->build_id);
+    return !c->is_unset && !cstr_is_empty(c->build_id) && !deployment_version(st, c->build_id);
 }
 
 /* May this caller route to this version at all? One that nobody has polled for is made, when the
@@ -226,8 +226,8 @@ static int admit_change(struct deployment_step *d, const struct deployment_chang
 }
 
 static int check_queues(struct deployment_step *d, const struct deployment_change *c) {
-    if (c->ignores_missing_queues || !c->lacks_queues || strempty(c->build_id) ||
-        strempty(d->st->current_build_id))
+    if (c->ignores_missing_queues || !c->lacks_queues || cstr_is_empty(c->build_id) ||
+        cstr_is_empty(d->st->current_build_id))
         return 0;
     return err_set(d->err, ERR_PRECONDITION,
                    "version '%.200s:%.200s' has no workers for a task queue of the current version that has "
@@ -237,9 +237,9 @@ static int check_queues(struct deployment_step *d, const struct deployment_chang
 
 int deployment_set_current(struct deployment_step *d, struct deployment_change *c) {
     State__Deployment *st = d->st;
-    bool is_current = streq(st->current_build_id, c->build_id);
+    bool is_current = cstr_eq(st->current_build_id, c->build_id);
     c->previous_build_id = arena_strdup(c->arena, st->current_build_id);
-    c->is_same = is_current && streq(st->modifier_identity, c->identity);
+    c->is_same = is_current && cstr_eq(st->modifier_identity, c->identity);
     if (c->is_same)
         return 0;
     int rc = check_token(d, c->conflict_token);
@@ -252,7 +252,7 @@ int deployment_set_current(struct deployment_step *d, struct deployment_change *
     if (!is_current) {
         pb_set_string(&st->current_build_id, c->build_id, &d->failed);
         st->current_changed_us = d->now.us;
-        if (st->is_ramping && streq(st->ramping_build_id, c->build_id)) { /* it has reached the top */
+        if (st->is_ramping && cstr_eq(st->ramping_build_id, c->build_id)) { /* it has reached the top */
             st->is_ramping = false;
             st->ramping_percentage = 0;
             pb_set_string(&st->ramping_build_id, NULL, &d->failed);
@@ -279,18 +279,18 @@ static void put_ramp(struct deployment_step *d, const struct deployment_change *
 int deployment_set_ramping(struct deployment_step *d, struct deployment_change *c) {
     State__Deployment *st = d->st;
     bool is_there =
-        st->is_ramping != c->is_unset && streq(st->ramping_build_id, c->is_unset ? "" : c->build_id);
+        st->is_ramping != c->is_unset && cstr_eq(st->ramping_build_id, c->is_unset ? "" : c->build_id);
     bool is_ramp_same = is_there && st->ramping_percentage == (c->is_unset ? 0 : c->percentage);
     c->had_ramp = st->is_ramping;
     c->previous_build_id = arena_strdup(c->arena, st->ramping_build_id);
     c->previous_percentage = st->ramping_percentage;
-    c->is_same = is_ramp_same && streq(st->modifier_identity, c->identity);
+    c->is_same = is_ramp_same && cstr_eq(st->modifier_identity, c->identity);
     if (c->is_same)
         return 0;
     int rc = check_token(d, c->conflict_token);
-    if (rc == 0 && !c->is_unset && streq(st->current_build_id, c->build_id))
+    if (rc == 0 && !c->is_unset && cstr_eq(st->current_build_id, c->build_id))
         rc = err_set(d->err, ERR_PRECONDITION, "the version to ramp to, '%.200s', is the current version",
-                     strempty(c->build_id) ? VERSION_UNVERSIONED_TEXT : c->build_id);
+                     cstr_is_empty(c->build_id) ? VERSION_UNVERSIONED_TEXT : c->build_id);
     if (rc == 0)
         rc = admit_change(d, c);
     if (rc == 0 && !c->is_unset && !is_there)
@@ -310,7 +310,7 @@ int deployment_set_ramping(struct deployment_step *d, struct deployment_change *
 int deployment_set_manager(struct deployment_step *d, const char *manager, const char *identity,
                            struct str conflict_token) {
     State__Deployment *st = d->st;
-    if (streq(st->manager_identity, manager) && streq(st->modifier_identity, identity))
+    if (cstr_eq(st->manager_identity, manager) && cstr_eq(st->modifier_identity, identity))
         return 0;
     int rc = check_token(d, conflict_token);
     if (rc < 0)
@@ -351,7 +351,7 @@ int deployment_delete_version(struct deployment_step *d, const struct deployment
 static void put_metadata(struct deployment_step *d, State__DeploymentVersion *v, const char *key,
                          const Common__Payload *value) {
     for (size_t i = 0; i < v->n_metadata; i++) {
-        if (streq(v->metadata[i]->key, key)) {
+        if (cstr_eq(v->metadata[i]->key, key)) {
             pb_remove_message(&v->n_metadata, v->metadata, i);
             break;
         }

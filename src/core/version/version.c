@@ -9,7 +9,7 @@
 bool version_eq(struct version a, struct version b) {
     if (version_is_none(a) || version_is_none(b))
         return version_is_none(a) && version_is_none(b);
-    return streq(a.deployment, b.deployment) && streq(a.build_id, b.build_id);
+    return cstr_eq(a.deployment, b.deployment) && cstr_eq(a.build_id, b.build_id);
 }
 
 struct version version_of(const Deployment__WorkerDeploymentVersion *m) {
@@ -57,7 +57,7 @@ int version_validate_text(const char *text, struct err *err) {
 
 int version_parse(struct arena *a, const char *text, struct version *ret, struct err *err) {
     *ret = (struct version){0};
-    if (streq(text, VERSION_UNVERSIONED_TEXT))
+    if (cstr_eq(text, VERSION_UNVERSIONED_TEXT))
         return 0;
     int rc = version_validate_text(text, err);
     if (rc < 0)
@@ -69,7 +69,7 @@ int version_parse(struct arena *a, const char *text, struct version *ret, struct
 }
 
 static int validate_part(const char *part, const char *what, struct err *err) {
-    if (strempty(part))
+    if (cstr_is_empty(part))
         return err_set(err, ERR_INVALID, "%s is not set.", what);
     if (strlen(part) > VERSION_PART_BYTES)
         return err_set(err, ERR_INVALID, "%s exceeds length limit.", what);
@@ -100,7 +100,7 @@ int version_validate(struct version v, struct err *err) {
 int version_validate_options(const Deployment__WorkerDeploymentOptions *o, struct err *err) {
     if (!o || o->worker_versioning_mode != WORKER_VERSIONING_MODE_VERSIONED)
         return 0;
-    if (strempty(o->deployment_name) || strempty(o->build_id))
+    if (cstr_is_empty(o->deployment_name) || cstr_is_empty(o->build_id))
         return err_set(err, ERR_INVALID,
                        "A versioned worker must set both a deployment name and a build id.");
     return version_validate(version_of_options(o), err);

@@ -22,7 +22,7 @@ struct version {
 };
 
 static inline bool version_is_none(struct version v) {
-    return strempty(v.deployment);
+    return cstr_is_empty(v.deployment);
 }
 bool version_eq(struct version a, struct version b);
 struct version version_of(const Deployment__WorkerDeploymentVersion *m); /* NULL: none */

@@ -257,7 +257,7 @@ static int check_pin(const Deployment__WorkerDeploymentVersion *m, struct err *e
 }
 
 static int check_old_form(const Workflow__VersioningOverride *o, struct err *err) {
-    bool has_version = o->deployment || !strempty(o->pinned_version);
+    bool has_version = o->deployment || !cstr_is_empty(o->pinned_version);
     switch ((int)o->behavior) {
     case VERSIONING_BEHAVIOR_PINNED:
         if (!has_version)
@@ -380,7 +380,7 @@ void versioning_put_override(struct step *s, const Workflow__VersioningOverride 
 
 static bool is_served(const struct version_book *book, struct version v, const char *own_queue,
                       const char *queue) {
-    return streq(queue, own_queue) || (book && book->has_queue(book, v.deployment, v.build_id, queue));
+    return cstr_eq(queue, own_queue) || (book && book->has_queue(book, v.deployment, v.build_id, queue));
 }
 
 static Deployment__WorkerDeploymentVersion versioning_version_message(struct version v) {

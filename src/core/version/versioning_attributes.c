@@ -20,7 +20,7 @@ static const char *const attribute_names[ATTRIBUTES_SHOWN] = {
 
 static bool is_shown_here(const char *name) {
     for (size_t i = 0; i < ATTRIBUTES_SHOWN; i++)
-        if (streq(attribute_names[i], name))
+        if (cstr_eq(attribute_names[i], name))
             return true;
     return false;
 }
@@ -82,25 +82,25 @@ static void put_attribute(struct step *s, const char *name, char *const *values,
 static bool versioning_is_shown(const State__Execution *st, const char *name, const char *value) {
     const Common__SearchAttributes *have = st->search_attributes;
     for (size_t i = 0; have && i < have->n_indexed_fields; i++) {
-        if (!streq(have->indexed_fields[i]->key, name))
+        if (!cstr_eq(have->indexed_fields[i]->key, name))
             continue;
         struct str data = pb_bytes(&have->indexed_fields[i]->value->data);
         return data.n == strlen(value) + 2 && str_eq(str_bytes(data.p + 1, data.n - 2), str_of(value));
     }
-    return strempty(value);
+    return cstr_is_empty(value);
 }
 
 static void versioning_put_text(struct step *s, const char *name, const char *value) {
     char *values[] = {(char *)(uintptr_t)value};
     if (value && !versioning_is_shown(s->st, name, value))
-        put_attribute(s, name, values, strempty(value) ? 0 : 1, false);
+        put_attribute(s, name, values, cstr_is_empty(value) ? 0 : 1, false);
 }
 
 /* Lists of values in the state */
 
 static bool versioning_list_has(char *const *list, size_t n, const char *value) {
     for (size_t i = 0; i < n; i++)
-        if (streq(list[i], value))
+        if (cstr_eq(list[i], value))
             return true;
     return false;
 }
@@ -117,7 +117,7 @@ static void versioning_make_room(size_t *n, char **list, size_t keep) {
 }
 
 static bool is_binding(const char *value) {
-    return streq(value, UNVERSIONED) || str_starts(str_of(value), STR(PINNED_PREFIX));
+    return cstr_eq(value, UNVERSIONED) || str_starts(str_of(value), STR(PINNED_PREFIX));
 }
 
 /* What the run is bound to; "" when it is not. */
@@ -134,14 +134,14 @@ static const char *versioning_run_binding(struct step *s, const Common__WorkerVe
 static bool put_build_ids(struct step *s, const char *first, const char *own) {
     State__Execution *st = s->st;
     const char *bound = st->n_build_ids && is_binding(st->build_ids[0]) ? st->build_ids[0] : "";
-    if (streq(bound, first) && (strempty(own) || versioning_list_has(st->build_ids, st->n_build_ids, own)))
+    if (cstr_eq(bound, first) && (cstr_is_empty(own) || versioning_list_has(st->build_ids, st->n_build_ids, own)))
         return false;
     for (size_t i = st->n_build_ids; i-- > 0;)
         if (is_binding(st->build_ids[i]))
             pb_remove_string(&st->n_build_ids, st->build_ids, i);
-    if (!strempty(own) && !versioning_list_has(st->build_ids, st->n_build_ids, own))
+    if (!cstr_is_empty(own) && !versioning_list_has(st->build_ids, st->n_build_ids, own))
         pb_append_string(&st->n_build_ids, &st->build_ids, own, &s->failed);
-    if (!strempty(first)) {
+    if (!cstr_is_empty(first)) {
         pb_append_string(&st->n_build_ids, &st->build_ids, first, &s->failed);
         char *last = st->n_build_ids ? st->build_ids[st->n_build_ids - 1] : NULL;
         if (last) {
@@ -149,13 +149,13 @@ static bool put_build_ids(struct step *s, const char *first, const char *own) {
             st->build_ids[0] = last;
         }
     }
-    versioning_make_room(&st->n_build_ids, st->build_ids, strempty(first) ? 0 : 1);
+    versioning_make_room(&st->n_build_ids, st->build_ids, cstr_is_empty(first) ? 0 : 1);
     return true;
 }
 
 static void show_build_ids(struct step *s, const Common__WorkerVersionStamp *stamp) {
     const char *first = versioning_run_binding(s, stamp), *own = "";
-    if (stamp && !strempty(stamp->build_id))
+    if (stamp && !cstr_is_empty(stamp->build_id))
         own = arena_printf(s->arena, "%s:%s", stamp->use_versioning ? "versioned" : UNVERSIONED,
                            stamp->build_id);
     if (first && own && put_build_ids(s, first, own))
@@ -193,10 +193,10 @@ void versioning_show_checksums(struct step *s) {
     char **checksums = arena_array(s->arena, char *, count);
     for (size_t i = count; checksums && i-- > 0;) {
         char *checksum = points->points[i]->binary_checksum;
-        bytes += strempty(checksum) ? 0 : strlen(checksum) + 3;
+        bytes += cstr_is_empty(checksum) ? 0 : strlen(checksum) + 3;
         if (bytes > LIMIT_BUILD_IDS_BYTES)
             break;
-        if (!strempty(checksum))
+        if (!cstr_is_empty(checksum))
             checksums[--first] = checksum;
     }
     if (checksums)

@@ -242,7 +242,7 @@ static int fill_pause_schedules(Ws__PatchScheduleRequest *r, struct batch_target
     const Rondo__BatchOperationPauseSchedules *o = t->errand.req->pause_schedules_operation;
     int rc = fill_patch(r, t, o->identity);
     if (rc == 0)
-        r->patch->pause = strempty(o->note) ? t->errand.req->reason : o->note;
+        r->patch->pause = cstr_is_empty(o->note) ? t->errand.req->reason : o->note;
     return rc;
 }
 ASK(pause_schedules, rpc_patch_schedule, PatchScheduleRequest)
@@ -251,7 +251,7 @@ static int fill_unpause_schedules(Ws__PatchScheduleRequest *r, struct batch_targ
     const Rondo__BatchOperationUnpauseSchedules *o = t->errand.req->unpause_schedules_operation;
     int rc = fill_patch(r, t, o->identity);
     if (rc == 0)
-        r->patch->unpause = strempty(o->note) ? t->errand.req->reason : o->note;
+        r->patch->unpause = cstr_is_empty(o->note) ? t->errand.req->reason : o->note;
     return rc;
 }
 ASK(unpause_schedules, rpc_patch_schedule, PatchScheduleRequest)
@@ -285,9 +285,9 @@ static enum reset_to reset_to(const Batch__BatchOperationReset *o) {
 }
 
 static bool is_of_build(const History__WorkflowTaskCompletedEventAttributes *a, const char *build_id) {
-    return (a->worker_version && streq(a->worker_version->build_id, build_id)) ||
-           (a->deployment_version && streq(a->deployment_version->build_id, build_id)) ||
-           streq(a->binary_checksum, build_id);
+    return (a->worker_version && cstr_eq(a->worker_version->build_id, build_id)) ||
+           (a->deployment_version && cstr_eq(a->deployment_version->build_id, build_id)) ||
+           cstr_eq(a->binary_checksum, build_id);
 }
 
 /* Whether this event is what is looked for. */
@@ -378,7 +378,7 @@ static int target_find_build(struct op *op, struct batch_target *t, struct space
             t->found_id = found;
             t->found_run_id = t->scan_run_id;
         }
-        if (rc == ERR_NOT_FOUND || o->current_run_only || strempty(t->before_run_id))
+        if (rc == ERR_NOT_FOUND || o->current_run_only || cstr_is_empty(t->before_run_id))
             break;
         t->scan_run_id = take(&t->before_run_id);
         t->scan_from = 1;

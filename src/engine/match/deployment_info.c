@@ -6,7 +6,7 @@
 #include "engine/workflow/response.h"
 
 static struct version version_in(const State__Deployment *st, const char *build_id) {
-    return strempty(build_id) ? (struct version){0} : (struct version){st->name, build_id};
+    return cstr_is_empty(build_id) ? (struct version){0} : (struct version){st->name, build_id};
 }
 
 ProtobufCBinaryData conflict_token(struct arena *a, const State__Deployment *st) {

@@ -120,7 +120,7 @@ static bool has_pollers(void *ctx, const State__DeploymentVersion *v) {
 void deployment_edit_make_room(struct engine *e, struct deployment_edit *ed, const char *build_id) {
     State__Deployment *st = ed->step.st;
     struct poller_question q = {e, ed->space, st->name};
-    if (strempty(build_id) || deployment_version(st, build_id) || !deployment_is_full(st))
+    if (cstr_is_empty(build_id) || deployment_version(st, build_id) || !deployment_is_full(st))
         return;
     size_t spare = deployment_spare_version(st, has_pollers, &q);
     if (spare != SIZE_MAX)

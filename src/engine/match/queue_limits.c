@@ -40,7 +40,7 @@ const Taskqueue__TaskQueueConfig *queue_config(const struct space *space, E__Tas
                                                const char *name) {
     for (size_t i = 0; i < space->st->n_task_queues; i++) {
         const State__TaskQueueSetting *s = space->st->task_queues[i];
-        if (s->type == (int32_t)type && streq(s->name, name))
+        if (s->type == (int32_t)type && cstr_eq(s->name, name))
             return s->config;
     }
     return NULL;

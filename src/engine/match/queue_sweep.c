@@ -55,7 +55,7 @@ static const char *named_queue(const Command__Command *c, bool *ret_is_activity)
             : NULL;
     const Taskqueue__TaskQueue *q = activity ? activity->task_queue : child ? child->task_queue : NULL;
     *ret_is_activity = activity;
-    return q && !strempty(q->name) && strlen(q->name) <= LIMIT_ID_BYTES ? q->name : NULL;
+    return q && !cstr_is_empty(q->name) && strlen(q->name) <= LIMIT_ID_BYTES ? q->name : NULL;
 }
 
 int op_need_command_queues(struct op *op, const Ws__RespondWorkflowTaskCompletedRequest *req) {

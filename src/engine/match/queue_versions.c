@@ -57,7 +57,7 @@ static size_t queues_beside(struct op *op, struct versions *all) {
 
 static void described_add_version(struct op *op, struct versions *all, struct described d, const char *key) {
     for (size_t i = 0; i < all->count; i++) {
-        if (!streq(all->list[i].entry->key, key))
+        if (!cstr_eq(all->list[i].entry->key, key))
             continue;
         all->list[i].is_named |= d.is_named;
         return;
@@ -94,7 +94,7 @@ static bool add_present(struct op *op, struct versions *all, const char *text) {
             const struct queue *q = container_of(n, struct queue, version_link);
             const char *key = version_text(a, q->version, VERSION_DELIMITER, "");
             const char *old = version_text(a, q->version, VERSION_OLD_DELIMITER, "");
-            if (!key || !old || (text && !streq(text, key) && !streq(text, old)))
+            if (!key || !old || (text && !cstr_eq(text, key) && !cstr_eq(text, old)))
                 continue;
             struct version v = {arena_strdup(a, q->version.deployment), arena_strdup(a, q->version.build_id)};
             described_add_version(op, all, (struct described){.version = v, .is_named = text != NULL}, key);
@@ -107,7 +107,7 @@ static bool add_present(struct op *op, struct versions *all, const char *text) {
 static void add_named(struct op *op, struct versions *all, const char *text) {
     struct err ignored; /* a text that is no version is a build */
     struct described d = {.is_named = true};
-    if (strempty(text))
+    if (cstr_is_empty(text))
         add_unversioned(op, all);
     else if (!add_present(op, all, text)) {
         if (!strchr(text, VERSION_DELIMITER) ||

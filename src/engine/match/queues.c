@@ -382,7 +382,7 @@ void queue_resume(struct engine *e, struct queue *q) {
 static struct visitor *visitor_of(struct queue *q, const char *identity) {
     struct visitor *oldest = NULL;
     for (size_t i = 0; i < q->visitor_count; i++) {
-        if (streq(q->visitors[i].identity, identity))
+        if (cstr_eq(q->visitors[i].identity, identity))
             return &q->visitors[i];
         if (!oldest || q->visitors[i].last_us < oldest->last_us)
             oldest = &q->visitors[i];
@@ -407,13 +407,13 @@ static struct visitor *visitor_of(struct queue *q, const char *identity) {
 
 static bool same_capabilities(const Common__WorkerVersionCapabilities *a,
                               const Common__WorkerVersionCapabilities *b) {
-    return streq(a->build_id, b->build_id) && a->use_versioning == b->use_versioning &&
-           streq(a->deployment_series_name, b->deployment_series_name);
+    return cstr_eq(a->build_id, b->build_id) && a->use_versioning == b->use_versioning &&
+           cstr_eq(a->deployment_series_name, b->deployment_series_name);
 }
 
 static bool same_options(const Deployment__WorkerDeploymentOptions *a,
                          const Deployment__WorkerDeploymentOptions *b) {
-    return streq(a->deployment_name, b->deployment_name) && streq(a->build_id, b->build_id) &&
+    return cstr_eq(a->deployment_name, b->deployment_name) && cstr_eq(a->build_id, b->build_id) &&
            a->worker_versioning_mode == b->worker_versioning_mode;
 }
 
@@ -454,7 +454,7 @@ void queue_visit(struct engine *e, struct queue *q, const struct visit *visit) {
 
 void queue_say_goodbye(struct queue *q, const char *identity) {
     for (size_t i = 0; i < q->visitor_count; i++) {
-        if (!streq(q->visitors[i].identity, identity))
+        if (!cstr_eq(q->visitors[i].identity, identity))
             continue;
         visitor_done(&q->visitors[i]);
         q->visitors[i] = q->visitors[--q->visitor_count];
@@ -479,7 +479,7 @@ static int priority_of(const Common__Priority *run, const Common__Priority *own)
 }
 
 static void set_fairness(struct task *t, const Common__Priority *run, const Common__Priority *own) {
-    const Common__Priority *by_key = own && !strempty(own->fairness_key) ? own : run;
+    const Common__Priority *by_key = own && !cstr_is_empty(own->fairness_key) ? own : run;
     const Common__Priority *by_weight = own && own->fairness_weight > 0 ? own : run;
     t->fairness = fairness_number(by_key ? by_key->fairness_key : "");
     t->weight = by_weight ? by_weight->fairness_weight : 0;

@@ -17,7 +17,7 @@ static bool deployment_serves(const State__Deployment *st, const struct queue *q
 }
 
 static bool version_serves(const State__Deployment *st, const char *build_id, const struct queue *q) {
-    return !strempty(build_id) &&
+    return !cstr_is_empty(build_id) &&
            deployment_has_queue(deployment_version(st, build_id), q->name,
                                 q->is_activity ? TASK_QUEUE_TYPE_ACTIVITY : TASK_QUEUE_TYPE_WORKFLOW);
 }
@@ -26,7 +26,7 @@ static bool version_serves(const State__Deployment *st, const char *build_id, co
  * without a version", which is what a deployment says before anyone has made a choice. */
 static void consider_current(struct route *r, const State__Deployment *st, const struct queue *q) {
     bool is_version = version_serves(st, st->current_build_id, q);
-    if (!is_version && !strempty(st->current_build_id))
+    if (!is_version && !cstr_is_empty(st->current_build_id))
         return;
     bool has_version = !version_is_none(r->current);
     if (is_version == has_version ? st->current_changed_us <= r->current_us : has_version)
@@ -38,7 +38,7 @@ static void consider_current(struct route *r, const State__Deployment *st, const
 
 static void consider_ramping(struct route *r, const State__Deployment *st, const struct queue *q) {
     bool is_version = st->is_ramping && version_serves(st, st->ramping_build_id, q);
-    if (!is_version && !strempty(st->ramping_build_id))
+    if (!is_version && !cstr_is_empty(st->ramping_build_id))
         return;
     bool has_version = !version_is_none(r->ramping);
     if (is_version == has_version ? st->percentage_changed_us <= r->ramping_us : has_version)

@@ -32,7 +32,7 @@ static int read_version(struct op *op, const Deployment__WorkerDeploymentVersion
                         struct version *ret) {
     int rc = 0;
     *ret = version_of(m);
-    if (!m && strempty(text))
+    if (!m && cstr_is_empty(text))
         return err_set(&op->err, ERR_INVALID, "The deployment version is not set on request.");
     if (!m)
         rc = version_parse(op->call->arena, text, ret, &op->err);
@@ -216,12 +216,12 @@ void rpc_create_worker_deployment(struct op *op) {
     int rc = need_deployment(op, req->namespace_, req->deployment_name, &space, &d);
     if (rc == 0)
         rc = validate_id(req->request_id, "RequestId", &op->err);
-    if (rc == 0 && d && (strempty(req->request_id) || !streq(d->st->create_request_id, req->request_id)))
+    if (rc == 0 && d && (cstr_is_empty(req->request_id) || !cstr_eq(d->st->create_request_id, req->request_id)))
         rc = err_set(&op->err, ERR_EXISTS, "Worker Deployment with name '%.200s' already exists%s",
-                     d->st->name, strempty(d->st->create_request_id) ? ": workers that polled made it" : "");
+                     d->st->name, cstr_is_empty(d->st->create_request_id) ? ": workers that polled made it" : "");
     if (rc == 0 && !d && (rc = deployment_edit_begin(op, space, req->deployment_name, true, &ed)) == 0) {
         deployment_begin(&ed.step, req->deployment_name, req->identity,
-                         strempty(req->request_id) ? made.s : req->request_id);
+                         cstr_is_empty(req->request_id) ? made.s : req->request_id);
         rc = deployment_edit_end(op, &ed, 0);
         d = ed.deployment;
     }
@@ -238,7 +238,7 @@ void rpc_create_worker_deployment_version(struct op *op) {
         WS__CREATE_WORKER_DEPLOYMENT_VERSION_RESPONSE__INIT;
     const Ws__CreateWorkerDeploymentVersionRequest *req = op->req;
     struct uuid_text made = uuid_format(uuid_random(&op->e->rng));
-    const char *request_id = strempty(req->request_id) ? made.s : req->request_id;
+    const char *request_id = cstr_is_empty(req->request_id) ? made.s : req->request_id;
     struct deployment_edit ed;
     struct version version;
     struct space *space;
@@ -271,10 +271,10 @@ static int read_build(struct op *op, const char *deployment_name, const char *te
                       const char **ret) {
     struct version v;
     *ret = build_id;
-    if (strempty(text))
+    if (cstr_is_empty(text))
         return 0;
     int rc = version_parse(op->call->arena, text, &v, &op->err);
-    if (rc == 0 && !version_is_none(v) && !streq(v.deployment, deployment_name))
+    if (rc == 0 && !version_is_none(v) && !cstr_eq(v.deployment, deployment_name))
         rc = err_set(&op->err, ERR_INVALID, "Version '%.200s' is not one of the deployment '%.200s'.", text,
                      deployment_name);
     *ret = rc == 0 && !version_is_none(v) ? v.build_id : "";
@@ -318,7 +318,7 @@ static int change_routing(struct op *op, struct space *space, const char *name, 
     if (rc < 0)
         return rc;
     c->arena = op->call->arena;
-    c->lacks_queues = !strempty(c->build_id) && lacks_queues(op->e, space, ed.step.st, c->build_id);
+    c->lacks_queues = !cstr_is_empty(c->build_id) && lacks_queues(op->e, space, ed.step.st, c->build_id);
     if (c->allows_no_pollers)
         deployment_edit_make_room(op->e, &ed, c->build_id);
     rc = fn(&ed.step, c);
@@ -350,7 +350,7 @@ void rpc_set_worker_deployment_current_version(struct op *op) {
     if (rc == 0)
         rc = change_routing(op, space, req->deployment_name, &c, deployment_set_current, &d);
     if (rc == 0 && r && c.previous_build_id) {
-        struct version before = {strempty(c.previous_build_id) ? "" : d->st->name, c.previous_build_id};
+        struct version before = {cstr_is_empty(c.previous_build_id) ? "" : d->st->name, c.previous_build_id};
         ws__set_worker_deployment_current_version_response__init(r);
         r->conflict_token = conflict_token(a, d->st);
         r->previous_version = version_text(a, before, VERSION_OLD_DELIMITER, VERSION_UNVERSIONED_TEXT);
@@ -378,11 +378,11 @@ void rpc_set_worker_deployment_ramping_version(struct op *op) {
     if (rc == 0)
         rc = read_build(op, req->deployment_name, req->version, req->build_id, &c.build_id);
     if (rc == 0) {
-        c.is_unset = strempty(c.build_id) && req->percentage == 0;
+        c.is_unset = cstr_is_empty(c.build_id) && req->percentage == 0;
         rc = change_routing(op, space, req->deployment_name, &c, deployment_set_ramping, &d);
     }
     if (rc == 0 && r && c.previous_build_id) {
-        struct version before = {strempty(c.previous_build_id) ? "" : d->st->name, c.previous_build_id};
+        struct version before = {cstr_is_empty(c.previous_build_id) ? "" : d->st->name, c.previous_build_id};
         ws__set_worker_deployment_ramping_version_response__init(r);
         r->conflict_token = conflict_token(a, d->st);
         if (c.had_ramp)

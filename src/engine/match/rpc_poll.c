@@ -78,7 +78,7 @@ void engine_task_lost(struct engine *e, struct str task_token) {
             query_lost(e, q);
     } else if (t && uuid_parse(str_of(t->namespace_id), &lost.key.namespace_id) == 0 &&
                uuid_parse(str_of(t->run_id), &lost.key.run_id) == 0) {
-        lost.poll.kind = strempty(t->activity_id) ? TASK_WORKFLOW : TASK_ACTIVITY;
+        lost.poll.kind = cstr_is_empty(t->activity_id) ? TASK_WORKFLOW : TASK_ACTIVITY;
         lost.poll.scheduled_event_id = t->scheduled_event_id;
         lost.poll.started_us = t->started_us;
         lost.poll.attempt = t->attempt;

@@ -63,10 +63,10 @@ void rpc_shutdown_worker(struct op *op) {
         return;
     }
     struct queue *q =
-        strempty(req->sticky_task_queue) ? NULL : queue_find(op->e, space, false, req->sticky_task_queue);
+        cstr_is_empty(req->sticky_task_queue) ? NULL : queue_find(op->e, space, false, req->sticky_task_queue);
     if (q)
         queue_shut(op->e, q);
-    if (!strempty(req->task_queue))
+    if (!cstr_is_empty(req->task_queue))
         forget_worker(op->e, space, req->task_queue, req->identity);
     op_reply(op, &resp.base, (struct str){NULL, 0});
 }

@@ -30,7 +30,7 @@ static int check_rate(struct op *op, const RateLimitUpdate *u, E__TaskQueueType 
 
 static int check_key(struct op *op, const char *key) {
     Common__Priority p = COMMON__PRIORITY__INIT;
-    if (strempty(key))
+    if (cstr_is_empty(key))
         return err_set(&op->err, ERR_INVALID, "fairness weight override key must not be empty");
     p.fairness_key = (char *)(uintptr_t)key;
     return validate_priority(&p, &op->err);
@@ -38,14 +38,14 @@ static int check_key(struct op *op, const char *key) {
 
 static const WeightSet *weight_set(const Ws__UpdateTaskQueueConfigRequest *req, const char *key) {
     for (size_t i = 0; i < req->n_set_fairness_weight_overrides; i++)
-        if (streq(req->set_fairness_weight_overrides[i]->key, key))
+        if (cstr_eq(req->set_fairness_weight_overrides[i]->key, key))
             return req->set_fairness_weight_overrides[i];
     return NULL;
 }
 
 static bool is_unset(const Ws__UpdateTaskQueueConfigRequest *req, const char *key) {
     for (size_t i = 0; i < req->n_unset_fairness_weight_overrides; i++)
-        if (streq(req->unset_fairness_weight_overrides[i], key))
+        if (cstr_eq(req->unset_fairness_weight_overrides[i], key))
             return true;
     return false;
 }
@@ -158,7 +158,7 @@ static int queue_config_merge(struct op *op, const Ws__UpdateTaskQueueConfigRequ
 static size_t setting_index(const State__Namespace *st, E__TaskQueueType type, const char *name) {
     size_t i = 0;
     while (i < st->n_task_queues &&
-           (st->task_queues[i]->type != (int32_t)type || !streq(st->task_queues[i]->name, name)))
+           (st->task_queues[i]->type != (int32_t)type || !cstr_eq(st->task_queues[i]->name, name)))
         i++;
     return i;
 }

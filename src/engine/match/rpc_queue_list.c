@@ -48,7 +48,7 @@ static Rondo__TaskQueueUse *queue_list_add(struct op *op, Rondo__ListTaskQueuesR
 
 static Rondo__TaskQueueVisitor *find_visitor(const Rondo__TaskQueueUse *use, const char *identity) {
     for (size_t i = 0; i < use->n_pollers; i++)
-        if (streq(use->pollers[i]->identity, identity))
+        if (cstr_eq(use->pollers[i]->identity, identity))
             return use->pollers[i];
     return NULL;
 }

@@ -198,7 +198,7 @@ static bool worker_matches(const struct worker *w, const struct predicate *where
         values[f] =
             is_time ? value_int(t ? t->seconds * NSEC_PER_SEC + t->nanos : 0) : value_text(str_of(text));
         all[f] =
-            (struct attribute){str_of(fields[f].name), &values[f], is_time ? t != NULL : !strempty(text)};
+            (struct attribute){str_of(fields[f].name), &values[f], is_time ? t != NULL : !cstr_is_empty(text)};
     }
     return predicate_holds(where, all, FIELD_COUNT);
 }

@@ -264,8 +264,8 @@ static int deliver_child(struct op *op, struct space *space) {
 }
 
 static bool is_child_of(const State__Execution *st, const struct delivery *d) {
-    return st->parent && streq(st->parent->workflow_id, d->from.workflow_id) &&
-           streq(st->parent->run_id, d->from.run_id);
+    return st->parent && cstr_eq(st->parent->workflow_id, d->from.workflow_id) &&
+           cstr_eq(st->parent->run_id, d->from.run_id);
 }
 
 static int find_receiver(struct op *op, struct space *space, const char *first_run_id) {
@@ -278,7 +278,7 @@ static int find_receiver(struct op *op, struct space *space, const char *first_r
 
 /* A workflow cannot be external to itself, whichever run of it is meant. */
 static bool is_to_itself(const struct delivery *d) {
-    return streq(d->letter->workflow_id, d->from.workflow_id);
+    return cstr_eq(d->letter->workflow_id, d->from.workflow_id);
 }
 
 static int deliver_signal(struct op *op, struct space *space) {
@@ -369,8 +369,8 @@ static int need_current_parent(struct op *op, struct space *space) {
     int rc = op_need_current(op, space, d->letter->workflow_id, &is_known, &run_id);
     if (rc == 0)
         rc = is_known ? op_need_run(op, space, run_id) : ERR_NOT_FOUND;
-    if (rc == 0 && !strempty(d->parent_original_run_id) &&
-        !streq(op->run->body->st->original_run_id, d->parent_original_run_id))
+    if (rc == 0 && !cstr_is_empty(d->parent_original_run_id) &&
+        !cstr_eq(op->run->body->st->original_run_id, d->parent_original_run_id))
         rc = ERR_NOT_FOUND;
     return rc;
 }
@@ -393,8 +393,8 @@ static int find_parent(struct op *op, struct space *space) {
 static int judge_child(const struct op *op) {
     const struct delivery *d = op->extra;
     const State__Child *c = child_find(op->run->body->st, d->parent_initiated_event_id);
-    if (!run_is_open(op->run->body->st) || !c || !streq(c->workflow_id, d->from.workflow_id) ||
-        (c->is_started && !streq(c->run_id, d->first_run_id)))
+    if (!run_is_open(op->run->body->st) || !c || !cstr_eq(c->workflow_id, d->from.workflow_id) ||
+        (c->is_started && !cstr_eq(c->run_id, d->first_run_id)))
         return ERR_NOT_FOUND;
     return !c->is_started && d->parent_original_run_id ? ERR_BUSY : 0; /* which child it is will be known */
 }
@@ -490,7 +490,7 @@ static int refuse_action(struct op *op, int rc) {
 }
 
 static bool is_action_of(const State__Execution *st, const State__ScheduledBy *by) {
-    return st->scheduled_by && streq(st->scheduled_by->run_id, by->run_id) &&
+    return st->scheduled_by && cstr_eq(st->scheduled_by->run_id, by->run_id) &&
            st->scheduled_by->start_id == by->start_id;
 }
 

@@ -93,7 +93,7 @@ void rpc_describe_namespace(struct op *op) {
     const Ws__DescribeNamespaceRequest *req = op->req;
     Ws__DescribeNamespaceResponse *resp = NULL;
     struct space *s = NULL;
-    int rc = strempty(req->namespace_) && !strempty(req->id) ? op_need_space_id(op, req->id, &s)
+    int rc = cstr_is_empty(req->namespace_) && !cstr_is_empty(req->id) ? op_need_space_id(op, req->id, &s)
                                                              : op_find_space(op, req->namespace_, &s);
     if (rc == 0 && !(resp = namespace_describe(op, s)))
         rc = op_out_of_memory(op);
@@ -163,7 +163,7 @@ static int validate_retention(const Google__Protobuf__Duration *d, struct err *e
 
 static void namespace_set_data(State__Namespace *st, const char *key, const char *value, bool *failed) {
     for (size_t i = 0; i < st->n_data; i++) {
-        if (streq(st->data[i]->key, key)) {
+        if (cstr_eq(st->data[i]->key, key)) {
             pb_set_string(&st->data[i]->value, value, failed);
             return;
         }
@@ -219,7 +219,7 @@ void rpc_register_namespace(struct op *op) {
     int rc = validate_required(req->namespace_, "Namespace", &op->err);
     if (rc == 0)
         rc = validate_retention(req->workflow_execution_retention_period, &op->err);
-    if (rc == 0 && (space_find(op->e, req->namespace_) || streq(req->namespace_, SPACE_SYSTEM)))
+    if (rc == 0 && (space_find(op->e, req->namespace_) || cstr_eq(req->namespace_, SPACE_SYSTEM)))
         rc = err_std(&op->err, ERR_NAMESPACE_EXISTS);
     if (rc == 0 && map_count(&op->e->spaces) >= ENGINE_NAMESPACES)
         rc = err_set(&op->err, ERR_PRECONDITION, "The server has its maximum of %d namespaces.",
@@ -251,9 +251,9 @@ static void apply_update(State__Namespace *st, const Ws__UpdateNamespaceRequest 
         return;
     if (info->state != NAMESPACE_STATE_UNSPECIFIED)
         st->state = (int32_t)info->state;
-    if (!strempty(info->description))
+    if (!cstr_is_empty(info->description))
         pb_set_string(&st->description, info->description, failed);
-    if (!strempty(info->owner_email))
+    if (!cstr_is_empty(info->owner_email))
         pb_set_string(&st->owner_email, info->owner_email, failed);
     for (size_t i = 0; i < info->n_data; i++)
         namespace_set_data(st, info->data[i]->key, info->data[i]->value, failed);
@@ -297,7 +297,7 @@ void rpc_update_namespace(struct op *op) {
 
 static size_t custom_index(const State__Namespace *st, const char *name) {
     size_t i = 0;
-    while (i < st->n_search_attributes && !streq(st->search_attributes[i]->name, name))
+    while (i < st->n_search_attributes && !cstr_eq(st->search_attributes[i]->name, name))
         i++;
     return i;
 }
@@ -310,7 +310,7 @@ static int validate_new(struct op *op, const State__Namespace *st, const char *n
         return rc;
     if (attribute_is_built_in(name))
         return err_set(&op->err, ERR_INVALID, "Search attribute %.200s is reserved by system.", name);
-    if (strempty(attribute_type_name(type)))
+    if (cstr_is_empty(attribute_type_name(type)))
         return err_set(&op->err, ERR_INVALID, "Unknown search attribute type of %.200s.", name);
     if (i < st->n_search_attributes && st->search_attributes[i]->type != (int32_t)type)
         return err_set(&op->err, ERR_INVALID, "Search attribute %.200s already exists with the type %s.",
@@ -339,9 +339,9 @@ static int seed_attribute(struct space *s, const char *pair) {
         return ERR_INVALID;
     memcpy(name, pair, (size_t)(equals - pair));
     name[equals - pair] = 0;
-    while (!strempty(attribute_type_name(type)) && !streq(attribute_type_name(type), equals + 1))
+    while (!cstr_is_empty(attribute_type_name(type)) && !cstr_eq(attribute_type_name(type), equals + 1))
         type++;
-    if (strempty(attribute_type_name(type)))
+    if (cstr_is_empty(attribute_type_name(type)))
         return ERR_INVALID;
     return attribute_is_built_in(name) ? 0 : space_add_attribute(s, name, type);
 }

@@ -19,13 +19,13 @@
 
 static int find_doomed(struct op *op, const Ops__DeleteNamespaceRequest *req, struct space **ret) {
     const Google__Protobuf__Duration *delay = req->namespace_delete_delay;
-    if (!strempty(req->namespace_) && !strempty(req->namespace_id))
+    if (!cstr_is_empty(req->namespace_) && !cstr_is_empty(req->namespace_id))
         return err_set(&op->err, ERR_INVALID, "Only one of namespace name or Id should be set on request.");
-    if (streq(req->namespace_, SPACE_SYSTEM))
+    if (cstr_eq(req->namespace_, SPACE_SYSTEM))
         return err_set(&op->err, ERR_PRECONDITION, "unable to delete system namespace");
     if (delay && (!pb_duration_valid(delay) || pb_duration_us(delay) < 0))
         return err_set(&op->err, ERR_INVALID, "NamespaceDeleteDelay is not valid.");
-    return strempty(req->namespace_id) ? op_find_space(op, req->namespace_, ret)
+    return cstr_is_empty(req->namespace_id) ? op_find_space(op, req->namespace_, ret)
                                        : op_need_space_id(op, req->namespace_id, ret);
 }
 

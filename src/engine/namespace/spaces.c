@@ -104,7 +104,7 @@ static int no_namespace(struct op *op, const char *name) {
 }
 
 int op_find_space(struct op *op, const char *name, struct space **ret) {
-    if (strempty(name))
+    if (cstr_is_empty(name))
         return err_set(&op->err, ERR_INVALID, "Namespace is not set on request.");
     int rc = validate_id(name, "Namespace", &op->err);
     if (rc < 0)

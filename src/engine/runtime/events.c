@@ -236,7 +236,7 @@ int op_need_event(struct op *op, int64_t event_id, History__HistoryEvent **ret) 
 int op_need_origin(struct op *op) {
     const State__Execution *st = op->run->body->st;
     History__HistoryEvent *first;
-    if (op->origin || (!st->retry_policy && strempty(st->cron_schedule)))
+    if (op->origin || (!st->retry_policy && cstr_is_empty(st->cron_schedule)))
         return 0;
     int rc = op_need_event(op, 1, &first);
     if (rc == 0)

@@ -406,8 +406,8 @@ int op_need_execution(struct op *op, struct space *space, const Common__Workflow
     struct uuid run_id;
     bool is_known = false;
     /* A chain is named by its first run; then the run id is only a hint and the current run is meant. */
-    bool by_chain = !strempty(first_run_id);
-    if (by_chain || strempty(ex->run_id)) {
+    bool by_chain = !cstr_is_empty(first_run_id);
+    if (by_chain || cstr_is_empty(ex->run_id)) {
         int rc = op_need_current(op, space, ex->workflow_id, &is_known, &run_id);
         if (rc < 0)
             return rc;
@@ -420,7 +420,7 @@ int op_need_execution(struct op *op, struct space *space, const Common__Workflow
     if (rc < 0)
         return rc;
     const State__Execution *st = op->run->body->st;
-    if (!streq(st->workflow_id, ex->workflow_id) || (by_chain && !streq(st->first_run_id, first_run_id)))
+    if (!cstr_eq(st->workflow_id, ex->workflow_id) || (by_chain && !cstr_eq(st->first_run_id, first_run_id)))
         return err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
     return 0;
 }

@@ -28,7 +28,7 @@ enum tally_kind tally_of(const State__Execution *st) {
 /* names */
 
 static bool can_be_label(const char *name) {
-    return strlen(name) <= ENGINE_METRIC_NAME_BYTES && !streq(name, OTHER);
+    return strlen(name) <= ENGINE_METRIC_NAME_BYTES && !cstr_eq(name, OTHER);
 }
 
 void tally_name_space(struct engine *e, struct space *space) {
@@ -122,7 +122,7 @@ void tally_task_failure(struct engine *e, const struct run *run, enum task_failu
 
 static struct space_counts *counts_of(struct engine_counters *c, const char *name) {
     for (size_t i = 0; i < c->space_count; i++)
-        if (streq(c->spaces[i].name, name))
+        if (cstr_eq(c->spaces[i].name, name))
             return &c->spaces[i];
     ensure(c->space_count < ARRAY_LEN(c->spaces));
     struct space_counts *fresh = &c->spaces[c->space_count++];
@@ -135,8 +135,8 @@ void tallies_show(const struct engine *e, struct engine_counters *ret) {
     struct space_counts *rest = NULL;
     for (size_t i = 0; (s = map_next(&e->spaces, &i));) {
         const char *label = space_label(s);
-        struct space_counts *counts = streq(label, OTHER) && rest ? rest : counts_of(ret, label);
-        if (streq(label, OTHER))
+        struct space_counts *counts = cstr_eq(label, OTHER) && rest ? rest : counts_of(ret, label);
+        if (cstr_eq(label, OTHER))
             rest = counts;
         for (size_t k = 0; k < TALLY_COUNT; k++)
             counts->tallies[k] += s->tallies[k];

@@ -61,13 +61,13 @@ int token_read(struct op *op, const ProtobufCMessageDescriptor *type, const Prot
 
 int op_need_token_space(struct op *op, const char *name, const char *namespace_id, struct space **ret) {
     int rc;
-    if (!strempty(name))
+    if (!cstr_is_empty(name))
         rc = op_need_space(op, name, ret);
-    else if (strempty(namespace_id))
+    else if (cstr_is_empty(namespace_id))
         rc = err_set(&op->err, ERR_INVALID, "Namespace is not set on request.");
     else if ((rc = op_need_space_id(op, namespace_id, ret)) == 0)
         rc = op_need_space(op, (*ret)->st->name, ret);
-    if (rc == 0 && !streq(namespace_id, (*ret)->st->id))
+    if (rc == 0 && !cstr_eq(namespace_id, (*ret)->st->id))
         rc = err_set(&op->err, ERR_INVALID, "Operation requested with a token from a different namespace.");
     return rc;
 }
@@ -91,7 +91,7 @@ int op_need_token_run(struct op *op, const ProtobufCBinaryData *bytes, const cha
         rc = err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
     if (rc == 0)
         rc = op_need_run(op, space, run_id);
-    if (rc == 0 && !streq(op->run->body->st->workflow_id, (*ret)->workflow_id))
+    if (rc == 0 && !cstr_eq(op->run->body->st->workflow_id, (*ret)->workflow_id))
         rc = err_set(&op->err, ERR_NOT_FOUND, "workflow execution not found");
     return rc;
 }

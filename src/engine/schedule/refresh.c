@@ -74,7 +74,7 @@ static bool names_calendar(const State__Execution *st, const char *name) {
     const Rondo__ScheduleExtras *extras =
         st->schedule && st->schedule->schedule ? st->schedule->schedule->extras : NULL;
     for (size_t i = 0; extras && i < extras->n_holiday_calendars; i++)
-        if (streq(extras->holiday_calendars[i], name))
+        if (cstr_eq(extras->holiday_calendars[i], name))
             return true;
     return false;
 }

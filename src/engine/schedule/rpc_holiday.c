@@ -11,7 +11,7 @@
 
 static size_t calendar_index(const State__Namespace *st, const char *name) {
     size_t i = 0;
-    while (i < st->n_holiday_calendars && !streq(st->holiday_calendars[i]->name, name))
+    while (i < st->n_holiday_calendars && !cstr_eq(st->holiday_calendars[i]->name, name))
         i++;
     return i;
 }
@@ -20,7 +20,7 @@ static size_t calendar_index(const State__Namespace *st, const char *name) {
 static State__HolidayChange *change_of(State__Namespace *st, const char *name) {
     bool failed = false;
     for (size_t i = 0; i < st->n_holiday_changes; i++)
-        if (streq(st->holiday_changes[i]->name, name))
+        if (cstr_eq(st->holiday_changes[i]->name, name))
             return st->holiday_changes[i];
     State__HolidayChange *change = pb_new(&state__holiday_change__descriptor, &failed);
     if (!change)
@@ -54,7 +54,7 @@ static void reply_changed(struct op *op, struct space *s, const ProtobufCMessage
 static int holiday_validate_calendar(struct op *op, const struct space *s, const Rondo__HolidayCalendar *c) {
     if (!c)
         return err_set(&op->err, ERR_INVALID, "Calendar is not set on request.");
-    if (strempty(c->name))
+    if (cstr_is_empty(c->name))
         return err_set(&op->err, ERR_INVALID, "Calendar name is not set on request.");
     if (strlen(c->name) > ENGINE_HOLIDAY_NAME_BYTES)
         return err_set(&op->err, ERR_INVALID, "Calendar name length exceeds limit.");
@@ -117,7 +117,7 @@ void rpc_put_holiday_calendar(struct op *op) {
 static int remove_calendar(struct op *op, struct space *s, const char *name) {
     State__Namespace *st = s->st;
     size_t i = calendar_index(st, name), n = st->n_holiday_calendars;
-    if (strempty(name))
+    if (cstr_is_empty(name))
         return err_set(&op->err, ERR_INVALID, "Calendar name is not set on request.");
     if (i == n)
         return err_set(&op->err, ERR_NOT_FOUND, "holiday calendar \"%.200s\" not found", name);

@@ -199,7 +199,7 @@ static int ledger_explain_time(struct op *op, const struct space *space, const R
     p->head = &r->base;
     p->field = FIELD_EXPLAINED_ENTRIES;
     p->is_explanation = true;
-    p->has_times_between = streq(r->verdict, "time") || streq(r->verdict, "excluded");
+    p->has_times_between = cstr_eq(r->verdict, "time") || cstr_eq(r->verdict, "excluded");
     op->extra = p;
     return 0;
 }

@@ -138,7 +138,7 @@ void rpc_create_schedule(struct op *op) {
         rc = op_need_schedule(op, space, req->schedule_id);
     if (rc == ERR_WAIT)
         return;
-    if (rc == 0 && !streq(op->run->body->st->start_request_id, op->request_id)) {
+    if (rc == 0 && !cstr_eq(op->run->body->st->start_request_id, op->request_id)) {
         fail_existing(op, req->schedule_id);
         return;
     }

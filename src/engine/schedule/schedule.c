@@ -49,13 +49,13 @@ int op_need_schedule(struct op *op, struct space *space, const char *schedule_id
 int op_need_past_schedule(struct op *op, struct space *space, const char *schedule_id, const char *run_id) {
     struct uuid id;
     int rc = schedule_id_validate(op, schedule_id);
-    if (rc < 0 || strempty(run_id))
+    if (rc < 0 || cstr_is_empty(run_id))
         return rc < 0 ? rc : need_last(op, space, schedule_id);
     if (uuid_parse(str_of(run_id), &id) < 0)
         return err_set(&op->err, ERR_INVALID, "Invalid RunId.");
     rc = op_need_run(op, space, id);
     if (rc == 0 &&
-        (!op->run->body->st->schedule || !streq(op->run->body->st->schedule->schedule_id, schedule_id)))
+        (!op->run->body->st->schedule || !cstr_eq(op->run->body->st->schedule->schedule_id, schedule_id)))
         rc = ERR_NOT_FOUND;
     return rc == ERR_NOT_FOUND ? schedule_fail_not_found(op, schedule_id) : rc;
 }

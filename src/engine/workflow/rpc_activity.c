@@ -48,7 +48,7 @@ static int validate_names(const struct report *r, struct err *err) {
     if (rc < 0 || r->token)
         return rc;
     rc = validate_required(r->activity_id, "ActivityId", err);
-    if (rc == 0 && strempty(r->execution.workflow_id))
+    if (rc == 0 && cstr_is_empty(r->execution.workflow_id))
         rc = err_set(err, ERR_NOT_FOUND,
                      "WorkflowId is not set on request, and this server has no standalone activities");
     return rc;

@@ -22,7 +22,7 @@ struct control {
 };
 
 static int validate_by_execution(const struct control *ctl, struct err *err) {
-    if (strempty(ctl->execution->workflow_id))
+    if (cstr_is_empty(ctl->execution->workflow_id))
         return err_set(err, ERR_UNIMPLEMENTED,
                        "WorkflowId is not set on request, and this server has no standalone activities.");
     return validate_required(ctl->choice.id, "ActivityId", err);
@@ -33,7 +33,7 @@ static int validate_control(const struct control *ctl, const void *req, struct e
     int rc = ctl->is_by_execution ? validate_by_execution(ctl, err) : 0;
     if (rc < 0)
         return rc;
-    if (!c->is_all && strempty(c->id) && strempty(c->type))
+    if (!c->is_all && cstr_is_empty(c->id) && cstr_is_empty(c->type))
         return err_set(err, ERR_INVALID, "Either Activity.Id or Activity.Type should be set on request.");
     rc = c->id     ? validate_id(c->id, "ActivityId", err)
          : c->type ? validate_id(c->type, "ActivityType", err)

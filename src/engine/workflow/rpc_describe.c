@@ -81,7 +81,7 @@ static Workflow__PendingActivityInfo *describe_activity(struct arena *a, const S
         p->expiration_time = response_time(a, usec_add(act->first_scheduled_us, act->schedule_to_close_us));
     p->last_failure = describe_copy_or_null(a, act->last_failure);
     p->last_worker_identity =
-        arena_strdup(a, strempty(act->identity) ? act->heartbeat_identity : act->identity);
+        arena_strdup(a, cstr_is_empty(act->identity) ? act->heartbeat_identity : act->identity);
     p->last_attempt_complete_time = response_time(a, act->last_complete_us);
     if (!act->is_offered && !act->is_paused) {
         p->next_attempt_schedule_time = response_time(a, act->scheduled_us);

@@ -197,7 +197,7 @@ static int history_read_token(struct op *op, const Ws__GetWorkflowExecutionHisto
     if (t->next_event_id < 1 || t->last_event_id < 0 || t->last_event_id == INT64_MAX ||
         uuid_parse(str_of(t->run_id), &run_id) < 0)
         return err_set(&op->err, ERR_INVALID, "Invalid NextPageToken.");
-    if (!strempty(req->execution->run_id) && !streq(req->execution->run_id, t->run_id))
+    if (!cstr_is_empty(req->execution->run_id) && !cstr_eq(req->execution->run_id, t->run_id))
         return err_set(&op->err, ERR_INVALID, "RunId in the request does not match the NextPageToken.");
     req->execution->run_id = t->run_id; /* a token stays with its run */
     rd->next = t->next_event_id;
@@ -251,7 +251,7 @@ void rpc_get_history(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     struct reader *rd = op->extra;
-    if (rc == 0 && strempty(req->execution->run_id)) { /* stay with this run, also when another follows it */
+    if (rc == 0 && cstr_is_empty(req->execution->run_id)) { /* stay with this run, also when another follows it */
         req->execution->run_id = arena_strdup(op->call->arena, op->run->body->st->run_id);
         if (!req->execution->run_id)
             rc = op_out_of_memory(op);

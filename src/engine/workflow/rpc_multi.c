@@ -49,9 +49,9 @@ static int check_shape(struct op *op, const Ws__ExecuteMultiOperationRequest *re
 static int check_start(struct op *op, const Ws__ExecuteMultiOperationRequest *req, const struct space *space,
                        const Ws__StartWorkflowExecutionRequest *start) {
     int rc = run_validate_start(start, space->st, op->e->cfg.zones, &op->e->limits, &op->err);
-    if (rc == 0 && !strempty(start->namespace_) && !streq(start->namespace_, req->namespace_))
+    if (rc == 0 && !cstr_is_empty(start->namespace_) && !cstr_eq(start->namespace_, req->namespace_))
         rc = err_set(&op->err, ERR_INVALID, "Namespace is not consistent with the request.");
-    if (rc == 0 && !strempty(start->cron_schedule))
+    if (rc == 0 && !cstr_is_empty(start->cron_schedule))
         rc = err_set(&op->err, ERR_INVALID, "CronSchedule is not allowed.");
     if (rc == 0 && start->request_eager_execution)
         rc = err_set(&op->err, ERR_INVALID, "RequestEagerExecution is not supported.");
@@ -67,13 +67,13 @@ static int check_start(struct op *op, const Ws__ExecuteMultiOperationRequest *re
 static int check_update(struct op *op, const Ws__ExecuteMultiOperationRequest *req, const char *workflow_id,
                         const Ws__UpdateWorkflowExecutionRequest *update) {
     const Common__WorkflowExecution *ex = update->workflow_execution;
-    if (!strempty(update->namespace_) && !streq(update->namespace_, req->namespace_))
+    if (!cstr_is_empty(update->namespace_) && !cstr_eq(update->namespace_, req->namespace_))
         return err_set(&op->err, ERR_INVALID, "Namespace is not consistent with the request.");
-    if (!ex || !streq(ex->workflow_id, workflow_id))
+    if (!ex || !cstr_eq(ex->workflow_id, workflow_id))
         return err_set(&op->err, ERR_INVALID, "WorkflowId is not consistent with previous operation(s).");
-    if (!strempty(ex->run_id))
+    if (!cstr_is_empty(ex->run_id))
         return err_set(&op->err, ERR_INVALID, "RunId is not allowed.");
-    if (!strempty(update->first_execution_run_id))
+    if (!cstr_is_empty(update->first_execution_run_id))
         return err_set(&op->err, ERR_INVALID, "FirstExecutionRunId is not allowed.");
     return 0;
 }

@@ -75,7 +75,7 @@ static void query_reply(struct query *q, Common__Payloads *result) {
 static void query_fail(struct query *q, const char *text, const Failure__Failure *failure) {
     struct op *op = q->op;
     query_drop(op);
-    err_set(&op->err, ERR_QUERY_FAILED, "%s", strempty(text) ? "The query failed." : text);
+    err_set(&op->err, ERR_QUERY_FAILED, "%s", cstr_is_empty(text) ? "The query failed." : text);
     if (failure) {
         ProtobufCBinaryData packed = token_pack(op->call->arena, &failure->base);
         op->err.failure = packed.data;
@@ -158,7 +158,7 @@ static void query_queue(struct engine *e, struct query *q, bool use_sticky) {
 
 static void query_ask_directly(struct engine *e, struct query *q) {
     const State__Execution *st = q->op->run->body->st;
-    bool use_sticky = !strempty(st->sticky_queue) && route_keeps_sticky(e, q->op->run) &&
+    bool use_sticky = !cstr_is_empty(st->sticky_queue) && route_keeps_sticky(e, q->op->run) &&
                       queue_has_worker(e, queue_find(e, q->op->run->space, false, st->sticky_queue));
     query_queue(e, q, use_sticky);
 }
@@ -224,7 +224,7 @@ void queries_attach(struct op *poll, Ws__PollWorkflowTaskQueueResponse *resp) {
 static const Query__WorkflowQueryResult *find_result(const Ws__RespondWorkflowTaskCompletedRequest *req,
                                                      const char *id) {
     for (size_t i = 0; i < req->n_query_results; i++)
-        if (streq(req->query_results[i]->key, id))
+        if (cstr_eq(req->query_results[i]->key, id))
             return req->query_results[i]->value;
     return NULL;
 }

@@ -226,7 +226,7 @@ static int copy_run(struct op *op, struct step *s, const struct reset *r, const 
     rebuild_finish(s, &(struct rebuild_name){run_id, op->request_id, base->origin_request_id, task_id});
     pb_set_message(&s->st->scheduled_by, base->scheduled_by, &s->failed); /* no event tells it */
     s->st->history_bytes = (int64_t)(r->base.events.n - rest.n);
-    const char *identity = strempty(req->identity) ? "history-service" : req->identity;
+    const char *identity = cstr_is_empty(req->identity) ? "history-service" : req->identity;
     reset_start_task(s, identity);
     rc = task_reset(s, &reset, identity);
     reapply_begin(s);
@@ -269,7 +269,7 @@ static int end_current(struct op *op, const State__Execution *copy) {
         .reason = req->reason,
         .new_run_id = copy->run_id,
         .request_id = op->request_id,
-        .is_same_chain = streq(op->run->body->st->first_run_id, copy->first_run_id),
+        .is_same_chain = cstr_eq(op->run->body->st->first_run_id, copy->first_run_id),
         .is_base = op->run == op->held,
     };
     op_step_begin(op, &s);
@@ -428,7 +428,7 @@ static int need_runs(struct op *op, struct space *space, struct reset *r) {
 static bool is_too_late(const struct op *op) {
     const struct reset *r = op->extra;
     const State__Execution *current = op->run ? op->run->body->st : NULL;
-    return r->open_run_id && !(current && run_is_open(current) && streq(current->run_id, r->open_run_id));
+    return r->open_run_id && !(current && run_is_open(current) && cstr_eq(current->run_id, r->open_run_id));
 }
 
 void rpc_reset_workflow(struct op *op) {
@@ -439,7 +439,7 @@ void rpc_reset_workflow(struct op *op) {
     if (rc == ERR_WAIT)
         return;
     /* The same reset, asked for again, has its run already. */
-    bool is_done = rc == 0 && op->run && streq(op->run->body->st->start_request_id, op->request_id);
+    bool is_done = rc == 0 && op->run && cstr_eq(op->run->body->st->start_request_id, op->request_id);
     if (rc == 0 && !is_done && is_too_late(op))
         rc = err_std(&op->err, ERR_CLOSED);
     if (rc == 0 && !is_done)

@@ -192,7 +192,7 @@ int op_need_request_id(struct op *op, const char *given) {
     if (op->request_id)
         return 0;
     struct uuid_text made = uuid_format(uuid_random(&op->e->rng));
-    op->request_id = arena_strdup(op->call->arena, strempty(given) ? made.s : given);
+    op->request_id = arena_strdup(op->call->arena, cstr_is_empty(given) ? made.s : given);
     return op->request_id ? 0 : op_out_of_memory(op);
 }
 
@@ -241,7 +241,7 @@ static void reply_eager(struct op *op) {
 static bool has_eager_task(const struct op *op) {
     const State__Execution *st = op->run->body->st;
     return task_is_started(st) && st->last_started_event_id == 0 && !task_is_transient(st->task) &&
-           streq(st->task->request_id, op->request_id);
+           cstr_eq(st->task->request_id, op->request_id);
 }
 
 /* The same start once more. A worker that asks again for the first task has not heard of it yet. */

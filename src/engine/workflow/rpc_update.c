@@ -205,13 +205,13 @@ static void look_at_admitted(struct op *op, const struct update *u) {
 
 /* Whoever names the run, and not its chain, means no other. */
 static bool is_run_named(const struct update_wait *w) {
-    return !strempty(w->execution->run_id) && strempty(w->first_run_id);
+    return !cstr_is_empty(w->execution->run_id) && cstr_is_empty(w->first_run_id);
 }
 
 /* Not accepted, and its run is closed. */
 static void look_elsewhere(struct op *op) {
     const State__Execution *st = op->run->body->st;
-    bool goes_on = !strempty(st->new_run_id) || !strempty(st->reset_run_id);
+    bool goes_on = !cstr_is_empty(st->new_run_id) || !cstr_is_empty(st->reset_run_id);
     if (goes_on && !is_run_named(op->extra)) {
         update_go(op);
         return;
@@ -292,7 +292,7 @@ static int need_meta(struct op *op, Update__Request *r) {
             return op_out_of_memory(op);
         update__meta__init(r->meta);
     }
-    if (strempty(r->meta->update_id)) {
+    if (cstr_is_empty(r->meta->update_id)) {
         struct uuid_text made = uuid_format(uuid_random(&op->e->rng));
         r->meta->update_id = arena_strdup(a, made.s);
         if (!r->meta->update_id)

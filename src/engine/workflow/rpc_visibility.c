@@ -360,7 +360,7 @@ static void listing_add_test(struct op *op, struct listing *l, enum predicate_ki
 }
 
 static void narrow_text(struct op *op, struct listing *l, const char *name, const char *text) {
-    if (!strempty(text))
+    if (!cstr_is_empty(text))
         listing_add_test(op, l, PREDICATE_EQUAL, name, value_text(str_of(text)));
 }
 

@@ -37,7 +37,7 @@ static void reply_signal_workflow(struct op *op, const char *request_id) {
     Ws__SignalWorkflowExecutionResponse *r = arena_new(a, Ws__SignalWorkflowExecutionResponse);
     if (r)
         ws__signal_workflow_execution_response__init(r);
-    if (r && !strempty(request_id))
+    if (r && !cstr_is_empty(request_id))
         r->link = request_link(op, EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, request_id);
     workflow_end_change(op, arena_failed(a) ? op_out_of_memory(op) : 0, (const ProtobufCMessage *)r);
 }

@@ -42,7 +42,7 @@ static struct update *update_new(struct run *run, const Update__Request *request
 struct update *update_in_memory(const struct run *run, const char *id) {
     list_for(&run->body->updates, n) {
         struct update *u = container_of(n, struct update, link);
-        if (streq(u->request->meta->update_id, id))
+        if (cstr_eq(u->request->meta->update_id, id))
             return u;
     }
     return NULL;
@@ -102,7 +102,7 @@ static int check_run(struct op *op) {
 /* An update ends the delay of a start, but not the back-off of a retry, a cron schedule or a
  * continued run; and it does not come before the parent knows that its child has started. */
 static bool is_update_delayed(const State__Execution *st) {
-    bool is_delayed_start = streq(st->first_run_id, st->run_id) && strempty(st->cron_schedule);
+    bool is_delayed_start = cstr_eq(st->first_run_id, st->run_id) && cstr_is_empty(st->cron_schedule);
     return st->is_first_task_held || (st->first_task_due_us && !is_delayed_start);
 }
 

@@ -45,7 +45,7 @@ static void visibility_add_value(struct gathering *g, const char *name, struct v
 }
 
 static void visibility_add_text(struct gathering *g, const char *name, const char *text) {
-    if (strempty(text))
+    if (cstr_is_empty(text))
         return;
     char *copy = arena_strdup(g->arena, text);
     ensure(copy);

@@ -50,7 +50,7 @@ static int file_create(const char *path, struct err *reterr) {
  * exists: closing it again would drop the locks that this process may have on it. */
 static int file_ensure(const char *path, struct err *reterr) {
     struct stat st;
-    if (strempty(path))
+    if (cstr_is_empty(path))
         return err_set(reterr, ERR_STORE_IO, "No data file is named. Name one, or use :memory:.");
     if (stat(path, &st) < 0) {
         if (errno == ENOENT)
@@ -144,7 +144,7 @@ static int file_check_first_page(const struct sqlite_file *f, struct err *reterr
 
 int sqlite_file_open(struct sqlite_file *f, const char *path, struct err *reterr) {
     char resolved[PATH_MAX];
-    *f = (struct sqlite_file){.lock_fd = -1, .data_fd = -1, .is_memory = streq(path, ":memory:")};
+    *f = (struct sqlite_file){.lock_fd = -1, .data_fd = -1, .is_memory = cstr_eq(path, ":memory:")};
     if (!f->is_memory) {
         int rc = file_ensure(path, reterr);
         if (rc < 0)

@@ -240,7 +240,7 @@ static int schema_refuse_copy(const char *path, struct err *reterr) {
 static bool has_log_mode(sqlite3 *db) {
     sqlite3_stmt *st = NULL;
     bool is_log = sqlite3_prepare_v2(db, "PRAGMA journal_mode", -1, &st, NULL) == SQLITE_OK &&
-                  sqlite3_step(st) == SQLITE_ROW && streq((const char *)sqlite3_column_text(st, 0), "wal");
+                  sqlite3_step(st) == SQLITE_ROW && cstr_eq((const char *)sqlite3_column_text(st, 0), "wal");
     sqlite3_finalize(st);
     return is_log;
 }
@@ -289,7 +289,7 @@ static int schema_use_log(sqlite3 *db, const struct sqlite_file *f, struct err *
         return rc;
     if (sqlite3_step(st) != SQLITE_ROW)
         rc = sqlite_error(db, f->path, reterr);
-    else if (!streq((const char *)sqlite3_column_text(st, 0), "wal"))
+    else if (!cstr_eq((const char *)sqlite3_column_text(st, 0), "wal"))
         rc = err_set(reterr, ERR_STORE_IO,
                      "%s cannot have a write-ahead log: its file system has no shared memory. Put it on a "
                      "local disk.",

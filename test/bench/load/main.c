@@ -54,7 +54,7 @@ static noreturn_fn void usage(void) {
 
 static bool is_case(const char *name) {
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        if (streq(cases[i].name, name))
+        if (cstr_eq(cases[i].name, name))
             return true;
     return false;
 }
@@ -64,19 +64,19 @@ static void parse(struct options *o, int argc, char **argv) {
         const char *flag = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!value)
             usage();
-        if (streq(flag, "--server"))
+        if (cstr_eq(flag, "--server"))
             o->binary = value;
-        else if (streq(flag, "--dir"))
+        else if (cstr_eq(flag, "--dir"))
             o->directory = value;
-        else if (streq(flag, "--json"))
+        else if (cstr_eq(flag, "--json"))
             o->json = value;
-        else if (streq(flag, "--scale"))
+        else if (cstr_eq(flag, "--scale"))
             o->scale = strtod(value, NULL);
-        else if (streq(flag, "--width"))
+        else if (cstr_eq(flag, "--width"))
             o->width = strtoul(value, NULL, 10);
-        else if (streq(flag, "--connections"))
+        else if (cstr_eq(flag, "--connections"))
             o->connections = strtoul(value, NULL, 10);
-        else if (streq(flag, "--only") && is_case(value) && o->only_count < ONLY_MAX)
+        else if (cstr_eq(flag, "--only") && is_case(value) && o->only_count < ONLY_MAX)
             o->only[o->only_count++] = value;
         else
             usage();
@@ -87,7 +87,7 @@ static void parse(struct options *o, int argc, char **argv) {
 
 static bool is_wanted(const struct options *o, size_t c) {
     for (size_t i = 0; i < o->only_count; i++)
-        if (streq(o->only[i], cases[c].name))
+        if (cstr_eq(o->only[i], cases[c].name))
             return true;
     return o->only_count == 0 && cases[c].when == ALWAYS;
 }

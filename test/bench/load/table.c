@@ -42,10 +42,10 @@ static double rate_of(const struct result *r) {
 
 /* What the row reaches of the floor of comparison i; below 0: they are not compared. */
 static double share_of(const struct table *t, const struct result *r, size_t i) {
-    if (!streq(comparisons[i].row, r->name) || comparisons[i].is_alone != (r->width == 1))
+    if (!cstr_eq(comparisons[i].row, r->name) || comparisons[i].is_alone != (r->width == 1))
         return -1;
     for (size_t k = 0; k < t->floor_count; k++)
-        if (streq(t->floors[k].name, comparisons[i].floor))
+        if (cstr_eq(t->floors[k].name, comparisons[i].floor))
             return rate_of(r) / rate_of(&t->floors[k]);
     return -1;
 }
