@@ -54,34 +54,26 @@ static State__Start *oldest_pushing(const State__Schedule *sch) {
     for (size_t i = 0; i < sch->n_starts; i++) {
         State__Start *start = sch->starts[i];
         if (start_is_waiting(start) && !start->is_manual &&
-            (start->overlap_policy == SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER ||
-             start->overlap_policy == SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER))
+            overlap_is_pushing((E__ScheduleOverlapPolicy)start->overlap_policy))
             return start;
     }
     return NULL;
 }
 
-/* Whether the buffer takes one more. Where the newest one wins, the oldest makes room. */
+/* Whether the buffer has room for one more start. A pushing policy drops its oldest start to make room. */
 static bool has_room(struct walk *w) {
     struct step *s = w->s;
     State__Schedule *sch = s->st->schedule;
     if (w->count.waiting < LIMIT_SCHEDULE_BUFFER)
         return true;
-    switch ((int)schedule_policy(sch)) {
-    case SCHEDULE_OVERLAP_POLICY_BUFFER_ALL:
+    if (!overlap_is_pushing(schedule_policy(sch))) /* starts of the other policies leave the buffer at once */
+        return schedule_policy(sch) != SCHEDULE_OVERLAP_POLICY_BUFFER_ALL;
+    State__Start *oldest = oldest_pushing(sch);
+    if (!oldest)
         return false;
-    case SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER:
-    case SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER: {
-        State__Start *oldest = oldest_pushing(sch);
-        if (!oldest)
-            return false;
-        start_drop(s, oldest, LEDGER_FATE_REPLACED, "a newer action took its place");
-        w->count.waiting--;
-        return true;
-    }
-    default: /* these do not stay in the buffer */
-        return true;
-    }
+    start_drop(s, oldest, LEDGER_FATE_REPLACED, "a newer action took its place");
+    w->count.waiting--;
+    return true;
 }
 
 static void generator_buffer_start(struct walk *w, struct cal_time at) {

@@ -1,14 +1,15 @@
-/* The invoker: which of the starts that wait begin now, and what is in their way.
+/* The invoker: begins waiting starts, and stops running actions for the pushing overlap policies.
  *
- * A start whose turn came keeps its place while its letter is on the way or is tried again, so nothing else
- * can slip in. Answers to the letters are in action.c. */
+ * A start keeps its place while its letter is in the outbox and while the start is tried again, so no other
+ * start can take the place. action.c handles the answers to the letters. When memory runs out, s->failed is
+ * set. */
 #include "core/schedule/schedule_int.h"
 
 static bool is_paused(const State__Schedule *sch) {
     return sch->schedule->state->paused;
 }
 
-/* What the schedule itself wanted is void while it may not act. */
+/* A paused or exhausted schedule drops the waiting starts of its spec. Manual starts stay. */
 static void drop_void(struct step *s) {
     State__Schedule *sch = s->st->schedule;
     bool paused = is_paused(sch), exhausted = schedule_is_exhausted(sch);
@@ -26,11 +27,10 @@ static void drop_void(struct step *s) {
 
 static bool pushes_others(const State__Start *start) {
     return start_is_waiting(start) && !start_is_retrying(start) &&
-           (start->overlap_policy == SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER ||
-            start->overlap_policy == SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER);
+           overlap_is_pushing((E__ScheduleOverlapPolicy)start->overlap_policy);
 }
 
-/* There is nothing to cancel or terminate in one that could not be started yet. */
+/* A retrying start has no run to cancel or terminate: a pushing start replaces it at once. */
 static void replace_retrying(struct step *s) {
     State__Schedule *sch = s->st->schedule;
     bool is_pushed = false;

@@ -1,4 +1,4 @@
-/* The ledger: what became of every time that was considered.
+/* The ledger: the fate of every considered time.
  *
  * Rows leave the step as packed bytes (step.h). The row of a start is written again, under its old id,
  * whenever its fate changes; everything that it says stands in the start. Consecutive times of the spec that
@@ -24,7 +24,7 @@ void ledger_number(State__Schedule *sch, State__Start *start) {
         ledger_close_tail(sch);
 }
 
-/* Most rows of a step are new, and their ids only go up or only go down: those are not looked for. */
+/* Most rows of a step are new and their ids only ascend or only descend, so the range check avoids a search. */
 static struct ledger_row *find_row(struct step *s, int64_t id) {
     bool is_between = s->ledger_count && s->ledger_low_id <= id && id <= s->ledger_high_id;
     for (size_t i = s->ledger_count; is_between && i-- > 0;)
@@ -51,7 +51,7 @@ static struct ledger_row *new_row(struct step *s, int64_t id) {
     return &s->ledger[s->ledger_count++];
 }
 
-/* What a trigger came to stays with its request, for whoever asks again. */
+/* Keeps the row of a trigger with its request, so that a repeated request gets the same answer. */
 static void tell_request(struct step *s, int64_t ledger_id, struct str bytes) {
     State__Schedule *sch = s->st->schedule;
     for (size_t i = 0; i < sch->n_requests; i++) {
@@ -61,7 +61,7 @@ static void tell_request(struct step *s, int64_t ledger_id, struct str bytes) {
     }
 }
 
-/* NULL without memory. */
+/* Packs the entry into its row, new or old. NULL without memory. */
 static struct ledger_row *ledger_put_row(struct step *s, int64_t nominal_s, const Rondo__LedgerEntry *e) {
     size_t size = rondo__ledger_entry__get_packed_size(e);
     uint8_t *packed = arena_alloc(s->arena, size);

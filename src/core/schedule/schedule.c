@@ -1,8 +1,8 @@
-/* The schedule as a whole: how it begins, what people do to it, how it goes on by itself, how it ends.
+/* The steps of a whole schedule: create, update, patch, trigger, settle and end.
  *
- * Whoever changes it first lets the generator consider, by the old rules, everything that is due; then the
- * change is made; then schedule_settle() decides. So a change is never retroactive, and nothing is due twice.
- */
+ * A change has three stages. The generator first considers all due times by the old rules. Then the step
+ * applies the change. Then schedule_settle() begins the starts. So a change is never retroactive, and no time
+ * is considered twice. A step fails with ERR_BUSY when too many times are due, and with ERR_NO_MEMORY. */
 #include "core/schedule/schedule.h"
 
 #include "core/search/attributes.h"
@@ -55,7 +55,7 @@ bool schedule_is_deciding(const State__Execution *st, const State__ScheduleReque
     return start && (start->phase == PHASE_STARTING || (start->phase == PHASE_PENDING && !start->attempt));
 }
 
-/* The oldest, but for those whose callers still wait to hear what becomes of them, and the newest. */
+/* Forgets the oldest request. The newest request and requests without a decision stay: their callers wait. */
 static void forget_request(const State__Execution *st) {
     State__Schedule *sch = st->schedule;
     size_t i = 0, newest = sch->n_requests - 1;
@@ -252,7 +252,7 @@ static bool token_matches(const State__Schedule *sch, const ProtobufCBinaryData 
     return !token->len || (token->len == sizeof(have) && memcmp(token->data, have, sizeof(have)) == 0);
 }
 
-/* What waits because the schedule itself wanted it follows the new policy. */
+/* Waiting starts of the spec get the new policy. Manual starts keep theirs. */
 static void schedule_apply_policy(State__Schedule *sch) {
     for (size_t i = 0; i < sch->n_starts; i++)
         if (start_is_waiting(sch->starts[i]) && !start_is_retrying(sch->starts[i]) &&
@@ -351,7 +351,7 @@ static void end_pause(struct step *s, bool has_more) {
     schedule_touch(sch);
 }
 
-/* When it ends by itself: nothing follows, nothing is under way, and nobody wants it paused for later. */
+/* When the schedule ends by itself. 0: never, because it can act, is paused, or has starts or backfills. */
 static int64_t idle_close_us(const State__Schedule *sch) {
     struct start_count count = start_count(sch);
     bool can_act = sch->n_future_us && !schedule_is_exhausted(sch);
@@ -416,8 +416,8 @@ int64_t schedule_due_us(const State__Execution *st) {
     return st->schedule->wake_us ? st->schedule->wake_us : CLOCK_NEVER;
 }
 
-/* What waits is over. What runs is kept until it ends, since its row has to say how; and so is what may have
- * been started although the answer is not here yet. */
+/* Drops the waiting starts. Live starts stay until their runs end, because the ledger row records the end.
+ * STARTING counts as live: the run may exist although the answer has not arrived. */
 static void end_starts(struct step *s, const char *reason) {
     State__Schedule *sch = s->st->schedule;
     start_number_before(sch, INT64_MAX);

@@ -1,16 +1,15 @@
-/* Everything that can happen to a schedule, as pure steps.
+/* All changes of a schedule, as pure steps.
  *
- * A schedule lives in the same house as a workflow run: an Execution whose
- * `schedule` part is set, with no events and no tasks, kept under a workflow id
- * that no request can spell. So loading, group commit, deadlines, letters,
- * lists and recovery are the ones that runs have (docs/decisions/0003).
+ * A schedule is stored as an Execution whose `schedule` part is set. It has no events and no tasks, and its
+ * workflow id cannot occur in a request. Loading, group commit, deadlines, letters, lists and recovery are
+ * those of workflow runs (docs/decisions/0003).
  *
  * The parts, as steps on s->st->schedule:
  *   generator   turns the times since the high-water mark into starts
- *   backfill    the same for a range that somebody asked for
- *   invoker     decides by the overlap policies which start begins now; begins it, and stops what is in
- *               its way, by letters
- *   ledger      says what became of every time
+ *   backfill    turns the times of a requested range into starts
+ *   invoker     decides by the overlap policies which start begins now; sends letters that begin it, and
+ *               letters that stop running actions
+ *   ledger      records the fate of every time
  *
  * Every step ends with schedule_settle(): generate up to now, backfill, decide, set the next deadline. A
  * start is PENDING -> STARTING -> STARTED -> COMPLETED, or DEFERRED until a run ends, or dropped with its
@@ -30,7 +29,7 @@
 
 enum start_phase {
     PHASE_PENDING = 0, /* the invoker has not looked at it, or its back-off is not over */
-    PHASE_DEFERRED = 1, /* waits for a run to end */
+    PHASE_DEFERRED = 1, /* until a run ends */
     PHASE_STARTING = 2, /* its letter is on the way */
     PHASE_STARTED = 3,
     PHASE_COMPLETED = 4, /* kept for a while, for describe */
@@ -81,12 +80,13 @@ int schedule_update(struct step *s, const Ws__UpdateScheduleRequest *req) must_c
 int schedule_patch(struct step *s, const Ws__PatchScheduleRequest *req) must_check;
 /* One action now; its ledger entry tells what came of it. The same request id gives the same one. */
 int schedule_trigger(struct step *s, const Rondo__TriggerScheduleRequest *req) must_check;
-/* What a request that was answered before came to; NULL when it is not known (any more). */
+/* The record of an earlier request, owned by st; NULL when it is unknown or was forgotten. */
 const State__ScheduleRequest *schedule_request_find(const State__Execution *st, const char *request_id);
-/* Whether what this request asked to start is neither started nor dropped nor waiting for another run. */
+/* Whether the start of this request is not decided yet: not started, not dropped, not deferred. */
 bool schedule_is_deciding(const State__Execution *st, const State__ScheduleRequest *request);
-/* Deleted, or idle for long enough: whatever waits is dropped, letters are taken back, runs go on, and the
- * ledger still hears how they end. */
+/* Ends the schedule: TERMINATED after a delete, COMPLETED after its idle time. Drops waiting starts and
+ * unsent letters. Running actions go on, and the ledger records their ends. ERR_NOT_FOUND when it has ended.
+ */
 int schedule_end(struct step *s, E__WorkflowExecutionStatus status) must_check;
 int schedule_cancel_backfill(struct step *s, int64_t backfill_id) must_check;
 /* The holiday calendars of the namespace changed: future times may be others. */
@@ -97,14 +97,14 @@ int64_t schedule_due_us(const State__Execution *st); /* CLOCK_NEVER: none */
 
 /* letters */
 
-/* What LETTER_START_ACTION starts, in the arena; NULL when there is no memory. The letter's event id is the
- * start id. */
+/* The workflow that LETTER_START_ACTION starts, in the arena. The event id of the letter is the start id. */
 struct action_order {
     Ws__StartWorkflowExecutionRequest *request;
     Common__Payloads *last_completion_result;
     Failure__Failure *continued_failure;
     State__ScheduledBy *scheduled_by;
 };
+/* ERR_NOT_FOUND when the start is not STARTING; ERR_NO_MEMORY. */
 int schedule_order(const State__Execution *st, int64_t start_id, const char *namespace_name, struct wall now,
                    struct arena *arena, struct action_order *ret) must_check;
 
@@ -128,7 +128,7 @@ struct action_end {
 /* LETTER_ACTION_CLOSED arrived. May come before schedule_action_started, and more than once. */
 void schedule_action_closed(struct step *s, int64_t start_id, const struct action_end *end);
 
-/* what a reader sees; everything in the arena, NULL when that is full */
+/* views for readers: results are in the arena, NULL when it is full */
 
 Schedule__Schedule *schedule_shown(const State__Execution *st, struct arena *arena);
 int64_t schedule_next_us(const State__Execution *st); /* when it acts next by itself; 0: it does not */

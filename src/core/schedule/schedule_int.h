@@ -1,7 +1,8 @@
-/* What the files of the scheduler share. Nobody outside this folder includes it.
+/* Declarations that the files of core/schedule share. No file outside this directory includes it.
  *
- * A start is in one of three places: it waits (PENDING, DEFERRED), it is live (STARTING, STARTED), or it is
- * remembered (COMPLETED). All are in sch->starts, in the order in which they were considered. */
+ * A start is waiting (PENDING, DEFERRED), live (STARTING, STARTED) or kept for describe (COMPLETED). All
+ * starts are in sch->starts, by ascending id. Functions with a `struct step` set s->failed when memory runs
+ * out; the caller of the step then discards the state. */
 #pragma once
 
 #include "core/message/letter.h"
@@ -14,7 +15,7 @@
 struct times {
     struct cal *real;
     struct cal *raw; /* with the excluded ones; NULL: nothing is excluded */
-    struct cal *unholy; /* real, without the holiday calendars; NULL: there are none */
+    struct cal *without_holidays; /* real, without the holiday calendars; NULL: there are none */
     const char *holiday_reason; /* for the ledger */
     struct str seed;
 };
@@ -28,8 +29,9 @@ static inline const struct cal *times_all(const struct times *t) {
 }
 /* Why it is excluded; NULL when it is not. */
 const char *times_exclusion(const struct times *t, int64_t nominal_s);
+/* The work of one times_exclusion(), in the units of cal_next_counted(). */
+uint64_t times_judge_work(const struct times *t);
 /* The last time with lo_us < nominal <= hi_us; false when there is none. */
-uint64_t times_judge_work(const struct times *t); /* of times_exclusion, as cal.h counts it */
 bool times_last(const struct times *t, int64_t lo_us, int64_t hi_us, struct cal_time *ret);
 
 /* What H means in it follows from the schedule's id alone, so that it can be told without a server. */
@@ -47,13 +49,16 @@ struct overlap_entry {
     enum overlap_verdict verdict; /* set */
 };
 struct overlap_demand {
-    bool cancels; /* what runs is to be cancelled */
-    bool terminates; /* or terminated */
+    bool cancels; /* cancel the running actions */
+    bool terminates; /* terminate them; wins over cancels */
 };
-/* Entries in their order; `running` of those that count are under way, `max` may be. */
+/* Whether starts of this policy stop the running actions. The only list of these policies. */
+bool overlap_is_pushing(E__ScheduleOverlapPolicy policy);
+/* Sets the verdict of each entry; the entries are in the order of their starts. `running` is the number of
+ * blocking starts (start_count), `max` the number of places; 0 counts as 1. */
 struct overlap_demand overlap_decide(struct overlap_entry *entries, size_t n, size_t running, size_t max);
 
-/* starts (action.c) */
+/* starts (start_list.c) */
 
 static inline bool start_is_waiting(const State__Start *start) {
     return start->phase == PHASE_PENDING || start->phase == PHASE_DEFERRED;
@@ -61,7 +66,7 @@ static inline bool start_is_waiting(const State__Start *start) {
 static inline bool start_is_live(const State__Start *start) {
     return start->phase == PHASE_STARTING || start->phase == PHASE_STARTED;
 }
-/* Its turn had come already: it keeps its place while it is tried again. */
+/* The start was sent before and failed. It keeps its place until the next attempt. */
 static inline bool start_is_retrying(const State__Start *start) {
     return start->phase == PHASE_PENDING && start->attempt > 0;
 }
@@ -72,10 +77,10 @@ static inline bool start_overlaps(const State__Start *start) {
 struct start_count {
     size_t waiting;
     size_t waiting_manual;
-    size_t waiting_free; /* for nothing but their letters */
+    size_t waiting_free; /* may overlap: they wait only for room in the outbox */
     size_t starting;
     size_t live;
-    size_t blocking; /* those that the overlap policies count as running */
+    size_t blocking; /* live or retrying, and not ALLOW_ALL */
 };
 struct start_count start_count(const State__Schedule *sch);
 
@@ -91,9 +96,9 @@ State__Start *start_find(const State__Schedule *sch, int64_t id);
 void start_forget(State__Schedule *sch, const State__Start *start);
 /* The starts with smaller ids get the ids of their rows, so that those keep the order of the times. */
 void start_number_before(State__Schedule *sch, int64_t id);
-/* Its fate is sealed: the row is written, and it is gone. */
+/* Writes the ledger row of the start, then removes and frees the start. */
 void start_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason);
-/* The letter goes out. */
+/* Sends LETTER_START_ACTION; the start becomes STARTING. It must be waiting. */
 void start_launch(struct step *s, State__Start *start);
 E__ScheduleOverlapPolicy schedule_policy(const State__Schedule *sch);
 
@@ -128,7 +133,7 @@ struct ledger_row *ledger_start(struct step *s, State__Start *start, Rondo__Ledg
                                 const char *reason);
 /* The start comes to nothing. One that has no row yet may join the row of the times before it. */
 void ledger_drop(struct step *s, State__Start *start, Rondo__LedgerFate fate, const char *reason);
-/* The times to come get a row of their own. */
+/* The next idle time opens a new row. */
 void ledger_close_tail(State__Schedule *sch);
 void ledger_sweep(struct step *s);
 
@@ -140,7 +145,7 @@ int generator_run(struct step *s, bool *ret_more) must_check;
 int generator_drain(struct step *s, bool *ret_more) must_check;
 /* What is due when the schedule ends: rows that say so. */
 int generator_end(struct step *s, const char *reason) must_check;
-/* The holiday calendars changed. */
+/* Reads the holiday calendars again and recomputes the future times. */
 int generator_refresh(struct step *s) must_check;
 /* A spec that was valid once cannot be read: it is tried again, and what is due then is made up for. */
 void generator_give_up(struct step *s, const struct err *why);

@@ -238,7 +238,7 @@ struct str spec_seed(const char *namespace_id, const char *schedule_id, struct a
 void times_done(struct times *t) {
     cal_free(t->real);
     cal_free(t->raw);
-    cal_free(t->unholy);
+    cal_free(t->without_holidays);
     *t = (struct times){0};
 }
 
@@ -271,8 +271,8 @@ int times_new(const State__Execution *st, const State__Namespace *space, const s
     if (rc == 0 && s.exclude_count)
         rc = spec_compile_part(&s, 0, zones, &ret->raw, err);
     if (rc == 0 && s.exclude_count > own)
-        rc = spec_compile_part(&s, own, zones, &ret->unholy, err);
-    if (rc == 0 && ret->unholy)
+        rc = spec_compile_part(&s, own, zones, &ret->without_holidays, err);
+    if (rc == 0 && ret->without_holidays)
         ret->holiday_reason = holidays_reason(sch->schedule->extras, arena);
     if (rc < 0)
         times_done(ret);
@@ -282,13 +282,14 @@ int times_new(const State__Execution *st, const State__Namespace *space, const s
 const char *times_exclusion(const struct times *t, int64_t nominal_s) {
     if (!t->raw || cal_judge(t->real, nominal_s, NULL) != CAL_EXCLUDED)
         return NULL;
-    if (!t->unholy || cal_judge(t->unholy, nominal_s, NULL) == CAL_EXCLUDED)
+    if (!t->without_holidays || cal_judge(t->without_holidays, nominal_s, NULL) == CAL_EXCLUDED)
         return "the spec excludes it";
     return t->holiday_reason;
 }
 
 uint64_t times_judge_work(const struct times *t) {
-    return t->raw ? cal_judge_work(t->real) + (t->unholy ? cal_judge_work(t->unholy) : 0) : 1;
+    return t->raw ? cal_judge_work(t->real) + (t->without_holidays ? cal_judge_work(t->without_holidays) : 0)
+                  : 1;
 }
 
 bool times_last(const struct times *t, int64_t lo_us, int64_t hi_us, struct cal_time *ret) {

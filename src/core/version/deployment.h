@@ -1,4 +1,4 @@
-/* Everything that can happen to a worker deployment, as pure steps.
+/* All changes of a worker deployment, as pure steps.
  *
  * A step changes `st` in place and returns 0, or ERR_* with err filled; after an error, or when
  * `failed` is set, the caller throws the changed state away. */
@@ -35,7 +35,7 @@ int deployment_register(struct deployment_step *d, const char *build_id, const c
 int deployment_create_version(struct deployment_step *d, const char *build_id, const char *identity,
                               const char *request_id, bool *ret_changed) must_check;
 
-/* Who gets work that is bound to no version. */
+/* A change of the version that gets the work of unbound runs. */
 struct deployment_change {
     const char *build_id; /* "": workers without a version */
     bool is_unset; /* no ramp at all */
@@ -69,9 +69,9 @@ int deployment_update_metadata(struct deployment_step *d, const char *build_id,
 
 /* Drainage */
 
-/* A run was bound to this version: it has something to do again. False when that changed nothing. */
+/* A run was bound to this version, so a drained or inactive version drains again. False: no change. */
 bool deployment_reactivate(struct deployment_step *d, const char *build_id);
-/* Open runs that are bound to it were looked for. */
+/* Records the result of a search for open runs that are bound to the version. */
 void deployment_drained(struct deployment_step *d, const char *build_id, bool has_runs);
 
 /* 8 bytes, as clients get it. */
