@@ -1,4 +1,4 @@
-/* The account of what peers make the process hold.
+/* The account of the memory that the process holds for peers.
  *
  * The happy path only adds and subtracts. When the sum passes the hard bound, budget_enforce() looks through
  * all holders for the largest. That is slow, and rare: an eviction frees at least the average. Allocators

@@ -1,4 +1,5 @@
-/* What all peers together make the process hold, in bytes, and who pays when it is too much.
+/* The memory that the process holds for all peers, in bytes, and which connection is closed when it is too
+ * much.
  *
  * Each connection is a holder. It reports what it holds: a cost of its own, its requests, their bodies, the
  * answers that its peer has not read. The sum has two bounds (PEER_BYTES_SOFT and PEER_BYTES_MAX in

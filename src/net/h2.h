@@ -10,10 +10,11 @@
  * completely, `on_lost` runs instead, once. Exactly one of: response sent, on_cancel, on_lost.
  *
  * A request for one of the handler's `streams` does not wait for its end: `on_request` gets it with the first
- * bytes of its body, and `on_more` whenever more of it has come or its end (is_complete), until it is answered.
- * The handler takes bytes away with h2_consume(), best one message at a time: if some are left, `on_more` runs
- * again when it is this connection's turn and its peer has read what it was sent. What is left stands before
- * what comes. A message must fit into LIMIT_STREAM_WINDOW_BYTES: no more is taken in before it is consumed.
+ * bytes of its body, and `on_more` whenever more of it has come or its end (is_complete), until it is
+ * answered. The handler takes bytes away with h2_consume(), best one message at a time: if some are left,
+ * `on_more` runs again when it is this connection's turn and its peer has read the bytes sent to it. Bytes
+ * that are left stay in front of new ones. A message must fit into LIMIT_STREAM_WINDOW_BYTES: no more is
+ * taken in before it is consumed.
  *
  * Limits (net/limits.def) protect the process; breaking one closes the
  * connection with GOAWAY ENHANCE_YOUR_CALM and is logged. */
@@ -42,7 +43,7 @@ struct h2_request {
     struct arena arena; /* holds the headers; the handler may allocate here too; freed with the request */
     struct str method; /* ":method" */
     struct str path; /* ":path" */
-    struct h2_header *headers; /* those that the handler reads, without pseudo headers */
+    struct h2_header *headers; /* the headers that the handler reads, without pseudo headers */
     size_t header_count;
     struct buf body;
     bool is_oversize;
@@ -76,11 +77,11 @@ struct h2_response {
 /* Listens on "host:port" (port 0 picks one). ERR_UNAVAILABLE with a text when it cannot. */
 int h2_server_new(struct loop *l, const char *address, const struct h2_handler *h, struct log *log,
                   struct h2_server **ret, struct err *reterr) must_check;
-/* Counts what peers hold in b instead of an account of its own. Before the first connection. */
+/* Counts the memory of peers in b instead of an account of its own. Before the first connection. */
 void h2_server_share(struct h2_server *s, struct budget *b);
 uint16_t h2_server_port(const struct h2_server *s);
 
-/* What it is doing at this moment, for an operator who asks: walks over the connections. */
+/* The present state, for a report on request: walks over all connections. */
 struct h2_state {
     size_t connections;
     size_t requests; /* streams, of which */
@@ -92,7 +93,7 @@ void h2_server_look(const struct h2_server *s, struct h2_state *ret);
 /* GOAWAY on every connection, no new ones; requests that are not complete are refused; on_idle runs once all
  * others have been answered. */
 void h2_server_drain(struct h2_server *s, void (*on_idle)(void *ctx), void *ctx);
-void h2_server_free(struct h2_server *s); /* closes whatever is left */
+void h2_server_free(struct h2_server *s); /* closes the connections that are left */
 
 /* Takes what r points to, including the body of the response; r is gone after on_sent or on_lost. */
 void h2_respond(struct h2_request *r, struct h2_response *resp);
@@ -103,8 +104,8 @@ void h2_respond_part(struct h2_request *r, struct h2_response *part);
  * answer before they may send theirs; they may be what it waits for. Its bytes count for the connection's
  * window until the end, because what they unfolded to is still there. */
 void h2_park(struct h2_request *r);
-/* Optional: the answer may have so many bytes. The next requests of the connection wait as if they were already
- * there to be read. A later call replaces the number; h2_respond() ends it. */
+/* Optional: the answer may have so many bytes. The next requests of the connection wait as if they were
+ * already there to be read. A later call replaces the number; h2_respond() ends it. */
 void h2_expect(struct h2_request *r, size_t bytes);
 /* Takes the first n bytes of the body of a stream away; the peer may send as many more. */
 void h2_consume(struct h2_request *r, size_t n);

@@ -41,7 +41,7 @@ struct h2_question {
     const struct h2_header *headers; /* copied */
     size_t header_count;
     struct buf body; /* moved when asking succeeds */
-    int64_t timeout_us; /* 0: waits for ever */
+    int64_t timeout_us; /* 0: no timeout */
     void (*on_end)(void *ctx, const struct h2_answer *a);
     void *ctx;
 };

@@ -169,7 +169,7 @@ static void conn_input_failed(struct h2_conn *c, int error) {
     conn_fail(c, c->abuse ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_INTERNAL_ERROR);
 }
 
-/* nghttp2 skips what it does not know without a word; the difference tells. */
+/* nghttp2 skips frames of unknown types silently; the difference of the counts shows them. */
 static void conn_count_ignored(struct h2_conn *c, int64_t bytes) {
     int64_t ignored = bytes - c->useful_bytes;
     c->useful_bytes = 0;

@@ -1,8 +1,8 @@
-/* What the files of the HTTP/2 server share. Nobody outside src/net includes this.
+/* Shared by the files of the HTTP/2 server. Only src/net includes this.
  *
  *   h2_server.c   the listener, the set of connections, time limits, drain
  *   h2_conn.c     one socket: reading, writing, the end of a connection
- *   h2_session.c  nghttp2's callbacks, and what a peer may not do
+ *   h2_session.c  nghttp2's callbacks, and the checks for abuse by a peer
  *   h2_stream.c   one request: body, dispatch, response, outcome
  *
  * Connections take turns: each hands on requests for CONN_TURN_US, or one that takes longer, until all have
@@ -48,7 +48,7 @@ enum request_phase {
 
 /* One request and its stream. Owned by its connection, in exactly one of its lists. */
 struct h2_request_state {
-    struct h2_request req; /* what the handler sees */
+    struct h2_request req; /* the part that the handler sees */
     struct list link;
     enum request_phase phase;
     bool is_dispatched; /* the handler knows it and must hear the end */
@@ -95,7 +95,7 @@ struct h2_conn {
     char peer[PEER_TEXT_MAX];
     struct holder holder;
 
-    struct buf pending; /* what the socket did not take; empty most of the time */
+    struct buf pending; /* bytes that the socket did not accept; empty most of the time */
     uint64_t pulled; /* bytes taken from nghttp2 since the start */
     uint64_t written; /* bytes taken by the kernel since the start */
 
@@ -175,7 +175,7 @@ void server_sweep(struct h2_server *s, int64_t now_us);
 /* h2_conn.c */
 int conn_new(struct h2_server *s, int fd, const char *peer,
              struct h2_conn **ret) must_check; /* takes fd on success */
-void conn_free(struct h2_conn *c); /* whatever is unanswered is cancelled or lost */
+void conn_free(struct h2_conn *c); /* open requests are cancelled, unsent answers are lost */
 void conn_flush(struct h2_conn *c); /* may free c */
 void conn_sweep(struct h2_conn *c, int64_t now_us); /* may free c */
 void conn_begin_drain(struct h2_conn *c); /* may free c */
@@ -202,5 +202,5 @@ void conn_refuse_unfinished(struct h2_conn *c);
 bool conn_can_dispatch(const struct h2_conn *c);
 void conn_dispatch(struct h2_conn *c); /* one ready request to the handler */
 void conn_mark_whole(struct h2_conn *c); /* after a pull: what became whole ends at c->pulled */
-void conn_settle(struct h2_conn *c); /* tells the handler what was sent, cancelled, lost */
+void conn_settle(struct h2_conn *c); /* runs on_sent, on_cancel and on_lost of the handler */
 void conn_end_requests(struct h2_conn *c); /* the connection is over: settles everything */

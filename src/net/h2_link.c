@@ -23,7 +23,7 @@ static struct h2_exchange *link_exchange(nghttp2_session *session, int32_t strea
     return stream_id ? nghttp2_session_get_stream_user_data(session, stream_id) : NULL;
 }
 
-/* what the server sends */
+/* frames from the server */
 
 static int exchange_fail(struct h2_link *l, struct h2_exchange *x, int rc) {
     if (x->rc == 0)
@@ -85,7 +85,7 @@ static int link_on_frame_recv(nghttp2_session *session, const nghttp2_frame *fra
     struct h2_link *l = user;
     bool can_end = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
     if (frame->hd.type == NGHTTP2_GOAWAY && l->client->current == l)
-        l->client->current = NULL; /* what is on it may finish */
+        l->client->current = NULL; /* its open exchanges may finish */
     if (!can_end || !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         return 0;
     struct h2_exchange *x = link_exchange(session, frame->hd.stream_id);

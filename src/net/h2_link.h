@@ -1,4 +1,4 @@
-/* What the files of the HTTP/2 client share. Nobody outside src/net includes this.
+/* Shared by the files of the HTTP/2 client. Only src/net includes this.
  *
  *   h2_client.c   the client: which connection to use, deadlines, telling how an exchange ended
  *   h2_link.c     one connection: socket, nghttp2 session, the exchanges on it
@@ -26,7 +26,7 @@ struct h2_exchange {
     struct h2_link *link; /* NULL once it is in `ended` */
     struct list node;
     struct event deadline;
-    void (*on_end)(void *ctx, const struct h2_answer *a); /* NULL: nobody listens any more */
+    void (*on_end)(void *ctx, const struct h2_answer *a); /* NULL: the caller has dropped the exchange */
     void *ctx;
     int32_t stream_id;
     int rc; /* how it ended */
@@ -57,7 +57,7 @@ struct h2_link {
     const struct addrinfo *next_address;
     bool is_connected;
     bool is_broken; /* out of memory inside nghttp2; ends at the next flush */
-    struct buf pending; /* what the socket did not take */
+    struct buf pending; /* bytes that the socket did not accept */
     struct list open; /* h2_exchange.node */
 };
 
@@ -80,13 +80,13 @@ struct h2_client {
 void client_wake(struct h2_client *c); /* flush and settle at the end of this loop turn */
 void client_mark_dirty(struct h2_client *c, struct h2_link *l);
 void exchange_free(struct h2_exchange *x);
-/* Its stream is gone: to be told, or freed when nobody listens. */
+/* Its stream is gone: reports the end, or frees it when the caller has dropped it. */
 void exchange_ended(struct h2_exchange *x, int rc);
 
 /* h2_link.c */
 int link_callbacks_new(nghttp2_session_callbacks **ret_callbacks, nghttp2_option **ret_option) must_check;
 int link_new(struct h2_client *c, struct h2_link **ret) must_check;
-void link_free(struct h2_link *l); /* what is open ends with client->lost */
+void link_free(struct h2_link *l); /* open exchanges end with client->lost */
 int link_submit(struct h2_link *l, struct h2_exchange *x, const struct h2_question *q) must_check;
 void link_reset(struct h2_link *l, struct h2_exchange *x);
 void link_flush(struct h2_link *l); /* may free l */

@@ -68,7 +68,7 @@ static void server_take_turns(struct h2_server *s) {
     if (list_empty(&s->turns))
         return;
     loop_leave_input(s->loop);
-    ensure(event_add(&s->turn_event, &at_once) == 0); /* they would wait for ever */
+    ensure(event_add(&s->turn_event, &at_once) == 0); /* otherwise the queued requests would never run */
 }
 
 void server_log_peer(struct h2_server *s, enum log_event event, const char *peer, const char *cause) {
@@ -142,7 +142,7 @@ static void server_format_peer(const struct sockaddr *addr, char text[static PEE
     (void)snprintf(text, PEER_TEXT_MAX, "%s:%u", host, port); /* always fits */
 }
 
-/* Whoever only keeps a connection must not keep others out. */
+/* Idle connections must not keep new ones out. */
 static void server_make_room(struct h2_server *s) {
     int64_t silent_since_us = host_now().mono.us - LIMIT_MAKE_ROOM_US;
     struct h2_conn *idle = NULL;
@@ -174,7 +174,7 @@ static void server_on_accept(struct evconnlistener unused_arg *listener, evutil_
     list_append(&s->conns, &c->link);
     s->conn_count++;
     log_emit(s->log, LOG_connection_opened, log_str("peer", peer));
-    /* Our SETTINGS wait for the peer's preface: whoever speaks no HTTP/2 gets no frames. */
+    /* Our SETTINGS wait for the peer's preface: a peer that does not speak HTTP/2 gets no frames. */
     server_arm_sweep(s);
 }
 

@@ -40,7 +40,7 @@ static void stream_set_phase(struct h2_request_state *r, enum request_phase phas
     r->phase = phase;
 }
 
-/* Tells the connection's holder what the request costs now. */
+/* Updates the memory that the connection is charged for this request. */
 static void stream_count(struct h2_request_state *r) {
     size_t held = LIMIT_STREAM_COST + r->req.arena.held + r->req.body.cap + r->response.cap;
     holder_change(&r->req.conn->holder, r->held, held);
@@ -103,7 +103,7 @@ static void conn_feed_starved(struct h2_conn *c) {
         stream_ask_window(stream_of_starved(list_pop(&c->starved)));
 }
 
-/* No more of it will come: window for those who waited. */
+/* The body is complete: its share of the window goes to the streams that wait for one. */
 static void stream_end_body(struct h2_request_state *r) {
     struct h2_conn *c = r->req.conn;
     buf_done(&r->req.body);
@@ -460,7 +460,7 @@ static void stream_drop_response(struct h2_request_state *r) {
     list_append(&c->ended, &r->link);
 }
 
-/* Behind what is still to be sent. False when nobody will read it. */
+/* Behind what is still to be sent. False when the peer will not read it. */
 static bool stream_take_body(struct h2_request_state *r, struct buf *body) {
     struct h2_conn *c = r->req.conn;
     h2_expect(&r->req, 0);

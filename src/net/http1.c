@@ -181,7 +181,7 @@ static void http1_arm_turns(struct http1_server *s) {
     if (list_empty(&s->turns))
         return;
     loop_leave_input(s->loop);
-    ensure(event_add(s->turn_event, &at_once) == 0); /* they would wait for ever */
+    ensure(event_add(s->turn_event, &at_once) == 0); /* otherwise the queued requests would never run */
 }
 
 /* One request at least: HTTP/2 may use up the time of each turn as well. */
@@ -302,8 +302,8 @@ static size_t place_unread(struct holder *h) {
     return evbuffer_get_length(bufferevent_get_output(p->connection));
 }
 
-/* All places are taken: those who take their time over a request, or keep a connection for the next one, lose
- * theirs. A peer could hold one for ever by a byte now and then. */
+/* All places are taken: closes connections that are slow to send a request, or idle between two. Otherwise a
+ * peer could keep a place by sending a byte now and then. */
 static void http1_evict_slow(struct http1_server *s) {
     int64_t now_us = host_now().mono.us;
     list_for(&s->places, n) {
@@ -342,7 +342,7 @@ static void http1_on_sweep(void *ctx) {
         timer_set(s->sweep_timer, SWEEP_US);
 }
 
-/* Somebody connects: a sweep follows, also when there is no descriptor for it. */
+/* A peer connects: a sweep follows, even when there is no descriptor for the connection. */
 static void http1_on_connect_attempt(evutil_socket_t fd unused_arg, short what unused_arg, void *ctx) {
     struct http1_server *s = ctx;
     timer_set(s->sweep_timer, SWEEP_US);

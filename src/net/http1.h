@@ -16,7 +16,7 @@ struct budget;
 struct http1_server;
 struct http1_later;
 
-/* What was asked. The slices are valid until the handler returns. */
+/* One request. The slices are valid until the handler returns. */
 struct http1_request {
     struct str method; /* "GET" */
     struct str path; /* without the query; still percent-encoded */
@@ -48,7 +48,7 @@ struct http1_handler {
  * take the request for long; short calls need not ask. */
 bool http1_can_wait(const struct http1_request *q);
 
-/* For a handler that cannot answer yet: what it leaves in its response is not sent. Ends with http1_answer(),
+/* For a handler that cannot answer yet: its response is not sent. Ends with http1_answer(),
  * or with on_gone(ctx) when the peer went away or the server is freed; after either it is gone. NULL when
  * memory is short; then the response is sent as always. At most once for each request. */
 struct http1_later *http1_take(const struct http1_request *q, void (*on_gone)(void *ctx),
@@ -57,7 +57,7 @@ void http1_answer(struct http1_later *l, struct http1_response *resp); /* frees 
 
 /* An answer without an end in sight, in pieces, instead of http1_answer(). After http1_begin() each
  * http1_send() waits until its bytes have been handed to the kernel and then calls on_sent(ctx), from the
- * loop: who sends one piece at a time holds no more than that for a peer that reads slowly. A peer that takes
+ * loop: a sender of one piece at a time holds one piece for a peer that reads slowly. A peer that takes
  * nothing for as long as any write may take is gone. http1_end() says that it is complete. The heartbeat is
  * static text that means nothing in this content type; it is sent to learn whether a peer that has closed its
  * side still reads. */
@@ -71,7 +71,7 @@ void http1_break(struct http1_later *l);
 /* Port 0 picks one. ERR_UNAVAILABLE with a text when it cannot listen there. */
 int http1_server_new(struct loop *l, const char *ip, uint16_t port, const struct http1_handler *h,
                      struct http1_server **ret, struct err *reterr) must_check;
-/* Counts what peers hold in b instead of an account of its own. Before the first connection. */
+/* Counts the memory of peers in b instead of an account of its own. Before the first connection. */
 void http1_server_share(struct http1_server *s, struct budget *b);
 uint16_t http1_server_port(const struct http1_server *s);
 size_t http1_server_connections(const struct http1_server *s);

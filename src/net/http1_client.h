@@ -25,6 +25,6 @@ struct http1_post {
 };
 
 int http1_client_new(struct loop *l, struct http1_client **ret) must_check;
-void http1_client_free(struct http1_client *c); /* ends what is under way, without an answer; NULL is fine */
+void http1_client_free(struct http1_client *c); /* drops open requests without a callback; NULL is fine */
 /* Everything that it names is copied. `done` may be called before it returns. */
 void http1_client_post(struct http1_client *c, const struct http1_post *p);

@@ -1,4 +1,4 @@
-/* What the files of the HTTP/1.1 server share. Only src/net includes this.
+/* Shared by the files of the HTTP/1.1 server. Only src/net includes this.
  *
  *   http1.c          the listener, the connections, requests and their answers
  *   http1_later.c    requests that are answered later, or in pieces
@@ -82,7 +82,7 @@ void http1_stop_reading(struct bufferevent *connection);
 /* http1_later.c: those whose peer has closed its side; asks whether it still reads. */
 void http1_sweep_half_closed(struct http1_server *s);
 void http1_leave_waiting(struct http1_server *s); /* the server is freed: on_gone() for each */
-/* http1_framing.c: NULL, or what is wrong. */
+/* http1_framing.c: NULL, or the text of the error. */
 const char *http1_framing_fault(struct evhttp_request *req);
 /* The request has a body that evhttp does not read. */
 bool http1_has_unread_body(struct evhttp_request *req);

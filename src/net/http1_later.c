@@ -79,7 +79,7 @@ static void later_on_watch(evutil_socket_t fd, short what unused_arg, void *ctx)
         return;
     if (n == 0) {
         l->half_closed_us = host_now().mono.us;
-        (void)event_del(l->watch); /* it would fire for ever; the sweeps look */
+        (void)event_del(l->watch); /* it would fire again and again; the sweeps check instead */
         return;
     }
     if (n < 0 || !later_keep_ahead(l, bytes, (size_t)n))

@@ -1,4 +1,4 @@
-/* What the two ends of HTTP/2 ask of a TCP socket. Nobody outside src/net includes this. */
+/* Options of TCP sockets, for server and client. Only src/net includes this. */
 #pragma once
 
 #include <sys/types.h>

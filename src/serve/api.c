@@ -8,7 +8,7 @@
  * Everything that fails is a google.rpc.Status as JSON with the HTTP status that
  * fits. A peer that goes away cancels its call.
  *
- * What the engine gave to a call may be in use until it returns to the loop, so
+ * Memory of a call may be in use by the engine until it returns to the loop, so
  * calls are freed at the end of the turn. */
 #include "serve/api.h"
 
@@ -278,7 +278,7 @@ static void api_begin_call(struct api_call *k, const struct route *route, const 
     ingress_abort(&k->ingress, &e);
 }
 
-/* What comes before a method. */
+/* Requests, before there is a call. */
 
 static const char *api_allowed_verbs(unsigned verbs) {
     static const char *const texts[] = {

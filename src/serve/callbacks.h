@@ -6,7 +6,7 @@
 
 struct callbacks {
     struct http1_client *client;
-    bool is_closed; /* the engine is gone: what comes back is not wanted any more */
+    bool is_closed; /* the engine is gone: drop results */
 };
 
 /* For engine_config.send_callback; ctx is a struct callbacks. */

@@ -134,7 +134,8 @@ static int dispatch_prepare_call(struct request *q, ProtobufCMessage **ret, stru
     if (rc < 0)
         return rc;
     rc = dispatch_fix_too_large(q->ingress.method, dispatch_decode(q, ret, reterr), reterr);
-    /* Decoding copied what it needs; a parked call should not hold its bytes twice, nor hold up others. */
+    /* The decoded message has its own copy. A waiting call must not hold the bytes twice, nor block other
+     * requests. */
     if (q->ingress.method->kind == METHOD_UNARY)
         buf_done(&q->h2->body);
     else
@@ -264,7 +265,7 @@ static void dispatch_on_request(void *ctx, struct h2_request *r) {
         dispatch_begin_request(in, r, method);
 }
 
-/* What net reports. */
+/* Reports of net. */
 
 static void dispatch_on_more(void *ctx unused_arg, struct h2_request *r) {
     struct request *q = r->user;

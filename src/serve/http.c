@@ -2,8 +2,8 @@
  *
  * /healthz says that the process lives, /readyz that it takes work,
  * /metrics is for Prometheus, /namespaces is a page for people, src/mistral has
- * Mistral's dialect and api.c Temporal's HTTP API. Whatever is not there is a JSON error with the number of
- * the gRPC code and a text. Apart from the two probes a request must come under a host that is ours, and
+ * Mistral's dialect and api.c Temporal's HTTP API. Other paths get a JSON error with the number of
+ * a gRPC code and a text. Apart from the two probes a request must come under a host that is ours, and
  * from no page of another site that was not invited. */
 #include "serve/http.h"
 
@@ -102,7 +102,7 @@ static bool http_on_origin(const struct http *h, const struct http1_request *q, 
     return true;
 }
 
-/* What the pages of Temporal's Web UI ask their own server for: nothing is switched off, nobody signs in. The
+/* The settings that the pages of Temporal's Web UI read: everything is enabled, without sign-in. The
  * version is that of the first Web UI that was tried. */
 static const char ui_settings[] =
     "{\"Auth\":{\"Enabled\":false,\"Options\":null,\"RedirectToProvider\":false},\"DefaultNamespace\":"

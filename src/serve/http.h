@@ -1,4 +1,4 @@
-/* What the HTTP/1.1 listener answers: health for probes, metrics for Prometheus, a page for people,
+/* The paths of the HTTP/1.1 listener: health for probes, metrics for Prometheus, a page for people,
  * Temporal's HTTP API, Mistral's dialect. */
 #pragma once
 
@@ -15,12 +15,12 @@ struct http {
     struct address bound;
     const char *const *origins; /* of pages that may call; NULL-terminated, or NULL */
     struct engine *engine; /* ready before the listener opens */
-    const struct budget *budget; /* of what peers hold */
+    const struct budget *budget; /* memory held for peers */
     struct api api;
     struct mistral mistral;
     struct mono begin; /* when the server was made */
     bool is_draining;
 };
 
-/* All but is_draining is set by whoever opens the listener. */
+/* The owner sets all fields but is_draining before it opens the listener. */
 struct http1_handler http_handler(struct http *h);

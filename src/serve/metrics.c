@@ -53,11 +53,11 @@ static void add_rondo_peer_memory_bytes(const struct scrape *s, const struct met
 }
 
 static void add_rondo_peer_refusals_total(const struct scrape *s, const struct metric *m, struct buf *out) {
-    static const char *const whats[] = {"stream", "response", "connection"};
+    static const char *const resources[] = {"stream", "response", "connection"};
     const uint64_t counts[] = {s->budget->streams_refused, s->budget->responses_dropped,
                                s->budget->connections_closed};
-    for (size_t i = 0; i < ARRAY_LEN(whats); i++)
-        exposition_count(out, m, &whats[i], counts[i]);
+    for (size_t i = 0; i < ARRAY_LEN(resources); i++)
+        exposition_count(out, m, &resources[i], counts[i]);
 }
 
 /* requests: of methods that were called, and codes that came up */
@@ -146,12 +146,12 @@ static void add_rondo_workflows_closed_total(const struct scrape *s, const struc
 
 static void add_rondo_workflow_task_failures_total(const struct scrape *s, const struct metric *m,
                                                    struct buf *out) {
-    static const char *const ways[COUNTED_TASK_FAILURES] = {NULL, "failed", "nondeterminism", "timed_out"};
+    static const char *const causes[COUNTED_TASK_FAILURES] = {NULL, "failed", "nondeterminism", "timed_out"};
     const struct type_counter *t;
     for (size_t at = 0; s->engine.types && (t = map_next(s->engine.types, &at));) {
         for (size_t i = 0; i < COUNTED_TASK_FAILURES; i++) {
-            const char *values[] = {t->namespace_name, t->workflow_type, ways[i]};
-            if (t->task_failures[i] && ways[i])
+            const char *values[] = {t->namespace_name, t->workflow_type, causes[i]};
+            if (t->task_failures[i] && causes[i])
                 exposition_count(out, m, values, t->task_failures[i]);
         }
     }
@@ -192,7 +192,7 @@ static void add_rondo_tasks_waiting(const struct scrape *s, const struct metric 
     metrics_add_by_kind(m, out, s->engine.waiting_tasks);
 }
 
-static void add_rondo_polls_parked(const struct scrape *s, const struct metric *m, struct buf *out) {
+static void add_rondo_polls_waiting(const struct scrape *s, const struct metric *m, struct buf *out) {
     metrics_add_by_kind(m, out, s->engine.parked_polls);
 }
 
@@ -201,9 +201,9 @@ static void add_rondo_task_queues(const struct scrape *s, const struct metric *m
 }
 
 static void add_rondo_runs_in_memory(const struct scrape *s, const struct metric *m, struct buf *out) {
-    static const char *const forms[] = {"body", "stub"};
-    exposition_count(out, m, &forms[0], s->engine.bodies);
-    exposition_count(out, m, &forms[1], s->engine.stubs);
+    static const char *const contents[] = {"state", "deadline"};
+    exposition_count(out, m, &contents[0], s->engine.bodies);
+    exposition_count(out, m, &contents[1], s->engine.stubs);
 }
 
 /* schedules */
@@ -257,14 +257,15 @@ static void add_rondo_clock_steps_total(const struct scrape *s, const struct met
         exposition_count(out, m, &directions[i], s->engine.clock_steps[i]);
 }
 
-/* letters */
+/* messages between runs */
 
-static void add_rondo_letters_delivered_total(const struct scrape *s, const struct metric *m,
-                                              struct buf *out) {
+static void add_rondo_messages_delivered_total(const struct scrape *s, const struct metric *m,
+                                               struct buf *out) {
     exposition_count(out, m, NULL, s->engine.letters_delivered);
 }
 
-static void add_rondo_letters_retried_total(const struct scrape *s, const struct metric *m, struct buf *out) {
+static void add_rondo_messages_retried_total(const struct scrape *s, const struct metric *m,
+                                             struct buf *out) {
     exposition_count(out, m, NULL, s->engine.letters_retried);
 }
 

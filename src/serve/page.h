@@ -1,4 +1,4 @@
-/* The page that shows what this server holds. */
+/* The HTML page at /namespaces. */
 #pragma once
 
 #include "base/buf.h"

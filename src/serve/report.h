@@ -1,4 +1,4 @@
-/* What the server is doing at this moment, as lines of the log: the answer to SIGUSR1. */
+/* The present state of the server as lines of the log, written on SIGUSR1. */
 #pragma once
 
 #include "base/clock.h"

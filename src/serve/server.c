@@ -45,7 +45,7 @@ struct server {
     struct timer *grace;
     struct ingress ingress;
     struct http http;
-    struct budget budget; /* of what all peers hold */
+    struct budget budget; /* memory held for all peers */
     struct h2_server *h2_server;
     struct http1_server *http_server;
     struct callbacks callbacks;
@@ -164,7 +164,7 @@ void server_stop(struct server *s) {
     loop_wake(s->loop);
 }
 
-/* What the store and the engine report. */
+/* Reports of store and engine. */
 
 static void server_on_wake(void *ctx) {
     struct server *s = ctx;
@@ -211,7 +211,7 @@ static int server_open_loop(struct server *s, const struct server_config *cfg) {
     return cfg->minds_signals ? signals_new(s->loop, server_on_signal, s, &s->signals) : 0;
 }
 
-/* Which part of the configuration is to blame, for the one who tells the user. */
+/* Names the part of the configuration that failed, for the error message. */
 static int server_name_failed_part(struct err *reterr, const char *part, int rc) {
     if (rc < 0 && reterr)
         (void)snprintf(reterr->subject, sizeof(reterr->subject), "%s", part);

@@ -16,7 +16,7 @@
 struct server;
 struct store;
 
-/* What the server lends to its store. */
+/* Functions of the server that the store calls. */
 struct server_hooks {
     void (*wake)(void *ctx); /* may be called from any thread */
     bool (*should_stop)(void *ctx); /* while it opens: whether to give up, with ERR_CANCELLED */
@@ -25,7 +25,7 @@ struct server_hooks {
 
 struct server_config {
     const char *data; /* a file name, or ":memory:" */
-    const char *store_name; /* "sqlite", "memory": what clients are told */
+    const char *store_name; /* "sqlite", "memory": as GetClusterInfo reports it */
     /* Opens the store that `data` names. */
     int (*open_store)(const struct server_config *cfg, const struct server_hooks *hooks, struct store **ret,
                       struct err *reterr);
@@ -37,7 +37,7 @@ struct server_config {
     int64_t retention_us; /* of those */
     const char *const *search_attributes; /* "Name=Type", added to them; NULL-terminated, or NULL */
     size_t resident_runs_max;
-    struct core_limits limits; /* what the operator set */
+    struct core_limits limits; /* set by the operator */
     int64_t long_poll_us; /* 0: the engine's default */
     bool minds_signals; /* for the one server that owns the process; see host/signals.h */
     void (*reread)(void *ctx); /* what SIGHUP does; NULL: the same as SIGTERM */

@@ -1,7 +1,7 @@
 /* Server reflection: which services there are, and the files that define them.
  *
  * An answer with a file brings the files that it imports, directly or not, so that a client need not ask
- * again. What is not found is an error inside the answer; the stream goes on. */
+ * again. A name that is not found is an error inside the answer; the stream goes on. */
 #include "engine/call.h"
 #include "reflection.pb-c.h"
 #include "serve/ingress.h"

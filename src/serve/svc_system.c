@@ -1,4 +1,4 @@
-/* What the server says about itself: system, cluster, health. Answered at once.
+/* Information about the server itself: system, cluster, health. Answered at once.
  *
  * Texts are copied into the call's arena, because the generated structs have
  * no const; without memory for one there is no answer. */
@@ -16,7 +16,7 @@
 #define WORKFLOW_SERVICE "temporal.api.workflowservice.v1.WorkflowService"
 #define OPERATOR_SERVICE "temporal.api.operatorservice.v1.OperatorService"
 
-/* What a client may count on. SDKs read these before they use a feature. */
+/* The features that clients may use. SDKs read these before they use one. */
 static const Ws__GetSystemInfoResponse__Capabilities capabilities = {
     .base = PROTOBUF_C_MESSAGE_INIT(&ws__get_system_info_response__capabilities__descriptor),
     .signal_and_query_header = true,

@@ -251,7 +251,7 @@ test('requests, commits and tasks are counted', async (t) => {
   assert.equal(value('rondo_tasks_waiting', { kind: 'workflow' }), 3);
   assert.equal(value('rondo_tasks_waiting', { kind: 'activity' }), 0);
   assert.equal(value('rondo_task_queues', { kind: 'workflow' }), 1);
-  assert.equal(value('rondo_runs_in_memory', { form: 'body' }) + value('rondo_runs_in_memory', { form: 'stub' }), 3);
+  assert.equal(value('rondo_runs_in_memory', { content: 'state' }) + value('rondo_runs_in_memory', { content: 'deadline' }), 3);
   assert.ok(value('process_resident_memory_bytes') > 1 << 20);
   assert.ok(value('rondo_uptime_seconds') > before.value('rondo_uptime_seconds'));
   const [build] = before.families.get('rondo_build_info').samples;
@@ -266,7 +266,7 @@ test('a parked poll is seen, and a caller that leaves is counted', async (t) => 
   t.after(() => session.destroy());
   await once(session, 'connect');
   const polls = [poll(session, 'empty'), poll(session, 'empty'), poll(session, 'other')];
-  const parked = async () => (await scrape(server)).value('rondo_polls_parked', { kind: 'workflow' });
+  const parked = async () => (await scrape(server)).value('rondo_polls_waiting', { kind: 'workflow' });
   await eventually('three polls are parked', async () => (await parked()) === 3);
   assert.equal((await scrape(server)).value('rondo_requests_total', { method: 'PollWorkflowTaskQueue', code: 'OK' }), 0);
   polls[0].close(8);
@@ -300,13 +300,13 @@ test('the times of schedules are counted by their fate', async (t) => {
   assert.equal(fate(seen, 'started'), 1); // nobody works on it, so it runs for ever
   assert.equal(seen.value('rondo_schedule_lateness_seconds', {}, '_count'), 1);
   assert.ok(seen.value('rondo_schedule_lateness_seconds', {}, '_sum') < 5);
-  const delivered = seen.value('rondo_letters_delivered_total');
+  const delivered = seen.value('rondo_messages_delivered_total');
   assert.equal(delivered, 1); // the order to start
   // Its end is told to the schedule, which writes the row again: that is no second start.
   const { execution } = await running(server);
   await post(server, '/api/v1/namespaces/default/schedules/s/patch', { requestId: 'pause', patch: { pause: 'enough' } });
   await post(server, `${WORKFLOWS}/${encodeURIComponent(execution.workflowId)}/terminate`, {});
-  await eventually('the end was told', async () => (await scrape(server)).value('rondo_letters_delivered_total') > delivered);
+  await eventually('the end was told', async () => (await scrape(server)).value('rondo_messages_delivered_total') > delivered);
   assert.equal(fate(await scrape(server), 'started'), 1);
 });
 

@@ -97,7 +97,7 @@ async function leave(server, open, names, way, copies) {
   await until(() => server.countSockets() <= socketsBefore, HANGS_MS, `the sockets to be closed after ${way}`);
   await until(async () => (await countEnded(server, 'CANCELLED')) >= cancelledBefore + peers.length, HANGS_MS, `calls to be cancelled after ${way}`);
   assert.ok(Date.now() - left < RELEASED_MS + 1_000, `it took ${Date.now() - left} ms to let go after ${way}`);
-  assert.deepEqual(Object.values(await metric(server, 'rondo_polls_parked')), [0, 0]);
+  assert.deepEqual(Object.values(await metric(server, 'rondo_polls_waiting')), [0, 0]);
   for (const peer of peers) peer.close();
 }
 

@@ -227,7 +227,7 @@ describe('metrics', () => {
 
   test('workflow tasks that fail', async () => {
     const handle = await world.start('failsTasksUntil', [Number.MAX_SAFE_INTEGER]);
-    const failures = { namespace: NAMESPACE, workflow_type: 'failsTasksUntil', how: 'failed' };
+    const failures = { namespace: NAMESPACE, workflow_type: 'failsTasksUntil', cause: 'failed' };
     await eventually(async () => (await metrics(world.server)).value('rondo_workflow_task_failures_total', failures) >= 1);
     await handle.terminate();
   });

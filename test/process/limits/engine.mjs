@@ -112,7 +112,7 @@ export const cases = {
     for (let i = 0; i <= max; i++)
       service.pollWorkflowTaskQueue(pollRequest('parked', { identity: `${i % 3}` })).catch((error) => (refusals += error.code === RESOURCE_EXHAUSTED));
     await until(() => refusals > 0, LATE_MS, 'a poll to be refused');
-    assert.equal(await readMetric(server, 'rondo_polls_parked{kind="workflow"}'), max);
+    assert.equal(await readMetric(server, 'rondo_polls_waiting{kind="workflow"}'), max);
     assert.equal(refusals, 1);
   },
   'engine.QUEUE_TASKS': async ({ service, restart, max }) => {
