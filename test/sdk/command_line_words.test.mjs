@@ -156,8 +156,8 @@ test('times are written as people write them', async () => {
 
 test('mistakes are named as they were typed', async () => {
   const next = ['schedule', 'next'];
-  await refused(/--interval: "0s" is too short: an interval is 1s at least/, ...next, '--interval', '0s');
-  await refused(/--interval: "1h\/2h": the part behind the slash/, ...next, '--interval', '1h/2h');
+  await refused(/--interval: "0s" is too short: an interval must be at least 1s/, ...next, '--interval', '0s');
+  await refused(/--interval: "1h\/2h": the phase after the slash must be shorter/, ...next, '--interval', '1h/2h');
   await refused(/--cron: "0 5 \* \* 1 \/usr\/bin\/backup.sh": this is a line of a crontab: leave out its command/, ...next, '--cron', '0 5 * * 1 /usr/bin/backup.sh');
   for (const zone of ['europe/berlin', 'Europe/Berln', 'Berlin'])
     await refused(/--time-zone: unknown time zone "[^"]+"; did you mean "Europe\/Berlin"\?/, 'schedule', 'create', '-s', 'zoned', ...action, '--cron', '@daily', '--time-zone', zone);
@@ -210,7 +210,7 @@ test('a trace is a tree of what a workflow does', async () => {
   await waits.signal('add', 1);
   await waits.signal('stop');
   assert.match((await shown).stdout, /^collect: Completed, .*\n {2}signal add: Received\n {2}signal stop: Received\n$/);
-  await refused(/--fold: "odd" is none of/, 'workflow', 'trace', '-w', 'traced', '--fold', 'odd');
+  await refused(/--fold: "odd" is not a status/, 'workflow', 'trace', '-w', 'traced', '--fold', 'odd');
 });
 
 test('shells are offered ids and names', async () => {
