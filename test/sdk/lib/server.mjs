@@ -4,7 +4,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -36,10 +36,48 @@ async function canBind(port) {
   }
 }
 
+// A port that is free now can be taken before our server binds it: by another test that drew the same number, or by its
+// probe. A file per port, which holds the pid of its owner, reserves the port for one test process until that ends.
+const PORT_DIRECTORY = path.join(os.tmpdir(), `rondo-ports-${process.getuid()}`);
+const reservations = [];
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function reservePort(port) {
+  const file = path.join(PORT_DIRECTORY, String(port));
+  mkdirSync(PORT_DIRECTORY, { recursive: true });
+  try {
+    writeFileSync(file, String(process.pid), { flag: 'wx' });
+    reservations.push(file);
+    return true;
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+    return false;
+  }
+}
+
+// Removes the reservation of a process that was killed. An empty file is one that is being written.
+function removeStaleReservation(port) {
+  const file = path.join(PORT_DIRECTORY, String(port));
+  try {
+    const owner = readFileSync(file, 'utf8');
+    if (owner !== '' && !isAlive(Number(owner))) rmSync(file, { force: true });
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+  }
+}
+
 export async function freePort() {
   for (;;) {
     const port = PORT_FIRST + Math.floor(Math.random() * PORT_COUNT);
-    if (await canBind(port)) return port;
+    if (!reservePort(port)) removeStaleReservation(port);
+    else if (await canBind(port)) return port;
   }
 }
 
@@ -61,6 +99,7 @@ const directories = [];
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
   for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+  for (const file of reservations) rmSync(file, { force: true });
 });
 
 export class Server {
